@@ -1,0 +1,66 @@
+"""How long text is shortened: head and tail, with how much was left out.
+
+A cut never falls inside a word-like run if it can be helped: half a secret would no longer look like one, and
+redaction comes after the cut.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_SEAM = re.compile(r"[^A-Za-z0-9+/=_.%\\:@~$-]")
+_REACH = 400  # how far a cut may move to find a seam
+_MAX_DEPTH = 12
+_MAX_ITEMS = 200
+
+
+def cut(text: str, limit: int) -> str:
+    """Shorten to about `limit` characters: two thirds head, one third tail, the gap told."""
+    if len(text) <= limit:
+        return text
+    head, tail = _head(text, limit * 2 // 3), _tail(text, len(text) - limit // 3)
+    gap = len(text) - len(head) - len(tail)
+    return f"{head}\n[... {gap} characters left out ...]\n{tail}"
+
+
+def first(text: str, limit: int) -> str:
+    """Shorten to the head alone."""
+    return text if len(text) <= limit else _head(text, limit) + " [...]"
+
+
+def _head(text: str, end: int) -> str:
+    newline = text.rfind("\n", max(0, end - _REACH // 2), end)
+    if newline > 0:
+        return text[:newline]
+    for at in range(end, max(0, end - _REACH), -1):
+        if _SEAM.match(text[at]):
+            return text[:at]
+    return text[: max(0, end - _REACH)]
+
+
+def _tail(text: str, start: int) -> str:
+    newline = text.find("\n", start, start + _REACH)
+    if newline >= 0:
+        return text[newline + 1 :]
+    seam = _SEAM.search(text, start)
+    return text[seam.end() :] if seam else ""
+
+
+def cut_value(value: Any, limit: int, depth: int = 0) -> Any:
+    """The same for a JSON-like value: long strings inside are shortened, endless lists and depths are closed."""
+    if isinstance(value, str):
+        return value if len(value) <= limit else cut(value, limit)
+    if isinstance(value, dict):
+        if depth >= _MAX_DEPTH:
+            return "[...]"
+        items = list(value.items())[:_MAX_ITEMS] if len(value) > _MAX_ITEMS else value.items()
+        return {str(k)[:200]: cut_value(v, limit, depth + 1) for k, v in items}
+    if isinstance(value, list):
+        if depth >= _MAX_DEPTH:
+            return "[...]"
+        kept = [cut_value(v, limit, depth + 1) for v in value[:_MAX_ITEMS]]
+        if len(value) > _MAX_ITEMS:
+            kept.append(f"[... {len(value) - _MAX_ITEMS} items left out ...]")
+        return kept
+    return value

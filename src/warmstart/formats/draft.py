@@ -1,0 +1,150 @@
+"""A session while it is being read: steps arrive in order, results are judged on their whole text and then shortened."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from warmstart.excerpt import cut, cut_value
+from warmstart.formats.source import Source
+from warmstart.model import Arguments, Message, Role, Session, Signal, Step, ToolCall, ToolResult, Usage
+from warmstart.ports import Judge
+
+_RESULT, _MESSAGE, _ARGUMENT = 2_000, 4_000, 2_000  # characters kept
+_PLENTY = 24_000_000  # characters kept in all; after that each step keeps little
+_LITTLE = 300
+_FIRST_STEPS, _LAST_STEPS = 60_000, 40_000  # of an endless session the middle is counted, not kept
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class Draft:
+    """Collects one session. Facts are plain attributes that the reader sets as it learns them."""
+
+    def __init__(self, source: Source, judge: Judge, *, format: str, agent: str, id: str = "") -> None:
+        self.id = id
+        self.format = format
+        self.agent = agent
+        self.fragment = ""  # where in a file of many sessions
+        self.model: str | None = None
+        self.project: str | None = None
+        self.task: str | None = None
+        self.started: float | None = None
+        self.ended: float | None = None
+        self.end_reason: str | None = None
+        self.usage: Usage | None = None
+        self.label: bool | None = None
+        self.parent: str | None = None
+        self._source = source
+        self._judge = judge
+        self._first: list[Step] = []
+        self._last: deque[Step] = deque(maxlen=_LAST_STEPS)
+        self._unkept = 0
+        self._kept = 0
+        self._open: dict[str, ToolCall] = {}
+        self._unnamed: deque[str] = deque()  # calls that came without an id, oldest first
+        self._calls = 0
+
+    @property
+    def empty(self) -> bool:
+        return not self._first
+
+    def message(self, role: Role, text: str, at: float | None = None) -> None:
+        if not text.strip():
+            return
+        if role == "user" and self.task is None:
+            self.task = cut(text, _MESSAGE)
+        self._add(Message(role, self._cut(text, _MESSAGE), at), at)
+
+    def call(self, call_id: str, tool: str, arguments: Arguments | None, at: float | None = None) -> None:
+        """A tool call. Without an id ("") it gets one, and the next result without an id is its answer."""
+        self._calls += 1
+        if not call_id:
+            call_id = f"call_{self._calls}"
+            self._unnamed.append(call_id)
+        kept = cut_value(arguments if arguments is not None else {}, _ARGUMENT if self._kept < _PLENTY else _LITTLE)
+        call = ToolCall(call_id, tool, kept, at)
+        self._open[call_id] = call
+        self._add(call, at)
+
+    def result(self, call_id: str, text: str, at: float | None = None, signal: Signal | None = None) -> None:
+        if not call_id:
+            call_id = self._unnamed.popleft() if self._unnamed else f"result_{self._calls}"
+        outcome = self._judge(self._open.pop(call_id, None), text, signal)
+        self._add(ToolResult(call_id, self._cut(text, _RESULT), outcome, at), at)
+
+    def close(self) -> Session:
+        steps = (*self._first, *self._last)
+        if self._unkept:
+            self._source.report(f"session {self.id}: {self._unkept} steps in the middle are counted, not kept")
+        return Session(
+            id=self.id or _content_id(steps),
+            format=self.format,
+            source_uri=self._source.uri + (f"#{self.fragment}" if self.fragment else ""),
+            agent=self.agent,
+            steps=steps,
+            model=self.model,
+            project=self.project,
+            task=self.task,
+            started=self.started,
+            ended=self.ended,
+            end_reason=self.end_reason,
+            usage=self.usage,
+            label=self.label,
+            parent=self.parent,
+            unkept=self._unkept,
+        )
+
+    def _add(self, step: Step, at: float | None) -> None:
+        if at is not None:
+            if self.started is None or at < self.started:
+                self.started = at
+            if self.ended is None or at > self.ended:
+                self.ended = at
+        if len(self._first) < _FIRST_STEPS:
+            self._first.append(step)
+            return
+        if len(self._last) == _LAST_STEPS:
+            self._unkept += 1
+        self._last.append(step)
+
+    def _cut(self, text: str, limit: int) -> str:
+        kept = cut(text, limit if self._kept < _PLENTY else _LITTLE)
+        self._kept += len(kept)
+        return kept
+
+
+def _content_id(steps: tuple[Step, ...]) -> str:
+    """For sessions whose agent gave them no id: from how they begin, so that an appended one stays itself."""
+    return "h" + hashlib.blake2b(msgspec.json.encode(steps[:4]), digest_size=10).hexdigest()
+
+
+def parse_arguments(text: Any) -> Arguments:
+    """Arguments that came as JSON text: an object, or the text itself where it is none."""
+    if isinstance(text, dict):
+        return text
+    if not isinstance(text, str):
+        return {} if text is None else str(text)
+    if not text.strip():
+        return {}
+    try:
+        return _decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return text
+
+
+def parse_time(text: str | float | int | None) -> float | None:
+    """Seconds since the epoch from ISO text, seconds or milliseconds; a time without a zone is taken as UTC."""
+    if text is None or text == "":
+        return None
+    if isinstance(text, (int, float)):
+        return float(text) / 1000 if text > 1e11 else float(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
