@@ -135,3 +135,70 @@ class Score(Struct, frozen=True, kw_only=True):
     counts: Counts
     is_proficient: bool  # knew its tools: enough judged calls, few errors, no repeated failure
     is_successful: bool  # verdict is success
+
+
+# Warm seed out: what is kept, what is asked for, what is given.
+
+Dialect = Literal["openai", "anthropic", "responses", "gemini", "text"]
+DIALECTS: tuple[Dialect, ...] = ("openai", "anthropic", "responses", "gemini", "text")
+TemplateStatus = Literal["proposed", "active", "retired"]
+Origin = Literal["learned", "captured", "imported"]
+
+
+class Example(Struct, frozen=True, kw_only=True):
+    """One call that worked, as it will be shown to a new session."""
+
+    tool: str
+    arguments: Arguments  # redacted
+    result: str  # redacted excerpt, head and tail
+    intent: str = ""  # what the user or the agent wanted just then
+    correction: str | None = None  # where an earlier try failed: what was wrong with it
+    why: str = ""  # why this one was taken
+    session: str = ""  # key of the session it comes from
+    step: int | None = None  # its place among that session's calls
+    support: int = 1  # sessions that made a call of this shape
+    successes: int = 1  # calls of this shape that worked ...
+    failures: int = 0  # ... and that failed
+
+
+class Provenance(Struct, frozen=True, kw_only=True):
+    """Where a template comes from."""
+
+    origin: Origin
+    project: str | None = None
+    agent: str | None = None
+    parent: str | None = None  # name@version it replaces
+    source: str | None = None  # file it was imported from
+    suspicions: tuple[str, ...] = ()  # why a person should look first
+
+
+class Template(Struct, frozen=True, kw_only=True):
+    name: str
+    version: int = 1
+    category: Category = "general"
+    task_type: TaskType = "mixed"
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    addendum: str = ""  # extra guidance for the system prompt
+    examples: tuple[Example, ...] = ()
+    source_sessions: tuple[str, ...] = ()
+    status: TemplateStatus = "proposed"
+    created: float | None = None
+    used: int = 0
+    provenance: Provenance = Provenance(origin="learned")
+
+
+class Pick(Struct, frozen=True, kw_only=True):
+    """An example chosen for a task, with the template it stands in."""
+
+    template: str
+    version: int
+    example: Example
+    tokens: int | None = None  # in the dialect asked for, where it was counted before
+
+
+class Omission(Struct, frozen=True):
+    """What was not given, and why."""
+
+    template: str
+    reason: str

@@ -1,0 +1,253 @@
+"""ATIF, the Agent Trajectory Interchange Format (v1.0-1.8), as Harbor and its agents write it.
+
+One JSON document a session; `.cont-N.json` continues another and `subagent_trajectories` hold those of helpers: each is
+a session of its own. The format has no error flag; the verifier's reward lies beside the file in `result.json`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from warmstart.formats.claude_code import result_text
+from warmstart.formats.draft import Draft, parse_arguments, parse_time
+from warmstart.formats.lenient import DECODE_ERRORS
+from warmstart.formats.source import Head, Source
+from warmstart.model import Session, Signal, Usage
+from warmstart.ports import Judge
+
+NAME = "atif"
+
+_CONTINUED = re.compile(r"\.cont-(\d+)\.json$")
+_MAX_RESULT = 16 << 20  # bytes of a result.json that are worth reading
+_MAX_DEPTH = 8
+
+
+class _Call(msgspec.Struct, gc=False):
+    tool_call_id: str | None = None
+    function_name: str | None = None
+    arguments: Any = None
+
+
+class _Observed(msgspec.Struct, gc=False):
+    source_call_id: str | None = None
+    content: Any = None
+
+
+class _Observation(msgspec.Struct, gc=False):
+    results: list[_Observed] | None = None
+
+
+class _Metrics(msgspec.Struct, gc=False):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    cost_usd: float | None = None
+
+
+class _Extra(msgspec.Struct, gc=False):
+    tool_result_is_error: bool | None = None  # Harbor keeps Claude Code's flag here
+
+
+class _Step(msgspec.Struct, gc=False):
+    source: str | None = None
+    message: Any = None
+    timestamp: str | float | None = None
+    model_name: str | None = None
+    tool_calls: list[_Call] | None = None
+    observation: _Observation | None = None
+    metrics: _Metrics | None = None
+    is_copied_context: bool | None = None
+    extra: _Extra | None = None
+
+
+class _Agent(msgspec.Struct, gc=False):
+    name: str | None = None
+    model_name: str | None = None
+
+
+class _Totals(msgspec.Struct, gc=False):
+    total_prompt_tokens: int | None = None
+    total_completion_tokens: int | None = None
+    total_cached_tokens: int | None = None
+    total_cost_usd: float | None = None
+
+
+class _Trajectory(msgspec.Struct, gc=False):
+    session_id: str | None = None
+    trajectory_id: str | None = None
+    agent: _Agent | None = None
+    final_metrics: _Totals | None = None
+    steps: list[_Step] | None = None
+    subagent_trajectories: list[Any] | None = None
+
+
+class _Rewards(msgspec.Struct, gc=False):
+    reward: float | None = None
+
+
+class _Verified(msgspec.Struct, gc=False):
+    rewards: _Rewards | None = None
+    reward: float | None = None
+
+
+class _Result(msgspec.Struct, gc=False):
+    verifier_result: _Verified | None = None
+
+
+_step = msgspec.json.Decoder(_Step)
+_trajectory = msgspec.json.Decoder(_Trajectory)
+_result = msgspec.json.Decoder(_Result)
+
+
+def sniff(head: Head) -> bool:
+    version = head.first.get("schema_version")
+    return head.root == "object" and isinstance(version, str) and version.startswith("ATIF")
+
+
+def read(source: Source, judge: Judge) -> Iterator[Session]:
+    reader = _Reader(source, judge)
+    helpers: list[tuple[bytes, int | None]] = []
+    for key, raw, number in source.walk("steps", "subagent_trajectories"):
+        if key == "steps":
+            if step := source.decode(raw, _step, number):
+                reader.take(step)
+        elif key == "subagent_trajectories":
+            helpers.append((bytes(raw), number))
+        elif key in _Trajectory.__struct_fields__:
+            wrapped = b'{"%s":%s}' % (key.encode(), bytes(raw))
+            if facts := source.decode(wrapped, _trajectory, number):
+                reader.learn(facts)
+    continued = _CONTINUED.search(source.path.name)
+    if continued and reader.draft.id:
+        reader.draft.parent = reader.draft.id
+        reader.draft.id += f"/cont-{continued[1]}"
+    reader.draft.label = _read_label(source)
+    yield from reader.sessions()
+    for raw_helper, number in helpers:
+        if helper := source.decode(raw_helper, _trajectory, number):
+            yield from _read_helper(source, judge, helper, reader.draft.id, 1)
+
+
+def _read_helper(source: Source, judge: Judge, helper: _Trajectory, parent: str, depth: int) -> Iterator[Session]:
+    reader = _Reader(source, judge)
+    reader.learn(helper)
+    for step in helper.steps or ():
+        reader.take(step)
+    draft = reader.draft
+    own = helper.trajectory_id or helper.session_id or "helper"
+    draft.id = f"{parent}/{own}"
+    draft.fragment = own
+    draft.parent = parent or None
+    yield from reader.sessions()
+    for value in helper.subagent_trajectories or ():
+        raw = msgspec.json.encode(value)
+        if depth < _MAX_DEPTH and (inner := source.decode(raw, _trajectory)):
+            yield from _read_helper(source, judge, inner, draft.id, depth + 1)
+
+
+class _Reader:
+    def __init__(self, source: Source, judge: Judge) -> None:
+        self.draft = Draft(source, judge, format=NAME, agent=NAME)
+        self._sums = _Metrics()
+        self._totals: _Totals | None = None
+        self._steps = 0
+
+    def learn(self, facts: _Trajectory) -> None:
+        draft = self.draft
+        draft.id = facts.session_id or draft.id
+        self._totals = facts.final_metrics or self._totals
+        if facts.agent is not None:
+            draft.agent = facts.agent.name or draft.agent
+            draft.model = facts.agent.model_name or draft.model
+
+    def take(self, step: _Step) -> None:
+        self._steps += 1
+        at = parse_time(step.timestamp)
+        text = "" if step.message is None else result_text(step.message)
+        if step.source == "user":
+            self.draft.message("user", text, at)
+        elif step.source == "agent":
+            self.draft.model = self.draft.model or step.model_name
+            self.draft.message("assistant", text, at)
+        elif step.source == "system":
+            self.draft.message("system", text, at)
+        if not step.is_copied_context:  # its calls were made, and are told, elsewhere
+            self._act(step, at)
+            self._count(step.metrics)
+
+    def _act(self, step: _Step, at: float | None) -> None:
+        unanswered: list[str] = []
+        for number, call in enumerate(step.tool_calls or (), 1):
+            call_id = call.tool_call_id or f"step_{self._steps}.{number}"
+            unanswered.append(call_id)
+            self.draft.call(call_id, call.function_name or "", parse_arguments(call.arguments), at)
+        flag = step.extra.tool_result_is_error if step.extra else None
+        signal = None if flag is None else Signal(failed=flag)
+        results = (step.observation.results if step.observation else None) or ()
+        for result in results:
+            if result.source_call_id in unanswered:
+                unanswered.remove(result.source_call_id)
+        for number, result in enumerate(results, 1):
+            if result.content is None and result.source_call_id is None:
+                continue  # only points to a helper's trajectory
+            next_call = unanswered.pop(0) if unanswered and not result.source_call_id else ""
+            call_id = result.source_call_id or next_call or f"step_{self._steps}.result_{number}"
+            self.draft.result(call_id, "" if result.content is None else result_text(result.content), at, signal)
+
+    def _count(self, metrics: _Metrics | None) -> None:
+        for name in _Metrics.__struct_fields__:
+            value = getattr(metrics, name, None)
+            if value is not None:
+                setattr(self._sums, name, (getattr(self._sums, name) or 0) + value)
+
+    def sessions(self) -> Iterator[Session]:
+        totals, sums = self._totals or _Totals(), self._sums
+        self.draft.usage = _usage(
+            _Metrics(
+                sums.prompt_tokens if totals.total_prompt_tokens is None else totals.total_prompt_tokens,
+                sums.completion_tokens if totals.total_completion_tokens is None else totals.total_completion_tokens,
+                sums.cached_tokens if totals.total_cached_tokens is None else totals.total_cached_tokens,
+                sums.cost_usd if totals.total_cost_usd is None else totals.total_cost_usd,
+            )
+        )
+        if self.draft.id or not self.draft.empty:
+            yield self.draft.close()
+
+
+def _usage(total: _Metrics) -> Usage | None:
+    if all(getattr(total, name) is None for name in _Metrics.__struct_fields__):
+        return None
+    asked, cached = total.prompt_tokens, total.cached_tokens
+    return Usage(
+        input=None if asked is None else max(0, asked - (cached or 0)),
+        output=total.completion_tokens,
+        cache_read=cached,
+        cost=total.cost_usd,
+    )
+
+
+def _read_label(source: Source) -> bool | None:
+    """The verifier's reward, from `result.json` beside the trajectory or, in Harbor's folders, above `agent/`."""
+    folder = source.path.absolute().parent
+    folders = (folder, folder.parent) if folder.name == "agent" else (folder,)
+    for path in (f / "result.json" for f in folders):
+        try:
+            if not path.is_file() or path.stat().st_size > _MAX_RESULT:
+                continue
+            verified = _result.decode(path.read_bytes()).verifier_result
+        except OSError as error:
+            source.report(f"the label in {path.name} cannot be read: {error.strerror}")
+            continue
+        except DECODE_ERRORS as error:
+            source.report(f"the label in {path.name} cannot be read: {error}")
+            continue
+        if verified is not None:
+            rewards = (verified.rewards.reward if verified.rewards else None, verified.reward)
+            reward = next((r for r in rewards if r is not None), None)
+            if reward is not None:
+                return reward == 1.0
+    return None

@@ -1,0 +1,315 @@
+"""Codex rollouts: `$CODEX_HOME/sessions/YYYY/MM/DD/rollout-*.jsonl`, older ones packed as `.jsonl.zst`.
+
+Most lines are `{timestamp, type, payload}`; the oldest carry the item itself. `event_msg` says again what
+`response_item` said, so its messages count only where no item has any. Nothing flags a failure: the exit code stands
+in the output, as JSON or as a header line. A forked rollout copies its parent's `session_meta`; the first is its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from warmstart.formats.claude_code import result_text
+from warmstart.formats.draft import Draft, parse_arguments, parse_time
+from warmstart.formats.source import Head, Source
+from warmstart.model import Role, Session, Signal, Usage
+from warmstart.ports import Judge
+
+NAME = "codex"
+
+_ENVELOPES = frozenset(("session_meta", "turn_context", "response_item", "event_msg", "world_state", "compacted"))
+_NOISE = (  # what the program, not the person, puts in the user's mouth
+    "<environment_context>",
+    "<user_instructions>",
+    "# AGENTS.md instructions",
+    "<turn_aborted>",
+    "<user_shell_command>",
+    "<skill>",
+    "<subagent_notification>",
+    "Another language model started to solve this problem",
+)
+_IDE, _REQUEST = "# Context from my IDE setup:", "## My request for Codex:"
+_WAITING = 1_000  # event messages held back until it is clear that no item repeats them
+
+_HEADER = re.compile(  # before the output of a command
+    r"\A(?:Chunk ID: [^\n]*\n)?(?:Exit code: (-?\d+)\n)?Wall time: [^\n]*\n(?:Process exited with code (-?\d+)\n)?"
+    r"(?:Original token count: [^\n]*\n)?(?:Total output lines: [^\n]*\n)?Output:(?:\n|\Z)"
+)
+_CODE = re.compile(
+    r"\A(?:Exit code: (-?\d+)(?:\n|\Z)|Process exited with code (-?\d+)"
+    r"|failed in sandbox [^\n]{0,200}?exit code: (-?\d+))"
+)
+_REJECTED = re.compile(r"\A\s*(?:(?:patch|exec command|command) )?rejected by user\.?\s*\Z", re.I)
+_ABORTED = re.compile(
+    r"\A\s*(?:Wall time: [^\n]*\n)?(?:command )?aborted(?: by user)?(?: after [\d.]+ ?s)?\.?\s*\Z", re.I
+)
+
+
+class _Tokens(msgspec.Struct, gc=False):
+    input_tokens: int | None = None
+    cached_input_tokens: int | None = None
+    cache_write_input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_output_tokens: int | None = None
+
+
+class _Info(msgspec.Struct, gc=False):
+    total_token_usage: _Tokens | None = None
+
+
+class _Function(msgspec.Struct, gc=False):
+    name: str | None = None
+
+
+class _Item(msgspec.Struct, gc=False):
+    """A payload of any kind; what the kinds disagree on stays untyped."""
+
+    type: str | None = None
+    id: str | None = None
+    role: str | None = None
+    content: Any = None
+    message: Any = None
+    name: str | None = None
+    function: _Function | None = None
+    call_id: str | None = None
+    arguments: Any = None
+    input: Any = None
+    action: Any = None
+    output: Any = None
+    result: Any = None
+    tools: Any = None
+    cwd: str | None = None
+    model: str | None = None
+    parent_thread_id: str | None = None
+    reason: str | None = None
+    info: _Info | None = None
+
+
+class _Line(_Item, gc=False):
+    timestamp: str | float | None = None
+    created_at: str | float | None = None
+    payload: _Item | None = None
+
+
+_decoder = msgspec.json.Decoder(_Line)
+_json = msgspec.json.Decoder()
+
+
+def sniff(head: Head) -> bool:
+    if head.root not in ("lines", "object"):
+        return False
+    first = head.first
+    if "instructions" in first and "timestamp" in first and "id" in first and "type" not in first:
+        return head.root == "lines"  # the header of the oldest rollouts
+    return any(
+        (r.get("type") in _ENVELOPES and isinstance(r.get("payload"), dict)) or r.get("record_type") == "state"
+        for r in head.records
+    )
+
+
+def read(source: Source, judge: Judge) -> Iterator[Session]:
+    reader = _Reader(Draft(source, judge, format=NAME, agent="codex"))
+    for _number, line in source.records(_decoder):
+        reader.take(line)
+    yield from reader.sessions()
+
+
+class _Reader:
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        self._tokens: _Tokens | None = None
+        self._waiting: list[tuple[Role, str, float | None]] = []
+        self._said_by = ""  # "items" or "events", once it is clear which of them tells the messages
+        self._unnamed = 0
+
+    def take(self, line: _Line) -> None:
+        at = parse_time(line.timestamp if line.timestamp is not None else line.created_at)
+        item: _Item = line if line.payload is None else line.payload
+        if line.type == "event_msg":
+            self._event(item, at)
+        elif line.type == "session_meta" or (line.payload is None and line.type is None and line.role is None):
+            self._meta(item, at)
+        elif line.type == "turn_context":
+            self._context(item)
+        elif line.type == "response_item" or line.payload is None:
+            self._item(item, at)
+
+    def _meta(self, item: _Item, at: float | None) -> None:
+        draft = self._draft
+        if draft.id or not item.id:
+            return
+        draft.id, draft.parent, draft.started = item.id, item.parent_thread_id, at
+        if item.cwd:
+            draft.project = item.cwd
+
+    def _context(self, item: _Item) -> None:
+        self._draft.model = item.model or self._draft.model
+        self._draft.project = self._draft.project or item.cwd
+
+    def _item(self, item: _Item, at: float | None) -> None:
+        kind = item.type or ("message" if item.role else "")
+        if item.model:
+            self._draft.model = item.model
+        if kind == "message":
+            self._message(item, at)
+        elif kind.endswith("_call"):
+            self._call(item, kind, at)
+        elif kind.endswith(("_output", "_result")):
+            output = next((o for o in (item.output, item.result, item.tools) if o is not None), None)
+            text, signal = _read_output(output)
+            self._draft.result(item.call_id or "", text, at, signal)
+
+    def _message(self, item: _Item, at: float | None) -> None:
+        if self._said_by == "events":
+            return
+        self._said_by = "items"
+        self._waiting.clear()
+        content = item.message if item.content is None else item.content
+        if item.role == "user":
+            self._user(content, at)
+        elif item.role == "assistant":
+            self._draft.end_reason = None
+            self._draft.message("assistant", _texts(content), at)
+
+    def _user(self, content: Any, at: float | None) -> None:
+        text = _texts(content, asked=True)
+        if text:
+            self._draft.end_reason = None
+            self._draft.message("user", text, at)
+
+    def _call(self, item: _Item, kind: str, at: float | None) -> None:
+        if not self._said_by:
+            self._use_events()
+        self._draft.end_reason = None
+        tool = item.name or (item.function.name if item.function else None) or kind.removesuffix("_call")
+        call_id = item.call_id or item.id or ""
+        if not call_id and kind in ("web_search_call", "image_generation_call"):  # run by the provider: no result comes
+            self._unnamed += 1
+            call_id = f"{tool}_{self._unnamed}"
+        given = next((a for a in (item.arguments, item.input, item.action) if a is not None), None)
+        self._draft.call(call_id, tool, parse_arguments(given), at)
+
+    def _event(self, item: _Item, at: float | None) -> None:
+        kind = item.type
+        if kind == "token_count":
+            self._count(item.info)
+        elif kind == "turn_aborted":
+            self._draft.end_reason = f"aborted:{item.reason or 'unknown'}"
+        elif kind == "error":
+            self._draft.end_reason = "error"
+        elif kind == "task_started":
+            self._draft.end_reason = None
+        elif kind in ("user_message", "agent_message") and self._said_by != "items":
+            self._draft.end_reason = None
+            self._waiting.append(("user" if kind == "user_message" else "assistant", _texts(item.message), at))
+            if self._said_by == "events" or len(self._waiting) > _WAITING:
+                self._use_events()
+
+    def _use_events(self) -> None:
+        self._said_by = "events" if self._waiting else ""
+        for role, text, at in self._waiting:
+            if role == "user":
+                self._user(text, at)
+            else:
+                self._draft.end_reason = None
+                self._draft.message(role, text, at)
+        self._waiting.clear()
+
+    def _count(self, info: _Info | None) -> None:
+        total = info.total_token_usage if info else None
+        if total is None:
+            return
+        if self._tokens is None or (total.input_tokens or 0) >= (self._tokens.input_tokens or 0):
+            self._tokens = total  # totals only grow; a smaller one was reset by a full context window
+
+    def sessions(self) -> Iterator[Session]:
+        draft = self._draft
+        if self._waiting:
+            ended = draft.end_reason
+            self._use_events()
+            draft.end_reason = ended
+        draft.usage = _usage(self._tokens)
+        if draft.id or not draft.empty:
+            yield draft.close()
+
+
+def _texts(content: Any, *, asked: bool = False) -> str:
+    """What a message says; of a person's (`asked`) only what they wrote themselves."""
+    blocks = [{"text": content}] if isinstance(content, str) else content if isinstance(content, list) else []
+    parts = [b["text"] for b in blocks if isinstance(b, dict) and isinstance(b.get("text"), str)]
+    return "\n".join(_request(part) for part in parts) if asked else "\n".join(parts)
+
+
+def _request(text: str) -> str:
+    """The person's own words in a user message of Codex or its IDE extension; empty where there are none."""
+    start = text.lstrip()
+    if start.startswith(_NOISE):
+        return ""
+    if start.startswith(_IDE) and _REQUEST in start:
+        return start.partition(_REQUEST)[2].strip()
+    return text
+
+
+def _read_output(output: Any) -> tuple[str, Signal | None]:
+    """The text a tool gave, out of its wrapping, and what the wrapping says of how it went."""
+    if isinstance(output, str) and output.startswith("{"):
+        try:
+            decoded = _json.decode(output)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            decoded = None
+        if isinstance(decoded, dict) and "output" in decoded and "metadata" in decoded:
+            output = decoded
+    if isinstance(output, dict):
+        return _read_wrapped(output)
+    text = result_text(output)
+    return _unwrap_header(text)
+
+
+def _read_wrapped(output: dict[str, Any]) -> tuple[str, Signal | None]:
+    inner = next((output[k] for k in ("output", "content", "text", "stdout") if output.get(k) is not None), None)
+    text = result_text(inner) if inner is not None else msgspec.json.encode(output).decode()
+    if isinstance(stderr := output.get("stderr"), str) and stderr:
+        text = f"{text}\n{stderr}" if text else stderr
+    metadata = output.get("metadata")
+    code = metadata.get("exit_code") if isinstance(metadata, dict) else output.get("exitCode", output.get("exit_code"))
+    if isinstance(code, int) and not isinstance(code, bool):
+        return text, _stopped(text) or Signal(exit_code=code)
+    if isinstance(success := output.get("success"), bool):
+        return text, _stopped(text) or Signal(failed=not success)
+    return _unwrap_header(text)
+
+
+def _unwrap_header(text: str) -> tuple[str, Signal | None]:
+    if stopped := _stopped(text):
+        return text, stopped
+    header = _HEADER.match(text)
+    found = header or _CODE.match(text)
+    code = next((group for group in found.groups() if group is not None), None) if found else None
+    if code is None or len(code) > 11:
+        return text, None
+    return text[header.end() :] if header else text, Signal(exit_code=int(code))
+
+
+def _stopped(text: str) -> Signal | None:
+    if len(text) > 200:
+        return None
+    if _REJECTED.match(text):
+        return Signal(status="rejected", basis="text")
+    return Signal(status="cancelled", basis="text") if _ABORTED.match(text) else None
+
+
+def _usage(total: _Tokens | None) -> Usage | None:
+    if total is None:
+        return None
+    asked, cached, written = total.input_tokens, total.cached_input_tokens, total.cache_write_input_tokens
+    return Usage(
+        input=None if asked is None else max(0, asked - (cached or 0) - (written or 0)),
+        output=total.output_tokens,
+        cache_read=cached,
+        cache_write=written,
+        reasoning=total.reasoning_output_tokens,
+    )

@@ -1,0 +1,264 @@
+"""Gemini CLI: `~/.gemini/tmp/<project>/chats/session-*.json`, from v0.40 on `.jsonl`.
+
+The JSONL is a log of upserts: a message is written again, whole, whenever its tool calls or tokens change, and
+`{"$set": {"messages": [...]}}` repeats the list. The last version of a message counts; what a rewind or a compression
+took out of the context had still happened and is kept. A call carries its result and its status; a shell command that
+failed has the status "success" and its exit code in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from warmstart.formats.draft import Draft, parse_arguments, parse_time
+from warmstart.formats.source import Head, Source
+from warmstart.model import Session, Signal, Usage
+from warmstart.ports import Judge
+
+NAME = "gemini_cli"
+
+_KINDS = frozenset(("user", "gemini", "model", "info", "error", "warning"))
+_ANSWERING = frozenset(("gemini", "model", "assistant"))
+_EXIT_CODE = re.compile(r"(?:^|\n|\\n)Exit Code: (-?\d{1,10})(?=\s|\\n|$)")
+_WINDOW = 32  # messages of a log that may still be written again
+
+
+class _Call(msgspec.Struct, gc=False):
+    id: str | None = None
+    name: str | None = None
+    args: Any = None
+    result: Any = None
+    status: str | None = None
+    timestamp: str | float | None = None
+    resultDisplay: Any = None  # noqa: N815 - the names are the format's
+
+
+class _Tokens(msgspec.Struct, gc=False):
+    input: int | None = None
+    output: int | None = None
+    cached: int | None = None
+    thoughts: int | None = None
+    tool: int | None = None
+
+
+class _Message(msgspec.Struct, gc=False):
+    id: str | None = None
+    type: str | None = None
+    role: str | None = None
+    content: Any = None
+    parts: Any = None
+    timestamp: str | float | None = None
+    ts: str | float | None = None
+    model: str | None = None
+    tokens: _Tokens | None = None
+    toolCalls: list[_Call] | None = None  # noqa: N815
+
+
+class _Facts(msgspec.Struct, gc=False):
+    sessionId: str | None = None  # noqa: N815
+    projectHash: str | None = None  # noqa: N815
+    startTime: str | float | None = None  # noqa: N815
+    lastUpdated: str | float | None = None  # noqa: N815
+    messages: list[_Message] | None = None
+
+
+class _Line(_Message, gc=False):
+    sessionId: str | None = None  # noqa: N815
+    projectHash: str | None = None  # noqa: N815
+    startTime: str | float | None = None  # noqa: N815
+    lastUpdated: str | float | None = None  # noqa: N815
+    messages: list[_Message] | None = None
+    set: _Facts | None = msgspec.field(default=None, name="$set")
+
+
+_line = msgspec.json.Decoder(_Line)
+_message = msgspec.json.Decoder(_Message)
+_facts = msgspec.json.Decoder(_Facts)
+
+
+def sniff(head: Head) -> bool:
+    first = head.first
+    if head.root == "lines":
+        return _is_session(first) and "type" not in first
+    if head.root != "object":
+        return False
+    if _is_session(first) and "type" not in first:
+        messages = first.get("messages") or []
+        return isinstance(messages, list) and all(isinstance(m, dict) and m.get("type") in _KINDS for m in messages[:8])
+    history = first.get("history")
+    turns = history[:8] if isinstance(history, list) else []
+    return bool(turns) and all(isinstance(t, dict) and "role" in t and isinstance(t.get("parts"), list) for t in turns)
+
+
+def _is_session(record: dict[str, Any]) -> bool:
+    return "sessionId" in record and "uuid" not in record and ("projectHash" in record or "startTime" in record)
+
+
+def read(source: Source, judge: Judge) -> Iterator[Session]:
+    draft = Draft(source, judge, format=NAME, agent="gemini-cli")
+    if source.path.parent.parent.name == "chats":  # a helper's log lies in a folder named after its session
+        draft.parent = source.path.parent.name
+    reader = _Reader(draft)
+    if source.head.root == "object" and source.head.first.keys() & {"messages", "history"}:
+        for key, raw, number in source.walk("messages", "history"):
+            if key == "messages" or key == "history":
+                if message := source.decode(raw, _message, number):
+                    reader.take(message)
+            elif key in _Facts.__struct_fields__:
+                wrapped = b'{"%s":%s}' % (key.encode(), bytes(raw))
+                if facts := source.decode(wrapped, _facts, number):
+                    reader.learn(facts)
+    else:
+        for _number, line in source.records(_line):
+            if line.set is not None:
+                reader.learn(line.set)
+            elif line.type is None and line.role is None:
+                reader.learn(line)
+            else:
+                reader.take(line)
+    yield from reader.sessions()
+
+
+class _Reader:
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        self._window: dict[str, _Message] = {}
+        self._told: set[str] = set()
+        self._sums: dict[str, int] = {}
+        self._ended: float | None = None
+
+    def learn(self, facts: _Facts | _Line) -> None:
+        draft = self._draft
+        draft.id = draft.id or facts.sessionId or ""
+        draft.project = draft.project or facts.projectHash
+        if draft.started is None:
+            draft.started = parse_time(facts.startTime)
+        self._ended = parse_time(facts.lastUpdated) or self._ended
+        for message in facts.messages or ():
+            self.take(message)
+
+    def take(self, message: _Message) -> None:
+        """A message, or a newer version of one."""
+        key = message.id or f"\0{len(self._told) + len(self._window)}"
+        if key in self._told:
+            return
+        self._window[key] = message
+        if len(self._window) > _WINDOW:
+            self._tell_oldest()
+
+    def _tell_oldest(self) -> None:
+        key = next(iter(self._window))
+        message = self._window.pop(key)
+        self._told.add(key)
+        at = parse_time(message.timestamp if message.timestamp is not None else message.ts)
+        kind = message.type or message.role
+        if kind == "user":
+            self._draft.end_reason = None
+            self._say_parts(message, at)
+        elif kind in _ANSWERING:
+            self._draft.end_reason = None
+            self._draft.model = message.model or self._draft.model
+            self._say_parts(message, at)
+            for call in message.toolCalls or ():
+                self._call(call, at)
+            self._count(message.tokens)
+        elif kind == "error" or (kind == "info" and "cancelled" in _text(message.content)):
+            self._draft.end_reason = "error" if kind == "error" else "cancelled"
+
+    def _say_parts(self, message: _Message, at: float | None) -> None:
+        """Text, and in bare API histories the calls and answers among it."""
+        content = message.content if message.content not in (None, "") else message.parts
+        self._draft.message("user" if (message.type or message.role) == "user" else "assistant", _said(content), at)
+        if isinstance(content, list):
+            for part in content:
+                if isinstance(part, dict) and isinstance(call := part.get("functionCall"), dict):
+                    self._draft.call(_name(call, "id"), _name(call, "name"), parse_arguments(call.get("args")), at)
+                elif isinstance(part, dict) and isinstance(answer := part.get("functionResponse"), dict):
+                    response = answer.get("response")
+                    failed = Signal(failed=True) if isinstance(response, dict) and response.get("error") else None
+                    self._draft.result(_name(answer, "id"), _text([part]), at, failed)
+
+    def _call(self, call: _Call, at: float | None) -> None:
+        call_id = call.id or ""
+        self._draft.call(call_id, call.name or "", parse_arguments(call.args), at)
+        done = call.result is not None or call.status in ("success", "error", "cancelled")
+        if done:
+            text = _text(call.result) or (call.resultDisplay if isinstance(call.resultDisplay, str) else "")
+            self._draft.result(call_id, text, parse_time(call.timestamp) or at, _signal(call, text))
+
+    def _count(self, tokens: _Tokens | None) -> None:
+        if tokens is None:
+            return
+        for name in _Tokens.__struct_fields__:
+            value = getattr(tokens, name)
+            if value is not None:
+                self._sums[name] = self._sums.get(name, 0) + value
+
+    def sessions(self) -> Iterator[Session]:
+        while self._window:
+            self._tell_oldest()
+        draft = self._draft
+        draft.usage = _usage(self._sums)
+        if self._ended is not None and (draft.ended is None or draft.ended < self._ended):
+            draft.ended = self._ended
+        if draft.id or not draft.empty:
+            yield draft.close()
+
+
+def _signal(call: _Call, text: str) -> Signal | None:
+    if call.status == "error":
+        return Signal(status="error")
+    if call.status == "cancelled":
+        return Signal(status="rejected" if "did not allow" in text[:400] else "cancelled")
+    if call.status != "success":
+        return None
+    codes = _EXIT_CODE.findall(text) if call.name and "shell" in call.name else []
+    return Signal(exit_code=int(codes[-1])) if codes else Signal(status="ok")
+
+
+def _text(value: Any) -> str:
+    """The text of a content or a result: a string, or parts."""
+    if isinstance(value, str):
+        return value
+    parts: list[str] = []
+    for part in value if isinstance(value, list) else [value]:
+        if isinstance(part, str):
+            parts.append(part)
+        elif isinstance(part, dict):
+            answer = part.get("functionResponse")
+            response = answer.get("response") if isinstance(answer, dict) else None
+            if isinstance(response, dict):
+                keys = ("output", "error", "content")
+                told = next((response[k] for k in keys if response.get(k) is not None), response)
+                parts.append(told if isinstance(told, str) else msgspec.json.encode(told).decode())
+            elif isinstance(part.get("text"), str):
+                parts.append(part["text"])
+    return "\n".join(parts)
+
+
+def _said(content: Any) -> str:
+    """What is meant for the other side: no thoughts, no answers of tools."""
+    parts = content if isinstance(content, list) else [content]
+    return _text([p for p in parts if not isinstance(p, dict) or not (p.get("thought") or "functionResponse" in p)])
+
+
+def _name(value: dict[str, Any], key: str) -> str:
+    name = value.get(key)
+    return name if isinstance(name, str) else ""
+
+
+def _usage(sums: dict[str, int]) -> Usage | None:
+    """Gemini's input holds what came from its cache, but its output leaves out the thoughts."""
+    if not sums:
+        return None
+    asked, cached, thoughts = sums.get("input"), sums.get("cached"), sums.get("thoughts")
+    return Usage(
+        input=None if asked is None else max(0, asked - (cached or 0)) + sums.get("tool", 0),
+        output=sums["output"] + (thoughts or 0) if "output" in sums else None,
+        cache_read=cached,
+        reasoning=thoughts,
+    )

@@ -1,0 +1,162 @@
+"""Hermes: `$HERMES_HOME/state.db`, SQLite, which Hermes may be writing to while we read.
+
+It is opened so that nothing beside it is created or changed. Columns are looked up, never the schema version: old and
+new databases lack some of them. Of a damaged database everything up to the damage is read.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import apsw
+
+from warmstart.formats.hermes_rows import Row, Rows, SessionRow, describe
+from warmstart.formats.source import Head, Source
+from warmstart.model import Session
+from warmstart.ports import Judge
+
+NAME = "hermes"
+
+_NEEDED = {
+    "sessions": frozenset(("id",)),
+    "messages": frozenset(("id", "session_id", "role", "content", "tool_calls", "tool_call_id")),
+}
+_PATIENCE = 2_000  # milliseconds to wait for a lock
+_MAX_TEXT = 64 << 20
+_BATCH = 500
+_WAL_MODE = 2  # the value of byte 18 of the file
+_AS_TEXT = frozenset(("content", "tool_calls"))  # read as bytes: what is no UTF-8 in them must not stop the reading
+_TROUBLE = (apsw.Error, UnicodeDecodeError)
+
+
+def sniff(head: Head) -> bool:
+    if not head.sqlite:
+        return False
+    try:
+        with closing(_open(head.path, "immutable=1")) as database:  # looks past locks and a log that is not merged yet
+            if _is_hermes(database):
+                return True
+    except _TROUBLE:
+        pass
+    if not _beside(head.path, "-wal").exists():
+        return False
+    try:
+        with _connected(head.path) as database:
+            return _is_hermes(database)
+    except (*_TROUBLE, OSError):
+        return False
+
+
+def _is_hermes(database: apsw.Connection) -> bool:
+    return all(needed <= _columns(database, table) for table, needed in _NEEDED.items())
+
+
+def read(source: Source, judge: Judge) -> Iterator[Session]:
+    try:
+        with _connected(source.path) as database:
+            yield from _Reader(source, judge, database).sessions()
+    except apsw.BusyError:
+        source.report("the database is locked by another program; try again when it is done")
+    except (*_TROUBLE, OSError) as error:
+        source.report(f"the database cannot be read: {error}")
+
+
+@contextmanager
+def _connected(path: Path) -> Iterator[apsw.Connection]:
+    """Read-only. A database in WAL mode makes SQLite write an index beside it, unless we see to it that it need not."""
+    log, index = _beside(path, "-wal").exists(), _beside(path, "-shm").exists()
+    with path.open("rb") as file:
+        merged = file.read(19)[18:] == bytes((_WAL_MODE,)) and not log
+    if log and not index:  # left behind or copied: nobody is writing, and the log is only readable with an index
+        with tempfile.TemporaryDirectory(prefix="warmstart-") as folder:
+            copy = Path(folder) / path.name
+            shutil.copyfile(path, copy)
+            shutil.copyfile(_beside(path, "-wal"), _beside(copy, "-wal"))
+            with closing(_open(copy, "mode=ro")) as database:
+                yield database
+        return
+    with closing(_open(path, "immutable=1" if merged else "mode=ro&readonly_shm=1")) as database:
+        yield database
+
+
+def _open(path: Path, how: str) -> apsw.Connection:
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    database = apsw.Connection(f"{path.absolute().as_uri()}?{how}", flags=flags)
+    database.set_busy_timeout(_PATIENCE)
+    database.limit(apsw.SQLITE_LIMIT_LENGTH, _MAX_TEXT)
+    database.execute(
+        "PRAGMA writable_schema = ON"
+    )  # nothing can be written; a file that lost its end opens all the same
+    return database
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(path.name + ending)
+
+
+def _columns(database: apsw.Connection, table: str) -> frozenset[str]:
+    return frozenset(str(name) for (name,) in database.execute("SELECT name FROM pragma_table_info(?)", (table,)))
+
+
+class _Reader:
+    def __init__(self, source: Source, judge: Judge, database: apsw.Connection) -> None:
+        self._source = source
+        self._judge = judge
+        self._database = database
+        self._session_fields = _select(SessionRow.__struct_fields__, _columns(database, "sessions"))
+        self._row_fields = _select(Row.__struct_fields__, _columns(database, "messages"))
+
+    def sessions(self) -> Iterator[Session]:
+        for row in self._session_rows():
+            rows = Rows(self._source, self._judge, NAME)
+            describe(rows.draft, row, self._source)
+            rows.draft.fragment = rows.draft.id
+            try:
+                self._take_messages(row, rows)
+            except apsw.BusyError:
+                raise
+            except _TROUBLE as error:
+                self._source.report(f"session {rows.draft.id} is damaged from here on: {error}")
+            if not rows.draft.empty:
+                yield rows.draft.close()
+
+    def _session_rows(self) -> Iterator[SessionRow]:
+        """In batches, so that no read transaction stays open while a session is being worked on."""
+        last, batch = -1, [SessionRow()]
+        query = f"SELECT rowid, {self._session_fields} FROM sessions WHERE rowid > ? ORDER BY rowid LIMIT {_BATCH}"  # noqa: S608
+        while batch:
+            batch = []
+            damage: Exception | None = None
+            try:
+                for number, *values in self._database.execute(query, (last,)):
+                    last = int(str(number))
+                    batch.append(SessionRow(*values))
+            except apsw.BusyError:
+                raise
+            except _TROUBLE as error:
+                damage = error
+            yield from batch
+            if damage is not None:
+                self._source.report(f"the list of sessions is damaged after {len(batch)} more: {damage}")
+                return
+
+    def _take_messages(self, session: SessionRow, rows: Rows) -> None:
+        query = f"SELECT {self._row_fields} FROM messages WHERE session_id = ? ORDER BY id"  # noqa: S608
+        for role, content, calls, *rest in self._database.execute(query, (session.id,)):
+            rows.take(Row(role, _as_text(content), _as_text(calls), *rest))
+
+
+def _select(fields: tuple[str, ...], present: frozenset[str]) -> str:
+    return ", ".join(_expression(field) if field in present else f"NULL AS {field}" for field in fields)
+
+
+def _expression(field: str) -> str:
+    return f"CAST({field} AS BLOB)" if field in _AS_TEXT else field
+
+
+def _as_text(value: object) -> str | None:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else None

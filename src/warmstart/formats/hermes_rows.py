@@ -1,0 +1,159 @@
+"""Hermes' rows, from its database or its exports, into a draft: the rules are the same for both.
+
+Compaction in place archives the rows of a session (`compacted`) and inserts the surviving ones anew, so after it the
+same calls, results and words stand there twice: each is taken once. A summary that Hermes wrote for itself is nobody's
+message.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from warmstart.formats.chat import ROLES, Chat, string_of, text_of, time_of
+from warmstart.formats.draft import Draft
+from warmstart.formats.labels import label_beside
+from warmstart.formats.lenient import DECODE_ERRORS, loose_values, scrub
+from warmstart.formats.source import Source
+from warmstart.model import Usage
+from warmstart.ports import Judge
+
+AGENT = "hermes"
+_JSON_MARK = "\x00json:"
+_SUMMARIES = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]:")
+_LONG = 40  # characters from which the same words twice are a copy, not a person repeating himself
+
+
+class Row(msgspec.Struct, gc=False):
+    """A row of `messages`, or a message of an export."""
+
+    role: Any = None
+    content: Any = None
+    tool_calls: Any = None  # JSON text in the database, a list in exports
+    tool_call_id: Any = None
+    timestamp: Any = None
+    active: Any = None
+    compacted: Any = None
+
+
+class SessionRow(msgspec.Struct, gc=False):
+    """A row of `sessions`. Snapshots of single sessions use other names for some of it."""
+
+    id: Any = None
+    session_id: Any = None
+    model: Any = None
+    parent_session_id: Any = None
+    started_at: Any = None
+    session_start: Any = None
+    ended_at: Any = None
+    last_updated: Any = None
+    end_reason: Any = None
+    cwd: Any = None
+    git_repo_root: Any = None
+    input_tokens: Any = None
+    output_tokens: Any = None
+    cache_read_tokens: Any = None
+    cache_write_tokens: Any = None
+    reasoning_tokens: Any = None
+    actual_cost_usd: Any = None
+    estimated_cost_usd: Any = None
+
+
+class Rows:
+    """One session's rows in their order."""
+
+    def __init__(self, source: Source, judge: Judge, name: str) -> None:
+        self.draft = Draft(source, judge, format=name, agent=AGENT)
+        self._source = source
+        self._chat = Chat(self.draft, source.report)
+        self._compacted = False
+        self._calls: set[int] = set()  # hashes of calls and words already taken
+        self._words: set[int] = set()
+        self._asked: set[str] = set()
+        self._answered: set[str] = set()
+
+    def take(self, row: Row) -> None:
+        if row.active == 0 and not row.compacted:  # taken back by the user
+            return
+        self._compacted = self._compacted or bool(row.compacted)
+        at = time_of(row.timestamp)
+        if row.role == "tool":
+            self._result(string_of(row.tool_call_id), _text(row.content), at)
+        elif isinstance(row.role, str) and row.role in ROLES:
+            text = _text(row.content)
+            if not text.startswith(_SUMMARIES) and not self._is_copy(row.role, text, at):
+                self.draft.message(ROLES[row.role], text, at)
+            for call in self._tool_calls(row.tool_calls):
+                self._call(call, at)
+        # other roles (session_meta) hold nothing that was said
+
+    def _is_copy(self, role: str, text: str, at: float | None) -> bool:
+        keys = {hash((role, text, at))}
+        if len(text) >= _LONG:
+            keys.add(hash((role, text)))
+        copied = self._compacted and not keys.isdisjoint(self._words)
+        self._words |= keys
+        return copied
+
+    def _call(self, call: Any, at: float | None) -> None:
+        call_id = string_of(call.get("id")) if isinstance(call, dict) else ""
+        if call_id:
+            key = hash(msgspec.json.encode((call_id, call.get("function"))))
+            if self._compacted and key in self._calls:
+                return
+            self._calls.add(key)
+            self._asked.add(call_id)
+        self._chat.call(call, at)
+
+    def _result(self, call_id: str, text: str, at: float | None) -> None:
+        if call_id:
+            if self._compacted and call_id in self._answered and call_id not in self._asked:
+                return
+            self._asked.discard(call_id)
+            self._answered.add(call_id)
+        self._chat.result(call_id, text, at)
+
+    def _tool_calls(self, calls: Any) -> list[Any]:
+        if isinstance(calls, str) and calls:
+            calls = _parse(calls)
+            if calls is None:
+                self._source.report(f"session {self.draft.id}: tool calls that are no JSON were left out")
+        return calls if isinstance(calls, list) else []
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str) and content.startswith(_JSON_MARK):
+        parsed = _parse(content[len(_JSON_MARK) :])
+        return text_of(parsed) if parsed is not None else content[len(_JSON_MARK) :]
+    return text_of(content)
+
+
+def _parse(text: str) -> Any:
+    try:
+        return msgspec.json.decode(scrub(text))
+    except DECODE_ERRORS:
+        return next(iter(loose_values(text.encode("utf-8", "replace"))[0]), None)
+
+
+def describe(draft: Draft, row: SessionRow, source: Source) -> None:
+    """What the session's own row says, and the label beside the file."""
+    draft.id = string_of(row.id) or string_of(row.session_id)
+    draft.model = string_of(row.model) or None
+    draft.parent = string_of(row.parent_session_id) or None
+    draft.project = string_of(row.cwd) or string_of(row.git_repo_root) or None
+    draft.end_reason = string_of(row.end_reason) or None
+    draft.started = time_of(row.started_at) or time_of(row.session_start)
+    draft.ended = time_of(row.ended_at) or time_of(row.last_updated)
+    draft.usage = _usage(row)
+    draft.label = label_beside(source, draft.id)
+
+
+def _usage(row: SessionRow) -> Usage | None:
+    """The columns begin at zero, so a session of zeros is one whose tokens nobody counted."""
+    cost = next((c for c in (row.actual_cost_usd, row.estimated_cost_usd) if isinstance(c, (int, float)) and c), None)
+    counts = (row.input_tokens, row.output_tokens, row.cache_read_tokens, row.cache_write_tokens, row.reasoning_tokens)
+    known = [count if isinstance(count, int) else None for count in counts]
+    if any(known):
+        return Usage(*known, cost=cost)
+    return Usage(cost=cost) if cost is not None else None

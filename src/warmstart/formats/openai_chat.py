@@ -1,0 +1,238 @@
+"""OpenAI chat messages: a list, JSONL, or wrappers of many kinds (`messages`, tau-bench's `traj`, ...).
+
+Whoever writes an agent has these messages at hand, so `from_messages` takes them as plain Python values too. The format
+has no error flag: a result is judged by its text alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from warmstart.formats.chat import RESULT_ROLES, ROLES, Chat, ChatMessage, decode_whole, string_of
+from warmstart.formats.draft import Draft
+from warmstart.formats.labels import reward_label, wrapped_label
+from warmstart.formats.lenient import DECODE_ERRORS, scrub
+from warmstart.formats.source import Head, Source
+from warmstart.model import Session
+from warmstart.ports import Judge
+
+NAME = "openai_chat"
+
+_LISTS = ("messages", "traj", "conversation", "history")
+_IDS = ("session_id", "conversation_id", "id", "instance_id", "task_id")
+_LABELS = ("resolved", "label", "success", "reward", "score")
+_FOREIGN = frozenset(  # what other formats keep beside their messages
+    (
+        *("trajectory", "trajectory_format", "simulations", "schema_version", "sessionId", "projectHash", "loglines"),
+        *("steps", "eval", "epoch", "reward_info", "parent_session_id", "session_start", "conversations"),
+    )
+)
+_MAX_DEPTH = 24
+_NONE = msgspec.Raw()
+
+
+class _Record(ChatMessage, gc=False):
+    """A message, or a wrapper of messages: which of them shows only when it is there."""
+
+    messages: msgspec.Raw = _NONE
+    traj: msgspec.Raw = _NONE
+    conversation: msgspec.Raw = _NONE
+    history: msgspec.Raw = _NONE
+    session_id: Any = None
+    conversation_id: Any = None
+    id: Any = None
+    instance_id: Any = None
+    task_id: Any = None
+    trial: Any = None
+    model: Any = None
+    agent: Any = None
+    info: Any = None
+    resolved: Any = None
+    label: Any = None
+    success: Any = None
+    reward: Any = None
+    score: Any = None
+
+
+_message = msgspec.json.Decoder(ChatMessage)
+_record = msgspec.json.Decoder(_Record)
+_any = msgspec.json.Decoder(Any)
+_raw = msgspec.json.Decoder(msgspec.Raw)
+_raw_list = msgspec.json.Decoder(list[msgspec.Raw])
+_FACTS = frozenset(_Record.__struct_fields__) - frozenset(_LISTS)
+
+
+def sniff(head: Head) -> bool:
+    wanted = sum(_is_message(record) or _is_wrapper(record) for record in head.records)
+    return wanted * 2 > len(head.records)
+
+
+def _is_message(record: Any) -> bool:
+    return (
+        isinstance(record, dict)
+        and isinstance(record.get("role"), str)
+        and (record["role"] in ROLES or record["role"] in RESULT_ROLES)
+        and ("content" in record or "tool_calls" in record or "function_call" in record)
+        and isinstance(record.get("content"), (str, list, type(None)))
+        and "type" not in record
+    )
+
+
+def _is_wrapper(record: dict[str, Any]) -> bool:
+    if not _FOREIGN.isdisjoint(record):
+        return False
+    messages = next((record[key] for key in _LISTS if isinstance(record.get(key), list)), ())
+    return any(map(_is_message, messages[:4]))
+
+
+def read(source: Source, judge: Judge) -> Iterator[Session]:
+    reader = _Reader(source, judge)
+    if by_line(source):
+        for number, line in source.lines():
+            if line.strip():
+                yield from reader.take(line, f"L{number}", number)
+    elif source.head.root == "object":
+        reader.take_document()
+    else:
+        for index, (_key, raw, at) in enumerate(source.walk()):
+            yield from reader.take(raw, f"/{index}", at)
+    yield from reader.rest()
+
+
+def by_line(source: Source) -> bool:
+    """Whether each line is a record of its own; otherwise the file is one JSON document."""
+    lines = (line.strip() for _number, line in Source(source.path).lines() if line.strip())
+    first = next(lines, b"").removeprefix(b"\xef\xbb\xbf")
+    if first.startswith(b"["):
+        return _is_whole(first) and next(lines, b"").startswith(b"[")
+    return source.head.root == "lines" or _is_whole(first)
+
+
+def _is_whole(data: bytes) -> bool:
+    try:
+        _raw.decode(data)
+    except DECODE_ERRORS:
+        return False
+    return True
+
+
+class _Reader:
+    def __init__(self, source: Source, judge: Judge) -> None:
+        self._source = source
+        self._judge = judge
+        self._draft = self._new_draft()  # the session of messages that stand alone
+        self._chat = Chat(self._draft, source.report)
+
+    def take(self, data: bytes | msgspec.Raw, fragment: str, line: int | None) -> Iterator[Session]:
+        """One line or element: a message, a wrapper, or a list of messages."""
+        if bytes(memoryview(data)[:64]).lstrip().startswith(b"["):
+            for messages in decode_whole(self._source, data, _raw_list, line):
+                yield from self._session(messages, self._new_draft(), fragment, line)
+            return
+        for record in decode_whole(self._source, data, _record, line):
+            key = next((key for key in _LISTS if _is_list(getattr(record, key))), None)
+            if key is None:
+                if record.role is not None:
+                    self._chat.take(record)
+                continue
+            draft = self._new_draft()
+            _describe(draft, record)
+            if key == "traj":  # a task and a trial alone would meet their likes of other runs
+                draft.id = f"{record.task_id}-{record.trial or 0}-{blake2b(data, digest_size=4).hexdigest()}"
+            yield from self._session(_raw_list.decode(getattr(record, key)), draft, fragment, line)
+
+    def take_document(self) -> None:
+        """One wrapper that may be too long to hold: its messages arrive one by one."""
+        facts: dict[str, Any] = {}
+        chosen = ""
+        for key, raw, line in self._source.walk(*_LISTS):
+            if key in _LISTS and (not chosen or key == chosen):
+                chosen = key
+                if message := self._source.decode(raw, _message, line):
+                    self._chat.take(message)
+            elif key in _FACTS:
+                facts[key] = self._source.decode(raw, _any, line)
+        _describe(self._draft, msgspec.convert(facts, _Record))
+        if chosen == "traj":
+            _describe_tau(self._draft, facts.get("reward"))
+
+    def rest(self) -> Iterator[Session]:
+        if not self._draft.empty:
+            yield self._draft.close()
+
+    def _session(self, messages: list[msgspec.Raw], draft: Draft, fragment: str, line: int | None) -> Iterator[Session]:
+        draft.fragment = fragment
+        chat = Chat(draft, self._source.report)
+        for raw in messages:
+            if message := self._source.decode(raw, _message, line):
+                chat.take(message)
+        if not draft.empty:
+            yield draft.close()
+
+    def _new_draft(self) -> Draft:
+        return Draft(self._source, self._judge, format=NAME, agent="openai-chat")
+
+
+def _is_list(raw: msgspec.Raw) -> bool:
+    return bytes(memoryview(raw)[:1]) == b"["
+
+
+def _describe(draft: Draft, record: _Record) -> None:
+    """What a wrapper says about its session."""
+    info = record.info if isinstance(record.info, dict) else {}
+    draft.id = next((text for key in _IDS if (text := string_of(getattr(record, key)))), "")
+    draft.model = next((model for model in (record.model, info.get("model")) if isinstance(model, str)), None)
+    if isinstance(record.agent, str) and record.agent:
+        draft.agent = record.agent
+    draft.label = wrapped_label({key: getattr(record, key) for key in _LABELS})
+    if _is_list(record.traj):
+        _describe_tau(draft, record.reward)
+
+
+def _describe_tau(draft: Draft, reward: Any) -> None:
+    draft.agent = "tau-bench"
+    draft.label = reward_label(reward)
+
+
+class _Memory(Source):
+    """Stands for messages that never were in a file."""
+
+    @property
+    def uri(self) -> str:
+        return "memory:"
+
+
+def from_messages(messages: Sequence[Mapping[str, Any]], judge: Judge, *, id: str = "") -> Session:  # noqa: A002
+    """A session from messages as an agent holds them: dicts or SDK objects. What is no message is passed over."""
+    source = _Memory(Path("memory:"))
+    draft = Draft(source, judge, format=NAME, agent="openai-chat", id=id)
+    chat = Chat(draft, source.report)
+    for message in messages:
+        plain = _plain(message, ())
+        if isinstance(plain, dict):
+            chat.take(ChatMessage(**{key: plain[key] for key in ChatMessage.__struct_fields__ if key in plain}))
+    return draft.close()
+
+
+def _plain(value: Any, above: tuple[int, ...]) -> Any:
+    """A copy made of JSON values only: SDK objects are unfolded, what JSON cannot say becomes text."""
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, str):
+        return scrub(value)
+    if isinstance(value, float):
+        return value if value - value == 0 else None  # NaN and the infinities are no JSON
+    if len(above) >= _MAX_DEPTH or id(value) in above:
+        return "[...]"
+    above = (*above, id(value))
+    if isinstance(value, Mapping):
+        return {scrub(str(key)): _plain(item, above) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(item, above) for item in value]
+    dump = None if isinstance(value, type) else getattr(value, "model_dump", None)
+    return _plain(dump(), above) if callable(dump) else scrub(str(value))

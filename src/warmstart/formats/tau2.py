@@ -1,0 +1,176 @@
+"""tau2-bench: `{info, tasks, simulations[]}` or a bare list of simulations.
+
+The simulated user may call tools of its own (`requestor: "user"`): those calls are not the agent's, so neither they nor
+their results are steps of the session. Rewards below one are failures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from warmstart.formats.chat import Chat, decode_whole, string_of, text_of, time_of
+from warmstart.formats.draft import Draft
+from warmstart.formats.labels import reward_label
+from warmstart.formats.source import Head, Source
+from warmstart.model import Session, Signal, Usage
+from warmstart.ports import Judge
+
+NAME = "tau2"
+
+_NONE = msgspec.Raw()
+
+
+class _Message(msgspec.Struct, gc=False):
+    role: Any = None
+    content: Any = None
+    tool_calls: Any = None
+    id: Any = None
+    requestor: Any = None
+    error: Any = None
+    timestamp: Any = None
+    usage: Any = None
+    tool_messages: Any = None  # several results in one message
+
+
+class _Simulation(msgspec.Struct, gc=False):
+    messages: msgspec.Raw = _NONE
+    id: Any = None
+    task_id: Any = None
+    trial: Any = None
+    start_time: Any = None
+    end_time: Any = None
+    termination_reason: Any = None
+    reward_info: Any = None
+    agent_cost: Any = None
+
+
+_message = msgspec.json.Decoder(_Message)
+_simulation = msgspec.json.Decoder(_Simulation)
+_any = msgspec.json.Decoder(Any)
+_raw_list = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+def sniff(head: Head) -> bool:
+    if head.root == "list":
+        return bool(head.records) and all(map(_is_simulation, head.records))
+    info = head.first.get("info")
+    if isinstance(info, dict) and "agent_info" in info and "environment_info" in info:
+        return True
+    simulations = head.first.get("simulations")
+    return isinstance(simulations, list) and any(map(_is_simulation, simulations[:4]))
+
+
+def _is_simulation(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("messages"), list)
+        and "task_id" in value
+        and ("reward_info" in value or "termination_reason" in value)
+    )
+
+
+def read(source: Source, judge: Judge) -> Iterator[Session]:
+    info: dict[str, Any] | None = None
+    counted = 0
+    for key, raw, line in source.walk("simulations"):
+        if key == "info":
+            info = _dict(source.decode(raw, _any, line))
+        elif key == "simulations" or key == "":
+            if info is None:
+                info = _find_info(source) if key else {}
+            pointer = f"/{key}/{counted}" if key else f"/{counted}"
+            counted += 1
+            for simulation in decode_whole(source, raw, _simulation, line):
+                draft = Draft(source, judge, format=NAME, agent="tau2")
+                draft.fragment = pointer
+                _Reader(source, draft).take(simulation, line)
+                _describe(draft, simulation, info)
+                if not draft.empty:
+                    yield draft.close()
+
+
+def _find_info(source: Source) -> dict[str, Any]:
+    """What stands after the simulations is looked up first, by a second reading whose problems do not count."""
+    again = Source(source.path)
+    found = next((raw for key, raw, _line in again.walk("simulations") if key == "info"), None)
+    return _dict(again.decode(found, _any)) if found is not None else {}
+
+
+class _Reader:
+    def __init__(self, source: Source, draft: Draft) -> None:
+        self._source = source
+        self._draft = draft
+        self._chat = Chat(draft, source.report)
+        self._of_user: set[str] = set()  # ids of the user's own calls
+        self._usage: list[dict[str, Any]] = []
+
+    def take(self, simulation: _Simulation, line: int | None) -> None:
+        try:
+            messages = _raw_list.decode(simulation.messages) if simulation.messages else []
+        except msgspec.ValidationError:
+            self._source.report(f"simulation {simulation.id}: its messages are no list", line)
+            return
+        for raw in messages:
+            if message := self._source.decode(raw, _message, line):
+                self._take(message)
+        self._draft.usage = _total(self._usage, simulation.agent_cost)
+
+    def _take(self, message: _Message) -> None:
+        at = time_of(message.timestamp)
+        calls = message.tool_calls if isinstance(message.tool_calls, list) else ()
+        if message.role == "assistant":
+            if isinstance(message.usage, dict):
+                self._usage.append(message.usage)
+            self._draft.message("assistant", text_of(message.content), at)
+            for call in calls:
+                self._chat.call(call, at)
+        elif message.role == "user":
+            self._draft.message("user", text_of(message.content), at)
+            self._of_user.update(string_of(call.get("id")) for call in calls if isinstance(call, dict))
+        elif message.role == "system":
+            self._draft.message("system", text_of(message.content), at)
+        elif message.role == "tool":
+            results = message.tool_messages if isinstance(message.tool_messages, list) else [message]
+            for result in results:
+                self._result(msgspec.convert(result, _Message) if isinstance(result, dict) else result)
+
+    def _result(self, result: Any) -> None:
+        if not isinstance(result, _Message) or result.requestor == "user":
+            return
+        call_id = string_of(result.id)
+        if result.requestor is None and call_id in self._of_user:
+            return
+        signal = Signal(failed=result.error) if isinstance(result.error, bool) else None
+        self._chat.result(call_id, text_of(result.content), time_of(result.timestamp), signal)
+
+
+def _describe(draft: Draft, simulation: _Simulation, info: dict[str, Any]) -> None:
+    draft.id = string_of(simulation.id) or f"{string_of(simulation.task_id)}-{string_of(simulation.trial) or 0}"
+    model = _dict(info.get("agent_info")).get("llm")
+    draft.model = model if isinstance(model, str) else None
+    domain = _dict(info.get("environment_info")).get("domain_name")
+    draft.project = domain if isinstance(domain, str) else None
+    draft.end_reason = string_of(simulation.termination_reason) or None
+    draft.label = reward_label(_dict(simulation.reward_info).get("reward"))
+    started, ended = time_of(simulation.start_time), time_of(simulation.end_time)
+    draft.started = draft.started if started is None else started
+    draft.ended = draft.ended if ended is None else ended
+
+
+def _total(usages: list[dict[str, Any]], cost: Any) -> Usage | None:
+    dollars = float(cost) if isinstance(cost, (int, float)) else None
+    if not usages:
+        return None if dollars is None else Usage(cost=dollars)
+    return Usage(input=_sum(usages, "prompt_tokens"), output=_sum(usages, "completion_tokens"), cost=dollars)
+
+
+def _sum(usages: list[dict[str, Any]], key: str) -> int | None:
+    known = [value for usage in usages if isinstance(value := usage.get(key), int)]
+    return sum(known) if known else None
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,184 @@
+"""Does a failure inside a command line reach its exit code?
+
+`pytest | tail` fails without failing, `make; echo done` too. To judge a shell result by its text we must know whose
+exit code the shell would have reported.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from msgspec import Struct, structs
+
+Reach = Literal["whole", "last", "none"]
+
+_FILTERS = frozenset(
+    "head tail grep egrep fgrep rg sed awk gawk wc sort uniq cut tr tee cat less more column nl jq yq xargs fold "
+    "rev paste strings hexdump xxd base64 perl python3 python node sponge ts bat fmt".split()
+)
+_HARMLESS = frozenset("echo printf true : pwd date sleep exit cd".split())
+_QUOTERS = frozenset(
+    "cat head tail sed grep egrep fgrep rg ag ack less more awk nl bat jq yq strings xxd hexdump od echo printf "
+    "history journalctl dmesg env printenv man find fd ls tree wc sort uniq cut column diff".split()
+)
+_QUOTING_GIT = frozenset("log show diff blame grep ls-files cat-file reflog shortlog".split())
+_LOGS = re.compile(r"^(?:docker|podman|kubectl|heroku|fly|pm2|gh|gcloud|aws|systemctl|adb)\b.*\b(?:logs?|view|status|logcat)\b")
+_MATCHERS = frozenset("grep egrep fgrep rg ag ack pgrep diff cmp test [ [[ which type command git-grep".split())
+_HEREDOC = re.compile(r"<<[-~]?\s*(['\"]?)([A-Za-z_][\w.-]*)\1")
+_ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=(?:'[^']*'|\"[^\"]*\"|\S*)\s*")
+_WRAPPERS = frozenset("sudo time nohup command exec env nice stdbuf timeout gtimeout npx uv poetry xvfb-run".split())
+_PLAIN = re.compile(r"[^\\'\"`<\n(){}|&;#]+")
+_CATCHES = re.compile(r"\bexcept\b[^\n]*:|\btraceback\.print_exc|\bcatch\s*[({]|\brescue\b")
+_LIMIT = 6_000
+
+
+class Line(Struct, frozen=True):
+    """What a command line comes down to."""
+
+    reach: Reach  # "whole": any failure shows; "last": only the last command's; "none": the end cannot fail
+    program: str  # the program whose exit code counts
+    quotes: bool  # its output is other text: files, logs, listings
+    matches: bool  # exit 1 without output only says that nothing matched
+    text: str = ""  # the command line itself
+    commits: bool = False  # `git commit` fails when there is nothing to commit
+    handles: bool = False  # the code in it catches exceptions: a printed one is not its failure
+
+
+def read_line(command: str) -> Line:
+    """Take a command line apart as far as its exit code goes."""
+    return structs.replace(
+        _read(command), text=command, commits="git commit" in command, handles=bool(_CATCHES.search(command))
+    )
+
+
+def _read(command: str) -> Line:
+    pipefail = "pipefail" in command
+    lists = _split(command[:_LIMIT])
+    while len(lists) > 1 and not any(stage.strip() for _op, pipe in lists[-1] for stage in pipe):
+        lists.pop()
+    last = lists[-1] if lists else [("", [""])]
+    stages = last[-1][1]
+    program, rest = _program(stages[-1])
+    if any(op == "||" for op, _pipe in last[1:]) and program in _HARMLESS:
+        return Line("none", program, False, False)
+    if len(stages) > 1 and program in _FILTERS and not pipefail:
+        return Line("none", program, True, program in _MATCHERS)
+    if program in _HARMLESS and (len(lists) > 1 or len(last) == 1):
+        return Line("none", program, True, False)
+    whole = len(lists) == 1 and (len(stages) == 1 or pipefail)
+    everything = [_program(pipe[0]) for _op, pipe in last]
+    quotes = all(_quotes(p, r) for p, r in everything if p not in _HARMLESS)
+    quotes = quotes or (len(stages) > 1 and _quotes(*_program(stages[0])))
+    return Line("whole" if whole else "last", program, quotes, program in _MATCHERS or _is_git(program, rest, "grep"))
+
+
+def _quotes(program: str, rest: str) -> bool:
+    if program in _QUOTERS:
+        return not (program == "sed" and re.search(r"(?:^|\s)-\w*i", rest))
+    if program == "git":
+        return any(_is_git(program, rest, sub) for sub in _QUOTING_GIT)
+    return bool(_LOGS.match(f"{program} {rest}"))
+
+
+def _is_git(program: str, rest: str, sub: str) -> bool:
+    return program == "git" and bool(re.match(rf"(?:-\S+\s+(?:\S+\s+)?)*?{sub}\b", rest))
+
+
+def _program(stage: str) -> tuple[str, str]:
+    """The program of one simple command, past assignments and wrappers, and what follows it."""
+    text = stage.strip().lstrip("({! \t")
+    for _ in range(6):
+        assignment = _ASSIGNMENT.match(text)
+        if assignment and assignment.end() < len(text):
+            text = text[assignment.end() :]
+            continue
+        word, _, rest = text.partition(" ")
+        name = word.strip("'\"").rpartition("/")[2]
+        if name not in _WRAPPERS:
+            return name, rest.strip()
+        text = re.sub(r"^(?:-\S+\s+|\d+[smh]?\s+|run\s+|exec\s+)*", "", rest.strip())
+        if not text:
+            return name, ""
+    return text.split(" ", 1)[0], ""
+
+
+def _split(command: str) -> list[list[tuple[str, list[str]]]]:
+    """Lists separated by ; or newline, of pipelines joined by && or ||, of stages joined by |."""
+    lists: list[list[tuple[str, list[str]]]] = [[("", [""])]]
+    at, depth, end = 0, 0, len(command)
+    pending: list[str] = []  # here-documents whose bodies start after this line
+
+    def add(text: str) -> None:
+        lists[-1][-1][1][-1] += text
+
+    while at < end:
+        if plain := _PLAIN.match(command, at):
+            add(plain[0])
+            at = plain.end()
+            continue
+        char = command[at]
+        pair = command[at : at + 2]
+        if char == "\\":
+            add(pair)
+            at += 2
+        elif char in "'\"`":
+            close = _closing(command, at, char)
+            add(command[at:close])
+            at = close
+        elif pair == "<<" and command[at : at + 3] != "<<<" and (here := _HEREDOC.match(command, at)):
+            pending.append(here[2])
+            add(here[0])
+            at = here.end()
+        elif char == "\n" and pending:
+            at = _past_heredocs(command, at, pending)
+            pending = []
+            lists.append([("", [""])])
+        elif char in "({" and (char == "(" or pair == "{ "):
+            depth += 1
+            add(char)
+            at += 1
+        elif char in ")}" and depth:
+            depth -= 1
+            add(char)
+            at += 1
+        elif depth:
+            add(char)
+            at += 1
+        elif pair in ("&&", "||"):
+            lists[-1].append((pair, [""]))
+            at += 2
+        elif char == "|":
+            lists[-1][-1][1].append("")
+            at += 2 if pair == "|&" else 1
+        elif char in ";\n" or (char == "&" and command[at - 1 : at] not in (">", "<") and pair != "&>"):
+            lists.append([("", [""])])
+            at += 1
+        elif char == "#" and (at == 0 or command[at - 1] in " \t\n;"):
+            newline = command.find("\n", at)
+            at = end if newline < 0 else newline
+        else:
+            add(char)
+            at += 1
+    return lists
+
+
+def _closing(command: str, at: int, quote: str) -> int:
+    cursor = at + 1
+    while cursor < len(command):
+        if command[cursor] == "\\" and quote != "'":
+            cursor += 2
+            continue
+        if command[cursor] == quote:
+            return cursor + 1
+        cursor += 1
+    return len(command)
+
+
+def _past_heredocs(command: str, at: int, words: list[str]) -> int:
+    for word in words:
+        found = re.compile(rf"^[ \t]*{re.escape(word)}[ \t]*$", re.M).search(command, at)
+        if not found:
+            return len(command)
+        at = found.end()
+    return at

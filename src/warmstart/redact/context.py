@@ -1,0 +1,255 @@
+r"""Finds values that a name beside them makes secret: `password=..`, `"apiKey": ".."`, `--token ..`, `<secret>..`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from warmstart.redact.matching import Found, Pattern
+from warmstart.redact.opaque import looks_random
+from warmstart.redact.values import (
+    NONE,
+    STRONG,
+    TOKEN,
+    WEAK,
+    could_be_secret,
+    is_filler,
+    is_reference,
+    is_talk,
+    is_wordy,
+    strength,
+)
+
+# A telling word, the rest of the name, and what stands between a name and its value. The judging is done in Python.
+_NAMED = Pattern(
+    r"(?i)(?:passw(?:or)?[dt]|passwd|passphrase|passcode|kennwort|contrase.a|senha|pwd|psk|secret|token|credential|creds|api[_\-. ]?key"
+    r"|[a-z0-9][_\-. ]?key|\bkey|(?:_|\b|[a-z])pass|_pw|\bpw|\bpin|otp|auth|authorization|bearer|cookie|sess(?:ion)?_?id|\bsid|signature|\bsig|salt|dsn"
+    r"|connection[_ ]?string|jwt|mnemonic|webhook|key_?base|\bpat|_pat)"
+    r"[A-Za-z0-9_\-.]{0,24}"
+    r"(?:[\\\"'`\])]{0,8}[ \t]{0,24}(?::=|=>|={1,3}|!={1,2}|:|\|)[ \t]{0,24}"
+    r"|[\\]{0,4}[\"'`][ \t]{0,4},[ \t\n]{0,24}[\\]{0,4}[\"'`]"
+    r"|[\\]{0,4}[\"']?[ \t]{1,8}(?i:value|content|default)[ \t]{0,4}=[ \t]{0,4}"
+    r"|[\"']?[ \t]*\n[ \t\-]{0,40}[\"']?value[\"']?[ \t]{0,4}:[ \t]{0,4}"
+    r"|>)"
+)
+_FLAG = Pattern(
+    r"(?i)(?:^|[\s\"'`(,\[])--?[a-z0-9_\-]{0,32}(?:pass(?:w(?:or)?d|phrase|wd|code)?|pwd|pw|token|secret|key|auth|credentials?|pat|user)(?:-[a-z]{1,8})?"
+    r"[\"'`]?(?:[ \t]{1,4}|,[ \t\n]{0,24}|=)[\"'`\\]{0,3}"
+)
+_SETTING = Pattern(
+    r"(?i)\b(?:set|setx|add|config|ENV|ARG|put|define|setenv|putenv|export)[ \t]+(?:--?[a-z]+[ \t]+)*[A-Za-z0-9_\-./:]{0,64}"
+    r"(?:passw(?:or)?d|passwd|secret|token|key|pwd)[A-Za-z0-9_\-]{0,16}[ \t]+[\"'`\\]{0,3}"
+)
+_NAME_START = re.compile(r"[A-Za-z0-9_.\-]*\Z")
+_NAME = re.compile(r"[A-Za-z0-9_.\- ]*")
+_BARE = re.compile(rb"[^\s\"'`<>\x01]{1,1024}")
+_REST = re.compile(rb"[^\s\"'`<>\x01]*")
+_QUOTED = {quote: re.compile(rb"[^%b\n\x01]{0,1024}" % quote) for quote in (b'"', b"'", b"`")}
+_OPENING = re.compile(rb"[rbuf@$]{0,2}[\\]{0,8}(\"{1,3}|'{1,3}|`)")
+_SCHEME = re.compile(rb"(?i)(?:basic|bearer|token|apikey|api-key|digest|negotiate|aws4-hmac-sha256|ntlm|key|splunk|sso-key|genie-?key|bot)[ \t+]+")
+_TAGGED = re.compile(rb"[ \t\n]{0,40}([^<\x01]{1,1024})</")
+_LINE_LEAD = re.compile(rb"[\s\"'`$>+#;*-]*(?:\d+[:|?\t ]+)?[\s\"'`+-]*(?:export|set|setx|env|declare|local|ENV|ARG|const|let|var|-e|--env|--build-arg)?[ \t:\"']*\Z")
+_CODE = re.compile(
+    r"[A-Za-z_][\w]*(?:\.[A-Za-z_]\w*|\[[^\]]*\]|\?\.|->|::)*[(\[{]|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+[,;)\]}]*\Z|[(\[{&*!|+]|lambda\b|function\b|async\b|await\b|new\b|not\b|f\"|:"
+    r"|[A-Za-z_]\w*(?:\[|\()|\\[a-zA-Z(\[]|[A-Za-z_]+::|[a-z]+\|"
+)
+_NUMBER = re.compile(r"[-+]?\d{1,5}(?:\.\d+)?[a-z%]{0,2}[,;)\]}]*\Z|\d+\.\d+")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_TYPES = frozenset("str string bytes optional list dict set tuple union any object callable literal secretstr self cls this".split())
+
+
+def find_named(data: bytes) -> Iterator[Found]:
+    """Values after a telling name."""
+    done = 0
+    for start, end in _NAMED.spans(data):
+        if start < done:
+            continue
+        found = _after_name(data, start, end)
+        if found is not None:
+            done = found.end
+            yield found
+
+
+def find_flagged(data: bytes) -> Iterator[Found]:
+    """Values after a command line flag or in a `set NAME value` command."""
+    if b"-" in data:
+        for start, end in _FLAG.spans(data):
+            yield from _after_flag(data, start, end)
+    for start, end in _SETTING.spans(data):
+        name = data[start:end].decode("ascii").strip("\"'`\\ \t").split()[-1]
+        says = strength(name.split(":")[-1].split("/")[-1])
+        if says >= TOKEN:
+            yield from _bare_argument(data, end, says)
+
+
+def _after_flag(data: bytes, start: int, end: int) -> Iterator[Found]:
+    flag = data[start:end].decode("ascii").strip(" \t\n\"'`(,[\\=")
+    says = strength(flag.lstrip("-"))
+    if says == NONE or (says == WEAK and flag.lstrip("-") in ("key", "keys", "auth", "pass")):
+        return
+    yield from _bare_argument(data, end, says)
+
+
+def _bare_argument(data: bytes, at: int, says: int) -> Iterator[Found]:
+    match = _BARE.match(data, at)
+    if match is None:
+        return
+    value = match.group().decode("ascii").rstrip("\\,;)]}")
+    if value.startswith("-") or _NUMBER.match(value) or not could_be_secret(value, says):
+        return
+    if is_wordy(value) and (says < STRONG or is_talk(value) or data[at - 1 : at] in b" \t" and not _flag_before(data, at)):
+        return
+    end = at + len(value)
+    yield Found(at, end, _kind(says))
+
+
+def _flag_before(data: bytes, at: int) -> bool:
+    """Whether the word before is a long flag, so that even a plain word is its value."""
+    return b"--" in data[max(at - 48, 0) : at]
+
+
+def _kind(says: int) -> str:
+    return "password" if says == STRONG else "token"
+
+
+def _after_name(data: bytes, start: int, end: int) -> Found | None:
+    head = data[max(start - 64, 0) : start].decode("ascii")
+    lead = _NAME_START.search(head)
+    name_start = start - (len(lead.group()) if lead else 0)
+    matched = _NAME.match(data[name_start:end].decode("ascii"))
+    name = matched.group().strip(" .-") if matched else ""
+    if " " in name:  # `api key: ...`; of other phrases the last words tell
+        name = " ".join(name.split()[-2:])
+    says = strength(name)
+    if says == NONE:
+        return None
+    separator = data[name_start + len(matched.group() if matched else "") : end]
+    if separator.endswith(b">"):
+        return _tagged(data, name_start, end, says)
+    return _value(data, name_start, end, name, separator, says)
+
+
+def _tagged(data: bytes, name_start: int, at: int, says: int) -> Found | None:
+    """`<password>value</password>`"""
+    before = data[max(name_start - 24, 0) : name_start]
+    if b"<" not in before[-1:] and not re.search(rb"<[\w.-]{1,20}:\Z", before):
+        return None
+    match = _TAGGED.match(data, at)
+    if match is None:
+        return None
+    value = match.group(1).strip()
+    text = value.decode("ascii")
+    if not could_be_secret(text, says) or (" " in text and is_talk(text)):
+        return None
+    begin = match.start(1)
+    return Found(begin, begin + len(match.group(1).rstrip()), _kind(says))
+
+
+def _value(data: bytes, name_start: int, at: int, name: str, separator: bytes, says: int) -> Found | None:
+    header = says >= TOKEN and name.lower().endswith(("authorization", "auth", "token", "key", "secret"))
+    opening = _OPENING.match(data, at)
+    if b"," in separator and separator[-1:] in b"\"'`":
+        return _quoted(data, at, separator[-1:], says, header)
+    if opening is not None:
+        return _quoted(data, opening.end(), opening.group(1)[:1], says, header)
+    if b"==" in separator or b"!=" in separator:
+        return None
+    if header:
+        scheme = _SCHEME.match(data, at)
+        at = scheme.end() if scheme else at
+    return _bare(data, name_start, at, separator, says)
+
+
+def _quoted(data: bytes, at: int, quote: bytes, says: int, header: bool) -> Found | None:
+    if header:
+        scheme = _SCHEME.match(data, at)
+        at = scheme.end() if scheme else at
+    match = _QUOTED[quote].match(data, at)
+    if match is None:
+        return None
+    raw = match.group()
+    if len(raw) == 1024 and not raw.strip():
+        return None
+    value = raw.decode("ascii").rstrip("\\")
+    if not value.strip() or not could_be_secret(value, says) or _is_code_in_quotes(value):
+        return None
+    if " " in value.strip() and (is_talk(value) or says < STRONG or len(value) > 120):
+        return None
+    if says < STRONG and (is_wordy(value) or _is_plain_name(value)):
+        return None
+    if says == STRONG and is_wordy(value) and (strength(value) > NONE or is_talk(value) or value.istitle()):
+        return None
+    end = at + len(value)
+    if len(raw) == 1024:
+        rest = _REST.match(data, end)
+        end = rest.end() if rest else end
+    return Found(at, end, _kind(says))
+
+
+def _is_code_in_quotes(value: str) -> bool:
+    return value[0] in "({[,:;)" and not looks_random(value)
+
+
+def _is_plain_name(value: str) -> bool:
+    """`access_token_v2`, `utf8mb4`: a name made of words and a few digits."""
+    return _IDENTIFIER.match(value) is not None and not looks_random(value) and sum(map(str.isdigit, value)) <= 2
+
+
+def _bare(data: bytes, name_start: int, at: int, separator: bytes, says: int) -> Found | None:
+    match = _BARE.match(data, at)
+    if match is None:
+        return None
+    line_start = data.rfind(b"\n", max(name_start - 64, 0), name_start) + 1
+    at_line_start = _LINE_LEAD.match(data[max(line_start, name_start - 64) : name_start]) is not None
+    raw = match.group().decode("ascii")
+    spaced = b" " in separator or b"\t" in separator
+    config = at_line_start and (b"=" in separator or spaced)
+    value = raw.rstrip("\\") if config else re.split(r"[;&,\\]", raw, maxsplit=1)[0]
+    value = value.rstrip(",;") if not config or _closes_code(data, match.end(), value) else value
+    if not config:
+        value = value.rstrip(").]}!?:*")
+    if not value or not could_be_secret(value, says) or _CODE.match(value) or _NUMBER.match(value):
+        return None
+    if value.lower().strip("?,;") in _TYPES or b"|" in separator and not looks_random(value):
+        return None
+    words = value.rstrip(",;)")
+    if _IDENTIFIER.match(words) and not looks_random(words):
+        digits = sum(map(str.isdigit, words))
+        ends_line = data[match.end() : match.end() + 1] in (b"", b"\n", b"\r") and words == raw
+        named = strength(words) > NONE or is_talk(words) or "_" in words.strip("_") and digits == 0
+        if says < STRONG and digits < 3:
+            return None
+        if named or (digits == 0 and not (config and ends_line and len(words) >= 6)):
+            return None
+        if digits == 0 and spaced and b"=" in separator and words != words.lower():
+            return None
+    elif is_wordy(value) and (says < STRONG or not config or is_talk(value)):
+        return None
+    elif says < STRONG and not looks_random(value) and not any(map(str.isdigit, value)):
+        return None
+    end = at + len(value)
+    if len(raw) == 1024:
+        rest = _REST.match(data, end)
+        end = rest.end() if rest else end
+    if config and says == STRONG:
+        end = _phrase_end(data, end, match.end())
+    return Found(at, end, _kind(says))
+
+
+def _closes_code(data: bytes, end: int, value: str) -> bool:
+    return value.endswith((",", ";")) and data[end : end + 1] in (b"", b"\n", b"\r", b" ")
+
+
+def _phrase_end(data: bytes, end: int, run_end: int) -> int:
+    """The end of an unquoted passphrase of several words that fills its line."""
+    if end != run_end or data[end : end + 1] != b" ":
+        return end
+    line_end = data.find(b"\n", end, end + 128)
+    rest = data[end : line_end if line_end >= 0 else end + 128].decode("ascii")
+    words = rest.split()
+    if 1 <= len(words) <= 7 and all(word.isalnum() for word in words) and not is_talk(rest) and (line_end >= 0 or end + len(rest) == len(data)):
+        return end + len(rest.rstrip())
+    return end
+
+
+__all__ = ["find_flagged", "find_named", "is_filler", "is_reference"]

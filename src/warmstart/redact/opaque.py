@@ -1,0 +1,197 @@
+"""Tokens that are no words: long, mixed and random. What reads like a name, a path, a digest or an id stays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from warmstart.redact.matching import Pattern
+from warmstart.redact.views import from_base64, from_hex
+
+_CLASS = r"[A-Za-z0-9_+/=~.\-]"
+# A run of token characters with a core no short name has: 20 letters and digits on end, or digits between letters.
+_RUN = Pattern(rf"{_CLASS}*(?:[A-Za-z0-9]{{20}}|[A-Za-z][0-9]+[A-Za-z]+[0-9]|[0-9][A-Za-z]+[0-9]+[A-Za-z]){_CLASS}*")
+_SHORTEST = 16
+_SAMPLE = 512  # characters that decide about a longer run
+
+# Letter pairs that make 95 % of the pairs in English words and in names of programs.
+_PAIRS = {
+    first + second
+    for first, seconds in zip(
+        "abcdefghijklmnopqrstuvwxyz",
+        "abcdefgiklmnprstuvwxy abcdeilorsuy abcdefhiklorstuy abcdefilorstu abcdefgilmnopqrstuvwxy acdefilorstu aeghilnorsu"
+        " aeiort abcdefglmnoprstvxz aeosu aeis acdeilopstuvy abeilmopsu acdefgiklnopstuv abcdfgiklmnoprstuvw acehiloprstuy"
+        " u acdefgiklmnoprstuvy acefhiklmnopstuy acdefhilmnoprstuy abcdefgilmnprst aeio aehinors ceipt mnpst ae".split(" "),
+        strict=True,
+    )
+    for second in seconds
+}
+_WORDS = re.compile(r"[A-Z]+[a-z]*|[a-z]+|[0-9]+")
+_ATOM = re.compile(r"[A-Za-z0-9]+")
+_HEX = re.compile(r"(?:[0-9a-f]+|[0-9A-F]+)\Z")
+_DIGEST_LENGTHS = {56, 64, 96, 128}
+_UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\Z")
+_ULID = re.compile(r"0[0-7][0-9A-HJKMNP-TV-Z]{24}\Z|c[a-z0-9]{24}\Z")
+_NAMED_DIGEST = re.compile(r"(?:sha(?:1|224|256|384|512)|md5|h1|blake[23][bs]?|crc32c?|q1)[-_:=]", re.I)
+_CALL_ID = re.compile(
+    r"(?:toolu|srvtoolu|mcptoolu|tooluse|toolcall|call|functions?|chatcmpl|cmpl|msg|resp|req|run|thread|asst|step|file"
+    r"|fc|rs|ws|item|gen|batch|evt|event|prt|cus|ch|in|pi|pm|sub|si|price|prod|txn|seti|cs_test|container|vs|ftjob"
+    r"|session|ses|turn|task|agent|trace|span|chunk|node|bench|req_vrtx|msg_bdrk|toolu_vrtx|toolu_bdrk)[_-]+[A-Za-z0-9_-]+\Z"
+)
+_PICTURES = ("iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR", "JVBERi0", "UEsDB", "H4sI", "d09GM", "AAABAA", "AGFzbQ", "AAEAAA", "KLUv")
+_PUBLIC = re.compile(rb"(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-[a-z0-9-]+|sk-ssh-[a-z0-9@.-]+|sha(?:1|256|384|512)[:-]|h1:|integrity[\"':= ]+)[ ]?\Z")
+# What in the line before a digest or a UUID says that it is a key after all.
+_HINT = Pattern(
+    r"(?i)(?:\b|_)(?:secret|token|passw(?:or)?d|passphrase|credentials?|bearer"
+    r"|(?:api|access|secret|private|auth|licen[sc]e|service|integration|personal|ingest|app|account|admin|signing|encryption|master)[ _\-]?key"
+    r"|datadog|heroku|mailgun|algolia|cloudflare|fastly|okta|auth0|snyk|jfrog|artifactory|circle-?ci|buildkite|codecov|plaid|coinbase"
+    r"|zendesk|intercom|mailchimp|rollbar|bugsnag|mixpanel|amplitude|etherscan|infura|alchemy|postmark|wandb|pagerduty|opsgenie|statuspage"
+    r"|railway|linode|vultr|hetzner|bitly|giphy|newsapi|openweather|deepgram|assemblyai|cohere|mistral)s?(?:\b|_)[^\n]{0,24}\z"
+)
+
+
+class Part(NamedTuple):
+    """A stretch of a run: opaque, or a digest or id that only its surroundings make a secret, or text in base64."""
+
+    start: int
+    end: int
+    nature: str  # opaque, hinted, encoded
+
+
+def find_runs(data: bytes) -> Iterator[tuple[int, int]]:
+    """Where tokens stand that may be opaque or encoded."""
+    for start, end in _RUN.spans(data):
+        if end - start >= _SHORTEST:
+            yield start, end
+
+
+def is_hinted(data: bytes, start: int) -> bool:
+    """Whether the words just before call what follows a secret."""
+    begin = max(data.rfind(b"\n", max(start - 64, 0), start) + 1, start - 64, 0)
+    return _HINT.search(data[begin:start]) is not None
+
+
+def is_public(data: bytes, start: int) -> bool:
+    """Whether the words just before call what follows a public key or a digest."""
+    return _PUBLIC.search(data[max(start - 40, 0) : start]) is not None
+
+
+def parts(token: str) -> tuple[Part, ...]:
+    """What stands out in a run of token characters."""
+    return _parts(token) if len(token) <= _SAMPLE else _find_parts(token)
+
+
+def _find_parts(token: str) -> tuple[Part, ...]:
+    found: list[Part] = []
+    offset = 0
+    for piece in _split_assignments(token):
+        found.extend(_judge(piece, offset))
+        offset += len(piece)
+    return tuple(found)
+
+
+_parts = lru_cache(maxsize=8192)(_find_parts)
+
+
+def _split_assignments(token: str) -> list[str]:
+    """`name=value` apart (each piece keeps its `=`), padding left on."""
+    if "=" not in token.rstrip("="):
+        return [token]
+    return [piece for piece in re.findall(r"[^=]*=*", token) if piece]
+
+
+def _judge(piece: str, offset: int) -> list[Part]:
+    body = piece.strip("=.-")
+    if len(body) < _SHORTEST or body.startswith(_PICTURES):
+        return []
+    start = offset + piece.index(body)
+    end = start + len(body) + (len(piece) - len(piece.rstrip("=")))
+    if "." not in body and "~" not in body:
+        raw = body.encode()
+        plain = from_hex(raw) if _HEX.match(body) else from_base64(raw)
+        if plain is not None and len(plain) >= 8:
+            return [Part(start, end, "encoded")]
+    if _NAMED_DIGEST.match(body):
+        return []
+    if "/" not in body:
+        nature = _nature(body)
+        return [Part(start, end, nature)] if nature else []
+    if "." not in body and looks_random(body) and not _holds_word(body) and body.count("/") <= 1 + len(body) // 12:
+        return [Part(start, end, "opaque")]
+    found = []
+    at = start
+    for name in body.split("/"):
+        nature = _nature(name) if len(name) >= _SHORTEST else ""
+        if nature and not _NAMED_DIGEST.match(name):
+            found.append(Part(at, at + len(name), nature))
+        at += len(name) + 1
+    return found
+
+
+def _nature(name: str) -> str:
+    """opaque, hinted or nothing, for a token without slashes."""
+    name = name.strip("-_.+~")
+    if _UUID.match(name) or _ULID.match(name):
+        return "hinted"
+    if _CALL_ID.match(name):
+        return ""
+    atoms = _ATOM.findall(name[:_SAMPLE])
+    longest = max(atoms, key=len, default="")
+    digest = False
+    strange: list[str] = []
+    for atom in atoms:
+        if _HEX.match(atom):
+            digest = digest or (len(atom) >= _SHORTEST and not atom.isdigit())
+            if len(atom) > 40 and len(atom) not in _DIGEST_LENGTHS and not atom.isdigit():
+                return "opaque"
+        elif len(atom) >= _SHORTEST and looks_random(atom):
+            return "opaque"
+        else:
+            strange.append(atom)
+    size = sum(map(len, strange))
+    if size >= 20 and "." not in name and not _holds_word(name) and len(longest) >= 4 and _score("-".join(strange)) < -0.3 * size:
+        return "opaque"
+    return "hinted" if digest else ""
+
+
+def _holds_word(name: str) -> bool:
+    """Whether a word of five letters or more stands in it."""
+    for word in re.findall(r"[A-Za-z][a-z]{4,}|[A-Z]{5,}", name[:_SAMPLE]):
+        lower = word.lower()
+        if sum(lower[i : i + 2] in _PAIRS for i in range(len(lower) - 1)) >= len(lower) - 1:
+            return True
+    return False
+
+
+@lru_cache(maxsize=8192)
+def looks_random(token: str) -> bool:
+    """Whether a token was drawn rather than named; decided on letters and digits alone."""
+    text = token[:_SAMPLE]
+    length = sum(map(len, _ATOM.findall(text)))
+    if length < 10 or text.isdigit():
+        return False
+    score = _score(text)
+    if text.isalpha():
+        return length >= 20 and score < -8
+    if not any(map(str.isdigit, text)):
+        return length >= 20 and score < -6
+    return score < (-3 if length >= 20 else -5)
+
+
+def _score(text: str) -> float:
+    """Log odds that words were put together here (above 0) rather than characters drawn (below)."""
+    score = 0.0
+    for atom in _ATOM.findall(text):
+        words = _WORDS.findall(atom)
+        score += 0.37 * (len(atom) - len(words)) - 0.8 * (len(words) - 1)
+        for i, word in enumerate(words):
+            if word[0].isdigit():
+                if i + 1 < len(words):
+                    score -= 1.0
+                continue
+            lower = word.lower()
+            for j in range(len(lower) - 1):
+                score += 0.77 if lower[j : j + 2] in _PAIRS else -2.4
+    return score

@@ -1,0 +1,138 @@
+"""Names and values: whether a name announces a secret, and whether a value could be one."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from warmstart.redact.opaque import looks_random
+
+# How much a name says. Under STRONG any value is one, under TOKEN one that is no plain word, under WEAK a random one.
+NONE, WEAK, TOKEN, STRONG = range(4)
+
+_SPLIT = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_STRONG = frozenset(
+    "password passwd passwort kennwort pwd passphrase passcode secret psk contrasena senha motdepasse userpassword"
+    " dbpassword pgpassword mysqlpwd sshpass rootpw bindpw requirepass masterauth apikey secretkey privatekey accesskey"
+    " apisecret clientsecret authorization".split()
+)
+_TOKEN = frozenset("token authtoken accesstoken refreshtoken apitoken bearer credential credentials creds jwt pat dsn xsrf".split())
+_WEAK = frozenset(
+    "pass pw pin otp auth cookie session sessionid sessid sid sig signature salt mnemonic seed webhook hash key keys"
+    " csrf nonce passkey assertion tokens secrets".split()
+)
+# Before `key`: which keys are secret.
+_KEY_STRONG = frozenset("api secret private access signing encryption master apisecret hmac aes decryption cipher".split())
+_KEY_TOKEN = frozenset(
+    "account storage shared service deploy subscription license licence auth client app application admin consumer"
+    " webhook ssh rsa jwt integration ingest ingestion write server session root host sas activation product".split()
+)
+_PAIR_STRONG = frozenset({("connection", "string"), ("secret", "base"), ("key", "base"), ("pass", "word"), ("pass", "phrase")})
+_PAIR_TOKEN = frozenset({("session", "id"), ("auth", "code"), ("seed", "phrase"), ("recovery", "code"), ("recovery", "phrase")})
+# After the telling word these change nothing; anything else (`token_count`, `password_field`) makes it another thing.
+_SUFFIXES = frozenset(
+    "value val base prod production dev development test testing staging stage live sandbox old new backup b64 base64 hex"
+    " raw plain plaintext text string str env default primary secondary admin user root db main local current here".split()
+)
+_NOT_TOKENS = frozenset(
+    "max min num n total input output prompt completion next prev previous page eos bos pad unk sep cls mask special"
+    " start stop end cancel cancellation continuation sync current first last per design syntax lexer image".split()
+)
+_NOT_KEYS = frozenset("public primary foreign sort partition cache index row unique map dict object composite".split())
+
+
+@lru_cache(maxsize=4096)
+def strength(name: str) -> int:
+    """What a name (`DB_PASSWORD`, `apiKey`, `x-auth-token`) says about the value beside it."""
+    words = [word.lower() for word in _SPLIT.findall(name[-96:])]
+    while len(words) > 1 and (words[-1] in _SUFFIXES or words[-1].isdigit()) and tuple(words[-2:]) not in _PAIR_STRONG:
+        words.pop()
+    if not words:
+        return NONE
+    last, before = words[-1], words[-2] if len(words) > 1 else ""
+    if (before, last) in _PAIR_STRONG or last in _STRONG or before + last in _STRONG:
+        return STRONG
+    singular = last.removesuffix("s") if before else last
+    if singular in _STRONG:
+        return STRONG if last in ("secrets", "passwords") else TOKEN
+    if singular in ("key", "token") and before:
+        return _compound(before, singular, plural=singular != last)
+    if (before, last) in _PAIR_TOKEN or last in _TOKEN or before + last in _TOKEN:
+        return TOKEN
+    return WEAK if last in _WEAK and not (last in ("key", "keys") and before in _NOT_KEYS) else NONE
+
+
+def _compound(before: str, noun: str, *, plural: bool) -> int:
+    if noun == "token":
+        if before in _NOT_TOKENS or (plural and before not in ("api", "access", "auth", "refresh", "bearer")):
+            return NONE
+        return TOKEN
+    if before in _KEY_STRONG:
+        return STRONG
+    if before in _KEY_TOKEN:
+        return TOKEN
+    return NONE if before in _NOT_KEYS or plural else WEAK
+
+
+_REFERENCE = re.compile(
+    r"\$[A-Za-z_{(\[]|\$\$|%[A-Za-z_]\w*%|%[(sdr]|\{\{|\{[A-Za-z_$][\w.$\[\]'\"]*\}|<[^>]*>?\Z|@[A-Za-z_]+\(|#\{|\[\[?[A-Za-z_ -]+\]|!(?:Ref|Sub|GetAtt|secret|vault|env_var)\b"
+    r"|(?:process\.env|os\.environ|os\.getenv|getenv|import\.meta|env\.|env\(|ENV\[|secrets\.|vars?\.|data\.|vault:|op://|arn:|file:|keyring:|System\.|Deno\.)"
+    r"|~?\.{0,2}/(?:[\w.-]+/)*[\w.-]*\Z|[A-Za-z]:\\|https?://[^@\s]*\Z",
+)
+_FILLERS = frozenset(
+    "true false none null nil undefined yes no on off default required optional string str bytes bool boolean int integer"
+    " number float object any unknown text char varchar secret password passwd token key value hidden masked redacted removed"
+    " example sample test todo tbd n/a na empty unset none, null, invalid missing expired valid basic bearer digest".split()
+)
+_FILLER = re.compile(
+    r"(?i)[*\u2022.x_\-#?=\s]{3,}\Z|x{4,}|\*{3,}|(?:<|\[|\()?(?:redacted|masked|hidden|removed|filtered|sanitized|omitted)|\{\{SECRET:"
+    r"|(?:your|my|insert|enter|replace|change)[-_ ]?(?:own|the|this|super|api|auth|access|secret|token|key|password|me|here)|(?:.{0,20}[-_ ])?(?:goes[-_ ])?here\Z",
+)
+_TALK = frozenset(
+    "a an the is are was be been must should may can cannot not your you our we enter please and or of to for with from this"
+    " that when if in on at by required invalid incorrect wrong forgot reset confirm password passwords token key secret field"
+    " user users username login sign error failed missing least characters will has have it its new old does".split()
+)
+_WORDY = re.compile(r"[A-Za-z]+(?:[-_'./ ][A-Za-z]+)*[.,:;!?]?\Z")
+
+
+def is_filler(value: str) -> bool:
+    """Whether a value stands for a secret without being one: `****`, `your-api-key`, `None`, a placeholder of ours."""
+    return value.strip("\"'`., ;").lower() in _FILLERS or _FILLER.match(value) is not None or len(set(value[-16:].lower())) <= 2
+
+
+def is_reference(value: str) -> bool:
+    """Whether a value says where the secret is kept: `${TOKEN}`, `os.environ[...]`, a path, a plain URL."""
+    return _REFERENCE.match(value) is not None
+
+
+def is_wordy(value: str) -> bool:
+    """Whether a value is letters only, in one or more words, and reads as such."""
+    return _WORDY.match(value) is not None and not looks_random(value)
+
+
+def is_talk(value: str) -> bool:
+    """Whether a value of several words is a sentence about secrets, such as a label or an error message."""
+    words = re.findall(r"[A-Za-z']+", value.lower())
+    return any(word in _TALK for word in words)
+
+
+def could_be_secret(value: str, name_says: int) -> bool:
+    """Whether a value that is set apart (a JSON string, a quoted literal) is secret under such a name."""
+    if len(value) < 3 or is_filler(value) or is_reference(value):
+        return False
+    if name_says == STRONG:
+        return True
+    if name_says == TOKEN:
+        return len(value) >= 6
+    return name_says == WEAK and len(value) >= 6 and not is_wordy(value) and (looks_random(value) or _is_mixed(value))
+
+
+def _is_mixed(value: str) -> bool:
+    return (
+        " " not in value
+        and len(value) >= 8
+        and any(map(str.isdigit, value))
+        and any(map(str.isalpha, value))
+        and any(not c.isalnum() for c in value) + any(map(str.isupper, value)) >= 1
+    )

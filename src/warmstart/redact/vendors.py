@@ -1,0 +1,275 @@
+r"""Secrets that show by their form: a vendor's prefix, a private key block, a password hash, a login in a URL.
+
+One row a format: the kind that stands in the placeholder, the RE2 pattern, and, where the form alone proves too
+little, how the value is checked. With a group `(?P<v>...)` only the group is replaced, otherwise the whole match.
+Bodies are open-ended and their minima low, because tokens grow and excerpts cut them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+_B = r"[A-Za-z0-9]"
+_U = r"[A-Za-z0-9_]"
+_D = r"[A-Za-z0-9_\-]"
+_D64 = r"[A-Za-z0-9+/_\-=]"
+_UUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
+_Q = r"[\"'\\]{0,2}"
+_PLAIN = r"[^\s\"'`<>\x01]"  # a bare value
+
+
+class Rule(NamedTuple):
+    """One format; `forms.py` says what the checks are."""
+
+    kind: str
+    pattern: str
+    check: str = ""
+    head: str = ""  # a pattern that looks far ahead is sought by its head, then tried there in a window
+
+
+RULES: tuple[Rule, ...] = (
+    # code hosts
+    Rule("github", rf"gh[pousr]_{_B}{{16,}}"),
+    Rule("github", rf"github_pat_{_U}{{16,}}"),
+    Rule("gitlab", rf"gl(?:pat|dt|rtr?|cbt|ptt|ft|imt|agent|oas|soat|ffct|wt)-[A-Za-z0-9_\-.=]{{12,}}"),
+    Rule("gitlab", rf"GR1348941{_D}{{12,}}"),
+    Rule("bitbucket", rf"ATBB{_B}{{20,}}"),
+    Rule("atlassian", rf"AT(?:ATT|CTT|STT|OA)3x{_D64}{{16,}}"),
+    Rule("atlassian", r"ATTA[0-9a-fA-F]{32,}"),
+    Rule("sourcegraph", r"sgp_(?:[0-9a-f]{16}_|local_)?[0-9a-f]{30,}"),
+    Rule("sourcegraph", r"\bslk_[0-9a-f]{32,}"),
+    # clouds
+    Rule("aws", r"\b(?:AKIA|ASIA|ABIA|ACCA|AROA|AIDA|AGPA|AIPA|ANPA|ANVA|APKA|ASCA)[A-Z0-9]{12,}"),
+    Rule("aws", r"bedrock-api-key-[A-Za-z0-9+/=]{16,}"),
+    Rule("aws", r"\bABSK[A-Za-z0-9+/]{60,}={0,2}"),
+    Rule("aws", rf"amzn\.mws\.{_UUID}"),
+    Rule("aws", r"amzn1\.oa2-cs\.v1\.[0-9a-f]{32,}"),
+    Rule("aws", r"\bda2-[a-z0-9]{26}"),
+    Rule("aws", r"(?i:X-Amz-(?:Signature|Security-Token|Credential))=(?P<v>[A-Za-z0-9%+/=_\-.]{16,})"),
+    Rule("google", rf"AIza{_D}{{20,}}"),
+    Rule("google", rf"ya29\.[A-Za-z0-9_\-.]{{12,}}"),
+    Rule("google", rf"GOCSPX-{_D}{{12,}}"),
+    Rule("google", rf"\b1//0{_D}{{20,}}"),
+    Rule("google", rf"\bAQ\.Ab8{_D}{{20,}}"),
+    Rule("firebase", rf"\bAAAA{_D}{{7}}:[A-Za-z0-9_\-]{{60,}}"),
+    Rule("azure", rf"[A-Za-z0-9_~.\-]{{3}}[0-9]Q~[A-Za-z0-9_~.\-]{{20,}}"),
+    Rule("azure", r"(?i:AccountKey|SharedAccessKey|SharedAccessSignature)=(?P<v>[A-Za-z0-9+/=%]{16,})"),
+    Rule("azure", r"[?&](?i:sig)=(?P<v>[A-Za-z0-9%+/=_\-]{20,})"),
+    Rule("alibaba", rf"\bLTAI{_B}{{12,}}"),
+    Rule("tencent", rf"\bAKID{_B}{{13,}}"),
+    Rule("volcengine", rf"\bAKLT{_B}{{16,}}"),
+    Rule("yandex", rf"\b(?:AQVN|y[0-6]_){_D}{{28,}}"),
+    Rule("yandex", rf"\bt1\.[A-Z0-9a-z_\-]{{20,}}={{0,2}}\.[A-Z0-9a-z_\-]{{40,}}"),
+    Rule("digitalocean", r"do[opr]_v1_[0-9a-f]{16,}"),
+    Rule("heroku", rf"HRKU-{_D}{{16,}}"),
+    Rule("cloudflare", r"\bv1\.0-[0-9a-f]{24}-[0-9a-f]{60,}"),
+    Rule("cloudflare", rf"\bcf(?:at|ut|k)_{_D}{{20,}}"),
+    Rule("fly", rf"\bFlyV1 [A-Za-z0-9+/=_,\-]{{16,}}"),
+    Rule("fly", r"\bfm[12][ar]?_[A-Za-z0-9+/=_\-]{20,}"),
+    Rule("fly", rf"\bfo1_{_D}{{20,}}"),
+    Rule("render", rf"\brnd_{_B}{{16,}}"),
+    Rule("vercel", rf"vercel_blob_rw_{_U}{{16,}}"),
+    Rule("vercel", rf"\bvc[acikpr]_{_B}{{20,}}"),
+    Rule("netlify", rf"\bnf[pcoub]_{_B}{{20,}}"),
+    Rule("scaleway", rf"\bSCW[A-Z0-9]{{17}}\b", "random"),
+    Rule("tailscale", rf"tskey-[a-z]{{2,12}}-{_D}{{12,}}"),
+    # models
+    Rule("anthropic", rf"sk-ant-{_D}{{8,}}"),
+    Rule("openai", rf"\bsk-(?:proj|svcacct|service|admin|None)-{_D}{{12,}}"),
+    Rule("openrouter", rf"\bsk-or-v1-[0-9a-f]{{16,}}"),
+    Rule("langfuse", rf"\b[sp]k-lf-{_UUID}"),
+    Rule("openai", rf"\bsk-{_B}{{20,}}"),
+    Rule("model-api", rf"\bsk-[A-Za-z0-9]{{2,12}}-{_D}{{16,}}", "random"),
+    Rule("openai", rf"\bsess-{_B}{{30,}}"),
+    Rule("huggingface", rf"\bhf_{_B}{{16,}}", "random"),
+    Rule("huggingface", r"\bapi_org_[A-Za-z]{20,}"),
+    Rule("groq", rf"\bgsk_{_B}{{16,}}"),
+    Rule("replicate", rf"\br8_{_B}{{16,}}"),
+    Rule("perplexity", rf"\bpplx-{_B}{{16,}}"),
+    Rule("xai", rf"\bxai-{_D}{{24,}}", "random"),
+    Rule("fireworks", rf"\bfw_{_B}{{16,}}", "random"),
+    Rule("nvidia", rf"nvapi-{_D}{{16,}}"),
+    Rule("cerebras", rf"\bcsk-{_B}{{20,}}"),
+    Rule("together", rf"\btgp_v1_{_D}{{16,}}"),
+    Rule("tavily", rf"\btvly-{_D}{{16,}}"),
+    Rule("jina", rf"\bjina_{_D}{{24,}}", "random"),
+    Rule("langsmith", rf"\blsv2_[a-z]{{2}}_{_U}{{16,}}"),
+    Rule("pinecone", rf"\bpcsk_{_U}{{16,}}"),
+    Rule("voyage", rf"\bpa-{_D}{{30,}}", "random"),
+    Rule("firecrawl", r"\bfc-[0-9a-f]{32}\b"),
+    Rule("e2b", r"\be2b_[0-9a-f]{20,}"),
+    Rule("elevenlabs", r"\bsk_[0-9a-f]{32,}"),
+    Rule("anyscale", rf"\besecret_{_B}{{16,}}"),
+    Rule("brave", rf"\bBSA{_D}{{24,}}", "random"),
+    Rule("wandb", rf"\bwandb_v1_{_U}{{16,}}"),
+    # packages
+    Rule("npm", rf"\bnpm_{_B}{{20,}}", "random"),
+    Rule("pypi", rf"pypi-{_D}{{16,}}", "random"),
+    Rule("rubygems", r"rubygems_[0-9a-f]{20,}"),
+    Rule("crates", rf"\bcio{_B}{{32}}\b", "random"),
+    Rule("nuget", r"\boy2[a-z0-9]{43}\b"),
+    Rule("clojars", r"CLOJARS_[a-z0-9]{30,}"),
+    Rule("docker", rf"dckr_[op]at_{_D}{{10,}}"),
+    Rule("jfrog", rf"\bAKC[a-zA-Z0-9]{{30,}}", "random"),
+    Rule("jfrog", rf"\bcmVmd{_B}{{40,}}"),
+    # chat, mail, telephone
+    Rule("slack", rf"xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9\-]{{8,}}"),
+    Rule("slack", r"xapp-[0-9]-[A-Za-z0-9\-]{12,}"),
+    Rule("slack", rf"xwfp-{_D}{{12,}}"),
+    Rule("slack", r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/(?P<v>[A-Za-z0-9/_\-]{16,})"),
+    Rule("discord", r"discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/(?P<v>[0-9]+/[A-Za-z0-9_\-]{16,})"),
+    Rule("discord", rf"\b[MNO]{_D}{{22,27}}\.{_D}{{5,7}}\.{_D}{{20,}}"),
+    Rule("discord", rf"\bmfa\.{_D}{{40,}}"),
+    Rule("teams", r"webhook\.office\.com/webhookb2/(?P<v>[A-Za-z0-9/@_\-]{20,})"),
+    Rule("zapier", r"hooks\.zapier\.com/hooks/catch/(?P<v>[A-Za-z0-9/]{8,})"),
+    Rule("telegram", rf"\b[0-9]{{6,12}}:A{_D}{{30,}}"),
+    Rule("twilio", r"\b(?:SK|AC)[0-9a-f]{32}\b"),
+    Rule("sendgrid", rf"\bSG\.{_D}{{10,}}\.{_D}{{10,}}"),
+    Rule("mailgun", r"\b(?:pub)?key-[0-9a-zA-Z]{32}\b"),
+    Rule("mailgun", r"\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b"),
+    Rule("mailchimp", r"\b[0-9a-f]{32}-us[0-9]{1,2}\b"),
+    Rule("mandrill", rf"\bmd-{_D}{{22}}\b", "random"),
+    Rule("brevo", r"x(?:keys|smtps)ib-[0-9a-f]{20,}-?[A-Za-z0-9]*"),
+    Rule("resend", rf"\bre_{_B}{{6,}}_{_B}{{16,}}"),
+    Rule("intercom", r"\bdG9rO[A-Za-z0-9+/]{20,}={0,2}"),
+    # money
+    Rule("stripe", rf"\b[srp]k_(?:live|test|prod)_{_B}{{10,}}"),
+    Rule("stripe", r"\bwhsec_[A-Za-z0-9+/=]{16,}"),
+    Rule("square", rf"\bsq0[a-z]{{3}}-{_D}{{16,}}"),
+    Rule("square", rf"\bEAAA{_D}{{40,}}"),
+    Rule("facebook", rf"\bEAA{_B}{{60,}}"),
+    Rule("braintree", r"access_token\$(?:production|sandbox)\$[a-z0-9]{8,}\$[0-9a-f]{16,}"),
+    Rule("shopify", r"\bshp(?:at|ca|pa|ss|ua|ltk)_[A-Za-z0-9]{16,}"),
+    Rule("plaid", rf"\b(?:access|public|link)-(?:sandbox|development|production)-{_UUID}"),
+    Rule("flutterwave", r"\bFLW(?:SEC|PUB)K(?:_TEST)?-[A-Za-z0-9\-]{12,}"),
+    Rule("easypost", rf"\bEZ[AT]K{_B}{{40,}}"),
+    Rule("shippo", r"\bshippo_(?:live|test)_[0-9a-f]{20,}"),
+    Rule("duffel", rf"\bduffel_(?:live|test)_{_D}{{20,}}"),
+    Rule("lob", r"\b(?:live|test)_(?:pub_)?[0-9a-f]{31,35}\b"),
+    Rule("wallet", r"\bxprv[A-HJ-NP-Za-km-z1-9]{60,}"),
+    Rule("wallet", r"\bnsec1[a-z0-9]{40,}"),
+    Rule("wallet", r"\b[5KL][1-9A-HJ-NP-Za-km-z]{50,51}\b", "random"),
+    # data, observability, work
+    Rule("databricks", r"\bd(?:api|kea|ose)[0-9a-f]{28,}(?:-[0-9])?"),
+    Rule("supabase", r"\bsbp_(?:v0_)?[0-9a-f]{20,}"),
+    Rule("supabase", rf"\bsb_(?:secret|publishable)_{_D}{{16,}}"),
+    Rule("planetscale", r"\bpscale_(?:tkn|pw|oauth|otkn)_[A-Za-z0-9_\-.=]{12,}"),
+    Rule("neon", rf"\bn(?:api|pg)_{_B}{{12,}}", "random"),
+    Rule("newrelic", r"\bNR(?:AK|II|JS|RA|AA|SP|IQ)-[A-Za-z0-9_\-]{16,}"),
+    Rule("newrelic", r"\b[0-9a-f]{36}(?:NRAL|FFFFNRAL)\b"),
+    Rule("sentry", r"\bsntry[a-z]{1,2}_[A-Za-z0-9+/=_\-]{16,}"),
+    Rule("sentry", r"://(?P<v>[0-9a-f]{32}(?::[0-9a-f]{32})?)@[a-z0-9.\-]+(?::[0-9]+)?/[0-9]+"),
+    Rule("grafana", r"\bglsa_[A-Za-z0-9_]{20,}"),
+    Rule("grafana", r"\bglc_[A-Za-z0-9+/=_\-]{20,}"),
+    Rule("posthog", rf"\bph[acrsx]_{_B}{{20,}}"),
+    Rule("dynatrace", r"\bdt0[a-z][0-9]{2}\.[A-Z0-9]{8,}\.[A-Z0-9]{20,}"),
+    Rule("honeycomb", r"\bhc[abmx][li][kcs]_[A-Za-z0-9]{20,}"),
+    Rule("airtable", r"\bpat[A-Za-z0-9]{14}\.[0-9a-f]{30,}"),
+    Rule("asana", r"\b[0-9]/[0-9]{8,}(?:/[0-9]{8,})?:[0-9a-f]{32}\b"),
+    Rule("figma", rf"\bfig[a-z]_{_D}{{16,}}", "random"),
+    Rule("linear", rf"\blin_[a-z]{{2,6}}_{_B}{{16,}}"),
+    Rule("notion", rf"\bsecret_{_B}{{32,}}"),
+    Rule("notion", rf"\bntn_{_B}{{20,}}"),
+    Rule("clickup", r"\bpk_[0-9]{5,}_[A-Z0-9]{20,}"),
+    Rule("contentful", rf"\bCFPAT-{_D}{{20,}}"),
+    Rule("typeform", rf"\btfp_{_D}{{30,}}"),
+    Rule("readme", r"\brdme_[a-z0-9]{40,}"),
+    Rule("hubspot", rf"\bpat-[a-z]{{2}}[0-9]-{_UUID}"),
+    Rule("postman", r"\bPMA[KT]-[A-Za-z0-9\-]{16,}"),
+    Rule("mapbox", rf"\b[spt]k\.eyJ{_D}{{10,}}\.?{_D}*"),
+    Rule("dropbox", rf"\bsl\.(?:u\.)?{_D}{{30,}}"),
+    Rule("adobe", r"\bp8e-[A-Za-z0-9]{32}\b"),
+    Rule("prefect", rf"\bpn[ub]_{_B}{{30,}}"),
+    Rule("twitter", r"\bAAAAAAAAAAAAAAAA[A-Za-z0-9%]{30,}"),
+    Rule("rapidapi", r"\b[a-z0-9]{10}msh[a-z0-9]{15}p1[a-z0-9]{6}jsn[a-z0-9]{12}\b"),
+    # building and running
+    Rule("circleci", rf"\bCCI(?:PAT|PRJ)_{_U}{{16,}}"),
+    Rule("buildkite", rf"\bbk(?:ua|aj|at|ct|pt)_{_B}{{20,}}"),
+    Rule("sonar", r"\bsq[apu]_[0-9a-f]{30,}"),
+    Rule("snyk", rf"\bsnyk_[a-z]{{3}}\.[A-Za-z0-9_\-.]{{16,}}"),
+    Rule("octopus", r"\bAPI-[A-Z0-9]{26,}\b", "random"),
+    Rule("harness", rf"\bpat\.{_D}{{16,}}\.{_B}{{16,}}\.{_B}{{16,}}"),
+    Rule("infracost", rf"\bico-{_B}{{32}}\b"),
+    Rule("okta", rf"\b00{_D}{{40}}\b", "random"),
+    Rule("vault", rf"\bhv[sbr]\.{_D}{{16,}}"),
+    Rule("vault", rf"\bs\.{_B}{{24}}\b", "random"),
+    Rule("terraform", rf"\b{_B}{{14}}\.atlasv1\.[A-Za-z0-9_\-=]{{30,}}"),
+    Rule("pulumi", r"\bpul-[0-9a-f]{30,}"),
+    Rule("doppler", r"\bdp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._\-]{16,}"),
+    Rule("1password", r"\bops_eyJ[A-Za-z0-9_\-+/=]{20,}"),
+    Rule("1password", r"\bA3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}\b"),
+    Rule("age", r"AGE-SECRET-KEY-(?:PQ-)?1[A-Za-z0-9]{20,}"),
+    Rule("wireguard", r"(?i:\bPrivateKey|\bPresharedKey)\s*=\s*(?P<v>[A-Za-z0-9+/]{42,}=?)"),
+    Rule("ssh", r"Private-Lines: ?[0-9]+\s+(?P<v>(?:[A-Za-z0-9+/=]{20,80}\s+)*[A-Za-z0-9+/=]{1,80})"),
+    Rule("ssh", r"Private-MAC: ?(?P<v>[0-9a-fA-F]{20,})"),
+    Rule("ssh", r"\bb3BlbnNzaC1rZXktdjE[A-Za-z0-9+/=]*(?:\s{1,9}[A-Za-z0-9+/=]{40,})*(?:\s{1,9}[A-Za-z0-9+/]+=)?"),
+    # tokens of no one vendor
+    Rule("jwt", r"\beyJ[A-Za-z0-9_\-=]{6,}\.[A-Za-z0-9_\-=]{4,}(?:\.[A-Za-z0-9_\-=]*){0,3}"),
+    Rule("hash", r"\$(?:apr1|2[abxy]|[156]|7|y|gy|sha1|md5|argon2(?:id?|d)|scrypt|pbkdf2(?:-[a-z0-9]+)?|bcrypt-sha256)\$[A-Za-z0-9./$=,+\-]{12,}"),
+    Rule("hash", r"\b(?:pbkdf2_sha(?:1|256)|bcrypt(?:_sha256)?|argon2|scrypt|scram-sha-256)\$[A-Za-z0-9./$=,+:\-]{12,}"),
+    Rule("hash", r"\bSCRAM-SHA-256\$[A-Za-z0-9+/=:$]{20,}"),
+    Rule("hash", r"\{S?SHA(?:256|512)?\}[A-Za-z0-9+/=]{16,}|\{(?:CRYPT|crypt|MD5|SMD5)\}[A-Za-z0-9+/=$.]{10,}"),
+    Rule("wallet", r"\b0x[0-9a-fA-F]{64}\b", "unhashed"),
+    # by their place
+    Rule("url-password", r"\b[A-Za-z][A-Za-z0-9+.\-]{0,20}://[^\s/@:\"'`<>\x01?#]{0,128}:(?P<v>[^\s/\"'`<>\x01]{1,256})@", "secret"),
+    Rule("url-token", r"\b[A-Za-z][A-Za-z0-9+.\-]{0,20}://(?P<v>[A-Za-z0-9_\-.~%]{16,256})@", "random"),
+    Rule("bearer", r"(?i)\b(?:bearer|apikey|api-key|token)[ \t]+(?P<v>[A-Za-z0-9\-._~+/=|:]{16,})", "random"),
+    Rule("bearer", r"(?i)\bbearer[ \t]+(?P<v>[A-Za-z0-9\-._~+/=|:]{6,})", "mixed"),
+    Rule("basic-auth", r"(?i)\bbasic[ \t]+(?P<v>[A-Za-z0-9+/_\-]{6,}={0,2})", "pair"),
+    Rule(
+        "password",
+        rf"(?i)[^\n]{{0,300}}?[ \t](?:-u|--user|--proxy-user|-U|-a|--auth)[ \t=]?{_Q}[^\s:\"'\\]{{1,64}}:(?P<v>{_PLAIN}{{1,128}})",
+        "flagged",
+        r"(?i)\b(?:curl|wget|https?|lftp|xh|svn)[ \t]",
+    ),
+    Rule(
+        "password",
+        rf"[^\n|;&]{{0,200}}?[ \t]-(?:p|P|pw|w)[ \t]*{_Q}(?P<v>{_PLAIN}{{3,128}})",
+        "flagged",
+        r"\b(?:mysql[a-z_]*|mariadb[a-z\-]*|mongo[a-z]*|sqlcmd|bcp|ldap[a-z]{2,}|sshpass|unzip|zip|7z[az]?|plink|pscp"
+        r"|mosquitto_[a-z]+|(?:docker|podman|helm[ ]registry|az|oc|cf|skopeo|nerdctl)[ ](?:login|auth))[ \t]",
+    ),
+    Rule(
+        "password", rf"[^\n|;&]{{0,200}}?[ \t](?:-a|--pass)[ \t]+{_Q}(?P<v>{_PLAIN}{{3,128}})", "flagged", r"\bredis-cli[ \t]"
+    ),
+    Rule(
+        "password",
+        rf"[^\n|;&]{{0,200}}?[ \t]-U[ \t]*{_Q}[^\s%\"']{{1,64}}%(?P<v>{_PLAIN}{{2,128}})",
+        "flagged",
+        r"\b(?:smb[a-z]+|rpcclient|wmic|net)[ \t]",
+    ),
+    Rule(
+        "password",
+        rf"[^\n|;&]{{0,60}}-[a-zA-Z]*b[a-zA-Z]*[ \t]+(?:[^\s|;&]+[ \t]+){{1,2}}{_Q}(?P<v>{_PLAIN}{{3,128}})",
+        "flagged",
+        r"\bhtpasswd[ \t]",
+    ),
+    Rule(
+        "password",
+        r"[^\n|;&]{0,80}?\b[A-Za-z0-9_$#]{1,40}/(?P<v>[^\s\"'`<>@\x01]{1,128})@",
+        "secret",
+        r"\b(?:sqlplus|impdp|expdp|rman|sqlldr)[ \t]",
+    ),
+    Rule("password", rf"-(?:passin|passout|pass)[ \t]+{_Q}pass:(?P<v>{_PLAIN}{{1,128}})", "secret"),
+    Rule("password", r"(?i)\bidentified[ \t]+(?:with[ \t]+[a-z0-9_'\"]+[ \t]+)?by[ \t]+(?:password[ \t]+)?[\\]?[\"'](?P<v>[^\"'\n\x01]{1,256})", "secret"),
+    Rule("password", r"(?i)\b(?:with|encrypted|set|login)[ \t]+password[ \t]+(?:for[ \t]+[^\n]{1,60}?=[ \t]*)?[\\]?[\"'](?P<v>[^\"'\n\x01]{1,256})", "secret"),
+    Rule("password", rf"(?i)\b(?:login|user|machine|account)[ \t\n]+[^\s]{{1,128}}[ \t\n]+(?:password|passwd)[ \t\n]+(?P<v>{_PLAIN}{{1,256}})", "flagged"),
+    Rule("password", rf"(?i)\b(?:requirepass|masterauth|ansible_password|bindpw|rootpw)[ \t]+[\"']?(?P<v>{_PLAIN}{{3,256}})", "flagged"),
+    Rule("password", r"(?i)\b(?:password|passphrase|passcode|passwort|kennwort|pwd|pw|pin)[ \t]+(?:is|was|are|ist|lautet|equals|to|as|of)[ \t]*:?[ \t]+(?P<v>[\"'`]?[^\s\x01]{3,128})", "told"),
+    Rule("token", r"(?i)\b(?:token|secret|(?:api|access|secret|private|license|auth)[ _\-]?key|credentials?|key)[ \t]+(?:is|was|are|ist|equals|to|as|of)[ \t]*:?[ \t]+(?P<v>[\"'`]?[^\s\x01]{6,256})", "told-token"),
+    Rule(
+        "mnemonic",
+        r"(?i)[^\n]{0,60}?(?P<v>\b(?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})",
+        "",
+        r"(?i)(?:mnemonic|(?:seed|recovery|backup|secret)[ _\-]?(?:phrase|words?))",
+    ),
+    Rule("cookie", r"(?i)\b(?:set-cookie|cookie)[\"']?[ \t]*[:=][ \t]*[\"']?(?P<v>[A-Za-z0-9_.\-]{1,64}=[^\"'\n\x01]{4,1000})", "cookie"),
+    Rule("sessionid", r"(?i)\b(?:phpsessid|jsessionid|asp\.net_sessionid|connect\.sid|sessionid|session_id|sid|csrftoken|xsrf-token|_gitlab_session|laravel_session|__secure-[a-z0-9.\-]{1,40}|__host-[a-z0-9.\-]{1,40})=(?P<v>[A-Za-z0-9%+/=_\-.:]{10,})", "random"),
+)
+
+# Prefixes that mean a secret even when the text ends before it does.
+CUT_SHORT = (
+    r"(?:gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|xapp-|sk-ant-|sk-proj-|sk-svcacct-|sk-or-v1-|[srp]k_live_|AIza|GOCSPX-|ya29\.|\bAKIA|\bASIA"
+    r"|dckr_[op]at_|dop_v1_|\bhvs\.|\bglsa_|\bSG\.|AGE-SECRET-KEY-|\bshpat_|\bgsk_|\bpplx-|\bpscale_|\bnvapi-|\bNRAK-|\bPMAK-|\blin_api_|\bATATT3x"
+    r"|\bpypi-AgE|\bops_eyJ|\btskey-|\bdp\.[sp]t\.|\bsbp_|\bpcsk_|\brubygems_|\bCCIPAT_|\bwhsec_|\bntn_|\beyJ[A-Za-z0-9_\-]{8})[A-Za-z0-9_\-.+/=]*[A-Za-z0-9][A-Za-z0-9_\-.+/=]*"
+)

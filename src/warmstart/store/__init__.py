@@ -1,0 +1,94 @@
+"""What Warmstart remembers: sessions, their calls, and where they were read. One file of SQLite."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import apsw
+
+from warmstart.errors import ConfigError, StoreError
+from warmstart.store.rows import CallRow, Change, SessionRow, SourceRow, Totals
+from warmstart.store.sqlite import SqliteStore, check_owner, explain
+
+__all__ = ["CallRow", "Change", "SessionRow", "SourceRow", "SqliteStore", "Totals", "open_store"]
+
+SCHEME = "sqlite:///"
+SAFE_SQLITE = (3, 51, 3)  # versions before can corrupt a WAL database under two writers
+MAGIC = b"SQLite format 3\0"
+
+
+def open_store(url: str | Path, *, patience: float = 60.0) -> SqliteStore:
+    """Open the store at a path or `sqlite:///path` (`sqlite:////path` when absolute), making it where there is none.
+
+    `patience` is how many seconds a call waits for another process's write before it gives up.
+    """
+    text = str(url)
+    if text.startswith(("postgres://", "postgresql://")):
+        raise ConfigError("PostgreSQL stores come later; give the path of an SQLite file")
+    if text.startswith(SCHEME):
+        text = text.removeprefix(SCHEME)
+    elif "://" in text:
+        raise ConfigError(f"{text}: not a store; give a path or sqlite:///path")
+    if not text or "\0" in text:
+        raise ConfigError(f"{str(url)!r} names no file; give a path or sqlite:///path")
+    path = Path(text).expanduser().resolve()
+    check_library(apsw.sqlite_lib_version())
+    check_header(path)
+    create_file(path)
+    return SqliteStore(path, patience=patience)
+
+
+def check_library(version: str) -> None:
+    if tuple(int(part) for part in version.split(".")) < SAFE_SQLITE:
+        wanted = ".".join(map(str, SAFE_SQLITE))
+        raise StoreError(f"SQLite {version} can corrupt a store; {wanted} or newer is needed (pip install -U apsw)")
+
+
+def check_header(path: Path) -> int:
+    """Refuse what is not ours or too new before anything touches it; returns the schema's number, 0 for none yet.
+
+    Read through SQLite's own file layer: a plain open and close of the file would drop the locks that other
+    connections of this process hold on it (POSIX locks belong to the process, not to the descriptor).
+    """
+    try:
+        if not path.exists():
+            return 0
+        if not path.is_file():
+            raise StoreError(f"{path}: not a file")
+        file = apsw.VFSFile("", str(path), [apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB, 0])
+        try:
+            header, size = file.xRead(100, 0), file.xFileSize()
+        finally:
+            file.xClose()
+    except (apsw.Error, OSError) as error:
+        raise explain(error, path) from error
+    if not header:
+        return 0
+    if not header.startswith(MAGIC) or len(header) < 100:
+        raise StoreError(f"{path}: no SQLite database; it was left untouched")
+    number, application = (int.from_bytes(header[at : at + 4]) for at in (60, 68))
+    page = int.from_bytes(header[16:18])
+    if application == 0 and number == 0 and (size <= page or Path(f"{path}-wal").exists()):
+        return 0  # another process may be making it just now; the connection will tell
+    check_owner(path, application, number)
+    return number
+
+
+creating = threading.Lock()
+
+
+def create_file(path: Path) -> None:
+    """Make the folder and an empty file that only their owner can read; SQLite gives the WAL the same rights.
+
+    The lock: closing the new file must not drop locks another thread takes on it in that moment.
+    """
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with creating:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        pass  # another process was first
+    except OSError as error:
+        raise explain(error, path) from error

@@ -1,0 +1,120 @@
+"""The store's rows: one struct a table, its fields in the order of the table's columns.
+
+JSON columns hold text: whoever wants the value decodes it (`msgspec.json.decode(row.score, type=Score)`), so that
+listing a thousand sessions decodes nothing. Everything here is redacted before it comes; the store only keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+from msgspec import Struct
+from msgspec.structs import astuple
+
+from warmstart.model import Basis, Category, ErrorKind, Status, TaskType, Verdict
+
+Change = Literal["new", "updated", "same"]
+
+
+class Row(Struct, frozen=True, kw_only=True, gc=False):
+    """A line of a table."""
+
+    def to_columns(self) -> tuple[Any, ...]:
+        return astuple(self)
+
+    @classmethod
+    def from_columns(cls, values: Sequence[Any]) -> Self:
+        return cls(**dict(zip(cls.__struct_fields__, values, strict=True)))
+
+
+class SourceRow(Row, frozen=True, kw_only=True, gc=False):
+    """A place that was read, and how it looked then: while it looks the same it need not be read again."""
+
+    uri: str  # path or URI of the transcript
+    size: int  # bytes
+    mtime_ns: int  # last change, nanoseconds since the epoch
+    inode: int | None = None  # where the file system has one
+    read_at: float  # seconds since the epoch
+    problems: str = "[]"  # JSON list of model.Problem
+
+    def to_columns(self) -> tuple[Any, ...]:
+        """SQLite's integers are signed, some file systems' inodes use the 64th bit."""
+        signed = self.inode - (1 << 64) if self.inode is not None and self.inode >= 1 << 63 else self.inode
+        return (self.uri, self.size, self.mtime_ns, signed, self.read_at, self.problems)
+
+    @classmethod
+    def from_columns(cls, values: Sequence[Any]) -> Self:
+        uri, size, mtime_ns, inode, read_at, problems = values
+        inode = None if inode is None else inode % (1 << 64)
+        return cls(uri=uri, size=size, mtime_ns=mtime_ns, inode=inode, read_at=read_at, problems=problems)
+
+
+class SessionRow(Row, frozen=True, kw_only=True, gc=False):
+    """One session: its facts and its score."""
+
+    key: str  # content-hash id, ours
+    id: str  # the agent's own id; two agents may use the same
+    format: str  # the reader that understood it
+    agent: str  # who ran: "claude-code", "codex", ...
+    model: str | None = None  # the model that answered
+    project: str | None = None  # the working folder, or what the agent calls the project
+    source_uri: str  # the way back to the original
+    task: str | None = None  # excerpt of the first thing the user asked for
+    started: float | None = None  # seconds since the epoch
+    ended: float | None = None  # seconds since the epoch
+    end_reason: str | None = None  # as the agent says it
+    label: bool | None = None  # success, where someone labelled it
+    parent: str | None = None  # id of the session that spawned this one
+    messages: int  # what user and agent said
+    calls: int  # tool calls
+    results: int  # tool results
+    errors: int  # results judged to be the agent's errors
+    verdict: Verdict  # of the score, here to be filtered by
+    quality: float  # 0-1
+    confidence: float  # 0-1
+    category: Category  # of work, from the tools used
+    task_type: TaskType  # narrower, from the tools used
+    score: str  # JSON of model.Score
+    usage: str | None = None  # JSON of model.Usage
+    digest: str  # hash of the redacted content: another digest is a change
+    first_seen: float  # when it first came here; an update keeps the stored value
+    updated: float  # when its content last changed
+
+    @classmethod
+    def from_columns(cls, values: Sequence[Any]) -> Self:
+        columns = dict(zip(cls.__struct_fields__, values, strict=True))
+        if columns["label"] is not None:
+            columns["label"] = bool(columns["label"])
+        return cls(**columns)
+
+    @property
+    def length(self) -> int:
+        """How much happened, to tell an older copy from a longer one."""
+        return self.messages + self.calls + self.results
+
+
+class CallRow(Row, frozen=True, kw_only=True, gc=False):
+    """One tool call of a session and what became of it."""
+
+    session_key: str  # SessionRow.key
+    ordinal: int  # place among the session's calls, from 0
+    call_id: str  # the agent's id of the call
+    tool: str  # as the agent names it
+    arguments: str  # JSON: an object, or a string where the agent wrote none
+    intent: str | None = None  # what the user or agent wanted just then
+    excerpt: str | None = None  # head and tail of the result
+    status: Status  # what became of it
+    basis: Basis  # how that is known
+    error_kind: ErrorKind | None = None  # only for errors
+    at: float | None = None  # seconds since the epoch
+
+
+class Totals(Struct, frozen=True, kw_only=True):
+    """What the store holds, in numbers."""
+
+    sessions: int  # sessions
+    calls: int  # tool calls of them all
+    errors: int  # errors of them all
+    by_agent: dict[str, int]  # sessions by agent
+    by_format: dict[str, int]  # sessions by format

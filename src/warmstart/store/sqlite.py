@@ -1,0 +1,352 @@
+"""The store in one SQLite file.
+
+Safe to share. Processes: each opens its own store; writers take turns, readers never wait for them (WAL). Threads:
+one store may be shared, its calls take turns under a lock; who wants to read in parallel opens a store a thread.
+Forks: open after forking. What a returned `with writing()` held is on the disk (synchronous=FULL).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import apsw
+
+from warmstart.errors import NotFound, Refused, StoreError, StoreFull, StoreTooNew
+from warmstart.model import Verdict
+from warmstart.store.rows import CallRow, Change, SessionRow, SourceRow, Totals
+
+APPLICATION_ID = 0x57524D53  # "WRMS": says in the file's header whose it is
+HERE = Path(__file__).parent  # read as files: importlib.resources alone costs 10 ms of every start
+
+# Append only, never edit: what is recorded in someone's file does not run again.
+MIGRATIONS = ("0001_sessions",)
+
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+SETTINGS = """
+PRAGMA synchronous = FULL;
+PRAGMA foreign_keys = ON;
+PRAGMA secure_delete = ON;
+PRAGMA cache_size = -16000;
+"""
+
+
+def load_queries(path: Path) -> dict[str, str]:
+    """The statements of a file, by the names that begin them."""
+    _, *parts = path.read_text("utf-8").split("-- name: ")
+    return {name.strip(): sql.strip() for name, _, sql in (part.partition("\n") for part in parts)}
+
+
+QUERIES = load_queries(HERE / "queries.sql")
+
+
+class Migration(NamedTuple):
+    number: int  # from 1
+    name: str
+    sql: str
+
+
+def load_migrations() -> list[Migration]:
+    folder = HERE / "migrations"
+    return [Migration(at, name, (folder / f"{name}.sql").read_text("utf-8")) for at, name in enumerate(MIGRATIONS, 1)]
+
+
+def explain(error: apsw.Error | OSError, path: Path, system_errno: int = 0) -> StoreError:
+    """The one place where SQLite's and the system's errors become ours."""
+    if isinstance(error, OSError):
+        system_errno = error.errno or 0
+    elif not isinstance(error, apsw.IOError | apsw.CantOpenError):
+        system_errno = 0  # left over from something else
+    no_index = getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE  # the WAL's index did not fit
+    if system_errno in FULL or no_index or isinstance(error, apsw.FullError):
+        return StoreFull(f"{path}: no space left; nothing of this change was kept. Free some space and try again")
+    match error:
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreError(f"{path}: another process has kept it busy for too long; end that process or try again")
+        case apsw.CorruptError() | apsw.NotADBError():
+            return StoreError(
+                f"{path}: damaged ({error}). Move it away and ingest again; the transcripts themselves are untouched"
+            )
+        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError() | OSError():
+            reason = os.strerror(system_errno) if system_errno else str(error)
+            return StoreError(f"{path}: cannot be opened for writing ({reason}). Check the rights of file and folder")
+        case _:
+            return StoreError(f"{path}: {error}")
+
+
+def check_owner(path: Path, application: int, number: int) -> None:
+    if application != APPLICATION_ID:
+        raise StoreError(f"{path}: a database of another program; it was left untouched")
+    if number > len(MIGRATIONS):
+        raise StoreTooNew(
+            f"{path}: written by a newer Warmstart (schema {number}, this one knows {len(MIGRATIONS)}); "
+            "it was left untouched. Upgrade Warmstart"
+        )
+
+
+class Waiting:
+    """What SQLite asks while another process holds a lock: True means ask again.
+
+    SQLite's own timeout sleeps longer the longer one has waited, so that newcomers overtake and, among many writers
+    with long transactions, someone runs out of time. Here the longer one has waited the more often one asks.
+    """
+
+    def __init__(self, patience: float) -> None:
+        self.patience = patience
+        self.since = 0.0
+
+    def __call__(self, asked: int) -> bool:
+        now = time.monotonic()
+        if asked == 0:
+            self.since = now
+        waited = now - self.since
+        if waited > self.patience:
+            return False
+        time.sleep(max(0.0002, 0.002 / (1 + waited)))
+        return True
+
+
+def connect(path: Path, patience: float) -> apsw.Connection:
+    """A connection to a database that is ours, its schema brought up to date."""
+    try:
+        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    except apsw.Error as error:
+        raise explain(error, path) from error
+    try:
+        db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # should it turn out not to be ours, close leaves no trace
+        db.set_busy_handler(Waiting(patience))
+        if db.readonly("main"):
+            raise apsw.ReadOnlyError("read-only")
+        db.execute(SETTINGS)
+        # In this order: all three are set by one commit, perhaps another process's just now, the owner is read last.
+        tables = db.execute(QUERIES["count_tables"]).get
+        number = db.pragma("user_version")
+        owner = db.pragma("application_id")
+        if tables or number or owner:
+            check_owner(path, owner, number)
+        enter_wal(db, patience)
+        if number < len(MIGRATIONS):
+            migrate(db, load_migrations())
+        db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+    except BaseException as error:
+        reason = db.system_errno
+        db.close()
+        raise explain(error, path, reason) if isinstance(error, apsw.Error) else error
+    return db
+
+
+def migrate(db: apsw.Connection, migrations: Iterable[Migration]) -> None:
+    """Run what the database has not had yet, each in a transaction of its own that also records it.
+
+    Processes may race here: each looks again inside the transaction, where it is alone.
+    """
+    for number, name, sql in migrations:
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            if db.pragma("user_version") < number:
+                db.execute(sql)
+                db.execute(QUERIES["put_migration"], (number, name))
+                db.pragma("application_id", APPLICATION_ID)
+                db.pragma("user_version", number)
+            db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise
+
+
+def enter_wal(db: apsw.Connection, patience: float) -> None:
+    """Changing the journal mode needs the database alone and does not ask the busy handler: so ask again here."""
+    deadline = time.monotonic() + patience
+    while db.pragma("journal_mode") != "wal":
+        try:
+            db.pragma("journal_mode", "wal")
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
+
+
+class SqliteStore:
+    """See the module. `open_store` makes one; use it in a `with`, or close it."""
+
+    def __init__(self, path: Path, *, patience: float = 60.0) -> None:
+        self.path = path
+        self._process = os.getpid()
+        self._turn = threading.RLock()
+        self._inside = False  # a transaction
+        self._db = connect(path, patience)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        with self._asking():
+            self._db.close()
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Around everything that talks to SQLite: one thread at a time, errors explained."""
+        if os.getpid() != self._process:
+            raise StoreError(f"{self.path}: opened before a fork; open it again in the new process")
+        with self._turn:
+            try:
+                yield
+            except apsw.ConnectionClosedError as error:
+                raise StoreError(f"{self.path}: the store is closed") from error
+            except apsw.Error as error:
+                raise explain(error, self.path, self._db.system_errno) from error
+
+    def _run(self, query: str, values: Sequence[Any] = ()) -> apsw.Cursor:
+        try:
+            return self._db.execute(QUERIES[query], values)
+        except UnicodeEncodeError:  # half a surrogate pair, from a transcript cut in the middle of a character
+            whole = [v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for v in values]
+            return self._db.execute(QUERIES[query], whole)
+
+    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._asking():
+            return self._run(query, values).fetchall()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """A transaction: all of it is on the disk when this returns, or nothing of it after an error.
+
+        Inside another one it is a part of that: an error undoes the part, and the whole if it is not caught.
+        """
+        with self._asking():
+            if self._inside:
+                if not self._db.in_transaction:
+                    raise StoreError(f"{self.path}: an earlier error has already undone this transaction")
+                with self._db:  # a savepoint
+                    yield
+                return
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                self._inside = True
+                check_owner(self.path, APPLICATION_ID, self._db.pragma("user_version"))  # upgraded since we opened?
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:  # a full disk may have ended it already
+                    self._db.execute("ROLLBACK")
+                raise
+            finally:
+                self._inside = False
+
+    def put_session(self, row: SessionRow, calls: Sequence[CallRow]) -> Change:
+        """Remember a session. The same content again changes nothing; an older, shorter copy never wins."""
+        if any(call.session_key != row.key for call in calls):
+            raise ValueError("calls of another session")
+        with self.writing():
+            known = self._run("known_session", (row.key,)).fetchone()
+            if known is not None:
+                digest, source_uri, length = known
+                moved = source_uri != row.source_uri
+                if digest == row.digest and moved:
+                    self._run("move_session", (row.source_uri, row.key))
+                if digest == row.digest or (moved and row.length < length):
+                    return "same"
+                self._run("delete_calls", (row.key,))
+            self._run("put_session", row.to_columns())
+            for call in calls:
+                self._run("put_call", call.to_columns())
+        return "new" if known is None else "updated"
+
+    def delete_session(self, key: str) -> None:
+        """Forget a session and its calls. `erase` afterwards takes the last bytes out of the files."""
+        with self.writing():
+            if not self._run("delete_session", (key,)).fetchall():
+                raise NotFound(f"no session {key}")
+
+    def erase(self) -> None:
+        """Rewrite the database without what was deleted, and empty the WAL, where older pages live on."""
+        with self._asking():
+            self._db.execute("VACUUM")
+            blocked, _, _ = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
+        if blocked:
+            raise StoreError(f"{self.path}: another process is reading; deleted, but its bytes stay until erased again")
+
+    def put_source(self, row: SourceRow) -> None:
+        """Remember how a source looked when it was read."""
+        with self.writing():
+            self._run("put_source", row.to_columns())
+
+    def source(self, uri: str) -> SourceRow | None:
+        rows = self._rows("source", (uri,))
+        return SourceRow.from_columns(rows[0]) if rows else None
+
+    def sources(self) -> list[SourceRow]:
+        return [SourceRow.from_columns(row) for row in self._rows("sources")]
+
+    def find_session(self, name: str) -> SessionRow:
+        """By key or the agent's id, or by the beginning of either while it fits only one."""
+        found = self._rows("session_by_key", (name,))
+        if not found and name:
+            fitting = self._rows("keys_by_id", (name,)) or self._rows("keys_by_prefix", (name,))
+            if len(fitting) > 1:
+                few = ", ".join(f"{key[:12]} ({agent} {own_id})" for key, own_id, agent in fitting[:5])
+                raise Refused(f"{name} fits several sessions: {few}{', ...' if len(fitting) > 5 else ''}")
+            found = self._rows("session_by_key", (fitting[0][0],)) if fitting else []
+        if not found:
+            raise NotFound(f"no session {name}")
+        return SessionRow.from_columns(found[0])
+
+    def list_sessions(
+        self,
+        limit: int | None = 50,
+        offset: int = 0,
+        *,
+        agent: str | None = None,
+        verdict: Verdict | None = None,
+        project: str | None = None,
+        since: float | None = None,
+    ) -> list[SessionRow]:
+        """The latest first; those that do not say when they started come last."""
+        wanted = (agent, verdict, project, since, -1 if limit is None else limit, offset)
+        return [SessionRow.from_columns(row) for row in self._rows("list_sessions", wanted)]
+
+    def calls_of(self, key: str) -> list[CallRow]:
+        return [CallRow.from_columns(row) for row in self._rows("calls_of", (key,))]
+
+    def totals(self) -> Totals:
+        sessions = calls = errors = 0
+        by_agent: dict[str, int] = {}
+        by_format: dict[str, int] = {}
+        for agent, format_name, count, its_calls, its_errors in self._rows("totals"):
+            sessions, calls, errors = sessions + count, calls + its_calls, errors + its_errors
+            by_agent[agent] = by_agent.get(agent, 0) + count
+            by_format[format_name] = by_format.get(format_name, 0) + count
+        return Totals(sessions=sessions, calls=calls, errors=errors, by_agent=by_agent, by_format=by_format)
+
+    def health(self) -> dict[str, Any]:
+        """For `doctor`. Reads the whole file to see that it is sound."""
+        with self._asking():
+            try:
+                integrity = "; ".join(line for (line,) in self._db.execute("PRAGMA quick_check"))
+                sessions, calls, sources = self._run("count_rows").fetchall()[0]
+            except apsw.CorruptError as error:
+                integrity, sessions, calls, sources = str(error), None, None, None
+            files = [file for file in (self.path, Path(f"{self.path}-wal")) if file.exists()]
+            return {
+                "path": str(self.path),
+                "bytes": sum(file.stat().st_size for file in files),
+                "sqlite": apsw.sqlite_lib_version(),
+                "schema": self._db.pragma("user_version"),
+                "journal_mode": self._db.pragma("journal_mode"),
+                "integrity": integrity,
+                "sessions": sessions,
+                "calls": calls,
+                "sources": sources,
+            }

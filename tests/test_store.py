@@ -1,0 +1,370 @@
+"""The store: what it remembers, what it refuses, and that nothing deleted stays behind."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import apsw
+import msgspec
+import pytest
+
+from warmstart.errors import ConfigError, NotFound, Refused, StoreError, StoreTooNew
+from warmstart.store import CallRow, SessionRow, SourceRow, SqliteStore, check_library, open_store
+from warmstart.store import sqlite as module
+
+
+def make_session(key: str = "k1", **changes: Any) -> SessionRow:
+    facts: dict[str, Any] = {
+        "key": key, "id": f"id-{key}", "format": "claude_code", "agent": "claude-code", "source_uri": "/a.jsonl",
+        "started": 1.0, "messages": 2, "calls": 2, "results": 2, "errors": 0, "verdict": "success", "quality": 0.5,
+        "confidence": 0.5, "category": "coding", "task_type": "code", "score": "{}", "digest": "d1",
+        "first_seen": 10.0, "updated": 10.0,
+    }  # fmt: skip
+    return SessionRow(**(facts | changes))
+
+
+def make_calls(key: str = "k1", count: int = 2, **changes: Any) -> list[CallRow]:
+    facts: dict[str, Any] = {"session_key": key, "tool": "Bash", "arguments": "{}", "status": "ok", "basis": "flag"}
+    return [CallRow(ordinal=n, call_id=f"c{n}", **(facts | changes)) for n in range(count)]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "home" / "warmstart.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Any:
+    with open_store(path) as opened:
+        yield opened
+
+
+def all_bytes(path: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in sorted(path.parent.iterdir()))
+
+
+# What goes in comes out
+
+
+def test_session_and_calls_come_back_as_they_were(store: SqliteStore) -> None:
+    row = make_session(
+        model="m", project="/p", task="do\0it ✓", ended=2.5, end_reason="stop", label=False, parent="p1", usage="{}"
+    )
+    calls = make_calls(intent="wanted", excerpt="head … tail", error_kind="other", at=1.5)
+    assert store.put_session(row, calls) == "new"
+    assert store.find_session("k1") == row
+    assert store.find_session("k1").label is False
+    assert store.calls_of("k1") == calls
+    assert store.calls_of("nothing") == []
+
+
+@pytest.mark.parametrize(
+    ("table", "row"), [("sources", SourceRow), ("sessions", SessionRow), ("calls", CallRow)], ids=lambda v: str(v)
+)
+def test_rows_have_the_columns_of_their_tables(store: SqliteStore, table: str, row: type[msgspec.Struct]) -> None:
+    with apsw.Connection(str(store.path)) as db:
+        assert tuple(name for (name,) in db.execute("SELECT name FROM pragma_table_info(?)", (table,))) == tuple(
+            row.__struct_fields__
+        )
+        assert db.execute("SELECT strict FROM pragma_table_list WHERE name = ?", (table,)).get == 1
+
+
+def test_same_digest_changes_nothing_but_the_way_back(store: SqliteStore) -> None:
+    store.put_session(make_session(), make_calls())
+    assert store.put_session(make_session(updated=99.0), make_calls()) == "same"
+    assert store.find_session("k1").updated == 10.0
+    assert store.put_session(make_session(source_uri="/moved.jsonl"), make_calls()) == "same"
+    assert store.find_session("k1").source_uri == "/moved.jsonl"
+
+
+def test_appended_transcript_updates_and_keeps_first_seen(store: SqliteStore) -> None:
+    store.put_session(make_session(), make_calls())
+    longer = make_session(digest="d2", calls=3, first_seen=20.0, updated=20.0)
+    assert store.put_session(longer, make_calls(count=3)) == "updated"
+    found = store.find_session("k1")
+    assert (found.first_seen, found.updated, found.digest) == (10.0, 20.0, "d2")
+    assert len(store.calls_of("k1")) == 3
+
+
+def test_older_copy_elsewhere_does_not_overwrite(store: SqliteStore) -> None:
+    store.put_session(make_session(), make_calls())
+    assert store.put_session(make_session(digest="d0", calls=1, source_uri="/old.jsonl"), make_calls(count=1)) == "same"
+    assert (store.find_session("k1").digest, len(store.calls_of("k1"))) == ("d1", 2)
+    equal = make_session(digest="d3", source_uri="/old.jsonl")
+    assert store.put_session(equal, make_calls()) == "updated"  # as long: read anew
+    rewritten = make_session(digest="d4", source_uri="/old.jsonl", calls=0, results=0)
+    assert store.put_session(rewritten, []) == "updated"  # the file itself became shorter
+    assert store.calls_of("k1") == []
+
+
+def test_calls_of_another_session_are_not_taken(store: SqliteStore) -> None:
+    with pytest.raises(ValueError, match="another session"):
+        store.put_session(make_session("k1"), make_calls("k2"))
+    with pytest.raises(NotFound):
+        store.find_session("k1")
+
+
+def test_half_a_surrogate_pair_is_stored_as_a_question_mark(store: SqliteStore) -> None:
+    store.put_session(make_session(task="cut \ud83d"), make_calls(excerpt="\udc00!"))
+    assert store.find_session("k1").task == "cut ?"
+    assert store.calls_of("k1")[0].excerpt == "?!"
+
+
+def test_sources(store: SqliteStore) -> None:
+    row = SourceRow(uri="/a", size=1, mtime_ns=2**62, inode=2**64 - 1, read_at=3.0, problems='[{"path":"/a"}]')
+    store.put_source(row)
+    store.put_source(SourceRow(uri="/b", size=1, mtime_ns=2, read_at=3.0))
+    assert store.source("/a") == row
+    assert store.source("/c") is None
+    grown = msgspec.structs.replace(row, size=2)
+    store.put_source(grown)
+    assert [source.uri for source in store.sources()] == ["/a", "/b"]
+    assert store.source("/a") == grown
+
+
+# Finding
+
+
+def test_find_by_key_id_and_beginnings(store: SqliteStore) -> None:
+    store.put_session(make_session("aaa1", id="one"), [])
+    store.put_session(make_session("aab2", id="two"), [])
+    store.put_session(make_session("aab2x", id="two-longer"), [])
+    assert store.find_session("aab2").id == "two"  # whole keys and ids come before beginnings
+    assert store.find_session("two").key == "aab2"
+    assert store.find_session("aaa").id == "one"
+    assert store.find_session("two-").key == "aab2x"
+    for ambiguous in ("aa", "tw"):
+        with pytest.raises(Refused, match="several sessions: .*two"):
+            store.find_session(ambiguous)
+    for nothing in ("", "zzz", "%", "a_"):
+        with pytest.raises(NotFound):
+            store.find_session(nothing)
+
+
+def test_one_id_used_by_two_agents_is_ambiguous(store: SqliteStore) -> None:
+    store.put_session(make_session("k1", id="1"), [])
+    store.put_session(make_session("k2", id="1", agent="codex"), [])
+    with pytest.raises(Refused, match="codex"):
+        store.find_session("1")
+
+
+def test_list_filters_and_pages(store: SqliteStore) -> None:
+    for n in range(5):
+        agent, verdict = ("codex", "failure") if n % 2 else ("claude-code", "success")
+        store.put_session(make_session(f"k{n}", started=float(n), agent=agent, verdict=verdict, project=f"/p{n}"), [])
+    store.put_session(make_session("k9", started=None), [])
+    assert [row.key for row in store.list_sessions()] == ["k4", "k3", "k2", "k1", "k0", "k9"]
+    assert [row.key for row in store.list_sessions(2, 1)] == ["k3", "k2"]
+    assert [row.key for row in store.list_sessions(None, agent="codex", verdict="failure", since=2.0)] == ["k3"]
+    assert [row.key for row in store.list_sessions(project="/p0")] == ["k0"]
+
+
+def test_totals(store: SqliteStore) -> None:
+    assert store.totals().sessions == 0
+    store.put_session(make_session("k1", errors=1), [])
+    store.put_session(make_session("k2", agent="codex", format="codex"), [])
+    totals = store.totals()
+    assert (totals.sessions, totals.calls, totals.errors) == (2, 4, 1)
+    assert totals.by_agent == {"claude-code": 1, "codex": 1}
+    assert totals.by_format == {"claude_code": 1, "codex": 1}
+
+
+def test_listing_uses_its_index(store: SqliteStore) -> None:
+    with apsw.Connection(str(store.path)) as db:
+        plan = db.execute("EXPLAIN QUERY PLAN " + module.QUERIES["list_sessions"], (None,) * 4 + (50, 0)).fetchall()
+        assert "sessions_by_started" in str(plan)
+        assert "TEMP B-TREE" not in str(plan)
+        plan = db.execute("EXPLAIN QUERY PLAN " + module.QUERIES["keys_by_prefix"], ("a",)).fetchall()
+        assert "SCAN sessions" not in str(plan)
+
+
+# Transactions
+
+
+def test_several_puts_commit_together_or_not_at_all(store: SqliteStore) -> None:
+    with pytest.raises(RuntimeError), store.writing():
+        store.put_session(make_session("k1"), make_calls("k1"))
+        raise RuntimeError
+    assert store.totals().sessions == 0
+    with store.writing():
+        store.put_session(make_session("k1"), make_calls("k1"))
+        with pytest.raises(StoreError, match="UNIQUE"):  # this one is undone, the others are not
+            store.put_session(make_session("k2"), [*make_calls("k2"), *make_calls("k2")])
+        store.put_session(make_session("k3"), [])
+    assert [row.key for row in store.list_sessions()] == ["k3", "k1"]
+
+
+def test_reading_does_not_wait_for_a_writer(store: SqliteStore) -> None:
+    store.put_session(make_session("k1"), [])
+    with open_store(store.path, patience=0.0) as reader, store.writing():
+        store.put_session(make_session("k2"), [])
+        assert [row.key for row in reader.list_sessions()] == ["k1"]
+        with open_store(store.path, patience=0.0) as late:
+            assert late.totals().sessions == 1
+        with pytest.raises(StoreError, match="busy"):
+            reader.delete_session("k1")
+    assert store.totals().sessions == 2
+
+
+def test_threads_share_a_store(store: SqliteStore) -> None:
+    def write(thread: int) -> None:
+        for n in range(20):
+            key = f"{thread}-{n}"
+            with store.writing():
+                store.put_session(make_session(key), make_calls(key))
+
+    threads = [threading.Thread(target=write, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert store.totals().sessions == 160
+
+
+def test_second_connection_of_a_process_keeps_the_locks_of_the_first(store: SqliteStore) -> None:
+    """Else another process's close would take itself for the last one and delete the WAL under us."""
+    store.put_session(make_session(), [])
+    open_store(store.path).close()
+    subprocess.run([sys.executable, "-c", f"import apsw; apsw.Connection({str(store.path)!r}).pragma('user_version')"], check=True)
+    assert Path(f"{store.path}-wal").stat().st_size > 0
+    store.put_session(make_session("k2"), [])
+    assert store.totals().sessions == 2
+
+
+def test_closed_and_forked_stores_say_so(store: SqliteStore) -> None:
+    store._process = -1
+    with pytest.raises(StoreError, match="fork"):
+        store.totals()
+    store._process = os.getpid()
+    store.close()
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.totals()
+
+
+# Deleting
+
+
+def test_delete_takes_the_calls_with_it(store: SqliteStore) -> None:
+    store.put_session(make_session("k1"), make_calls("k1"))
+    store.delete_session("k1")
+    assert store.health()["calls"] == 0
+    with pytest.raises(NotFound):
+        store.delete_session("k1")
+
+
+def test_deleted_content_leaves_no_bytes(store: SqliteStore) -> None:
+    for n in range(60):
+        key = f"{n * 7919 % 61:03}"
+        canary = "CANARY" if n % 2 else "KEPT"
+        row = make_session(key, task=f"{canary} task", score=canary * (n * 20), project=f"/{canary}")
+        store.put_session(row, make_calls(key, 5, excerpt=canary * (n * 10), arguments=f'"{canary}"', tool=f"T{canary}"))
+    shorter = make_session("000", digest="d2", task="cleaned", score="{}")
+    store.put_session(shorter, make_calls("000"))
+    for row in store.list_sessions(None):
+        if "CANARY" in (row.task or ""):
+            store.delete_session(row.key)
+    store.erase()
+    found = all_bytes(store.path)
+    assert b"KEPT" in found
+    assert b"CANARY" not in found
+    assert store.health()["integrity"] == "ok"
+
+
+def test_erase_says_when_a_reader_is_in_the_way(path: Path) -> None:
+    with open_store(path, patience=0.05) as store, apsw.Connection(str(path)) as reader:
+        store.put_session(make_session(), [])
+        reader.execute("SELECT key FROM sessions").fetchall()
+        store.delete_session("k1")
+        with pytest.raises(StoreError, match="reading"):
+            store.erase()
+
+
+# Opening
+
+
+def test_urls(tmp_path: Path) -> None:
+    with open_store(f"sqlite:///{tmp_path}/a/b.db") as store:
+        assert store.path == (tmp_path / "a" / "b.db").resolve()
+    for wrong in ("postgres://x", "postgresql://x", "mysql://x", "", "sqlite:///", "a\0b"):
+        with pytest.raises(ConfigError):
+            open_store(wrong)
+
+
+def test_only_the_owner_can_read_it(path: Path) -> None:
+    with open_store(path) as store:
+        store.put_session(make_session(), [])
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        assert {stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()} == {0o600}
+
+
+def test_health(store: SqliteStore) -> None:
+    store.put_session(make_session(), make_calls())
+    health = store.health()
+    assert health["bytes"] > 0
+    assert health | {"bytes": 0} == {
+        "path": str(store.path), "bytes": 0, "sqlite": apsw.sqlite_lib_version(), "schema": len(module.MIGRATIONS),
+        "journal_mode": "wal", "integrity": "ok", "sessions": 1, "calls": 2, "sources": 0,
+    }  # fmt: skip
+
+
+def test_dangerous_sqlite_is_refused() -> None:
+    check_library("3.51.3")
+    with pytest.raises(StoreError, match=r"3\.51\.2"):
+        check_library("3.51.2")
+
+
+# Migrations
+
+
+def test_migrations_are_listed_and_recorded(store: SqliteStore) -> None:
+    files = sorted(file.stem for file in (Path(module.__file__).parent / "migrations").glob("*.sql"))
+    assert tuple(files) == module.MIGRATIONS
+    with apsw.Connection(str(store.path)) as db:
+        assert [tuple(row) for row in db.execute("SELECT number, name FROM migrations")] == list(enumerate(files, 1))
+        assert db.pragma("application_id") == module.APPLICATION_ID
+        assert db.pragma("user_version") == len(files)
+
+
+@pytest.mark.parametrize("number", range(len(module.MIGRATIONS) + 1))
+def test_every_older_schema_opens_and_keeps_its_sessions(path: Path, number: int) -> None:
+    path.parent.mkdir()
+    db = apsw.Connection(str(path))
+    module.migrate(db, module.load_migrations()[:number])
+    if number:  # as the first schema had it: every later one must know what to do with this
+        row = make_session("old")
+        names = ", ".join(row.__struct_fields__)
+        marks = ", ".join("?" * len(row.__struct_fields__))
+        db.execute(f"INSERT INTO sessions ({names}) VALUES ({marks})", msgspec.structs.astuple(row))
+    db.close()
+    with open_store(path) as store:
+        assert store.health()["schema"] == len(module.MIGRATIONS)
+        assert [row.key for row in store.list_sessions()] == (["old"] if number else [])
+        store.put_session(make_session("new"), make_calls("new"))
+
+
+def test_failed_migration_leaves_the_schema_before_it(path: Path) -> None:
+    open_store(path).close()
+    last = len(module.MIGRATIONS)
+    db = apsw.Connection(str(path))
+    later = [module.Migration(last + 1, "wrong", "CREATE TABLE half (x) STRICT; SELECT nonsense")]
+    with pytest.raises(apsw.SQLError):
+        module.migrate(db, later)
+    db.close()
+    with open_store(path) as store:
+        assert store.health()["schema"] == last
+
+
+def test_old_program_stops_writing_when_a_newer_one_upgrades_under_it(store: SqliteStore) -> None:
+    db = apsw.Connection(str(store.path))
+    module.migrate(db, [module.Migration(len(module.MIGRATIONS) + 1, "later", "CREATE TABLE later (x INTEGER) STRICT")])
+    db.close()
+    with pytest.raises(StoreTooNew):
+        store.put_session(make_session(), [])
+    assert store.totals().sessions == 0
