@@ -140,7 +140,7 @@ def test_find_by_key_id_and_beginnings(store: SqliteStore) -> None:
     assert store.find_session("aaa").id == "one"
     assert store.find_session("two-").key == "aab2x"
     for ambiguous in ("aa", "tw"):
-        with pytest.raises(Refused, match="several sessions: .*two"):
+        with pytest.raises(Refused, match=r"several sessions: .*two"):
             store.find_session(ambiguous)
     for nothing in ("", "zzz", "%", "a_"):
         with pytest.raises(NotFound):
@@ -231,7 +231,9 @@ def test_second_connection_of_a_process_keeps_the_locks_of_the_first(store: Sqli
     """Else another process's close would take itself for the last one and delete the WAL under us."""
     store.put_session(make_session(), [])
     open_store(store.path).close()
-    subprocess.run([sys.executable, "-c", f"import apsw; apsw.Connection({str(store.path)!r}).pragma('user_version')"], check=True)
+    subprocess.run(
+        [sys.executable, "-c", f"import apsw; apsw.Connection({str(store.path)!r}).pragma('user_version')"], check=True
+    )
     assert Path(f"{store.path}-wal").stat().st_size > 0
     store.put_session(make_session("k2"), [])
     assert store.totals().sessions == 2
@@ -264,7 +266,9 @@ def test_deleted_content_leaves_no_bytes(store: SqliteStore) -> None:
         key = f"{n * 7919 % 61:03}"
         canary = "CANARY" if n % 2 else "KEPT"
         row = make_session(key, task=f"{canary} task", score=canary * (n * 20), project=f"/{canary}")
-        store.put_session(row, make_calls(key, 5, excerpt=canary * (n * 10), arguments=f'"{canary}"', tool=f"T{canary}"))
+        store.put_session(
+            row, make_calls(key, 5, excerpt=canary * (n * 10), arguments=f'"{canary}"', tool=f"T{canary}")
+        )
     shorter = make_session("000", digest="d2", task="cleaned", score="{}")
     store.put_session(shorter, make_calls("000"))
     for row in store.list_sessions(None):

@@ -2,3 +2,94 @@
 
 Adding a format is one module, its line in FORMATS, and two fixture files under tests/data/<format>/.
 """
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from warmstart.errors import SourceError, UnknownFormat
+from warmstart.formats import (
+    anthropic,
+    atif,
+    claude_code,
+    codex,
+    codex_exec,
+    gemini,
+    hermes_db,
+    hermes_export,
+    mini_swe,
+    openai_chat,
+    sharegpt,
+    tau2,
+)
+from warmstart.formats.source import Head, Source
+from warmstart.model import Session
+from warmstart.ports import Judge
+
+__all__ = ["FORMATS", "Format", "Source", "detect", "find_files", "read"]
+
+
+class Format(Protocol):
+    """What a format module offers."""
+
+    @property
+    def NAME(self) -> str: ...  # noqa: N802
+    def sniff(self, head: Head) -> bool: ...
+    def read(self, source: Source, judge: Judge) -> Iterator[Session]: ...
+
+
+FORMATS: tuple[Format, ...] = (  # the most particular first
+    hermes_db,
+    claude_code,
+    codex,
+    codex_exec,
+    gemini,
+    atif,
+    tau2,
+    mini_swe,
+    hermes_export,
+    sharegpt,
+    anthropic,
+    openai_chat,
+)
+
+_SUFFIXES = frozenset((".jsonl", ".json", ".ndjson", ".zst", ".db", ".sqlite", ".sqlite3", ".traj", ".log", ""))
+
+
+def detect(source: Source) -> Format:
+    """The reader for a file, from its content. Raises SourceError when it cannot be read, UnknownFormat when none fits."""
+    head = source.head
+    if head.empty:
+        raise UnknownFormat(source.shown, "the file is empty")
+    for known in FORMATS:
+        if known.sniff(head):
+            return known
+    raise UnknownFormat(source.shown, "no reader knows this format")
+
+
+def read(source: Source, judge: Judge) -> Iterator[Session]:
+    """The sessions of one file, each result judged as it is read."""
+    yield from detect(source).read(source, judge)
+
+
+def find_files(path: Path) -> Iterator[Path]:
+    """The files that may be transcripts: the path itself, or everything below a folder that looks like one."""
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise SourceError(str(path), (error.strerror or str(error)).lower()) from error
+    if not stat.S_ISDIR(mode):
+        if not stat.S_ISREG(mode):
+            raise SourceError(str(path), "not a regular file")
+        yield path
+        return
+    for folder, folders, names in os.walk(path):
+        folders.sort()
+        for name in sorted(names):
+            file = Path(folder, name)
+            if file.suffix.lower() in _SUFFIXES and not name.endswith((".meta.json", "-wal", "-shm")) and file.is_file():
+                yield file

@@ -7,12 +7,13 @@ field is looked at before it is used; one strange field never costs the message.
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import Any, TypeVar
 
 import msgspec
 
 from warmstart.formats.draft import Draft, parse_arguments, parse_time
-from warmstart.formats.lenient import DECODE_ERRORS, loose_values
+from warmstart.formats.lenient import DECODE_ERRORS, loose_values, scrub
 from warmstart.formats.source import Source
 from warmstart.model import Role, Signal
 
@@ -26,8 +27,10 @@ ROLES: dict[str, Role] = {
     "assistant": "assistant",
 }
 RESULT_ROLES = frozenset(("tool", "function"))
-_UNSAID = frozenset(("thinking", "redacted_thinking", "reasoning"))
+_UNSAID = ("thinking", "redacted_thinking", "reasoning")  # a tuple: what is compared may be unhashable
 _MAX_TOLD = 20
+_MANY = 1 << 50
+_FAR_OFF = 1e14  # milliseconds, some three thousand years on: not a time
 
 
 class ChatMessage(msgspec.Struct, gc=False):
@@ -111,15 +114,33 @@ class Chat:
             self._report(reason)
 
 
+def digest(data: bytes | msgspec.Raw) -> str:
+    """An id for a record that has none: of the record as it stands, so that no two different ones share it."""
+    return "h" + blake2b(bytes(data).strip(), digest_size=8).hexdigest()
+
+
 def string_of(value: Any) -> str:
     """A name or id, which some writers leave as a number."""
     if isinstance(value, str):
         return value
-    return str(value) if isinstance(value, (int, float)) else ""
+    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else ""
+
+
+def count_of(value: Any) -> int | None:
+    """A number of tokens; what cannot be one is not known."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MANY else None
+
+
+def dollars_of(value: Any) -> float | None:
+    return (
+        float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < _MANY else None
+    )
 
 
 def time_of(value: Any) -> float | None:
-    return parse_time(value) if isinstance(value, (str, int, float)) else None
+    if isinstance(value, (int, float)):
+        return parse_time(value) if abs(value) < _FAR_OFF else None
+    return parse_time(value) if isinstance(value, str) else None
 
 
 def text_of(content: Any) -> str:
@@ -154,7 +175,7 @@ def decode_whole(
     found: list[T] = []
     for value in values:
         try:
-            found.append(decoder.decode(msgspec.json.encode(value)))
+            found.append(decoder.decode(msgspec.json.encode(scrub(value))))
         except DECODE_ERRORS:
             source.report(f"no session: a JSON {type(value).__name__}", line)
     return found

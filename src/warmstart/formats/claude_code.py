@@ -19,7 +19,7 @@ from warmstart.ports import Judge
 
 NAME = "claude_code"
 
-_TYPES = frozenset(("user", "assistant", "progress", "system", "file-history-snapshot", "queue-operation", "summary"))
+_TYPES = ("user", "assistant", "progress", "system", "file-history-snapshot", "queue-operation", "summary")
 _NOISE = (  # what the program, not the person, puts in the user's mouth
     "<command-name>",
     "<command-message>",
@@ -82,9 +82,17 @@ def sniff(head: Head) -> bool:
     return any(
         isinstance(r, dict)
         and r.get("type") in _TYPES
-        and (("sessionId" in r or "uuid" in r or "leafUuid" in r) or _is_logline(r))
+        and ("sessionId" in r or "uuid" in r or "leafUuid" in r or _is_logline(r))
         for r in records or ()
-    )
+    ) and not any(_is_borrowed(r) for r in records or ())
+
+
+def _is_borrowed(record: Any) -> bool:
+    """Others write the same envelope around their own: Qwen Code around Gemini's parts, Droid around plain text."""
+    if not isinstance(record, dict):
+        return False
+    message = record.get("message")
+    return (isinstance(message, dict) and "parts" in message) or "systemPayload" in record or "session_id" in record
 
 
 def _is_logline(record: dict[str, Any]) -> bool:

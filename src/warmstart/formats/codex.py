@@ -21,7 +21,7 @@ from warmstart.ports import Judge
 
 NAME = "codex"
 
-_ENVELOPES = frozenset(("session_meta", "turn_context", "response_item", "event_msg", "world_state", "compacted"))
+_ENVELOPES = ("session_meta", "turn_context", "response_item", "event_msg", "world_state", "compacted")
 _NOISE = (  # what the program, not the person, puts in the user's mouth
     "<environment_context>",
     "<user_instructions>",
@@ -61,10 +61,6 @@ class _Info(msgspec.Struct, gc=False):
     total_token_usage: _Tokens | None = None
 
 
-class _Function(msgspec.Struct, gc=False):
-    name: str | None = None
-
-
 class _Item(msgspec.Struct, gc=False):
     """A payload of any kind; what the kinds disagree on stays untyped."""
 
@@ -74,7 +70,7 @@ class _Item(msgspec.Struct, gc=False):
     content: Any = None
     message: Any = None
     name: str | None = None
-    function: _Function | None = None
+    function: Any = None
     call_id: str | None = None
     arguments: Any = None
     input: Any = None
@@ -140,11 +136,9 @@ class _Reader:
 
     def _meta(self, item: _Item, at: float | None) -> None:
         draft = self._draft
-        if draft.id or not item.id:
-            return
-        draft.id, draft.parent, draft.started = item.id, item.parent_thread_id, at
-        if item.cwd:
-            draft.project = item.cwd
+        if item.id and not draft.id:
+            draft.id, draft.parent, draft.started = item.id, item.parent_thread_id, at
+            draft.project = item.cwd or draft.project
 
     def _context(self, item: _Item) -> None:
         self._draft.model = item.model or self._draft.model
@@ -169,23 +163,21 @@ class _Reader:
         self._said_by = "items"
         self._waiting.clear()
         content = item.message if item.content is None else item.content
-        if item.role == "user":
-            self._user(content, at)
-        elif item.role == "assistant":
-            self._draft.end_reason = None
-            self._draft.message("assistant", _texts(content), at)
+        if item.role in ("user", "assistant"):
+            self._say("user" if item.role == "user" else "assistant", content, at)
 
-    def _user(self, content: Any, at: float | None) -> None:
-        text = _texts(content, asked=True)
+    def _say(self, role: Role, content: Any, at: float | None) -> None:
+        text = _texts(content, asked=role == "user")
         if text:
             self._draft.end_reason = None
-            self._draft.message("user", text, at)
+            self._draft.message(role, text, at)
 
     def _call(self, item: _Item, kind: str, at: float | None) -> None:
         if not self._said_by:
             self._use_events()
         self._draft.end_reason = None
-        tool = item.name or (item.function.name if item.function else None) or kind.removesuffix("_call")
+        named = item.function.get("name") if isinstance(item.function, dict) else None
+        tool = item.name or (named if isinstance(named, str) else None) or kind.removesuffix("_call")
         call_id = item.call_id or item.id or ""
         if not call_id and kind in ("web_search_call", "image_generation_call"):  # run by the provider: no result comes
             self._unnamed += 1
@@ -212,11 +204,7 @@ class _Reader:
     def _use_events(self) -> None:
         self._said_by = "events" if self._waiting else ""
         for role, text, at in self._waiting:
-            if role == "user":
-                self._user(text, at)
-            else:
-                self._draft.end_reason = None
-                self._draft.message(role, text, at)
+            self._say(role, text, at)
         self._waiting.clear()
 
     def _count(self, info: _Info | None) -> None:
@@ -263,10 +251,7 @@ def _read_output(output: Any) -> tuple[str, Signal | None]:
             decoded = None
         if isinstance(decoded, dict) and "output" in decoded and "metadata" in decoded:
             output = decoded
-    if isinstance(output, dict):
-        return _read_wrapped(output)
-    text = result_text(output)
-    return _unwrap_header(text)
+    return _read_wrapped(output) if isinstance(output, dict) else _unwrap_header(result_text(output))
 
 
 def _read_wrapped(output: dict[str, Any]) -> tuple[str, Signal | None]:

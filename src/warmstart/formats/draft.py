@@ -9,12 +9,11 @@ from typing import Any
 
 import msgspec
 
-from warmstart.excerpt import cut, cut_value
+from warmstart.excerpt import ARGUMENT, MESSAGE, RESULT, cut, cut_value
 from warmstart.formats.source import Source
 from warmstart.model import Arguments, Message, Role, Session, Signal, Step, ToolCall, ToolResult, Usage
 from warmstart.ports import Judge
 
-_RESULT, _MESSAGE, _ARGUMENT = 2_000, 4_000, 2_000  # characters kept
 _PLENTY = 24_000_000  # characters kept in all; after that each step keeps little
 _LITTLE = 300
 _FIRST_STEPS, _LAST_STEPS = 60_000, 40_000  # of an endless session the middle is counted, not kept
@@ -57,8 +56,8 @@ class Draft:
         if not text.strip():
             return
         if role == "user" and self.task is None:
-            self.task = cut(text, _MESSAGE)
-        self._add(Message(role, self._cut(text, _MESSAGE), at), at)
+            self.task = cut(text, MESSAGE)
+        self._add(Message(role, self._cut(text, MESSAGE), at), at)
 
     def call(self, call_id: str, tool: str, arguments: Arguments | None, at: float | None = None) -> None:
         """A tool call. Without an id ("") it gets one, and the next result without an id is its answer."""
@@ -66,7 +65,7 @@ class Draft:
         if not call_id:
             call_id = f"call_{self._calls}"
             self._unnamed.append(call_id)
-        kept = cut_value(arguments if arguments is not None else {}, _ARGUMENT if self._kept < _PLENTY else _LITTLE)
+        kept = cut_value(arguments if arguments is not None else {}, ARGUMENT if self._kept < _PLENTY else _LITTLE)
         call = ToolCall(call_id, tool, kept, at)
         self._open[call_id] = call
         self._add(call, at)
@@ -75,7 +74,7 @@ class Draft:
         if not call_id:
             call_id = self._unnamed.popleft() if self._unnamed else f"result_{self._calls}"
         outcome = self._judge(self._open.pop(call_id, None), text, signal)
-        self._add(ToolResult(call_id, self._cut(text, _RESULT), outcome, at), at)
+        self._add(ToolResult(call_id, self._cut(text, RESULT), outcome, at), at)
 
     def close(self) -> Session:
         steps = (*self._first, *self._last)

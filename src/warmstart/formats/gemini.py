@@ -21,7 +21,7 @@ from warmstart.ports import Judge
 
 NAME = "gemini_cli"
 
-_KINDS = frozenset(("user", "gemini", "model", "info", "error", "warning"))
+_KINDS = ("user", "gemini", "model", "info", "error", "warning")
 _ANSWERING = frozenset(("gemini", "model", "assistant"))
 _EXIT_CODE = re.compile(r"(?:^|\n|\\n)Exit Code: (-?\d{1,10})(?=\s|\\n|$)")
 _WINDOW = 32  # messages of a log that may still be written again

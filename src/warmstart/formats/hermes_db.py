@@ -126,10 +126,10 @@ class _Reader:
 
     def _session_rows(self) -> Iterator[SessionRow]:
         """In batches, so that no read transaction stays open while a session is being worked on."""
-        last, batch = -1, [SessionRow()]
-        query = f"SELECT rowid, {self._session_fields} FROM sessions WHERE rowid > ? ORDER BY rowid LIMIT {_BATCH}"  # noqa: S608
-        while batch:
-            batch = []
+        last = -1
+        query = f"SELECT rowid, {self._session_fields} FROM sessions WHERE rowid > ? ORDER BY rowid LIMIT {_BATCH}"
+        while True:
+            batch: list[SessionRow] = []
             damage: Exception | None = None
             try:
                 for number, *values in self._database.execute(query, (last,)):
@@ -141,11 +141,12 @@ class _Reader:
                 damage = error
             yield from batch
             if damage is not None:
-                self._source.report(f"the list of sessions is damaged after {len(batch)} more: {damage}")
+                self._source.report(f"the list of sessions is damaged; the rest is left out: {damage}")
+            if damage is not None or len(batch) < _BATCH:
                 return
 
     def _take_messages(self, session: SessionRow, rows: Rows) -> None:
-        query = f"SELECT {self._row_fields} FROM messages WHERE session_id = ? ORDER BY id"  # noqa: S608
+        query = f"SELECT {self._row_fields} FROM messages WHERE session_id = ? ORDER BY id"
         for role, content, calls, *rest in self._database.execute(query, (session.id,)):
             rows.take(Row(role, _as_text(content), _as_text(calls), *rest))
 

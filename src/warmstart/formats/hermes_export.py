@@ -1,5 +1,7 @@
-"""Hermes exports: `hermes sessions export` (JSONL, a session's row and its `messages[]` per line), and the JSON snapshots
-of single sessions that older versions keep."""
+"""Hermes exports: `hermes sessions export`, JSONL with a session's row and its `messages[]` per line.
+
+The JSON snapshots of single sessions that older versions keep are read too.
+"""
 
 from __future__ import annotations
 

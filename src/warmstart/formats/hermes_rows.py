@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.chat import ROLES, Chat, string_of, text_of, time_of
+from warmstart.formats.chat import ROLES, Chat, count_of, dollars_of, string_of, text_of, time_of
 from warmstart.formats.draft import Draft
 from warmstart.formats.labels import label_beside
 from warmstart.formats.lenient import DECODE_ERRORS, loose_values, scrub
@@ -151,9 +151,15 @@ def describe(draft: Draft, row: SessionRow, source: Source) -> None:
 
 def _usage(row: SessionRow) -> Usage | None:
     """The columns begin at zero, so a session of zeros is one whose tokens nobody counted."""
-    cost = next((c for c in (row.actual_cost_usd, row.estimated_cost_usd) if isinstance(c, (int, float)) and c), None)
-    counts = (row.input_tokens, row.output_tokens, row.cache_read_tokens, row.cache_write_tokens, row.reasoning_tokens)
-    known = [count if isinstance(count, int) else None for count in counts]
-    if any(known):
-        return Usage(*known, cost=cost)
+    cost = dollars_of(row.actual_cost_usd) or dollars_of(row.estimated_cost_usd) or None
+    usage = Usage(
+        input=count_of(row.input_tokens),
+        output=count_of(row.output_tokens),
+        cache_read=count_of(row.cache_read_tokens),
+        cache_write=count_of(row.cache_write_tokens),
+        reasoning=count_of(row.reasoning_tokens),
+        cost=cost,
+    )
+    if usage.input or usage.output or usage.cache_read or usage.cache_write:
+        return usage
     return Usage(cost=cost) if cost is not None else None

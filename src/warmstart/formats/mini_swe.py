@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.chat import ROLES, string_of, text_of, time_of
+from warmstart.formats.chat import ROLES, count_of, dollars_of, string_of, text_of, time_of
 from warmstart.formats.draft import Draft, parse_arguments
 from warmstart.formats.labels import as_label, label_beside
 from warmstart.formats.source import Head, Source
@@ -51,17 +51,24 @@ _any = msgspec.json.Decoder(Any)
 
 def sniff(head: Head) -> bool:
     first = head.first
-    if head.root != "object" or not isinstance(first.get("info", {}), dict):
+    if head.root != "object" or "trajectory" in first or "history" in first:
         return False
-    return str(first.get("trajectory_format", "")).startswith("mini-swe-agent") or (
-        "model_stats" in first.get("info", {}) and "exit_status" in first["info"] and "trajectory" not in first
+    info, messages = _dict(first.get("info")), first.get("messages")
+    return (
+        str(first.get("trajectory_format", "")).startswith("mini-swe-agent")
+        or ("model_stats" in info and "exit_status" in info)
+        or (isinstance(messages, list) and any(map(_is_observation, messages)))
     )
+
+
+def _is_observation(message: Any) -> bool:
+    return "returncode" in _dict(_dict(message).get("extra"))
 
 
 def read(source: Source, judge: Judge) -> Iterator[Session]:
     reader = _Reader(source, judge)
     facts: dict[str, Any] = {}
-    beginning = blake2b(digest_size=5)
+    beginning = blake2b(digest_size=4)
     seen = 0
     for key, raw, line in source.walk("messages"):
         if key != "messages":
@@ -131,8 +138,7 @@ class _Reader:
         draft.model = draft.model or (model if isinstance(model, str) else None)
         folder = _dict(config.get("environment")).get("cwd")
         draft.project = folder if isinstance(folder, str) and folder else None
-        cost = _dict(info.get("model_stats")).get("instance_cost")
-        draft.usage = _total(self._usage, float(cost) if isinstance(cost, (int, float)) else None)
+        draft.usage = _total(self._usage, dollars_of(_dict(info.get("model_stats")).get("instance_cost")))
 
 
 def _actions(message: _Message, extra: _Extra, text: str) -> Iterator[tuple[str, Arguments]]:
@@ -165,19 +171,15 @@ def _signal(extra: _Extra, text: str) -> Signal | None:
 def _total(usages: list[dict[str, Any]], cost: float | None) -> Usage | None:
     if not usages:
         return None if cost is None else Usage(cost=cost)
-    cached = [_count(_dict(usage.get("prompt_tokens_details")).get("cached_tokens")) for usage in usages]
-    prompt = sum(_count(usage.get("prompt_tokens")) or 0 for usage in usages)
+    cached = [count_of(_dict(usage.get("prompt_tokens_details")).get("cached_tokens")) for usage in usages]
+    prompt = sum(count_of(usage.get("prompt_tokens")) or 0 for usage in usages)
     read = sum(count for count in cached if count) if any(count is not None for count in cached) else None
     return Usage(
-        input=prompt - (read or 0),
-        output=sum(_count(usage.get("completion_tokens")) or 0 for usage in usages),
+        input=max(0, prompt - (read or 0)),
+        output=sum(count_of(usage.get("completion_tokens")) or 0 for usage in usages),
         cache_read=read,
         cost=cost,
     )
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _dict(value: Any) -> dict[str, Any]:

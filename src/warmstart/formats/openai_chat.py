@@ -7,13 +7,12 @@ has no error flag: a result is judged by its text alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from warmstart.formats.chat import RESULT_ROLES, ROLES, Chat, ChatMessage, decode_whole, string_of
+from warmstart.formats.chat import RESULT_ROLES, ROLES, Chat, ChatMessage, decode_whole, digest, string_of
 from warmstart.formats.draft import Draft
 from warmstart.formats.labels import reward_label, wrapped_label
 from warmstart.formats.lenient import DECODE_ERRORS, scrub
@@ -32,6 +31,8 @@ _FOREIGN = frozenset(  # what other formats keep beside their messages
         *("steps", "eval", "epoch", "reward_info", "parent_session_id", "session_start", "conversations"),
     )
 )
+_FOREIGN_PARTS = frozenset(("type", "message_type", "turn_idx"))  # and in a message
+_LOOKED_AT = 4
 _MAX_DEPTH = 24
 _NONE = msgspec.Raw()
 
@@ -79,15 +80,18 @@ def _is_message(record: Any) -> bool:
         and (record["role"] in ROLES or record["role"] in RESULT_ROLES)
         and ("content" in record or "tool_calls" in record or "function_call" in record)
         and isinstance(record.get("content"), (str, list, type(None)))
-        and "type" not in record
+        and _FOREIGN_PARTS.isdisjoint(record)
     )
 
 
 def _is_wrapper(record: dict[str, Any]) -> bool:
-    if not _FOREIGN.isdisjoint(record):
+    info = record.get("info")
+    if not _FOREIGN.isdisjoint(record) or (isinstance(info, dict) and "exit_status" in info):
         return False
-    messages = next((record[key] for key in _LISTS if isinstance(record.get(key), list)), ())
-    return any(map(_is_message, messages[:4]))
+    messages: list[Any] = next((record[key] for key in _LISTS if isinstance(record.get(key), list)), [])[:_LOOKED_AT]
+    return any(map(_is_message, messages)) and all(
+        _FOREIGN_PARTS.isdisjoint(message) for message in messages if isinstance(message, dict)
+    )
 
 
 def read(source: Source, judge: Judge) -> Iterator[Session]:
@@ -132,7 +136,7 @@ class _Reader:
         """One line or element: a message, a wrapper, or a list of messages."""
         if bytes(memoryview(data)[:64]).lstrip().startswith(b"["):
             for messages in decode_whole(self._source, data, _raw_list, line):
-                yield from self._session(messages, self._new_draft(), fragment, line)
+                yield from self._session(messages, self._new_draft(digest(data)), fragment, line)
             return
         for record in decode_whole(self._source, data, _record, line):
             key = next((key for key in _LISTS if _is_list(getattr(record, key))), None)
@@ -143,7 +147,8 @@ class _Reader:
             draft = self._new_draft()
             _describe(draft, record)
             if key == "traj":  # a task and a trial alone would meet their likes of other runs
-                draft.id = f"{record.task_id}-{record.trial or 0}-{blake2b(data, digest_size=4).hexdigest()}"
+                draft.id = f"{string_of(record.task_id)}-{string_of(record.trial) or 0}-{digest(data)[1:9]}"
+            draft.id = draft.id or digest(data)
             yield from self._session(_raw_list.decode(getattr(record, key)), draft, fragment, line)
 
     def take_document(self) -> None:
@@ -174,8 +179,8 @@ class _Reader:
         if not draft.empty:
             yield draft.close()
 
-    def _new_draft(self) -> Draft:
-        return Draft(self._source, self._judge, format=NAME, agent="openai-chat")
+    def _new_draft(self, session_id: str = "") -> Draft:
+        return Draft(self._source, self._judge, format=NAME, agent="openai-chat", id=session_id)
 
 
 def _is_list(raw: msgspec.Raw) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.chat import ROLES, decode_whole, string_of, text_of, time_of
+from warmstart.formats.chat import ROLES, decode_whole, digest, string_of, text_of, time_of
 from warmstart.formats.draft import Draft, parse_arguments
 from warmstart.formats.labels import label_beside, wrapped_label
 from warmstart.formats.openai_chat import by_line
@@ -24,7 +24,7 @@ from warmstart.ports import Judge
 NAME = "sharegpt"
 
 _SPEAKERS: dict[str, Role] = {**ROLES, "gpt": "assistant", "chatgpt": "assistant", "bing": "assistant"}
-_RESULTS = frozenset(("tool", "observation", "function_response"))
+_RESULTS = ("tool", "observation", "function_response")
 _think = re.compile(r"<think>.*?</think>|<REASONING_SCRATCHPAD>.*?</REASONING_SCRATCHPAD>", re.S)
 _json = json.JSONDecoder(strict=False)
 
@@ -61,26 +61,29 @@ def read(source: Source, judge: Judge) -> Iterator[Session]:
     if by_line(source):
         for number, line in source.lines():
             for record in decode_whole(source, line, _conversation, number) if line.strip() else ():
-                yield from _session(source, judge, record, f"L{number}")
+                yield from _session(source, judge, record, f"L{number}", line)
     elif source.head.root == "list":
         for index, (_key, raw, at) in enumerate(source.walk()):
             for record in decode_whole(source, raw, _conversation, at):
-                yield from _session(source, judge, record, f"/{index}")
+                yield from _session(source, judge, record, f"/{index}", raw)
     else:
         facts: dict[str, Any] = {"conversations": []}
+        any_value = msgspec.json.Decoder(Any)
         for key, raw, at in source.walk("conversations"):
-            value = source.decode(raw, msgspec.json.Decoder(Any), at)
+            value = source.decode(raw, any_value, at)
             if key == "conversations":
                 facts[key].append(value)
             else:
                 facts[key] = value
-        yield from _session(source, judge, msgspec.convert(facts, _Conversation), "")
+        yield from _session(source, judge, msgspec.convert(facts, _Conversation), "", b"")
 
 
-def _session(source: Source, judge: Judge, record: _Conversation, fragment: str) -> Iterator[Session]:
-    draft = Draft(source, judge, format=NAME, agent="hermes")
+def _session(
+    source: Source, judge: Judge, record: _Conversation, fragment: str, data: bytes | msgspec.Raw
+) -> Iterator[Session]:
+    draft = Draft(source, judge, format=NAME, agent="sharegpt" if record.completed is None else "hermes")
     draft.fragment = fragment
-    draft.id = string_of(record.session_id) or string_of(record.id)
+    draft.id = string_of(record.session_id) or string_of(record.id) or (digest(data) if data else "")
     draft.model = record.model if isinstance(record.model, str) else None
     fields = ("resolved", "label", "success", "reward", "score")
     draft.label = wrapped_label({key: getattr(record, key) for key in fields})

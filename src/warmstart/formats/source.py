@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -23,6 +23,7 @@ _LONG_HEAD = 4 << 20  # of a document whose first element does not end sooner
 _HEAD_LINES = 24
 _WHOLE = 32 << 20  # documents up to this size are decoded in one go
 _MAX_UNPACKED = 8 << 30
+_PACKED_CHUNK = 16 << 10  # small: a bomb may unpack each to a thousand times its size
 _MAX_PROBLEMS = 1_000
 _raw_document = msgspec.json.Decoder(dict[str, msgspec.Raw] | list[msgspec.Raw])
 _raw_list = msgspec.json.Decoder(list[msgspec.Raw])
@@ -58,8 +59,8 @@ class Source:
             return stream
         import zstandard
 
-        unpacked = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(stream, closefd=True)
-        return io.BufferedReader(_Bounded(unpacked), 1 << 20)
+        decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+        return io.BufferedReader(_Unpacked(stream, decompressor.decompressobj, self.report), 1 << 20)
 
     @cached_property
     def head(self) -> Head:
@@ -180,21 +181,40 @@ def _say(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
-class _Bounded(io.RawIOBase):
-    """A packed stream that may not unpack without end."""
+class _Unpacked(io.RawIOBase):
+    """Packed frames, one after the other, that may neither unpack without end nor end without being told."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: IO[bytes], new_frame: Callable[[], Any], tell: Callable[[str], None]) -> None:
         self._stream = stream
+        self._new_frame = new_frame
+        self._tell = tell
+        self._frame: Any = None
+        self._ready = b""
         self._left = _MAX_UNPACKED
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        if self._left <= 0:
-            raise OSError(f"unpacks to more than {_MAX_UNPACKED >> 30} GB")
-        count = int(self._stream.readinto(buffer))
-        self._left -= count
+        while not self._ready:
+            packed = self._stream.read(_PACKED_CHUNK)
+            if not packed:
+                if self._frame is not None:
+                    self._frame = None
+                    self._tell("the packed file is cut off")
+                return 0
+            while packed:
+                self._frame = self._frame or self._new_frame()
+                self._ready += self._frame.decompress(packed)
+                packed = self._frame.unused_data
+                if self._frame.eof:
+                    self._frame = None
+            self._left -= len(self._ready)
+            if self._left < 0:
+                raise OSError(f"unpacks to more than {_MAX_UNPACKED >> 30} GB")
+        count = min(len(buffer), len(self._ready))
+        buffer[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
         return count
 
     def close(self) -> None:
@@ -226,16 +246,18 @@ class Head:
         complete = [line for line in (lines if len(data) < _HEAD else lines[:-1]) if line.strip()][:_HEAD_LINES]
         decoded = [_quick_value(line) for line in complete]
         self.records = [value for value in decoded if isinstance(value, dict)]
-        if len(complete) == 1 and self.records:
+        if complete and complete[0].strip() == b"[":
+            self._look_inside(data)
+        elif len(complete) == 1 and self.records:
             self.root = "object"
         elif len(self.records) * 2 >= len(complete) and self.records:
             self.root = "lines"
         else:
-            self.records = []
             self._look_inside(data)
 
     def _look_inside(self, data: bytes) -> None:
         """A document over several lines, perhaps longer than what we have of it."""
+        self.records = []
         stream = io.BytesIO(data)
         whole: dict[str, Any] = {}
         for key, piece, _line in Scanner(stream.read, lambda _line, _reason: None).pieces(frozenset(_ARRAYS)):

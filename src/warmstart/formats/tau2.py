@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.chat import Chat, decode_whole, string_of, text_of, time_of
+from warmstart.formats.chat import Chat, count_of, decode_whole, dollars_of, string_of, text_of, time_of
 from warmstart.formats.draft import Draft
 from warmstart.formats.labels import reward_label
 from warmstart.formats.source import Head, Source
@@ -161,14 +161,14 @@ def _describe(draft: Draft, simulation: _Simulation, info: dict[str, Any]) -> No
 
 
 def _total(usages: list[dict[str, Any]], cost: Any) -> Usage | None:
-    dollars = float(cost) if isinstance(cost, (int, float)) else None
+    dollars = dollars_of(cost)
     if not usages:
         return None if dollars is None else Usage(cost=dollars)
     return Usage(input=_sum(usages, "prompt_tokens"), output=_sum(usages, "completion_tokens"), cost=dollars)
 
 
 def _sum(usages: list[dict[str, Any]], key: str) -> int | None:
-    known = [value for usage in usages if isinstance(value := usage.get(key), int)]
+    known = [value for usage in usages if (value := count_of(usage.get(key))) is not None]
     return sum(known) if known else None
 
 

@@ -21,7 +21,7 @@ from warmstart.redact.values import (
 )
 
 # A telling word, the rest of the name, and what stands between a name and its value. The judging is done in Python.
-_NAMED = Pattern(
+NAMED = Pattern(
     r"(?i)(?:passw(?:or)?[dt]|passwd|passphrase|passcode|kennwort|contrase.a|senha|pwd|psk|secret|token|credential|creds|api[_\-. ]?key"
     r"|[a-z0-9][_\-. ]?key|\bkey|(?:_|\b|[a-z])pass|_pw|\bpw|\bpin|otp|auth|authorization|bearer|cookie|sess(?:ion)?_?id|\bsid|signature|\bsig|salt|dsn"
     r"|connection[_ ]?string|jwt|mnemonic|webhook|key_?base|\bpat|_pat)"
@@ -32,11 +32,11 @@ _NAMED = Pattern(
     r"|[\"']?[ \t]*\n[ \t\-]{0,40}[\"']?value[\"']?[ \t]{0,4}:[ \t]{0,4}"
     r"|>)"
 )
-_FLAG = Pattern(
+FLAG = Pattern(
     r"(?i)(?:^|[\s\"'`(,\[])--?[a-z0-9_\-]{0,32}(?:pass(?:w(?:or)?d|phrase|wd|code)?|pwd|pw|token|secret|key|auth|credentials?|pat|user)(?:-[a-z]{1,8})?"
     r"[\"'`]?(?:[ \t]{1,4}|,[ \t\n]{0,24}|=)[\"'`\\]{0,3}"
 )
-_SETTING = Pattern(
+SETTING = Pattern(
     r"(?i)\b(?:set|setx|add|config|ENV|ARG|put|define|setenv|putenv|export)[ \t]+(?:--?[a-z]+[ \t]+)*[A-Za-z0-9_\-./:]{0,64}"
     r"(?:passw(?:or)?d|passwd|secret|token|key|pwd)[A-Za-z0-9_\-]{0,16}[ \t]+[\"'`\\]{0,3}"
 )
@@ -61,7 +61,7 @@ _TYPES = frozenset("str string bytes optional list dict set tuple union any obje
 def find_named(data: bytes) -> Iterator[Found]:
     """Values after a telling name."""
     done = 0
-    for start, end in _NAMED.spans(data):
+    for start, end in NAMED.spans(data):
         if start < done:
             continue
         found = _after_name(data, start, end)
@@ -72,14 +72,18 @@ def find_named(data: bytes) -> Iterator[Found]:
 
 def find_flagged(data: bytes) -> Iterator[Found]:
     """Values after a command line flag or in a `set NAME value` command."""
-    if b"-" in data:
-        for start, end in _FLAG.spans(data):
-            yield from _after_flag(data, start, end)
-    for start, end in _SETTING.spans(data):
+    for start, end in FLAG.spans(data):
+        yield from _after_flag(data, start, end)
+    for start, end in SETTING.spans(data):
         name = data[start:end].decode("ascii").strip("\"'`\\ \t").split()[-1]
         says = strength(name.split(":")[-1].split("/")[-1])
-        if says >= TOKEN:
+        if says >= TOKEN and _has_digit(data, end):
             yield from _bare_argument(data, end, says)
+
+
+def _has_digit(data: bytes, at: int) -> bool:
+    match = _BARE.match(data, at)
+    return match is not None and any(48 <= c <= 57 for c in match.group()) and match.group()[:1] not in b"([{"
 
 
 def _after_flag(data: bytes, start: int, end: int) -> Iterator[Found]:
@@ -149,7 +153,8 @@ def _value(data: bytes, name_start: int, at: int, name: str, separator: bytes, s
     header = says >= TOKEN and name.lower().endswith(("authorization", "auth", "token", "key", "secret"))
     opening = _OPENING.match(data, at)
     if b"," in separator and separator[-1:] in b"\"'`":
-        return _quoted(data, at, separator[-1:], says, header)
+        found = _quoted(data, at, separator[-1:], says, header)
+        return None if found is None or is_wordy(data[found.start : found.end].decode("ascii")) else found
     if opening is not None:
         return _quoted(data, opening.end(), opening.group(1)[:1], says, header)
     if b"==" in separator or b"!=" in separator:
@@ -208,7 +213,7 @@ def _bare(data: bytes, name_start: int, at: int, separator: bytes, says: int) ->
     value = value.rstrip(",;") if not config or _closes_code(data, match.end(), value) else value
     if not config:
         value = value.rstrip(").]}!?:*")
-    if not value or not could_be_secret(value, says) or _CODE.match(value) or _NUMBER.match(value):
+    if not value or not could_be_secret(value, says) or _is_code(value) or _NUMBER.match(value):
         return None
     if value.lower().strip("?,;") in _TYPES or b"|" in separator and not looks_random(value):
         return None
@@ -234,6 +239,14 @@ def _bare(data: bytes, name_start: int, at: int, separator: bytes, says: int) ->
     if config and says == STRONG:
         end = _phrase_end(data, end, match.end())
     return Found(at, end, _kind(says))
+
+
+def _is_code(value: str) -> bool:
+    """Whether an unquoted value is an expression; a password may begin like one but has digits and no brackets."""
+    if _CODE.match(value) is None:
+        return False
+    drawn = any(map(str.isdigit, value)) and any(map(str.islower, value)) and any(map(str.isupper, value))
+    return not drawn or any(bracket in value for bracket in "()[]{}:|")
 
 
 def _closes_code(data: bytes, end: int, value: str) -> bool:

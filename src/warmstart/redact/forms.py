@@ -11,10 +11,10 @@ from warmstart.redact.values import is_filler, is_reference, is_wordy
 from warmstart.redact.vendors import CUT_SHORT, RULES
 from warmstart.redact.views import from_base64
 
-_FINDER = Choice([rule.head or rule.pattern for rule in RULES])
+FINDER = Choice([rule.head or rule.pattern for rule in RULES])
 _PATTERNS = [Pattern((f"(?:{rule.head})" if rule.head else "") + rule.pattern) for rule in RULES]
 _WINDOW = 640
-_CUT = Pattern(rf"{CUT_SHORT}(?:\.\.\.)?\s*\z")
+CUT = Pattern(rf"{CUT_SHORT}(?:\.\.\.)?\s*\z")
 _MARKER = Pattern(r"-{4,5} ?(?:BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-{4,5}")
 _LARGEST_KEY = 64 << 10
 # A line of a key block as it may stand in a listing or a diff: its number or quote mark, then header or base64.
@@ -27,8 +27,8 @@ _QUOTES = "\"'`"
 
 def find_forms(data: bytes) -> Iterator[Found]:
     """Every rule's matches."""
-    for start, end in _FINDER.spans(data):
-        for index in _FINDER.which(data[start:end]):
+    for start, end in FINDER.spans(data):
+        for index in FINDER.which(data[start:end]):
             found = _apply(index, data, start, end)
             if found is not None:
                 yield found
@@ -89,7 +89,7 @@ def _told(kind: str, value: str, start: int, token: bool) -> Found | None:
 
 def find_cut(data: bytes) -> Iterator[Found]:
     """A token that the end of the text cut short."""
-    span = _CUT.search(data, max(len(data) - 200, 0))
+    span = CUT.search(data, max(len(data) - 200, 0))
     if span is not None:
         end = len(data[: span[1]].rstrip())
         if not is_filler(data[span[0] : end].decode("ascii")):
@@ -98,8 +98,6 @@ def find_cut(data: bytes) -> Iterator[Found]:
 
 def find_key_blocks(data: bytes) -> Iterator[Found]:
     """Private key blocks, those that lost their first or last line too."""
-    if b"PRIVATE KEY" not in data:
-        return
     done = 0
     begin: int | None = None
     after = 0

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-_MEMORY = 64 << 20  # RE2's automaton cache; the default of 8 MB thrashes on the combined patterns
+_MEMORY = 16 << 20  # bytes for the automata of one pattern, at most
 
 
 class Found(NamedTuple):
@@ -26,11 +26,16 @@ def as_bytes(text: str) -> bytes:
     return text.encode("ascii", "replace")
 
 
-def _compile(source: str) -> Any:
-    re2 = importlib.import_module("re2")
+def _options(re2: Any) -> Any:
     options = re2.Options()
     options.max_mem = _MEMORY
-    return re2.compile(source.encode(), options)
+    options.encoding = re2.Options.Encoding.LATIN1
+    return options
+
+
+def _compile(source: str) -> Any:
+    re2 = importlib.import_module("re2")
+    return re2.compile(source.encode(), _options(re2))
 
 
 class Pattern:
@@ -66,31 +71,43 @@ class Pattern:
         return [match.span(group) for group in range(self._compiled.groups + 1)]
 
 
+class Gate:
+    """Says in one pass which of many patterns occur in a text: most texts hold none."""
+
+    __slots__ = ("_set", "_sources")
+
+    def __init__(self, sources: Sequence[str], *, anchored: bool = False) -> None:
+        self._sources = [_uncaptured(source).encode() for source in sources]
+        self._set: Any = None if not anchored else False
+
+    def which(self, data: bytes) -> Sequence[int]:
+        """Indexes of the patterns that occur (anchored: at the start)."""
+        if not self._set:
+            re2 = importlib.import_module("re2")
+            kind = re2.Set.MatchSet if self._set is False else re2.Set.SearchSet
+            self._set = kind(_options(re2))
+            for source in self._sources:
+                self._set.Add(source)
+            self._set.Compile()
+        return self._set.Match(data) or ()
+
+
 class Choice:
     """Many patterns matched in one pass; says which of them begin at a place."""
 
-    __slots__ = ("_finder", "_set", "sources")
+    __slots__ = ("_which", "finder")
 
     def __init__(self, sources: Sequence[str]) -> None:
-        self.sources = sources
-        self._finder = Pattern("|".join(f"(?:{source})" for source in map(_uncaptured, sources)))
-        self._set: Any = None
+        self.finder = Pattern("|".join(f"(?:{source})" for source in map(_uncaptured, sources)))
+        self._which = Gate(sources, anchored=True)
 
     def spans(self, data: bytes) -> Iterator[tuple[int, int]]:
         """Spans where one of the patterns matches."""
-        return self._finder.spans(data)
+        return self.finder.spans(data)
 
     def which(self, matched: bytes) -> list[int]:
         """Indexes of the patterns that match at the start of what was matched, in their order."""
-        if self._set is None:
-            re2 = importlib.import_module("re2")
-            options = re2.Options()
-            options.max_mem = _MEMORY
-            self._set = re2.Set.MatchSet(options)
-            for source in self.sources:
-                self._set.Add(_uncaptured(source).encode())
-            self._set.Compile()
-        return sorted(self._set.Match(matched) or ())
+        return sorted(self._which.which(matched))
 
 
 def _uncaptured(source: str) -> str:

@@ -8,11 +8,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from warmstart.redact.matching import Pattern
+from warmstart.redact.vendors import TOKENS
 from warmstart.redact.views import from_base64, from_hex
 
 _CLASS = r"[A-Za-z0-9_+/=~.\-]"
 # A run of token characters with a core no short name has: 20 letters and digits on end, or digits between letters.
-_RUN = Pattern(rf"{_CLASS}*(?:[A-Za-z0-9]{{20}}|[A-Za-z][0-9]+[A-Za-z]+[0-9]|[0-9][A-Za-z]+[0-9]+[A-Za-z]){_CLASS}*")
+CORE = r"[A-Za-z0-9]{20}|[A-Za-z][0-9]+[A-Za-z]+[0-9]|[0-9][A-Za-z]+[0-9]+[A-Za-z]"
+_RUN = Pattern(rf"{_CLASS}*(?:{CORE}){_CLASS}*")
 _SHORTEST = 16
 _SAMPLE = 512  # characters that decide about a longer run
 
@@ -28,6 +30,7 @@ _PAIRS = {
     )
     for second in seconds
 }
+_TOKENS = [(kind, re.compile(rf"{source}\Z")) for kind, source in TOKENS]
 _WORDS = re.compile(r"[A-Z]+[a-z]*|[a-z]+|[0-9]+")
 _ATOM = re.compile(r"[A-Za-z0-9]+")
 _HEX = re.compile(r"(?:[0-9a-f]+|[0-9A-F]+)\Z")
@@ -36,12 +39,13 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}
 _ULID = re.compile(r"0[0-7][0-9A-HJKMNP-TV-Z]{24}\Z|c[a-z0-9]{24}\Z")
 _NAMED_DIGEST = re.compile(r"(?:sha(?:1|224|256|384|512)|md5|h1|blake[23][bs]?|crc32c?|q1)[-_:=]", re.I)
 _CALL_ID = re.compile(
-    r"(?:toolu|srvtoolu|mcptoolu|tooluse|toolcall|call|functions?|chatcmpl|cmpl|msg|resp|req|run|thread|asst|step|file"
+    r"[A-Z]{1,6}_kw[A-Za-z0-9_-]+\Z"  # GitHub's node ids
+    r"|(?:toolu|srvtoolu|mcptoolu|tooluse|toolcall|call|functions?|chatcmpl|cmpl|msg|resp|req|run|thread|asst|step|file"
     r"|fc|rs|ws|item|gen|batch|evt|event|prt|cus|ch|in|pi|pm|sub|si|price|prod|txn|seti|cs_test|container|vs|ftjob"
     r"|session|ses|turn|task|agent|trace|span|chunk|node|bench|req_vrtx|msg_bdrk|toolu_vrtx|toolu_bdrk)[_-]+[A-Za-z0-9_-]+\Z"
 )
 _PICTURES = ("iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR", "JVBERi0", "UEsDB", "H4sI", "d09GM", "AAABAA", "AGFzbQ", "AAEAAA", "KLUv")
-_PUBLIC = re.compile(rb"(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-[a-z0-9-]+|sk-ssh-[a-z0-9@.-]+|sha(?:1|256|384|512)[:-]|h1:|integrity[\"':= ]+)[ ]?\Z")
+_PUBLIC = re.compile(rb"(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-[a-z0-9-]+|sk-ssh-[a-z0-9@.-]+|sha(?:1|256|384|512)[:-]|h1:|/var/folders/[a-z0-9_]{2}/|integrity[\"':= ]+)[ ]?\Z")
 # What in the line before a digest or a UUID says that it is a key after all.
 _HINT = Pattern(
     r"(?i)(?:\b|_)(?:secret|token|passw(?:or)?d|passphrase|credentials?|bearer"
@@ -53,11 +57,11 @@ _HINT = Pattern(
 
 
 class Part(NamedTuple):
-    """A stretch of a run: opaque, or a digest or id that only its surroundings make a secret, or text in base64."""
+    """A stretch of a run: a secret of some kind, or `hinted`: a digest or id, or `encoded`: text in base64 or hex."""
 
     start: int
     end: int
-    nature: str  # opaque, hinted, encoded
+    nature: str
 
 
 def find_runs(data: bytes) -> Iterator[tuple[int, int]]:
@@ -83,6 +87,11 @@ def parts(token: str) -> tuple[Part, ...]:
     return _parts(token) if len(token) <= _SAMPLE else _find_parts(token)
 
 
+def is_opaque(value: str) -> bool:
+    """Whether a value on its own is an opaque token, and not a digest or an id."""
+    return any(part.nature not in ("hinted", "encoded") for part in parts(value))
+
+
 def _find_parts(token: str) -> tuple[Part, ...]:
     found: list[Part] = []
     offset = 0
@@ -103,7 +112,7 @@ def _split_assignments(token: str) -> list[str]:
 
 
 def _judge(piece: str, offset: int) -> list[Part]:
-    body = piece.strip("=.-")
+    body = piece.strip("=.-/")
     if len(body) < _SHORTEST or body.startswith(_PICTURES):
         return []
     start = offset + piece.index(body)
@@ -123,7 +132,7 @@ def _judge(piece: str, offset: int) -> list[Part]:
     found = []
     at = start
     for name in body.split("/"):
-        nature = _nature(name) if len(name) >= _SHORTEST else ""
+        nature = _nature(name) if len(name) >= _SHORTEST and not _HEX.match(name) else ""
         if nature and not _NAMED_DIGEST.match(name):
             found.append(Part(at, at + len(name), nature))
         at += len(name) + 1
@@ -131,8 +140,11 @@ def _judge(piece: str, offset: int) -> list[Part]:
 
 
 def _nature(name: str) -> str:
-    """opaque, hinted or nothing, for a token without slashes."""
+    """The nature of a token without slashes; empty if it says nothing."""
     name = name.strip("-_.+~")
+    for kind, pattern in _TOKENS:
+        if pattern.match(name):
+            return kind
     if _UUID.match(name) or _ULID.match(name):
         return "hinted"
     if _CALL_ID.match(name):
@@ -170,7 +182,7 @@ def looks_random(token: str) -> bool:
     """Whether a token was drawn rather than named; decided on letters and digits alone."""
     text = token[:_SAMPLE]
     length = sum(map(len, _ATOM.findall(text)))
-    if length < 10 or text.isdigit():
+    if length < 10 or text.isdigit() or len(set(text)) < 6:
         return False
     score = _score(text)
     if text.isalpha():

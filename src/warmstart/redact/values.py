@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from warmstart.redact.opaque import looks_random
+from warmstart.redact.opaque import is_opaque, looks_random
 
 # How much a name says. Under STRONG any value is one, under TOKEN one that is no plain word, under WEAK a random one.
 NONE, WEAK, TOKEN, STRONG = range(4)
@@ -13,22 +13,22 @@ NONE, WEAK, TOKEN, STRONG = range(4)
 _SPLIT = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _STRONG = frozenset(
     "password passwd passwort kennwort pwd passphrase passcode secret psk contrasena senha motdepasse userpassword"
-    " dbpassword pgpassword mysqlpwd sshpass rootpw bindpw requirepass masterauth apikey secretkey privatekey accesskey"
-    " apisecret clientsecret authorization".split()
+    " dbpassword pgpassword mysqlpwd sshpass rootpw bindpw requirepass masterauth apisecret clientsecret".split()
 )
-_TOKEN = frozenset("token authtoken accesstoken refreshtoken apitoken bearer credential credentials creds jwt pat dsn xsrf".split())
+_TOKEN = frozenset(
+    "apikey secretkey privatekey accesskey authorization token authtoken accesstoken refreshtoken apitoken bearer credential credentials creds jwt pat dsn xsrf".split()
+)
 _WEAK = frozenset(
     "pass pw pin otp auth cookie session sessionid sessid sid sig signature salt mnemonic seed webhook hash key keys"
     " csrf nonce passkey assertion tokens secrets".split()
 )
 # Before `key`: which keys are secret.
-_KEY_STRONG = frozenset("api secret private access signing encryption master apisecret hmac aes decryption cipher".split())
-_KEY_TOKEN = frozenset(
-    "account storage shared service deploy subscription license licence auth client app application admin consumer"
+_SECRET_KEYS = frozenset(
+    "api secret private access signing encryption master hmac aes decryption cipher account storage shared service deploy subscription license licence auth client app application admin consumer"
     " webhook ssh rsa jwt integration ingest ingestion write server session root host sas activation product".split()
 )
 _PAIR_STRONG = frozenset({("connection", "string"), ("secret", "base"), ("key", "base"), ("pass", "word"), ("pass", "phrase")})
-_PAIR_TOKEN = frozenset({("session", "id"), ("auth", "code"), ("seed", "phrase"), ("recovery", "code"), ("recovery", "phrase")})
+_PAIR_TOKEN = frozenset({("auth", "code"), ("seed", "phrase"), ("recovery", "code"), ("recovery", "phrase")})
 # After the telling word these change nothing; anything else (`token_count`, `password_field`) makes it another thing.
 _SUFFIXES = frozenset(
     "value val base prod production dev development test testing staging stage live sandbox old new backup b64 base64 hex"
@@ -67,9 +67,7 @@ def _compound(before: str, noun: str, *, plural: bool) -> int:
         if before in _NOT_TOKENS or (plural and before not in ("api", "access", "auth", "refresh", "bearer")):
             return NONE
         return TOKEN
-    if before in _KEY_STRONG:
-        return STRONG
-    if before in _KEY_TOKEN:
+    if before in _SECRET_KEYS:
         return TOKEN
     return NONE if before in _NOT_KEYS or plural else WEAK
 
@@ -82,8 +80,9 @@ _REFERENCE = re.compile(
 _FILLERS = frozenset(
     "true false none null nil undefined yes no on off default required optional string str bytes bool boolean int integer"
     " number float object any unknown text char varchar secret password passwd token key value hidden masked redacted removed"
-    " example sample test todo tbd n/a na empty unset none, null, invalid missing expired valid basic bearer digest".split()
+    " disabled enabled example sample test todo tbd n/a na empty unset none, null, invalid missing expired valid basic bearer digest".split()
 )
+_VERSION = re.compile(r"[\^~<>=v ]{0,3}\d+(?:\.\d+){1,3}(?:[-+.][a-z0-9.]{1,16})?\Z")
 _FILLER = re.compile(
     r"(?i)[*\u2022.x_\-#?=\s]{3,}\Z|x{4,}|\*{3,}|(?:<|\[|\()?(?:redacted|masked|hidden|removed|filtered|sanitized|omitted)|\{\{SECRET:"
     r"|(?:your|my|insert|enter|replace|change)[-_ ]?(?:own|the|this|super|api|auth|access|secret|token|key|password|me|here)|(?:.{0,20}[-_ ])?(?:goes[-_ ])?here\Z",
@@ -97,8 +96,11 @@ _WORDY = re.compile(r"[A-Za-z]+(?:[-_'./ ][A-Za-z]+)*[.,:;!?]?\Z")
 
 
 def is_filler(value: str) -> bool:
-    """Whether a value stands for a secret without being one: `****`, `your-api-key`, `None`, a placeholder of ours."""
-    return value.strip("\"'`., ;").lower() in _FILLERS or _FILLER.match(value) is not None or len(set(value[-16:].lower())) <= 2
+    """Whether a value stands for a secret without being one: `****`, `your-api-key`, `None`, a version."""
+    bare = value.strip("\"'`., ;").lower()
+    if bare in _FILLERS or _VERSION.match(bare):
+        return True
+    return _FILLER.match(value) is not None or len(set(value[-16:].lower())) <= 2
 
 
 def is_reference(value: str) -> bool:
@@ -125,14 +127,15 @@ def could_be_secret(value: str, name_says: int) -> bool:
         return True
     if name_says == TOKEN:
         return len(value) >= 6
-    return name_says == WEAK and len(value) >= 6 and not is_wordy(value) and (looks_random(value) or _is_mixed(value))
+    return name_says == WEAK and (is_opaque(value) or _is_mixed(value))
 
 
 def _is_mixed(value: str) -> bool:
+    """A password by its look: letters, digits and the signs that names do without."""
     return (
-        " " not in value
-        and len(value) >= 8
+        8 <= len(value) <= 64
+        and " " not in value
         and any(map(str.isdigit, value))
         and any(map(str.isalpha, value))
-        and any(not c.isalnum() for c in value) + any(map(str.isupper, value)) >= 1
+        and any(sign in value for sign in "!@#$%^&*+?~")
     )

@@ -20,16 +20,14 @@ _ESCAPE = re.compile(
     rb"|\+"
 )
 # What makes a second reading worth its time. `\n`, `\t`, `\r` and `\"` alone do not: see `flatten`.
-_WORTH = re.compile(
-    rb"[\x1b\x00]|\[0?m|%[2-7][0-9a-fA-F]|\\(?:u00|x[2-7]|u\{|/|0?33\[|e\[)|&(?:amp|lt|gt|quot|apos|#[0-9xX])"
-)
+WORTH = r"[\x1b\x00]|\[0?m|%[2-7][0-9a-fA-F]|\\(?:u00|x[2-7]|u\{|/|0?33\[|e\[)|&(?:amp|lt|gt|quot|apos|#[0-9xX])"
 _ENTITIES = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"', b"apos": b"'"}
 _CONTROL = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _TEXT_BYTES = bytes(range(32, 127)) + b"\t\n\r\x1b"
 
 
 class View:
-    """A decoded reading of some bytes, and the way back."""
+    """The same text with colours dropped and escapes read, and the way back."""
 
     __slots__ = ("_ends", "_escapes", "_sources", "_starts", "data")
 
@@ -77,11 +75,6 @@ def flatten(data: bytes) -> bytes:
     if b"\\" not in data:
         return data
     return data.replace(b"\\n", b"\n\n").replace(b"\\r", b"\n\n").replace(b"\\t", b"  ")
-
-
-def decode(data: bytes) -> View | None:
-    """The text with colours dropped and escapes read; None if that shows nothing new."""
-    return View(data) if _WORTH.search(data) else None
 
 
 def _read(raw: bytes) -> bytes:

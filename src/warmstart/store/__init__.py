@@ -46,15 +46,15 @@ def check_library(version: str) -> None:
         raise StoreError(f"SQLite {version} can corrupt a store; {wanted} or newer is needed (pip install -U apsw)")
 
 
-def check_header(path: Path) -> int:
-    """Refuse what is not ours or too new before anything touches it; returns the schema's number, 0 for none yet.
+def check_header(path: Path) -> None:
+    """Refuse what is not ours or too new before anything touches it.
 
     Read through SQLite's own file layer: a plain open and close of the file would drop the locks that other
     connections of this process hold on it (POSIX locks belong to the process, not to the descriptor).
     """
     try:
         if not path.exists():
-            return 0
+            return
         if not path.is_file():
             raise StoreError(f"{path}: not a file")
         file = apsw.VFSFile("", str(path), [apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB, 0])
@@ -64,16 +64,17 @@ def check_header(path: Path) -> int:
             file.xClose()
     except (apsw.Error, OSError) as error:
         raise explain(error, path) from error
-    if not header:
-        return 0
-    if not header.startswith(MAGIC) or len(header) < 100:
+    if size == 0:
+        return
+    if not header.startswith(MAGIC) or size < 100:
         raise StoreError(f"{path}: no SQLite database; it was left untouched")
-    number, application = (int.from_bytes(header[at : at + 4]) for at in (60, 68))
+    number, application, pages = (int.from_bytes(header[at : at + 4]) for at in (60, 68, 28))
     page = int.from_bytes(header[16:18])
-    if application == 0 and number == 0 and (size <= page or Path(f"{path}-wal").exists()):
-        return 0  # another process may be making it just now; the connection will tell
+    if Path(f"{path}-wal").exists() or (application == number == 0 and pages <= 1):
+        return  # others have it open or are making it just now: the connection will tell
+    if page and size % page:
+        raise explain(apsw.CorruptError("its end is missing"), path)
     check_owner(path, application, number)
-    return number
 
 
 creating = threading.Lock()

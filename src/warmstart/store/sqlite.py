@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import apsw
@@ -96,7 +95,8 @@ class Waiting:
     """What SQLite asks while another process holds a lock: True means ask again.
 
     SQLite's own timeout sleeps longer the longer one has waited, so that newcomers overtake and, among many writers
-    with long transactions, someone runs out of time. Here the longer one has waited the more often one asks.
+    with long transactions, someone runs out of time. Here the longer one has waited the more often one asks: as fair
+    as a queue for practical purposes, without a second lock that could be left behind, and with an end to the wait.
     """
 
     def __init__(self, patience: float) -> None:
@@ -110,7 +110,7 @@ class Waiting:
         waited = now - self.since
         if waited > self.patience:
             return False
-        time.sleep(max(0.0002, 0.002 / (1 + waited)))
+        time.sleep(0.001 if asked < 5 else max(0.0003, 0.02 / (1 + waited / 4) ** 2))
         return True
 
 
@@ -120,6 +120,7 @@ def connect(path: Path, patience: float) -> apsw.Connection:
         db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     except apsw.Error as error:
         raise explain(error, path) from error
+    ready = False
     try:
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # should it turn out not to be ours, close leaves no trace
         db.set_busy_handler(Waiting(patience))
@@ -136,10 +137,12 @@ def connect(path: Path, patience: float) -> apsw.Connection:
         if number < len(MIGRATIONS):
             migrate(db, load_migrations())
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-    except BaseException as error:
-        reason = db.system_errno
-        db.close()
-        raise explain(error, path, reason) if isinstance(error, apsw.Error) else error
+        ready = True
+    except apsw.Error as error:
+        raise explain(error, path, db.system_errno) from error
+    finally:
+        if not ready:
+            db.close()
     return db
 
 
@@ -188,7 +191,7 @@ class SqliteStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -217,7 +220,10 @@ class SqliteStore:
 
     def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._asking():
-            return self._run(query, values).fetchall()
+            try:
+                return self._run(query, values).fetchall()
+            except UnicodeDecodeError as error:
+                raise explain(apsw.CorruptError("text that is no UTF-8"), self.path) from error
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -234,7 +240,7 @@ class SqliteStore:
                 return
             try:
                 self._db.execute("BEGIN IMMEDIATE")
-                self._inside = True
+                self._inside, began = True, time.monotonic()
                 check_owner(self.path, APPLICATION_ID, self._db.pragma("user_version"))  # upgraded since we opened?
                 yield
                 self._db.execute("COMMIT")
@@ -244,15 +250,17 @@ class SqliteStore:
                 raise
             finally:
                 self._inside = False
+        if (held := time.monotonic() - began) > 0.02:
+            time.sleep(min(0.003, held / 20))  # back at once it would find the store free before those who wait ask
 
     def put_session(self, row: SessionRow, calls: Sequence[CallRow]) -> Change:
         """Remember a session. The same content again changes nothing; an older, shorter copy never wins."""
         if any(call.session_key != row.key for call in calls):
             raise ValueError("calls of another session")
         with self.writing():
-            known = self._run("known_session", (row.key,)).fetchone()
-            if known is not None:
-                digest, source_uri, length = known
+            known = self._rows("known_session", (row.key,))
+            if known:
+                digest, source_uri, length = known[0]
                 moved = source_uri != row.source_uri
                 if digest == row.digest and moved:
                     self._run("move_session", (row.source_uri, row.key))
@@ -262,7 +270,7 @@ class SqliteStore:
             self._run("put_session", row.to_columns())
             for call in calls:
                 self._run("put_call", call.to_columns())
-        return "new" if known is None else "updated"
+        return "updated" if known else "new"
 
     def delete_session(self, key: str) -> None:
         """Forget a session and its calls. `erase` afterwards takes the last bytes out of the files."""
@@ -321,14 +329,7 @@ class SqliteStore:
         return [CallRow.from_columns(row) for row in self._rows("calls_of", (key,))]
 
     def totals(self) -> Totals:
-        sessions = calls = errors = 0
-        by_agent: dict[str, int] = {}
-        by_format: dict[str, int] = {}
-        for agent, format_name, count, its_calls, its_errors in self._rows("totals"):
-            sessions, calls, errors = sessions + count, calls + its_calls, errors + its_errors
-            by_agent[agent] = by_agent.get(agent, 0) + count
-            by_format[format_name] = by_format.get(format_name, 0) + count
-        return Totals(sessions=sessions, calls=calls, errors=errors, by_agent=by_agent, by_format=by_format)
+        return Totals.from_groups(self._rows("totals"))
 
     def health(self) -> dict[str, Any]:
         """For `doctor`. Reads the whole file to see that it is sound."""

@@ -7,8 +7,8 @@ from json import JSONDecodeError, JSONDecoder
 from typing import Any
 
 from warmstart import tools
-from warmstart.judge_shell import Line, read_line
-from warmstart.judge_text import answer_failed, error_kind, plain, shell_failed, stopped_by
+from warmstart.judging_shell import Line, read_line
+from warmstart.judging_text import answer_failed, error_kind, plain, shell_failed, stopped_by
 from warmstart.model import Basis, Outcome, Signal, ToolCall
 
 _OK = {basis: Outcome("ok", basis) for basis in ("flag", "exit_code", "structure", "text")}
@@ -26,6 +26,7 @@ _SPOKEN = re.compile(  # exit codes as agents speak them, alone on a line at the
 )
 _WRAPPED = re.compile(r"^\s*<untrusted_tool_result[^>]*>\s*(?:.*\n)??\s*(?=[{\[])")
 _NOT_AN_ERROR = re.compile(r"not an error|no match|not found is|differ|informational", re.I)
+_LOGIN_SHELL = re.compile(r"\s*(?:/\S*/)?(?:ba|z|da|k)?sh\s+-[a-z]*c\s+(.+)", re.S)
 _decoder = JSONDecoder(strict=False)
 
 _FAILED_WORDS = frozenset(("error", "failed", "failure", "fail", "timeout", "timed_out", "errored", "crashed", "exception"))
@@ -75,6 +76,8 @@ def _by_exit_code(call: ToolCall | None, output: str, code: int) -> Outcome:
 def _by_spoken_code(call: ToolCall | None, text: str) -> Outcome | None:
     head, tail = text[:400], text[-300:] if len(text) > 400 else ""
     found = _SPOKEN.match(head) or _first_lines(head) or _last_line(tail or head)
+    if found is None and head.startswith("Command: "):  # Gemini CLI's report: its parts in lines of their own
+        found = re.search(r"^Exit Code: (-?\d+)$", text[-600:], re.M)
     if found is None or (call is not None and "$?" in command_of(call)):
         return None
     code = int(next(group for group in found.groups() if group is not None))
@@ -195,7 +198,8 @@ def command_of(call: ToolCall) -> str:
     for name in ("command", "cmd", "script", "input", "code"):
         value = arguments.get(name)
         if isinstance(value, str):
-            return value
+            wrapped = _LOGIN_SHELL.match(value)
+            return wrapped[1].strip("'\"") if wrapped else value
         if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
             if len(value) >= 3 and value[1].startswith("-") and value[1].endswith("c"):
                 return str(value[2])

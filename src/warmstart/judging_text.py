@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from warmstart.judge_shell import Line
+from warmstart.judging_shell import Line
 from warmstart.model import ErrorKind
 
 _HEAD, _TAIL = 3_000, 4_000
@@ -41,7 +41,7 @@ _HARNESS = re.compile(
 
 # `cat: x: No such file or directory`, `ls: cannot access ...`, `rm: cannot remove ...`
 _PROGRAM = re.compile(
-    rf"^(?![A-Z]\w*(?:Error|Exception)\b)[\w./+-]{{1,60}}: (?:.*: {_ERRNO}$|cannot \w+|can't \w+|(?:unrecognized|invalid|illegal|unknown|missing) \w+|"
+    rf"^(?![A-Z]\w*(?:Error|Exception)\b|\S+: (?:line )?\d+: )[\w./+-]{{1,60}}: (?:.*: {_ERRNO}$|cannot \w+|can't \w+|(?:unrecognized|invalid|illegal|unknown|missing) \w+|"
     rf"{_ERRNO}|error[: ]|fatal[: ]|unable to |failed to |could not |no such |no module named |try '.*--help)",
     re.M | re.I,
 )
@@ -104,7 +104,7 @@ _HINTS = tuple(  # without any of these there is nothing to look for
     "a directory|exists|node.js v|interrupt|backtrace|node:|stopped|***|illegal|curl: |ssh: |e: |errors|err!|err_|"
     "no module|only file|too many|busy|too long|space left|(eval)|elifecycle|non-zero|# fail|notfound|doesnotexist|warning: ".split("|")
 )
-_TRACE_END = re.compile(r"^(?:[\w.]+\.)?[A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Warning|Failure|Timeout|Fault)\b")
+_TRACE_END = re.compile(r"^(?:[\w.]+\.)?[A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Warning|Failure|Timeout|Fault)(?::|$)")
 
 # A tool that is no shell: how its answer begins ...
 _OPENING = re.compile(
@@ -117,6 +117,7 @@ _OPENING = re.compile(
     r"|request (?:failed|timed out)|http (?:error )?[45]\d\d|status(?: code)?:? [45]\d\d\b|permission (?:denied|to use)"
     r"|access denied|unauthori[sz]ed|forbidden|not (?:found|allowed|permitted|authori[sz]ed|supported|implemented)\b"
     r"|no such |file (?:does not exist|not found|has not been|has been (?:unexpectedly )?modified|content \()|path (?:does|not)|directory (?:does not|not found)"
+    r"|(?:\w+ ){1,3}must (?:be|have|not|contain)\b"
     r"|claude requested permissions|claude code is unable|no (?:shell|task|process|job|session|agent|cell) found"
     r"|regex parse error|ripgrep|tool (?:permission|execution|call|use) (?:request )?(?:failed|blocked|denied|error)|blocked by"
     r"|this (?:pdf|image|file) |unsupported |net::err|getaddrinfo|not connected|prompt is too long"
@@ -271,11 +272,11 @@ def answer_failed(text: str, *, quotes: bool) -> bool:
     short = len(body) <= 400 and body.count("\n") <= 4
     if _OUTRIGHT.match(body):
         return True
-    if _OPENING.match(first) and not _NO_REFUSAL.match(first):
-        return short or (not quotes and len(body) <= 1_500)
+    if (short or (not quotes and len(body) <= 1_500)) and _OPENING.match(first) and not _NO_REFUSAL.match(first):
+        return True
     if quotes:
         return False
-    if len(body) <= 4_000 and _FIRST_SENTENCE.match(first):
+    if len(body) <= 20_000 and _FIRST_SENTENCE.match(first):
         return True
     return short and len(first) <= 240 and bool(_REFUSAL.search(first)) and not _NO_REFUSAL.search(first)
 

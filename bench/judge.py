@@ -1,0 +1,184 @@
+"""How well tool results are judged, against the transcripts' own flags.
+
+    python bench/judge.py [DIR] [--json] [--misses]
+
+DIR (default: the shared corpus beside the project) is read with every reader. A row a format: precision, recall and F1
+for "this result is an error", once with the flags visible and once hidden, that is judged from the call and the text
+alone after error flags, exit-code prefixes and error tags are stripped. The naive judge (keywords anywhere) runs beside.
+
+Truth: Claude Code `is_error`, Codex and mini-swe-agent the exit code, Gemini its status, tau2 `error`, tau-bench results
+that start with "Error" (hidden: that word is stripped). A person's rejection, a sibling's collateral and a cancelled call
+are no agent errors and are left out; so is a search that exits 1 because nothing matched. F1 is null without any error.
+
+JSON keys: `formats` {name: {results, errors, excluded, visible {precision recall f1}, hidden {...}, naive {...},
+microseconds}}, `unflagged` {name: results} for formats whose files here carry no flag to compare with, `seconds`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+
+from warmstart import formats
+from warmstart.errors import SourceError
+from warmstart.formats.source import Source
+from warmstart.judging import command_of, judge_result
+from warmstart.judging_shell import read_line
+from warmstart.judging_text import stopped_by
+from warmstart.model import UNKNOWN, Outcome, Signal, ToolCall
+
+CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
+KEYWORDS = ("error", "failed", "not found", "exception", "traceback", "permission denied", "invalid", "unable to")
+STRIP = re.compile(
+    r"\A\s*(?:Exit [Cc]ode:? -?\d+\n?|Process exited with code -?\d+\n?|<returncode>-?\d+</returncode>\n?)|</?tool_use_error>"
+)
+
+
+class Case(NamedTuple):
+    call: ToolCall | None
+    text: str
+    signal: Signal | None
+    truth: bool
+
+
+UNFLAGGED = Case(None, "", None, False)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("dir", nargs="?", type=Path, default=CORPUS)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--misses", action="store_true", help="print what the hidden judge got wrong")
+    options = parser.parse_args()
+    if not options.dir.exists():
+        sys.exit(f"{options.dir}: no such folder; give one with transcripts")
+    started = time.perf_counter()
+    cases: dict[str, list[Case]] = {}
+    excluded: dict[str, int] = {}
+    unflagged: dict[str, int] = {}
+    for name, case in read_cases(options.dir):
+        if case is UNFLAGGED:
+            unflagged[name] = unflagged.get(name, 0) + 1
+        elif case is None:
+            excluded[name] = excluded.get(name, 0) + 1
+        else:
+            cases.setdefault(name, []).append(case)
+    rows = {name: measure(name, found, excluded.get(name, 0), options.misses) for name, found in sorted(cases.items())}
+    silent = {name: found for name, found in sorted(unflagged.items()) if name not in rows}
+    report = {"formats": rows, "unflagged": silent, "seconds": round(time.perf_counter() - started, 2)}
+    print(json.dumps(report)) if options.json else show(report)
+
+
+def read_cases(folder: Path) -> Iterator[tuple[str, Case | None]]:
+    """Every result of a format that has flags: its case, or None where it is no agent's doing."""
+    for file in formats.find_files(folder):
+        source = Source(file)
+        seen: list[tuple[ToolCall | None, str, Signal | None]] = []
+
+        def record(call: ToolCall | None, text: str, signal: Signal | None, into: Any = seen) -> Outcome:
+            into.append((call, text, signal))
+            return UNKNOWN
+
+        try:
+            reader = formats.detect(source)
+            for session in reader.read(source, record):
+                name = "tau_bench" if session.label is not None and reader.NAME == "openai_chat" else reader.NAME
+                for call, text, signal in seen:
+                    if name == "tau_bench":
+                        yield name, Case(call, text, signal, text.startswith("Error"))
+                    else:
+                        yield name, UNFLAGGED if signal is None else truth(call, text, signal)
+                seen.clear()
+        except SourceError:
+            continue
+
+
+def truth(call: ToolCall | None, text: str, signal: Signal) -> Case | None:
+    if stopped_by(text) or signal.status in ("rejected", "cancelled"):
+        return None
+    if signal.exit_code is not None and not signal.failed:
+        nothing_matched = (
+            signal.exit_code == 1 and not bare(text) and call is not None and read_line(command_of(call)).matches
+        )
+        return None if nothing_matched else Case(call, text, signal, signal.exit_code != 0)
+    return Case(call, text, signal, bool(signal.failed) or signal.status == "error")
+
+
+def bare(text: str) -> str:
+    return STRIP.sub("", text).replace("<output>", "").replace("</output>", "").strip()
+
+
+def measure(name: str, cases: list[Case], excluded: int, misses: bool) -> dict[str, Any]:
+    visible, hidden, naive = Tally(), Tally(), Tally()
+    spent = 0.0
+    for case in cases:
+        visible.add(judge_result(case.call, case.text, case.signal).status == "error", case.truth)
+        text = STRIP.sub("", case.text)
+        if name == "tau_bench":
+            text = re.sub(r"\AError:?\s*", "", text)
+        begun = time.perf_counter()
+        said = judge_result(case.call, text, None).status == "error"
+        spent += time.perf_counter() - begun
+        hidden.add(said, case.truth)
+        naive.add(any(word in text.lower() for word in KEYWORDS), case.truth)
+        if misses and said != case.truth:
+            arguments = str(case.call.arguments if case.call else "")[-200:]
+            kind = "false alarm" if said else "missed"
+            print(f"{name} {kind}: {case.call.tool if case.call else ''} {arguments!r}\n    {text[:200]!r} ... {text[-150:]!r}")
+    return {
+        "results": len(cases),
+        "errors": sum(case.truth for case in cases),
+        "excluded": excluded,
+        "visible": visible.figures(),
+        "hidden": hidden.figures(),
+        "naive": naive.figures(),
+        "microseconds": round(spent / len(cases) * 1e6, 1),
+    }
+
+
+class Tally:
+    def __init__(self) -> None:
+        self.hit = self.false = self.missed = 0
+
+    def add(self, said: bool, true: bool) -> None:
+        self.hit += said and true
+        self.false += said and not true
+        self.missed += true and not said
+
+    def figures(self) -> dict[str, float | None]:
+        said, true = self.hit + self.false, self.hit + self.missed
+        f1 = 2 * self.hit / (said + true) if true else None
+        return {
+            "precision": round(self.hit / said, 4) if said else None,
+            "recall": round(self.hit / true, 4) if true else None,
+            "f1": None if f1 is None else round(f1, 4),
+        }
+
+
+def show(report: dict[str, Any]) -> None:
+    print(f"{'format':16}{'results':>8}{'errors':>8}{'left out':>9}   {'flags visible':>13}   {'flags hidden  P    R    F1':>27}   {'naive F1':>8}")
+    for name, row in report["formats"].items():
+        hidden = row["hidden"]
+        print(
+            f"{name:16}{row['results']:>8}{row['errors']:>8}{row['excluded']:>9}   {number(row['visible']['f1']):>13}   "
+            f"{number(hidden['precision']):>15}{number(hidden['recall']):>6}{number(hidden['f1']):>6}   "
+            f"{number(row['naive']['f1']):>8}"
+        )
+    for name, results in report["unflagged"].items():
+        print(f"{name:16}{results:>8}   no flag in these files to compare with")
+
+
+def number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""How well quality tells success from failure, with the labels hidden.
+
+    python bench/score.py [DIR] [--json]
+
+DIR (default: the shared corpus beside the project) is read with every reader; labelled sessions are scored as if they
+had no label. A row a format: AUC of quality against the label, the naive score's AUC beside it (length + tool diversity +
+keyword error rate), and the success rate among the sessions the gate lets through against the base rate. Below 30
+labelled sessions, or with one outcome only, an AUC says little: `small` marks that.
+
+JSON keys: `formats` {name: {sessions, succeeded, auc, naive_auc, passed, passed_rate, base_rate, verdicts, small}}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+
+import msgspec
+
+from warmstart import formats
+from warmstart.errors import SourceError
+from warmstart.formats.source import Source
+from warmstart.judging import judge_result
+from warmstart.model import Session, ToolCall, ToolResult
+from warmstart.scoring import refusal, score
+
+CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
+KEYWORDS = ("error", "failed", "not found", "exception", "traceback", "permission denied", "invalid", "unable to")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("dir", nargs="?", type=Path, default=CORPUS)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if not options.dir.exists():
+        sys.exit(f"{options.dir}: no such folder; give one with transcripts")
+    labelled: dict[str, list[tuple[Session, bool]]] = {}
+    for file in formats.find_files(options.dir):
+        try:
+            for session in formats.read(Source(file), judge_result):
+                if session.label is not None:
+                    name = "tau_bench" if session.format == "openai_chat" else session.format
+                    hidden = msgspec.structs.replace(session, label=None)
+                    labelled.setdefault(name, []).append((hidden, session.label))
+        except SourceError:
+            continue
+    report = {"formats": {name: measure(found) for name, found in sorted(labelled.items())}}
+    print(json.dumps(report)) if options.json else show(report)
+
+
+def measure(found: list[tuple[Session, bool]]) -> dict[str, Any]:
+    labels = [label for _session, label in found]
+    scores = [score(session) for session, _label in found]
+    passed = [label for made, label in zip(scores, labels, strict=True) if refusal(made) is None]
+    return {
+        "sessions": len(found),
+        "succeeded": sum(labels),
+        "auc": auc([made.quality for made in scores], labels),
+        "naive_auc": auc([naive(session) for session, _label in found], labels),
+        "passed": len(passed),
+        "passed_rate": round(sum(passed) / len(passed), 3) if passed else None,
+        "base_rate": round(sum(labels) / len(labels), 3),
+        "verdicts": dict(Counter(made.verdict for made in scores)),
+        "small": len(found) < 30 or len(set(labels)) < 2,
+    }
+
+
+def naive(session: Session) -> float:
+    """The idea's first score: long sessions with many tools and few error words."""
+    results = [step for step in session.steps if isinstance(step, ToolResult)]
+    tools = {step.tool for step in session.steps if isinstance(step, ToolCall)}
+    errors = sum(any(word in step.text.lower() for word in KEYWORDS) for step in results)
+    rate = errors / len(results) if results else 0.0
+    return min(len(session.steps) / 100, 1.0) * 0.4 + min(len(tools) / 8, 1.0) * 0.3 + (1 - rate) * 0.3
+
+
+def auc(values: list[float], labels: list[bool]) -> float | None:
+    good = [v for v, label in zip(values, labels, strict=True) if label]
+    bad = [v for v, label in zip(values, labels, strict=True) if not label]
+    if not good or not bad:
+        return None
+    return round(sum((g > b) + 0.5 * (g == b) for g in good for b in bad) / (len(good) * len(bad)), 3)
+
+
+def show(report: dict[str, Any]) -> None:
+    print(f"{'format':16}{'sessions':>9}{'AUC':>7}{'naive':>7}{'passed':>8}{'of them good':>14}{'base rate':>11}  verdicts")
+    for name, row in report["formats"].items():
+        note = "  (too few to tell)" if row["small"] else ""
+        print(
+            f"{name:16}{row['sessions']:>9}{row['auc'] or '-':>7}{row['naive_auc'] or '-':>7}{row['passed']:>8}"
+            f"{row['passed_rate'] if row['passed_rate'] is not None else '-':>14}{row['base_rate']:>11}  {row['verdicts']}{note}"
+        )
+
+
+if __name__ == "__main__":
+    main()

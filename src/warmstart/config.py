@@ -1,0 +1,80 @@
+"""Settings from `config.toml` and the environment. Nothing else reads os.environ."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct, field
+
+from warmstart.errors import ConfigError
+
+_SECRET_NAME = re.compile(
+    r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASS|PWD|PASSPHRASE|CREDENTIALS?|AUTH|APIKEY|PAT|DSN|COOKIE|PRIVATE)(?:$|_)"
+    r"|(?:^|_)(?:DATABASE|REDIS|MONGO|MONGODB|POSTGRES|AMQP|BROKER)_UR[IL]$",
+    re.I,
+)
+_NO_SECRET = frozenset(("PWD", "OLDPWD", "SSH_AUTH_SOCK", "GPG_KEY", "XDG_SESSION_COOKIE"))
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """What a user can set. Every field but `home`, `secrets` and `places` is a key of config.toml."""
+
+    home: Path  # where Warmstart keeps its data (WARMSTART_HOME)
+    store: str = ""  # URL or path of the store (WARMSTART_STORE); empty: warmstart.db under home
+    tools: dict[str, str] = field(default_factory=dict)  # further tool names -> base tool, for judging and kinds
+    secrets: dict[str, str] = field(default_factory=dict)  # values of secret-looking environment variables
+    places: dict[str, Path] = field(default_factory=dict)  # folders that agents' own variables point to
+    user_home: Path = Path("~")  # where the agents' usual places are looked for
+
+    @property
+    def store_url(self) -> str:
+        return self.store or str(self.home / "warmstart.db")
+
+
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    store: str = ""
+    tools: dict[str, str] = field(default_factory=dict)
+
+
+def load(home: Path | str | None = None, store: str | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+    """Settings: what is passed in wins over the environment, that over the file, that over the defaults."""
+    env = os.environ if environ is None else environ
+    user_home = Path(env.get("HOME") or env.get("USERPROFILE") or "~").expanduser()
+    chosen = Path(home or env.get("WARMSTART_HOME") or user_home / ".warmstart").expanduser()
+    file = _read(chosen / "config.toml")
+    return Settings(
+        home=chosen,
+        store=store or env.get("WARMSTART_STORE") or file.store,
+        tools=file.tools,
+        secrets=_secrets(env),
+        places={
+            name: Path(env[name]).expanduser()
+            for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "HERMES_HOME")
+            if env.get(name)
+        },
+        user_home=user_home,
+    )
+
+
+def _read(path: Path) -> _File:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return _File()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    try:
+        return msgspec.convert(tomllib.loads(text), _File)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: no valid TOML: {error}") from error
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def _secrets(env: Mapping[str, str]) -> dict[str, str]:
+    return {k: v for k, v in env.items() if len(v) >= 6 and _SECRET_NAME.search(k) and k not in _NO_SECRET}

@@ -1,0 +1,1 @@
+"""The doors: how people and agents come in. Thin: they only translate."""

@@ -1,0 +1,94 @@
+"""What people see on a terminal: tables, colours, progress bars; and the JSON beside it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from warmstart.ports import Progress
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+_CONTROL = {i: "�" for i in range(32) if i not in (9, 10)} | {127: "�", 0x1B: "�"}
+_HIDDEN = {c: None for c in (*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF)}
+
+
+def print_json(value: Any) -> None:
+    """One JSON value a line on standard output."""
+    sys.stdout.write(_encode(value).decode() + "\n")
+
+
+def print_error_json(value: Any) -> None:
+    sys.stderr.write(_encode(value).decode() + "\n")
+
+
+def clean(text: Any) -> str:
+    """Text from a transcript, safe for a terminal: no control codes, nothing hidden, no direction tricks."""
+    return str(text).translate(_CONTROL | _HIDDEN)
+
+
+def when(seconds: float | None) -> str:
+    """A time for people, in UTC."""
+    return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def iso(seconds: float | None) -> str | None:
+    """A time for programs."""
+    if seconds is None:
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat()
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
+    """A table; columns whose name starts with `#` are numbers and stand right."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table: Table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    for name in columns:
+        table.add_column(name.lstrip("#"), justify="right" if name.startswith("#") else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(clean(cell)) for cell in row))
+    console = Console()
+    if not console.is_terminal:
+        console.width = 160  # in a file or a pipe nothing needs folding
+    console.print(table)
+
+
+def coloured(text: str) -> Any:
+    """A verdict or status in its colour."""
+    from rich.text import Text
+
+    colours = {"success": "green", "ok": "green", "active": "green", "failure": "red", "error": "red", "retired": "dim"}
+    return Text(clean(text), style=colours.get(text, "yellow" if text in ("unknown", "proposed") else ""))
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[Progress | None]:
+    """A progress bar on standard error, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+
+        def tell(done: int, total: int | None, what: str) -> None:
+            bar.update(task, completed=done, total=total, description=clean(what)[:50])
+
+        yield tell

@@ -1,0 +1,69 @@
+"""class Warmstart: what every door calls. Stages stay pure; here they meet the store, the clock and the settings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from warmstart import config
+from warmstart.ports import Progress
+from warmstart.store import SessionRow, SqliteStore, open_store
+
+if TYPE_CHECKING:
+    from warmstart.reading import Ingested
+    from warmstart.records import Record
+
+
+class Warmstart:
+    """Remembers sessions and, from them, starts others experienced. Use as a context manager, or close() it."""
+
+    def __init__(self, settings: config.Settings, clock: Callable[[], float] = time.time) -> None:
+        self.settings = settings
+        self._clock = clock
+        self._store: SqliteStore | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+    @property
+    def store(self) -> SqliteStore:
+        """The store, opened when first needed."""
+        if self._store is None:
+            self._store = open_store(self.settings.store_url)
+        return self._store
+
+    def places(self) -> list[tuple[str, Path]]:
+        """Where agents left transcripts on this machine: `(agent, path)`."""
+        from warmstart.formats.places import usual_places
+
+        return list(usual_places(self.settings.user_home, self.settings.places))
+
+    def ingest(self, *paths: Path | str, progress: Progress | None = None) -> Ingested:
+        """Read and remember; without a path, what agents left in their usual places. Doing it again changes nothing."""
+        from warmstart.reading import Ingest
+        from warmstart.records import Recorder
+
+        run = Ingest(self.store, Recorder(self.settings.secrets), self.settings.tools, self._clock)
+        return run.run(paths or [path for _agent, path in self.places()], progress)
+
+    def sessions(self, **filters: Any) -> list[SessionRow]:
+        """What is known: newest first. Filters: limit, offset, agent, verdict, project, since."""
+        return self.store.list_sessions(**filters)
+
+    def session(self, name: str) -> Record:
+        """One session by its id, or by the unique beginning of its id or key."""
+        from warmstart.records import Record
+
+        row = self.store.find_session(name)
+        return Record(row, tuple(self.store.calls_of(row.key)))

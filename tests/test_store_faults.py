@@ -1,0 +1,379 @@
+"""The store under what happens to it: many processes, kill -9, full disks, files that are not what they should be.
+
+Smaller by default; WARMSTART_FULL=1 runs the figures of the issue (16 x 1,000 writes, 300 kills).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from warmstart.errors import StoreError, StoreFull, StoreTooNew
+from warmstart.store import SourceRow, open_store
+from warmstart.store import sqlite as module
+
+FULL = os.environ.get("WARMSTART_FULL") == "1"
+PROCESSES = 16
+WRITES = 1000 if FULL else 100
+KILLS = 300 if FULL else 30
+SOURCE = str(Path(module.__file__).parents[2])
+
+PRELUDE = """
+import sys
+from warmstart.errors import StoreError, StoreFull
+from warmstart.store import CallRow, SessionRow, SourceRow, open_store
+
+path, me, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+
+def make(key, size=300, **changes):
+    facts = dict(key=key, id=key, format="f", agent="a", source_uri="/" + key, messages=1, calls=3, results=3, errors=0,
+                 verdict="unknown", quality=0.0, confidence=0.0, category="general", task_type="mixed", score="{}",
+                 digest="d", first_seen=0.0, updated=0.0)
+    calls = [CallRow(session_key=key, ordinal=n, call_id=str(n), tool="t", arguments="{}", excerpt="x" * size,
+                     status="ok", basis="flag") for n in range(3)]
+    return SessionRow(**(facts | changes)), calls
+"""
+
+WRITER = """
+with open_store(path) as store:
+    for n in range(count):
+        store.put_session(*make(f"{me}-{n}"))
+        print(f"{me}-{n}", flush=True)
+"""
+
+
+def start(code: str, path: Path, me: float = 0, count: int = 0) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", PRELUDE + code, str(path), str(me), str(count)],
+        env=os.environ | {"PYTHONPATH": SOURCE},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> str:
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return out
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    """The bytes beside each other, apart from the WAL's index, which is rebuilt at will."""
+    return {file.name: file.read_bytes() for file in path.parent.iterdir() if not file.name.endswith("-shm")}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "home" / "warmstart.db"
+
+
+# Many at once
+
+
+def test_many_processes_create_and_write_one_store(path: Path) -> None:
+    """They also race for its creation, and none of them waits in vain."""
+    writers = [start(WRITER, path, me, WRITES) for me in range(PROCESSES)]
+    acknowledged = {key for writer in writers for key in finish(writer).split()}
+    with open_store(path) as store:
+        health = store.health()
+    assert len(acknowledged) == PROCESSES * WRITES
+    assert (health["sessions"], health["calls"], health["integrity"]) == (
+        len(acknowledged),
+        3 * len(acknowledged),
+        "ok",
+    )
+
+
+def test_many_processes_create_a_store_at_the_same_moment(path: Path) -> None:
+    """Started first and let go together, so that the migrations themselves collide."""
+    code = """
+import time
+time.sleep(max(0.0, float(me) - time.time()))
+open_store(path).put_source(SourceRow(uri=str(count), size=0, mtime_ns=0, read_at=0.0))
+"""
+    for _ in range(3):
+        shutil.rmtree(path.parent, ignore_errors=True)
+        moment = time.time() + 2.5
+        for racer in [start(code, path, moment, n) for n in range(PROCESSES)]:
+            finish(racer)
+        with open_store(path) as store:
+            assert len(store.sources()) == PROCESSES
+            assert store.health()["integrity"] == "ok"
+
+
+def test_writers_of_one_session_keep_the_longest(path: Path) -> None:
+    """A lost update would leave a shorter copy."""
+    code = """
+with open_store(path) as store:
+    for n in range(count):
+        store.put_session(*make("one", messages=n * 16 + int(me), digest=f"{me}-{n}", source_uri="/" + me))
+"""
+    writers = [start(code, path, me, WRITES // 4) for me in range(PROCESSES)]
+    for writer in writers:
+        finish(writer)
+    with open_store(path) as store:
+        row = store.find_session("one")
+    assert row.messages >= (WRITES // 4 - 1) * 16
+
+
+def test_waiting_is_fair_enough_for_long_transactions(path: Path) -> None:
+    """Eight writers that each hold the store for a while and come back at once: all get through within patience."""
+    code = """
+import time
+with open_store(path, patience=20.0) as store:
+    for n in range(count):
+        with store.writing():
+            store.put_session(*make(f"{me}-{n}"))
+            time.sleep(0.05)
+"""
+    writers = [start(code, path, me, 5) for me in range(8)]
+    for writer in writers:
+        finish(writer)
+    with open_store(path) as store:
+        assert store.totals().sessions == 40
+
+
+# kill -9
+
+
+def test_kill_9_loses_nothing_acknowledged(path: Path) -> None:
+    chance = random.Random(9)
+    acknowledged: set[str] = set()
+    for round_number in range(KILLS):
+        writers = [start(WRITER, path, 2 * round_number + side, 1_000_000) for side in range(2)]
+        time.sleep(chance.uniform(0.05, 0.45))  # some die before they have begun, some while they make the store
+        for writer in writers:
+            os.kill(writer.pid, signal.SIGKILL)
+        for writer in writers:
+            out, err = writer.communicate()
+            assert writer.returncode == -signal.SIGKILL, err
+            acknowledged.update(out[: out.rfind("\n") + 1].split())
+        with open_store(path) as store:
+            assert store.health()["integrity"] == "ok"
+    with open_store(path) as store:
+        stored = {row.key for row in store.list_sessions(None)}
+        assert store.health()["calls"] == 3 * len(stored)
+    assert len(acknowledged) > KILLS
+    assert acknowledged <= stored
+
+
+def test_kill_9_while_the_store_is_made(path: Path) -> None:
+    chance = random.Random(3)
+    for _ in range(KILLS // 3):
+        shutil.rmtree(path.parent, ignore_errors=True)
+        maker = start("open_store(path)\nimport os, signal; os.kill(os.getpid(), signal.SIGKILL)", path)
+        deadline = time.monotonic() + 10
+        while not path.exists() and time.monotonic() < deadline:
+            time.sleep(0.0005)
+        time.sleep(chance.uniform(0, 0.004))
+        maker.kill()
+        maker.communicate()
+        with open_store(path) as store:
+            health = store.health()
+            assert (health["schema"], health["integrity"]) == (len(module.MIGRATIONS), "ok")
+
+
+# No space
+
+
+FILL = """
+store = open_store(path)
+kept = n = 0
+try:
+    while n < 100_000:
+        with store.writing():
+            for _ in range(5):
+                store.put_session(*make(str(n), 20_000))
+                n += 1
+        kept += 5
+except StoreFull as error:
+    print(kept, flush=True)
+assert store.totals().sessions == kept, (store.totals().sessions, kept)
+assert store.health()["integrity"] == "ok"
+"""
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 2 MB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = shutil.which("mount") and subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "warmstart-test", disk], capture_output=True, check=False
+    )
+    if not mounted or mounted.returncode:
+        pytest.skip("cannot mount a small file system here")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+def test_full_disk_undoes_the_transaction_and_the_store_goes_on(small_disk: Path) -> None:
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(500_000))
+    path = small_disk / "warmstart.db"
+    code = (
+        FILL
+        + """
+import os
+os.unlink(os.path.dirname(path) + "/ballast")
+store.put_session(*make("after", 1000))
+assert store.totals().sessions == kept + 1
+store.close()
+"""
+    )
+    assert int(finish(start(code, path))) >= 0
+    with open_store(path) as store:
+        assert store.find_session("after")
+
+
+def test_no_space_for_a_new_store(small_disk: Path) -> None:
+    with pytest.raises(OSError, match="No space"):
+        (small_disk / "ballast").write_bytes(bytes(3_000_000))
+    path = small_disk / "home" / "warmstart.db"
+    with pytest.raises(StoreFull):
+        open_store(path)
+    (small_disk / "ballast").unlink()
+    with open_store(path) as store:
+        assert store.health()["integrity"] == "ok"
+
+
+def test_file_size_limit_is_a_full_disk(path: Path) -> None:
+    code = (
+        "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (600_000, resource.RLIM_INFINITY))\n"
+        + FILL
+        + """
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+store.put_session(*make("after", 1000))
+"""
+    )
+    kept = int(finish(start(code, path)))
+    with open_store(path) as store:
+        assert store.totals().sessions == kept + 1
+
+
+# Files that are not what they should be
+
+
+@pytest.mark.parametrize("checkpointed", [True, False], ids=["in the file", "in the WAL only"])
+def test_newer_store_is_refused_and_left_byte_for_byte(path: Path, checkpointed: bool) -> None:
+    open_store(path).close()
+    db = apsw.Connection(str(path))
+    db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0 if checkpointed else 1)
+    number = len(module.MIGRATIONS) + 1
+    module.migrate(db, [module.Migration(number, "later", "CREATE TABLE later (x INTEGER) STRICT")])
+    db.close()
+    before = contents(path)
+    assert len(before) == (1 if checkpointed else 2)
+    for _ in range(2):
+        with pytest.raises(StoreTooNew, match=f"schema {number}"):
+            open_store(path)
+    assert contents(path) == before
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+@pytest.mark.parametrize("settings", ["", "PRAGMA user_version = 1", "PRAGMA application_id = 77"])
+def test_database_of_another_program_is_left_byte_for_byte(path: Path, mode: str, settings: str) -> None:
+    path.parent.mkdir()
+    db = apsw.Connection(str(path))
+    db.pragma("journal_mode", mode)
+    db.execute(f"CREATE TABLE theirs (x); {settings}")
+    db.close()
+    before = contents(path)
+    with pytest.raises(StoreError, match="another program"):
+        open_store(path)
+    assert contents(path) == before
+
+
+@pytest.mark.parametrize(
+    "content", [b"\0\0", b"hello", b'{"a": 1}\n' * 1000, b"SQLite format 3\0", b"SQLite format 3\0" * 8]
+)
+def test_file_that_is_no_database_is_left_byte_for_byte(path: Path, content: bytes) -> None:
+    path.parent.mkdir()
+    path.write_bytes(content)
+    with pytest.raises(StoreError):
+        open_store(path)
+    assert contents(path) == {path.name: content}
+
+
+def test_empty_file_becomes_a_store(path: Path) -> None:
+    path.parent.mkdir()
+    path.touch()
+    with open_store(path) as store:
+        assert store.totals().sessions == 0
+
+
+def test_folder_in_place_of_the_file(path: Path) -> None:
+    path.mkdir(parents=True)
+    with pytest.raises(StoreError, match="not a file"):
+        open_store(path)
+
+
+def test_half_written_database_is_an_error_not_a_crash(path: Path) -> None:
+    finish(start(WRITER, path, count=50))
+    whole = path.read_bytes()
+    for size in [*range(4096, len(whole), 4096), 99, 100, 101, 1000, len(whole) - 1]:
+        shutil.rmtree(path.parent)
+        path.parent.mkdir()
+        path.write_bytes(whole[:size])
+        with pytest.raises(StoreError, match=r"warmstart\.db: (damaged|no SQLite)"):
+            open_store(path).health()
+
+
+def test_damaged_pages_are_an_error_not_a_crash(path: Path) -> None:
+    finish(start(WRITER, path, count=50))
+    whole = path.read_bytes()
+    chance = random.Random(5)
+    noticed = 0
+    for _ in range(60):
+        broken = bytearray(whole)
+        for _ in range(20):
+            at = chance.randrange(100, len(broken) - 64)
+            broken[at : at + 64] = chance.randbytes(64)
+        path.write_bytes(broken)
+        try:
+            with open_store(path) as store:
+                noticed += store.health()["integrity"] != "ok"
+                store.list_sessions()
+                store.calls_of("0-7")
+                store.put_source(SourceRow(uri="/new", size=0, mtime_ns=0, read_at=0.0))
+        except StoreError as error:
+            assert "warmstart.db" in str(error)
+            noticed += 1
+        for end in ("-wal", "-shm"):
+            Path(f"{path}{end}").unlink(missing_ok=True)
+    assert noticed > 50
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_no_right_to_write(path: Path, what: str) -> None:
+    """In a process that is not root, to whom rights say nothing."""
+    open_store(path).close()
+    for folder in (path.parent, *path.parents[:3]):
+        folder.chmod(0o755)
+    path.chmod(0o444 if what == "file" else 0o666)
+    path.parent.chmod(0o777 if what == "file" else 0o555)
+    code = """
+import os
+import warmstart.store
+if os.getuid() == 0:
+    os.setuid(65534)
+try:
+    with open_store(path) as store:
+        store.put_session(*make("k"))
+except StoreError as error:
+    print(error)
+"""
+    said = finish(start(code, path))
+    assert "cannot be opened for writing" in said
+    assert "rights" in said
