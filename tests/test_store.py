@@ -117,7 +117,9 @@ def test_half_a_surrogate_pair_is_stored_as_a_question_mark(store: SqliteStore) 
 
 
 def test_sources(store: SqliteStore) -> None:
-    row = SourceRow(uri="/a", size=1, mtime_ns=2**62, inode=2**64 - 1, read_at=3.0, problems='[{"path":"/a"}]')
+    row = SourceRow(
+        uri="/a", size=1, mtime_ns=2**62, inode=2**64 - 1, reader=7, read_at=3.0, problems='[{"path":"/a"}]'
+    )
     store.put_source(row)
     store.put_source(SourceRow(uri="/b", size=1, mtime_ns=2, read_at=3.0))
     assert store.source("/a") == row
@@ -229,14 +231,11 @@ def test_threads_share_a_store(store: SqliteStore) -> None:
 
 def test_second_connection_of_a_process_keeps_the_locks_of_the_first(store: SqliteStore) -> None:
     """Else another process's close would take itself for the last one and delete the WAL under us."""
-    store.put_session(make_session(), [])
     open_store(store.path).close()
-    subprocess.run(
-        [sys.executable, "-c", f"import apsw; apsw.Connection({str(store.path)!r}).pragma('user_version')"], check=True
-    )
-    assert Path(f"{store.path}-wal").stat().st_size > 0
-    store.put_session(make_session("k2"), [])
-    assert store.totals().sessions == 2
+    shared_range = "510, 0x40000002"  # the bytes of the file that SQLite locks for every open connection
+    code = f"import fcntl; fcntl.lockf(open({str(store.path)!r}, 'r+b'), fcntl.LOCK_EX | fcntl.LOCK_NB, {shared_range})"
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "BlockingIOError" in other.stderr
 
 
 def test_closed_and_forked_stores_say_so(store: SqliteStore) -> None:

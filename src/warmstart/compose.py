@@ -7,7 +7,6 @@ out; what is left out is told, with how many tokens were missing. The same input
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -55,6 +54,36 @@ class Composed(Struct, frozen=True, kw_only=True):
     reason: str
 
 
+class _Form(NamedTuple):
+    """How a seed is written and counted."""
+
+    dialect: Dialect
+    count: Count
+    model: str | None = None
+    thinking: bool = False
+
+    @property
+    def is_as_counted(self) -> bool:
+        """Whether the rendering is the one that `cost` counts: a model's own ids and signatures change it."""
+        if self.dialect == "text":
+            return True
+        if self.dialect == "gemini":
+            return wants_signatures(self.model)
+        return not self.is_told and not wants_nine_characters(self.model)
+
+    @property
+    def is_told(self) -> bool:
+        return self.dialect == "anthropic" and self.thinking
+
+    def write(self, example: Example) -> Messages | str:
+        return render(example, self.dialect, model=self.model, thinking=self.thinking)
+
+    def measure(self, rendered: Messages | str) -> int:
+        if isinstance(rendered, str):
+            return self.count(_SEPARATOR + rendered)
+        return sum(self.count(msgspec.json.encode(message).decode()) + _PER_MESSAGE for message in rendered)
+
+
 class _Fitted(NamedTuple):
     pick: Pick
     rendered: Messages | str
@@ -77,48 +106,35 @@ def compose(
     addenda: Sequence[tuple[str, str]] = (),
 ) -> Composed:
     """The seed for these picks. `addenda` are (template, guidance) pairs; they take what room the examples leave."""
-    write = partial(render, dialect=dialect, model=model, thinking=thinking)
-    trusted = _is_as_counted(dialect, model, thinking)
-    room = budget - count(TEXT_HEADER) if dialect == "text" else budget
-    fitted: list[_Fitted] = []
+    form = _Form(dialect, count, model, thinking)
     omitted: list[Omission] = []
-    seen: set[str] = set()
-    for pick in picks:
-        key = call_id(pick.example)
-        reason = refuse(pick.example, dialect, thinking=thinking)
-        if reason is None and key in seen:
-            reason = "the same call is already shown"
-        if reason is None:
-            found = _fit(pick, room, write, count, trusted)
-            if found.tokens <= room:
-                fitted.append(found)
-                room -= found.tokens
-                seen.add(key)
-                continue
-            reason = _explain(found.tokens, room)
-        omitted.append(Omission(pick.template, reason))
-    notes = _fit_notes(addenda, room, dialect, count, omitted)
+    room = budget - count(TEXT_HEADER) if dialect == "text" else budget
+    fitted = _fit_examples(picks, room, form, omitted)
+    notes = _fit_notes(addenda, room - sum(one.tokens for one in fitted), form, omitted)
+    messages: Messages = []
+    text = None
     if dialect == "text":
         text, tokens = _settle_text(fitted, notes, budget, count, omitted)
-        messages: Messages = []
     else:
-        messages = _write_notes(notes, dialect) + [m for one in reversed(fitted) for m in one.rendered]  # type: ignore[misc]
-        tokens = sum(one.tokens for one in fitted) + _measure(messages[:2] if notes else [], count)
-        text = None
+        messages = _write_notes(notes, dialect)
+        tokens = form.measure(messages) + sum(one.tokens for one in fitted)
+        for one in reversed(fitted):
+            messages.extend(one.rendered)  # type: ignore[arg-type]  # text only in the text dialect
+    reason = _summarise(len(fitted), len(picks), tokens, budget, omitted)
     return Composed(
         messages=tuple(messages),
         text=text,
         tokens=tokens,
         used=tuple(one.pick for one in fitted),
         omitted=tuple(omitted),
-        reason=_summarise(len(fitted), len(picks), tokens, budget, omitted)
-        + (f"; {_AS_TEXT}" if fitted and dialect == "anthropic" and thinking else ""),
+        reason=f"{reason}; {_AS_TEXT}" if fitted and form.is_told else reason,
     )
 
 
 def cost(example: Example, dialect: Dialect, count: Count) -> int:
     """What an example takes of a budget, to be counted once, when it is learned."""
-    return _measure(render(example, dialect), count)
+    form = _Form(dialect, count)
+    return form.measure(form.write(example))
 
 
 def inject(
@@ -139,34 +155,38 @@ def inject(
     return [*given[:at], *seed, *given[at:]]
 
 
-def _is_as_counted(dialect: Dialect, model: str | None, thinking: bool) -> bool:
-    """Whether the rendering is the one that `cost` counts: a model's own ids and signatures change it."""
-    if dialect == "text":
-        return True
-    if dialect == "gemini":
-        return wants_signatures(model)
-    return not wants_nine_characters(model) and not (dialect == "anthropic" and thinking)
+def _fit_examples(picks: Sequence[Pick], room: int, form: _Form, omitted: list[Omission]) -> list[_Fitted]:
+    fitted: list[_Fitted] = []
+    seen: set[str] = set()
+    for pick in picks:
+        key = call_id(pick.example)
+        reason = refuse(pick.example, form.dialect, thinking=form.thinking)
+        if reason is None and key in seen:
+            reason = "the same call is already shown"
+        if reason is None:
+            found = _fit(pick, room, form)
+            if found.tokens <= room:
+                fitted.append(found)
+                room -= found.tokens
+                seen.add(key)
+                continue
+            reason = _explain(found.tokens, room)
+        omitted.append(Omission(pick.template, reason))
+    return fitted
 
 
-def _measure(rendered: Messages | str, count: Count) -> int:
-    if isinstance(rendered, str):
-        return count(_SEPARATOR + rendered)
-    return sum(count(msgspec.json.encode(message).decode()) + _PER_MESSAGE for message in rendered)
-
-
-def _fit(
-    pick: Pick, room: int, write: Callable[[Example], Messages | str], count: Count, trusted: bool
-) -> _Fitted:
+def _fit(pick: Pick, room: int, form: _Form) -> _Fitted:
     """The pick with as much of its result as there is room for; where even the least is too much, that."""
-    rendered = write(pick.example)
-    whole = _Fitted(pick, rendered, pick.tokens if trusted and pick.tokens is not None else _measure(rendered, count))
+    rendered = form.write(pick.example)
+    known = pick.tokens if form.is_as_counted else None
+    whole = _Fitted(pick, rendered, form.measure(rendered) if known is None else known)
     limits = [limit for limit in _RESULT_LIMITS if limit < len(pick.example.result)]
     if whole.tokens <= room or not limits:
         return whole
 
     def shorten(limit: int) -> _Fitted:
-        short = write(msgspec.structs.replace(pick.example, result=cut(pick.example.result, limit)))
-        return _Fitted(pick, short, _measure(short, count))
+        short = form.write(msgspec.structs.replace(pick.example, result=cut(pick.example.result, limit)))
+        return _Fitted(pick, short, form.measure(short))
 
     least = shorten(limits.pop())
     if least.tokens > room:
@@ -174,16 +194,14 @@ def _fit(
     return next((some for limit in limits if (some := shorten(limit)).tokens <= room), least)
 
 
-def _fit_notes(
-    addenda: Sequence[tuple[str, str]], room: int, dialect: Dialect, count: Count, omitted: list[Omission]
-) -> list[_Note]:
+def _fit_notes(addenda: Sequence[tuple[str, str]], room: int, form: _Form, omitted: list[Omission]) -> list[_Note]:
     notes: list[_Note] = []
     for template, text in addenda:
         note = _Note(template, clean(text.strip()))
         if not note.text or any(note.text == other.text for other in notes):
             continue
-        written = _list_notes([*notes, note]) if dialect == "text" else _write_notes([*notes, note], dialect)
-        tokens = _measure(written, count)
+        more = [*notes, note]
+        tokens = form.measure(_list_notes(more) if form.dialect == "text" else _write_notes(more, form.dialect))
         if tokens <= room:
             notes.append(note)
         else:
@@ -205,8 +223,8 @@ def _settle_text(
 ) -> tuple[str, int]:
     """The digest and its true count. Parts counted alone may add up to less than the whole: then the last one goes."""
     while fitted or notes:
-        parts = [TEXT_HEADER, *([_list_notes(notes)] if notes else []), *(str(one.rendered) for one in reversed(fitted))]
-        text = _SEPARATOR.join(parts)
+        listed = [_list_notes(notes)] if notes else []
+        text = _SEPARATOR.join([TEXT_HEADER, *listed, *(str(one.rendered) for one in reversed(fitted))])
         tokens = count(text)
         if tokens <= budget:
             return text, tokens

@@ -65,7 +65,7 @@ def render(
     if dialect == "text":
         return _text(example)
     if dialect == "anthropic" and thinking:
-        return _told(f"{mark}\n{_text(example)}")
+        return remark("\n".join(filter(None, (mark, _text(example)))), CLOSING, dialect)
     shown = _Shown(
         call_id=call_id(example, index=index, model=model),
         tool=example.tool,
@@ -98,7 +98,7 @@ def remark(text: str, reply: str, dialect: Dialect) -> Messages:
 
 
 def refuse(example: Example, dialect: Dialect, *, thinking: bool = False) -> str | None:
-    """Why an example cannot be shown in a dialect, or None. A tool is never renamed: the new session has no such tool."""
+    """Why an example cannot be shown in a dialect, or None. Tools are never renamed: no session has the new name."""
     if dialect == "anthropic" and thinking:
         dialect = "text"
     if _NAMES[dialect].fullmatch(example.tool):
@@ -177,8 +177,8 @@ def _correction(example: Example) -> str | None:
 
 def _asked(example: Example, mark: str) -> str:
     correction = _correction(example)
-    failed = f"\n(A first try had failed: {correction})" if correction else ""
-    return f"{mark}\n{_intent(example)}{failed}"
+    failed = f"(A first try had failed: {correction})" if correction else ""
+    return "\n".join(filter(None, (mark, _intent(example), failed)))
 
 
 def _text(example: Example) -> str:
@@ -194,10 +194,6 @@ def _text(example: Example) -> str:
 
 def _line(text: str) -> str:
     return " ".join(text.splitlines())
-
-
-def _told(text: str) -> Messages:
-    return [{"role": "user", "content": text}, {"role": "assistant", "content": CLOSING}]
 
 
 def _openai(shown: _Shown) -> Messages:

@@ -17,7 +17,8 @@ _FILTERS = frozenset(
     "head tail grep egrep fgrep rg sed awk gawk wc sort uniq cut tr tee cat less more column nl jq yq xargs fold "
     "rev paste strings hexdump xxd base64 perl python3 python node sponge ts bat fmt".split()
 )
-_HARMLESS = frozenset("echo printf true : pwd date sleep exit cd".split())
+_HARMLESS = frozenset("echo printf true : pwd date sleep".split())
+_SILENT = _HARMLESS | {"cd", "export", "source", ".", "set", "unset", "mkdir"}
 _QUOTERS = frozenset(
     "cat head tail sed grep egrep fgrep rg ag ack less more awk nl bat jq yq strings xxd hexdump od echo printf "
     "history journalctl dmesg env printenv man find fd ls tree wc sort uniq cut column diff".split()
@@ -59,6 +60,9 @@ def _read(command: str) -> Line:
         lists.pop()
     last = lists[-1] if lists else [("", [""])]
     stages = last[-1][1]
+    group = stages[-1].strip()
+    if len(lists) == len(last) == len(stages) == 1 and group[:1] in ("(", "{") and group[-1:] in (")", "}"):
+        return _read(group[1:-1].strip().rstrip(";"))
     program, rest = _program(stages[-1])
     if any(op == "||" for op, _pipe in last[1:]) and program in _HARMLESS:
         return Line("none", program, False, False)
@@ -68,7 +72,7 @@ def _read(command: str) -> Line:
         return Line("none", program, True, False)
     whole = len(lists) == 1 and (len(stages) == 1 or pipefail)
     everything = [_program(pipe[0]) for _op, pipe in last]
-    quotes = all(_quotes(p, r) for p, r in everything if p not in _HARMLESS)
+    quotes = all(_quotes(p, r) for p, r in everything if p not in _SILENT)
     quotes = quotes or (len(stages) > 1 and _quotes(*_program(stages[0])))
     return Line("whole" if whole else "last", program, quotes, program in _MATCHERS or _is_git(program, rest, "grep"))
 

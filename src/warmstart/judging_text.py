@@ -35,9 +35,11 @@ _SCRIPT = re.compile(rf"^\S*?([^\s/:]+): (?:line )?\d+: .*{_ERRNO}", re.M)  # a 
 
 # The harness around a shell, when the command could not even be run.
 _HARNESS = re.compile(
-    r"^\s*(?:<exception>|failed in sandbox|execution error: |An error occurred while executing|Error(?:: |\s*$)|ERROR: Timeout"
+    r"^\s*(?:<exception>|failed in sandbox|execution error: |An error occurred while executing|ERROR: Timeout"
     r"|Command timed out|Timed out|Failed to (?:execute|run|start|spawn|create) |spawn \S+ E[A-Z]+)"
 )
+
+_PLAIN_ERROR = re.compile(r"^\s*Error(?:: |\s*$)")
 
 # `cat: x: No such file or directory`, `ls: cannot access ...`, `rm: cannot remove ...`
 _PROGRAM = re.compile(
@@ -217,7 +219,7 @@ def shell_failed(text: str, line: Line) -> bool:
     lowered = window.lower()
     if not any(hint in lowered for hint in _HINTS):
         return False
-    if _HARNESS.match(text):
+    if _HARNESS.match(text) or (_PLAIN_ERROR.match(text) and not line.handles and line.reach == "whole"):
         return True
     borders = "\n".join(lines[:2] + lines[-3:])
     own = _SHELL.search(borders)
@@ -325,7 +327,7 @@ _KINDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = (
     (
         "semantic",
         re.compile(
-            r"not enough|insufficient|add up|not available|cannot be|not eligible|refused|rejected|exceed|not valid|mismatch"
+            r"not enough|insufficient|add up|not available|cannot be|not eligible|refused|rejected|exceed|not valid|\bmismatch\b"
             r"|should match|not match|denied|does not belong|too (?:many|large|long)",
             re.I,
         ),

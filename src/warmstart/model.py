@@ -43,12 +43,16 @@ UNKNOWN = Outcome("unknown")
 
 
 class Message(Struct, frozen=True, gc=False, tag="message"):
+    """Something the system, the user or the agent said."""
+
     role: Role
     text: str  # clipped: head and tail of what was said
     at: float | None = None  # seconds since the epoch, UTC
 
 
 class ToolCall(Struct, frozen=True, gc=False, tag="call"):
+    """A tool call that the agent made."""
+
     call_id: str
     tool: str
     arguments: Arguments  # long strings inside are clipped
@@ -56,6 +60,8 @@ class ToolCall(Struct, frozen=True, gc=False, tag="call"):
 
 
 class ToolResult(Struct, frozen=True, gc=False, tag="result"):
+    """What a tool answered."""
+
     call_id: str
     text: str  # clipped: head and tail
     outcome: Outcome  # judged on the full text
@@ -96,6 +102,18 @@ class Session(Struct, frozen=True):
     parent: str | None = None  # the session that spawned this one
     unkept: int = 0  # steps counted but not kept, in sessions too long to hold
 
+    def calls(self) -> list[tuple[ToolCall, ToolResult | None]]:
+        """Each call with its answer. Agents reuse ids: a result answers the latest open call of its id."""
+        found: list[tuple[ToolCall, ToolResult | None]] = []
+        waiting: dict[str, int] = {}
+        for step in self.steps:
+            if isinstance(step, ToolCall):
+                waiting[step.call_id] = len(found)
+                found.append((step, None))
+            elif isinstance(step, ToolResult) and (at := waiting.pop(step.call_id, None)) is not None:
+                found[at] = (found[at][0], step)
+        return found
+
 
 class Problem(Struct, frozen=True, gc=False):
     """Something in a source that could not be read. The rest was."""
@@ -126,6 +144,8 @@ class Evidence(Struct, frozen=True, gc=False):
 
 
 class Score(Struct, frozen=True, kw_only=True):
+    """How a session went, what kind of work it was, and why we think so."""
+
     verdict: Verdict
     quality: float  # 0-1
     confidence: float  # 0-1: how sure the verdict is
@@ -173,6 +193,8 @@ class Provenance(Struct, frozen=True, kw_only=True):
 
 
 class Template(Struct, frozen=True, kw_only=True):
+    """A few good examples of one kind of work, kept for new sessions."""
+
     name: str
     version: int = 1
     category: Category = "general"

@@ -93,22 +93,17 @@ def _maybe(scope: Scope, text: str | None) -> str | None:
 
 
 def _calls(session: Session, key: str, scope: Scope) -> list[CallRow]:
+    answers = iter(session.calls())
     rows: list[CallRow] = []
-    results: dict[str, list[ToolResult]] = {}
-    for step in session.steps:
-        if isinstance(step, ToolResult):
-            results.setdefault(step.call_id, []).append(step)
-    intent, shown_intent = "", ""
+    said, intent = "", ""
     for step in session.steps:
         if isinstance(step, Message):
             if step.role != "system":
-                intent, shown_intent = step.text, ""
+                said, intent = step.text, ""
         elif isinstance(step, ToolCall):
-            if intent and not shown_intent:
-                shown_intent = scope.text(first(intent, INTENT))
-            answers = results.get(step.call_id)
-            answer = answers.pop(0) if answers else None
-            rows.append(_call(step, answer, len(rows), key, scope, shown_intent))
+            if said and not intent:
+                intent = scope.text(first(said, INTENT))
+            rows.append(_call(*next(answers), len(rows), key, scope, intent))
     return rows
 
 

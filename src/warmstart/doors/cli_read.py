@@ -14,7 +14,7 @@ from warmstart.doors.cli import PATH, json_option
 from warmstart.doors.show import clean, coloured, iso, print_error_json, print_json, print_table, progress_bar, when
 from warmstart.errors import SourceError
 from warmstart.formats.source import Source
-from warmstart.model import Problem, ToolCall, ToolResult
+from warmstart.model import Problem
 from warmstart.pipeline import Warmstart
 from warmstart.reading import Scored, scan, sources
 from warmstart.records import Recorder
@@ -76,20 +76,16 @@ def _session_line(scored: Scored, recorder: Recorder) -> list[Any]:
 def _session_json(scored: Scored, recorder: Recorder) -> dict[str, Any]:
     session, score = scored.session, scored.score
     name = recorder.name
-    results = {step.call_id: step.outcome for step in session.steps if isinstance(step, ToolResult)}
-    calls = []
-    for step in session.steps:
-        if isinstance(step, ToolCall):
-            outcome = results.get(step.call_id)
-            calls.append(
-                {
-                    "id": name(step.call_id),
-                    "tool": name(step.tool),
-                    "outcome": outcome.status if outcome else "unknown",
-                    "basis": outcome.basis if outcome else "none",
-                    "error_kind": outcome.error_kind if outcome else None,
-                }
-            )
+    calls = [
+        {
+            "id": name(call.call_id),
+            "tool": name(call.tool),
+            "outcome": answer.outcome.status if answer else "unknown",
+            "basis": answer.outcome.basis if answer else "none",
+            "error_kind": answer.outcome.error_kind if answer else None,
+        }
+        for call, answer in session.calls()
+    ]
     return {
         "id": name(session.id),
         "source_uri": name(session.source_uri),

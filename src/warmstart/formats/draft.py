@@ -81,7 +81,7 @@ class Draft:
         if self._unkept:
             self._source.report(f"session {self.id}: {self._unkept} steps in the middle are counted, not kept")
         return Session(
-            id=self.id or _content_id(steps),
+            id=self.id or self._content_id(),
             format=self.format,
             source_uri=self._source.uri + (f"#{self.fragment}" if self.fragment else ""),
             agent=self.agent,
@@ -97,6 +97,11 @@ class Draft:
             parent=self.parent,
             unkept=self._unkept,
         )
+
+    def _content_id(self) -> str:
+        """For sessions whose agent gave them no id: the file's name and how it begins, so that it may grow."""
+        said = [self._source.path.name, self.fragment, *(msgspec.json.encode(step)[:500] for step in self._first[:1])]
+        return "h" + hashlib.blake2b(msgspec.json.encode(said), digest_size=10).hexdigest()
 
     def _add(self, step: Step, at: float | None) -> None:
         if at is not None:
@@ -115,11 +120,6 @@ class Draft:
         kept = cut(text, limit if self._kept < _PLENTY else _LITTLE)
         self._kept += len(kept)
         return kept
-
-
-def _content_id(steps: tuple[Step, ...]) -> str:
-    """For sessions whose agent gave them no id: from how they begin, so that an appended one stays itself."""
-    return "h" + hashlib.blake2b(msgspec.json.encode(steps[:4]), digest_size=10).hexdigest()
 
 
 def parse_arguments(text: Any) -> Arguments:
@@ -141,9 +141,11 @@ def parse_time(text: str | float | int | None) -> float | None:
     if text is None or text == "":
         return None
     if isinstance(text, (int, float)):
-        return float(text) / 1000 if text > 1e11 else float(text)
+        if not 0 <= text < 1e15:
+            return None
+        return text / 1000 if text > 1e11 else float(text)
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
         return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -14,7 +14,8 @@ T = TypeVar("T")
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # ValidationError is a DecodeError
 MAX_VALUE = 32 << 20  # bytes of one line or one element; longer ones are skipped and reported
 _CHUNK = 1 << 20
-_MAX_PRUNED = 6
+_MAX_PRUNED = 6  # fields dropped of one record
+_MAX_TRIED = 200  # list elements tried for the one that does not fit
 
 _loose = json.JSONDecoder(strict=False, parse_constant=lambda _name: None)
 _space = re.compile(r"[\s,\x1e]*")
@@ -38,19 +39,22 @@ def loose_values(data: bytes) -> tuple[list[Any], str | None]:
     """Every JSON value in `data`, glued or not, and what was wrong with the rest (None: nothing)."""
     text = data.decode("utf-8", "replace").lstrip("\ufeff")
     values: list[Any] = []
+    wrong: str | None = None
     at = _end_of_space(text, 0)
     while at < len(text):
         try:
             value, at = _loose.raw_decode(text, at)
         except json.JSONDecodeError as error:
             cut_off = error.pos >= len(text.rstrip()) or "Unterminated" in error.msg
-            return values, "the JSON is cut off" if cut_off else f"no JSON at column {error.pos + 1}: {error.msg}"
+            wrong = "the JSON is cut off" if cut_off else f"no JSON at column {error.pos + 1}: {error.msg}"
+            break
         except RecursionError:
-            return values, "nested too deeply"
+            wrong = "nested too deeply"
+            break
         values.append(value)
         at = _end_of_space(text, at)
     try:
-        return [scrub(v) for v in values], None
+        return [scrub(v) for v in values], wrong
     except RecursionError:
         return [], "nested too deeply"
 
@@ -64,33 +68,55 @@ def convert(value: Any, kind: type[T]) -> tuple[T | None, str | None]:
     """Fit a value to a typed struct; a field of an unexpected shape is dropped and named, not the whole record."""
     dropped: list[str] = []
     for _ in range(_MAX_PRUNED):
-        try:
-            return msgspec.convert(value, kind, strict=False), ", ".join(dropped) or None
-        except msgspec.ValidationError as error:
-            where = _path.search(str(error))
-            if where is None or where[1] == "$" or not _prune(value, where[1]):
-                return None, str(error)
-            dropped.append(f"ignored {str(error)}")
-        except RecursionError:
-            return None, "nested too deeply"
+        record, wrong = _fit(value, kind)
+        if wrong is None:
+            return record, ", ".join(dropped) or None
+        if not _prune(value, wrong, kind):
+            return None, wrong
+        dropped.append(f"ignored: {wrong}")
     return None, "too many fields of an unexpected shape: " + ", ".join(dropped)
 
 
-def _prune(value: Any, path: str) -> bool:
-    parts: list[str | int] = [name or (int(index) if index != "..." else 0) for name, index in _part.findall(path)]
-    for part in parts[:-1]:
-        try:
-            value = value[part]
-        except (KeyError, IndexError, TypeError):
-            return False
-    last = parts[-1] if parts else None
-    if isinstance(value, dict) and last in value:
-        del value[last]
-        return True
-    if isinstance(value, list) and isinstance(last, int) and last < len(value):
-        del value[last]
-        return True
+def _fit(value: Any, kind: type[T]) -> tuple[T | None, str | None]:
+    try:
+        return msgspec.convert(value, kind, strict=False), None
+    except msgspec.ValidationError as error:
+        return None, str(error)
+    except RecursionError:
+        return None, "nested too deeply"
+
+
+def _prune(value: Any, wrong: str, kind: type[Any]) -> bool:
+    """Take out what the message complains of. It names no list index, so the elements are tried one by one."""
+    where = _path.search(wrong)
+    if where is None:
+        return False
+    parts = [name or (None if index == "..." else int(index)) for name, index in _part.findall(where[1])]
+    for holder, key in _spots(value, parts):
+        taken = holder.pop(key)
+        if _fit(value, kind)[1] != wrong:
+            return True
+        holder.insert(key, taken) if isinstance(holder, list) else holder.__setitem__(key, taken)
     return False
+
+
+def _spots(value: Any, parts: list[Any]) -> Iterator[tuple[Any, Any]]:
+    """Every place that a path with open indices may mean: the container and the key in it."""
+    if not parts:
+        return
+    part, rest = parts[0], parts[1:]
+    keys: list[Any]
+    if part is None:
+        keys = list(range(min(len(value), _MAX_TRIED))) if isinstance(value, list) else []
+    elif isinstance(part, int):
+        keys = [part] if isinstance(value, list) and part < len(value) else []
+    else:
+        keys = [part] if isinstance(value, dict) and part in value else []
+    for key in keys:
+        if rest:
+            yield from _spots(value[key], rest)
+        else:
+            yield value, key
 
 
 _token = re.compile(rb'["{}\[\]]')
@@ -112,6 +138,12 @@ class Scanner:
         self._buffer = b""
         self._at = 0
         self._line = 1
+        self._told = False
+
+    def _cut_off(self) -> None:
+        if not self._told:
+            self._told = True
+            self._tell(self._line, "the JSON is cut off")
 
     def pieces(self, arrays: frozenset[str]) -> Iterator[tuple[str, bytes, int]]:
         while self._skip_blank():
@@ -147,10 +179,7 @@ class Scanner:
             value = self._take()
             if value is not None:
                 yield key, value, line
-        else:
-            self._tell(self._line, "the JSON is cut off")
-            return
-        self._tell(self._line, "the JSON is cut off")
+        self._cut_off()
 
     def _elements(self, key: str) -> Iterator[tuple[str, bytes, int]]:
         self._advance(1)
@@ -165,7 +194,7 @@ class Scanner:
                     self._tell(line, "no JSON: a value was expected")
                     return
                 yield key, value, line
-        self._tell(self._line, "the JSON is cut off")
+        self._cut_off()
 
     def _fill(self) -> bool:
         chunk = self._read(_CHUNK)
@@ -214,7 +243,10 @@ class Scanner:
                         continue
                     depth += 1 if mark in b"{[" else -1
             if depth <= 0 and not in_string and cursor > self._at:
-                return self._cut(cursor, kept) if kept else self._drop(cursor, started, size)
+                if kept:
+                    return self._cut(cursor, kept)
+                self._drop(cursor, started, size)
+                return None
             if cursor >= len(buffer) or in_string:
                 if kept and len(buffer) - self._at > MAX_VALUE:
                     kept = False

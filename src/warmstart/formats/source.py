@@ -51,7 +51,7 @@ class Source:
     def open(self) -> IO[bytes]:
         """The bytes, unpacked where the file is packed."""
         try:
-            stream = self.path.open("rb", buffering=1 << 20)
+            stream = io.BufferedReader(io.FileIO(self.path), 1 << 20)
             magic = stream.peek(4)[:4]
         except OSError as error:
             raise SourceError(self.shown, _say(error)) from error

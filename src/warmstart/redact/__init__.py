@@ -16,8 +16,8 @@ from urllib.parse import quote, quote_plus
 
 from warmstart.redact.context import FLAG, NAMED, SETTING, find_flagged, find_named
 from warmstart.redact.forms import CUT, FINDER, find_cut, find_forms, find_key_blocks
-from warmstart.redact.matching import Gate, Literals, as_bytes
-from warmstart.redact.opaque import CORE, Part, find_runs, is_hinted, is_public, looks_random, parts
+from warmstart.redact.matching import Gate, Literals, as_bytes, loosen
+from warmstart.redact.opaque import Part, find_runs, is_hinted, is_public, looks_random, parts
 from warmstart.redact.personal import find_personal
 from warmstart.redact.values import STRONG, TOKEN, could_be_secret, is_filler, is_reference, is_wordy, strength
 from warmstart.redact.views import WORTH, View, flatten, from_base64, from_hex
@@ -44,9 +44,16 @@ _COMMON_VALUES = frozenset(
 _VERSION_OR_NUMBER = re.compile(r"v?[\d.,:_+-]+\Z")
 
 
-_FORMS, _KEYS, _CUTS, _NAMES, _FLAGS, _RUNS, _READINGS = range(7)
+_FORMS, _KEYS, _CUTS, _NAMES, _FLAGS, _READINGS = range(6)
 _GATE = Gate(
-    (FINDER.finder.source, "PRIVATE KEY", CUT.source, NAMED.source, f"{FLAG.source}|{SETTING.source}", CORE, WORTH)
+    [
+        loosen(FINDER.finder.source),
+        "PRIVATE KEY",
+        loosen(CUT.source),
+        loosen(NAMED.source),
+        loosen(f"{FLAG.source}|{SETTING.source}"),
+        WORTH,
+    ]
 )
 _FINDERS = ((_FORMS, 1, find_forms), (_KEYS, 1, find_key_blocks), (_CUTS, 2, find_cut), (_NAMES, 2, find_named), (_FLAGS, 2, find_flagged))
 
@@ -89,14 +96,13 @@ class Redactor:
             hits.extend(_Hit(*_base64_run(data, start, end), 0, "env") for _, start, end in self._stretched.find(data))
         if self._share:
             hits.extend(_Hit(*found[:2], 4, found.kind) for found in find_personal(flat))
+        hits.extend(self._search_runs(flat, opaque, depth))
         present = _GATE.which(flat)
         if not present:
             return hits
         for part, rank, find in _FINDERS:
             if part in present:
                 hits.extend(_Hit(start, end, rank, kind) for start, end, kind in find(flat))
-        if _RUNS in present:
-            hits.extend(self._search_runs(flat, opaque, depth))
         if _READINGS in present and depth < _DEEPEST:
             view = View(data)
             for hit in self._search(view.data, opaque, depth + 1):

@@ -14,6 +14,7 @@ from warmstart.redact.views import from_base64
 FINDER = Choice([rule.head or rule.pattern for rule in RULES])
 _PATTERNS = [Pattern((f"(?:{rule.head})" if rule.head else "") + rule.pattern) for rule in RULES]
 _WINDOW = 640
+_PAUSE = 64
 CUT = Pattern(rf"{CUT_SHORT}(?:\.\.\.)?\s*\z")
 _MARKER = Pattern(r"-{4,5} ?(?:BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-{4,5}")
 _LARGEST_KEY = 64 << 10
@@ -27,8 +28,12 @@ _QUOTES = "\"'`"
 
 def find_forms(data: bytes) -> Iterator[Found]:
     """Every rule's matches."""
+    tried: dict[int, int] = {}  # where a rule that looks far ahead was tried last: not again in the next words
     for start, end in FINDER.spans(data):
         for index in FINDER.which(data[start:end]):
+            if RULES[index].head and start < tried.get(index, 0):
+                continue
+            tried[index] = start + _PAUSE
             found = _apply(index, data, start, end)
             if found is not None:
                 yield found

@@ -7,10 +7,13 @@ into the string itself. Neither library is imported before something is matched:
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 _MEMORY = 16 << 20  # bytes for the automata of one pattern, at most
+
+_COUNTED = 6  # repetitions that a gate still counts
 
 
 class Found(NamedTuple):
@@ -113,6 +116,19 @@ class Choice:
 def _uncaptured(source: str) -> str:
     """The same pattern without capturing groups: with them RE2 leaves its fast automaton."""
     return source.replace("(?P<v>", "(?:")
+
+
+def loosen(source: str) -> str:
+    """A pattern that matches wherever this one does, without its long counts: these cost an automaton its speed."""
+    return re.sub(r"(?<!\\)\{(\d+)(?:,(\d*))?\}", _loosen_count, source)
+
+
+def _loosen_count(count: re.Match[str]) -> str:
+    least = int(count[1])
+    most = count[2] if count[2] is not None else count[1]
+    if most and int(most) <= _COUNTED:
+        return count[0]
+    return f"{{{min(least, _COUNTED)},}}"
 
 
 class Literals:

@@ -13,8 +13,7 @@ from warmstart.redact.views import from_base64, from_hex
 
 _CLASS = r"[A-Za-z0-9_+/=~.\-]"
 # A run of token characters with a core no short name has: 20 letters and digits on end, or digits between letters.
-CORE = r"[A-Za-z0-9]{20}|[A-Za-z][0-9]+[A-Za-z]+[0-9]|[0-9][A-Za-z]+[0-9]+[A-Za-z]"
-_RUN = Pattern(rf"{_CLASS}*(?:{CORE}){_CLASS}*")
+_RUN = Pattern(rf"{_CLASS}*(?:[A-Za-z0-9]{{20}}|[A-Za-z][0-9]+[A-Za-z]+[0-9]|[0-9][A-Za-z]+[0-9]+[A-Za-z]){_CLASS}*")
 _SHORTEST = 16
 _SAMPLE = 512  # characters that decide about a longer run
 
@@ -156,7 +155,7 @@ def _nature(name: str) -> str:
     for atom in atoms:
         if _HEX.match(atom):
             digest = digest or (len(atom) >= _SHORTEST and not atom.isdigit())
-            if len(atom) > 40 and len(atom) not in _DIGEST_LENGTHS and not atom.isdigit():
+            if len(atom) > 40 and len(atom) not in _DIGEST_LENGTHS and len(set(atom)) > 8:
                 return "opaque"
         elif len(atom) >= _SHORTEST and looks_random(atom):
             return "opaque"

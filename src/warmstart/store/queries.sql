@@ -8,17 +8,17 @@ INSERT INTO migrations (number, name, applied) VALUES (:number, :name, unixepoch
 SELECT count(*) FROM sqlite_schema;
 
 -- name: put_source
-INSERT INTO sources (uri, size, mtime_ns, inode, read_at, problems)
-VALUES (:uri, :size, :mtime_ns, :inode, :read_at, :problems)
+INSERT INTO sources (uri, size, mtime_ns, inode, reader, read_at, problems)
+VALUES (:uri, :size, :mtime_ns, :inode, :reader, :read_at, :problems)
 ON CONFLICT (uri) DO UPDATE SET
     size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode,
-    read_at = excluded.read_at, problems = excluded.problems;
+    reader = excluded.reader, read_at = excluded.read_at, problems = excluded.problems;
 
 -- name: source
-SELECT uri, size, mtime_ns, inode, read_at, problems FROM sources WHERE uri = :uri;
+SELECT uri, size, mtime_ns, inode, reader, read_at, problems FROM sources WHERE uri = :uri;
 
 -- name: sources
-SELECT uri, size, mtime_ns, inode, read_at, problems FROM sources ORDER BY uri;
+SELECT uri, size, mtime_ns, inode, reader, read_at, problems FROM sources ORDER BY uri;
 
 -- name: known_session
 SELECT digest, source_uri, messages + calls + results FROM sessions WHERE key = :key;

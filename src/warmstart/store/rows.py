@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 from msgspec import Struct
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from warmstart.model import Basis, Category, ErrorKind, Status, TaskType, Verdict
 
@@ -35,19 +35,21 @@ class SourceRow(Row, frozen=True, kw_only=True, gc=False):
     size: int  # bytes
     mtime_ns: int  # last change, nanoseconds since the epoch
     inode: int | None = None  # where the file system has one
+    reader: int = 0  # number of the reading program's rules: with other rules the source is read again
     read_at: float  # seconds since the epoch
     problems: str = "[]"  # JSON list of model.Problem
 
     def to_columns(self) -> tuple[Any, ...]:
         """SQLite's integers are signed, some file systems' inodes use the 64th bit."""
         signed = self.inode - (1 << 64) if self.inode is not None and self.inode >= 1 << 63 else self.inode
-        return (self.uri, self.size, self.mtime_ns, signed, self.read_at, self.problems)
+        return astuple(replace(self, inode=signed))
 
     @classmethod
     def from_columns(cls, values: Sequence[Any]) -> Self:
-        uri, size, mtime_ns, inode, read_at, problems = values
-        inode = None if inode is None else inode % (1 << 64)
-        return cls(uri=uri, size=size, mtime_ns=mtime_ns, inode=inode, read_at=read_at, problems=problems)
+        columns = dict(zip(cls.__struct_fields__, values, strict=True))
+        if columns["inode"] is not None:
+            columns["inode"] %= 1 << 64
+        return cls(**columns)
 
 
 class SessionRow(Row, frozen=True, kw_only=True, gc=False):

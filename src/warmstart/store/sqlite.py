@@ -23,12 +23,11 @@ from warmstart.model import Verdict
 from warmstart.store.rows import CallRow, Change, SessionRow, SourceRow, Totals
 
 APPLICATION_ID = 0x57524D53  # "WRMS": says in the file's header whose it is
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 HERE = Path(__file__).parent  # read as files: importlib.resources alone costs 10 ms of every start
 
 # Append only, never edit: what is recorded in someone's file does not run again.
 MIGRATIONS = ("0001_sessions",)
-
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 SETTINGS = """
 PRAGMA synchronous = FULL;
@@ -71,9 +70,7 @@ def explain(error: apsw.Error | OSError, path: Path, system_errno: int = 0) -> S
         case apsw.BusyError() | apsw.LockedError():
             return StoreError(f"{path}: another process has kept it busy for too long; end that process or try again")
         case apsw.CorruptError() | apsw.NotADBError():
-            return StoreError(
-                f"{path}: damaged ({error}). Move it away and ingest again; the transcripts themselves are untouched"
-            )
+            return StoreError(f"{path}: damaged ({error}). Move it away and ingest again; transcripts are untouched")
         case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError() | OSError():
             reason = os.strerror(system_errno) if system_errno else str(error)
             return StoreError(f"{path}: cannot be opened for writing ({reason}). Check the rights of file and folder")
@@ -339,10 +336,10 @@ class SqliteStore:
                 sessions, calls, sources = self._run("count_rows").fetchall()[0]
             except apsw.CorruptError as error:
                 integrity, sessions, calls, sources = str(error), None, None, None
-            files = [file for file in (self.path, Path(f"{self.path}-wal")) if file.exists()]
+            files = (self.path, Path(f"{self.path}-wal"))
             return {
                 "path": str(self.path),
-                "bytes": sum(file.stat().st_size for file in files),
+                "bytes": sum(file.stat().st_size for file in files if file.exists()),
                 "sqlite": apsw.sqlite_lib_version(),
                 "schema": self._db.pragma("user_version"),
                 "journal_mode": self._db.pragma("journal_mode"),

@@ -11,6 +11,7 @@ CREATE TABLE sources (
     size     INTEGER NOT NULL,
     mtime_ns INTEGER NOT NULL,
     inode    INTEGER,               -- unsigned 64 bits, kept in signed ones
+    reader   INTEGER NOT NULL,      -- whose rules read it; other rules read it again
     read_at  REAL NOT NULL,
     problems TEXT NOT NULL          -- JSON
 ) STRICT, WITHOUT ROWID;

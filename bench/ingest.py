@@ -1,0 +1,194 @@
+"""How fast transcripts are read, as a ratio to `json.loads` over the same bytes in the same run; and in how much memory.
+
+    python bench/ingest.py [DIR] [--json] [--rounds N] [--big MB]
+
+DIR (default: Claude Code's folder of the shared corpus; without one, made-up transcripts of the same shape) is read as
+Claude Code JSONL: json.loads line by line, then inspect (parse, judge, score), then ingest (redact and store too), in
+turns; the median round counts. Then one made-up transcript of --big MB (default 1000; 0 skips) goes through `inspect`
+and `ingest` in processes of their own whose peak memory is read, and a tenth of it for how time grows.
+
+JSON keys: `bytes`, `json_loads_mb_s`, `inspect_ratio`, `ingest_ratio` (median of the rounds, 1.0 = json.loads),
+`big_mb`, `inspect_peak_mb`, `ingest_peak_mb`, `ten_times_ratio` (time of the whole over time of a tenth), `made_up`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "src"))
+
+import warmstart
+from warmstart.formats.source import Source
+
+CORPUS = ROOT.parent / "shared" / "corpus" / "claude_code"
+WORDS = (ROOT / "docs" / "how-it-works.md").read_text().split() if (ROOT / "docs" / "how-it-works.md").exists() else ["word"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("dir", nargs="?", type=Path, default=CORPUS)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--big", type=int, default=1000, help="MB of the big transcript; 0 skips it")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="warmstart-bench-") as scratch:
+        report = speed(options.dir, Path(scratch), options.rounds)
+        if options.big:
+            report |= memory(Path(scratch), options.big)
+    print(json.dumps(report)) if options.json else show(report)
+
+
+def speed(folder: Path, scratch: Path, rounds: int) -> dict[str, Any]:
+    made_up = not folder.exists()
+    if made_up:
+        folder = scratch / "made-up"
+        folder.mkdir()
+        for number in range(20):
+            write_transcript(folder / f"{number}.jsonl", 1, seed=number)
+    files = sorted(folder.rglob("*.jsonl"))
+    lines = [line for file in files for line in file.read_bytes().split(b"\n") if line.strip()]
+    size = sum(map(len, lines))
+    turns: dict[str, list[float]] = {"json": [], "inspect": [], "ingest": []}
+    for number in range(rounds):
+        turns["json"].append(timed(lambda: load_all(lines)))
+        turns["inspect"].append(timed(lambda: inspect_all(files)))
+        home = scratch / f"home-{number}"
+        turns["ingest"].append(timed(lambda home=home: ingest_all(files, home)))  # type: ignore[misc]
+    ratios = {
+        name: statistics.median(base / spent for base, spent in zip(turns["json"], turns[name], strict=True))
+        for name in ("inspect", "ingest")
+    }
+    return {
+        "bytes": size,
+        "json_loads_mb_s": round(size / 1e6 / statistics.median(turns["json"]), 1),
+        "inspect_ratio": round(ratios["inspect"], 2),
+        "ingest_ratio": round(ratios["ingest"], 2),
+        "made_up": made_up,
+    }
+
+
+def timed(work: Callable[[], None]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def load_all(lines: list[bytes]) -> None:
+    for line in lines:
+        try:
+            json.loads(line)
+        except json.JSONDecodeError:
+            continue
+
+
+def inspect_all(files: list[Path]) -> None:
+    for file in files:
+        for _scored in warmstart.scan(Source(file)):
+            pass
+
+
+def ingest_all(files: list[Path], home: Path) -> None:
+    with warmstart.open(home) as ws:
+        ws.ingest(*files)
+
+
+def memory(scratch: Path, size: int) -> dict[str, Any]:
+    whole, tenth = scratch / "whole.jsonl", scratch / "tenth.jsonl"
+    write_transcript(whole, size)
+    write_transcript(tenth, max(1, size // 10))
+    inspect_seconds, inspect_peak = run("inspect", whole, scratch / "big")
+    _seconds, ingest_peak = run("ingest", whole, scratch / "big")
+    tenth_seconds, _peak = run("inspect", tenth, scratch / "big")
+    start_up, _peak = run("--version", None, scratch / "big")
+    return {
+        "big_mb": size,
+        "inspect_peak_mb": round(inspect_peak),
+        "ingest_peak_mb": round(ingest_peak),
+        "ten_times_ratio": round((inspect_seconds - start_up) / (tenth_seconds - start_up), 2),
+    }
+
+
+def run(command: str, path: Path | None, home: Path) -> tuple[float, float]:
+    """Seconds and peak memory in MB of a process of its own."""
+    words = [sys.executable, "-m", "warmstart", "--home", str(home), command, *([str(path), "--json"] if path else [])]
+    started = time.perf_counter()
+    child = subprocess.Popen(words, env=os.environ | {"PYTHONPATH": str(ROOT / "src")}, stdout=subprocess.DEVNULL)
+    _pid, status, usage = os.wait4(child.pid, 0)
+    if status:
+        sys.exit(f"{' '.join(words)} failed")
+    return time.perf_counter() - started, usage.ru_maxrss / 1024
+
+
+def write_transcript(path: Path, size: int, seed: int = 0) -> None:
+    """One made-up Claude Code session of `size` MB: questions, calls, results of every length, thinking, progress."""
+    chance = random.Random(seed)
+    written = 0
+    with path.open("w", encoding="utf-8", buffering=1 << 20) as out:
+        for number, line in enumerate(session_lines(chance, f"00000000-0000-4000-8000-{seed:012d}")):
+            text = json.dumps(line, separators=(",", ":")) + "\n"
+            written += len(text)
+            out.write(text)
+            if number % 100 == 0 and written > size * 1_000_000:
+                return
+
+
+def session_lines(chance: random.Random, session: str) -> Iterator[dict[str, Any]]:
+    number = 0
+    while True:
+        number += 1
+        common = {
+            "parentUuid": f"u{number - 1}",
+            "isSidechain": False,
+            "userType": "external",
+            "cwd": "/home/dev/project",
+            "sessionId": session,
+            "version": "2.1.0",
+            "gitBranch": "main",
+            "uuid": f"u{number}",
+            "timestamp": f"2026-01-{1 + number // 80_000 % 28:02d}T{number // 3600 % 24:02d}:{number // 60 % 60:02d}:{number % 60:02d}.000Z",
+        }
+        if number % 40 == 1:
+            yield common | {"type": "user", "message": {"role": "user", "content": prose(chance, 40)}}
+        usage = {"input_tokens": 4, "cache_creation_input_tokens": 300, "cache_read_input_tokens": 20_000, "output_tokens": 90}
+        message = {"id": f"msg_{number}", "role": "assistant", "model": "claude-sonnet-4-5", "type": "message", "usage": usage}
+        thought = {"type": "thinking", "thinking": prose(chance, 60), "signature": "c2lnbmF0dXJl" * 20}
+        yield common | {"type": "assistant", "message": message | {"content": [thought]}}
+        tool = chance.choice(("Bash", "Read", "Edit", "Grep"))
+        use = {"type": "tool_use", "id": f"toolu_{number:024d}", "name": tool, "input": {"command": prose(chance, 8)}}
+        yield common | {"type": "assistant", "message": message | {"content": [use]}}
+        failed = chance.random() < 0.07
+        text = ("Exit code 1\n" if failed else "") + prose(chance, int(chance.paretovariate(0.9) * 60) % 4_000)
+        answer = {"type": "tool_result", "tool_use_id": use["id"], "content": text, **({"is_error": True} if failed else {})}
+        result = f"Error: {text}" if failed else {"stdout": text, "stderr": "", "interrupted": False, "isImage": False}
+        yield common | {"type": "user", "message": {"role": "user", "content": [answer]}, "toolUseResult": result}
+
+
+def prose(chance: random.Random, words: int) -> str:
+    start = chance.randrange(max(1, len(WORDS)))
+    return " ".join((WORDS * (1 + (start + words) // len(WORDS)))[start : start + words])
+
+
+def show(report: dict[str, Any]) -> None:
+    what = "made-up transcripts" if report["made_up"] else "Claude Code transcripts"
+    print(f"{report['bytes'] / 1e6:.1f} MB of {what}; json.loads {report['json_loads_mb_s']} MB/s = 1.0x")
+    print(f"inspect  {report['inspect_ratio']:.2f}x")
+    print(f"ingest   {report['ingest_ratio']:.2f}x")
+    if "big_mb" in report:
+        print(f"peak memory on {report['big_mb']} MB: inspect {report['inspect_peak_mb']} MB, ingest {report['ingest_peak_mb']} MB")
+        print(f"ten times the input takes {report['ten_times_ratio']:.1f} times as long")
+
+
+if __name__ == "__main__":
+    main()
