@@ -15,28 +15,28 @@ from warmstart.model import DIALECTS, Dialect
 Messages = list[dict[str, Any]]
 
 
-def call(id: Any = "c1", name: Any = "ls", arguments: Any = "{}") -> dict[str, Any]:
-    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+def call(key: Any = "c1", name: Any = "ls", arguments: Any = "{}") -> dict[str, Any]:
+    return {"id": key, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def calling(*calls: Any, content: Any = None) -> dict[str, Any]:
     return {"role": "assistant", "content": content, "tool_calls": list(calls)}
 
 
-def tool(id: Any = "c1", content: Any = "ok") -> dict[str, Any]:
-    return {"role": "tool", "tool_call_id": id, "content": content}
+def tool(key: Any = "c1", content: Any = "ok") -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": key, "content": content}
 
 
 def say(role: str, content: Any = "hello") -> dict[str, Any]:
     return {"role": role, "content": content}
 
 
-def use(id: Any = "c1", name: Any = "ls", input: Any = None) -> dict[str, Any]:
-    return {"type": "tool_use", "id": id, "name": name, "input": {} if input is None else input}
+def use(key: Any = "c1", name: Any = "ls", given: Any = None) -> dict[str, Any]:
+    return {"type": "tool_use", "id": key, "name": name, "input": {} if given is None else given}
 
 
-def result(id: Any = "c1", content: Any = "ok") -> dict[str, Any]:
-    return {"type": "tool_result", "tool_use_id": id, "content": content}
+def result(key: Any = "c1", content: Any = "ok") -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": key, "content": content}
 
 
 def text(value: Any = "hello") -> dict[str, Any]:
@@ -47,12 +47,12 @@ def thought() -> dict[str, Any]:
     return {"type": "thinking", "thinking": "hm", "signature": "s"}
 
 
-def item_call(id: Any = "c1", arguments: Any = "{}", **more: Any) -> dict[str, Any]:
-    return {"type": "function_call", "call_id": id, "name": "ls", "arguments": arguments, **more}
+def item_call(key: Any = "c1", arguments: Any = "{}") -> dict[str, Any]:
+    return {"type": "function_call", "call_id": key, "name": "ls", "arguments": arguments}
 
 
-def item_output(id: Any = "c1", output: Any = "ok") -> dict[str, Any]:
-    return {"type": "function_call_output", "call_id": id, "output": output}
+def item_output(key: Any = "c1", output: Any = "ok") -> dict[str, Any]:
+    return {"type": "function_call_output", "call_id": key, "output": output}
 
 
 def content(role: Any, *parts: Any) -> dict[str, Any]:
@@ -96,8 +96,8 @@ BROKEN: list[tuple[Dialect, Messages, str, int]] = [
     ("openai", [USER, calling({"id": "c1"})], "tool_calls", 1),
     ("openai", [USER, calling(call(name="a b")), tool()], "name", 1),
     ("openai", [USER, calling(call(name="a" * 65)), tool()], "name", 1),
-    ("openai", [USER, calling(call(id="")), tool("")], "id", 1),
-    ("openai", [USER, calling(call(id="x" * 41)), tool("x" * 41)], "id", 1),
+    ("openai", [USER, calling(call(key="")), tool("")], "id", 1),
+    ("openai", [USER, calling(call(key="x" * 41)), tool("x" * 41)], "id", 1),
     ("openai", [USER, calling(call()), tool(None)], "id", 2),
     ("openai", [say("user", LONE)], "encoding", 0),
     ("openai", [say("user", [{"type": "tool_result", "tool_use_id": "c1"}])], "content", 0),
@@ -116,7 +116,7 @@ BROKEN: list[tuple[Dialect, Messages, str, int]] = [
     ("anthropic", [USER, say("assistant", [use(), use()]), say("user", [result()])], "repeated_id", 1),
     ("anthropic", [USER, say("assistant", [use("a.b")]), say("user", [result("a.b")])], "id", 1),
     ("anthropic", [USER, say("assistant", [use(name="a.b")]), say("user", [result()])], "name", 1),
-    ("anthropic", [USER, say("assistant", [use(input="x")]), say("user", [result()])], "arguments", 1),
+    ("anthropic", [USER, say("assistant", [use(given="x")]), say("user", [result()])], "arguments", 1),
     ("anthropic", [say("user", [use()])], "block_role", 0),
     ("anthropic", [USER, say("assistant", [result()])], "block_role", 1),
     ("anthropic", [say("user", [text(" \n")])], "empty_text", 0),
@@ -134,7 +134,7 @@ BROKEN: list[tuple[Dialect, Messages, str, int]] = [
     ("responses", [USER, item_call(), item_call(), item_output()], "repeated_id", 2),
     ("responses", [USER, item_call(None), item_output()], "id", 1),
     ("responses", [USER, item_call(), item_output(None)], "id", 2),
-    ("responses", [USER, item_call(id="c1") | {"id": "c1"}, item_output()], "id", 1),
+    ("responses", [USER, item_call(key="c1") | {"id": "c1"}, item_output()], "id", 1),
     ("responses", [USER, item_call(arguments={}), item_output()], "arguments", 1),
     ("responses", [USER, item_call(), item_output(output=None)], "empty_content", 2),
     ("responses", [{"type": "message", "role": "tool", "content": "x"}], "role", 0),

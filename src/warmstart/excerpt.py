@@ -13,6 +13,7 @@ RESULT, ARGUMENT, MESSAGE = 800, 1_000, 4_000  # characters kept of a result, of
 
 _SEAM = re.compile(r"[^A-Za-z0-9+/=_.%\\:@~$-]")
 _REACH = 400  # how far a cut may move to find a seam
+_SCALARS = frozenset((int, float, bool, type(None)))
 _MAX_DEPTH = 12
 _MAX_ITEMS = 200
 
@@ -54,6 +55,8 @@ def cut_value(value: Any, limit: int, depth: int = 0) -> Any:
     if isinstance(value, str):
         return value if len(value) <= limit else cut(value, limit)
     if isinstance(value, dict):
+        if all(len(v) <= limit if type(v) is str else type(v) in _SCALARS for v in value.values()):
+            return value if len(value) <= _MAX_ITEMS else dict(list(value.items())[:_MAX_ITEMS])
         if depth >= _MAX_DEPTH:
             return "[...]"
         items = list(value.items())[:_MAX_ITEMS] if len(value) > _MAX_ITEMS else value.items()

@@ -288,8 +288,7 @@ _KINDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = (
         "permission",
         re.compile(
             r"permission denied|operation not permitted|not permitted|access denied|eacces|eperm\b|unauthori[sz]ed|forbidden"
-            r"|status(?: code)? 40[13]|http 40[13]|has been denied|sandbox denied|not allowed|requires approval|read-only file",
-            re.I,
+            r"|status(?: code)? 40[13]|http 40[13]|has been denied|sandbox denied|not allowed|requires approval|read-only file"
         ),
     ),
     (
@@ -298,8 +297,7 @@ _KINDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = (
             r"command not found|not recognized as an? |no module named|modulenotfound|cannot find module|not installed"
             r"|enotfound|econn\w+|connection (?:refused|reset|closed|error)|could not resolve|timed? ?out|etimedout|network"
             r"|no space left|out of memory|oom|killed|docker daemon|http 5\d\d|status(?: code)? 5\d\d|429|rate limit"
-            r"|ssl|certificate verify|no matching distribution|service unavailable|bad gateway|core dumped|segmentation",
-            re.I,
+            r"|ssl|certificate verify|no matching distribution|service unavailable|bad gateway|core dumped|segmentation"
         ),
     ),
     (
@@ -310,8 +308,7 @@ _KINDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = (
             r"|missing (?:required|argument|parameter|positional)|is required|required (?:property|argument|parameter)"
             r"|syntax error|parse error|unexpected token|not valid json|jsondecode|bad substitution|agent type .* not found"
             r"|no such tool|usage: |unexpected keyword|must be (?:a|an|one|at|of)|expected \w+, (?:got|received)|mcp error -32602"
-            r"|unexpected argument|illegal option|no matches found|-32601|does not support|old_string and new_string",
-            re.I,
+            r"|unexpected argument|illegal option|no matches found|-32601|does not support|old_string and new_string"
         ),
     ),
     (
@@ -320,16 +317,14 @@ _KINDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = (
             r"no such file|does not exist|not found|enoent|eisdir|enotdir|not been read|to replace not found|already exists"
             r"|modified since|matches of the string|conflict|nothing to commit|not a git repository|no changes|is a directory"
             r"|not a directory|already (?:used|in use|checked)|would be overwritten|no such (?:table|column|process|container)"
-            r"|directory not empty|not running|merge|must be run|not pending|is not delivered|no files were processed",
-            re.I,
+            r"|directory not empty|not running|merge|must be run|not pending|is not delivered|no files were processed"
         ),
     ),
     (
         "semantic",
         re.compile(
             r"not enough|insufficient|add up|not available|cannot be|not eligible|refused|rejected|exceed|not valid|\bmismatch\b"
-            r"|should match|not match|denied|does not belong|too (?:many|large|long)",
-            re.I,
+            r"|should match|not match|denied|does not belong|too (?:many|large|long)"
         ),
     ),
 )
@@ -337,8 +332,8 @@ _KINDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = (
 
 def error_kind(text: str) -> ErrorKind:
     """What sort of error a failed result speaks of: the first lines and the last ones decide."""
-    lines = [row for row in text.split("\n") if row.strip()]
-    said = "\n".join(lines if len(lines) <= 8 else lines[:3] + lines[-5:])[:3_000]
+    lines = [row[:_WIDTH] for row in text.split("\n") if row and not row.isspace()]
+    said = "\n".join(lines if len(lines) <= 6 else lines[:2] + lines[-4:]).lower()
     for kind, pattern in _KINDS:
         if pattern.search(said):
             return kind

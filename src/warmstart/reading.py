@@ -138,8 +138,7 @@ class Ingest:
                 self.report.problems.append(Problem(self._recorder.name(error.path), error.reason))
 
     def _take(self, source: Source, named: bool) -> None:
-        name = self._recorder.name
-        uri = name(source.uri)
+        uri = self._recorder.name(source.uri)
         looks = _look(source.path)  # before reading: what is appended meanwhile is read next time
         if looks is not None and self._is_read(uri, looks):
             self.report.unchanged += 1
@@ -150,7 +149,7 @@ class Ingest:
         for scored in scan(source, self._tools):
             self.report.sessions += 1
             self._add(self._recorder.record(scored.session, scored.score, self._clock()))
-        problems = [structs.replace(p, path=name(p.path)) for p in source.problems]
+        problems = [structs.replace(p, path=self._recorder.name(p.path)) for p in source.problems]
         if looks is not None:
             self._close_source(uri, looks, problems)
         self.report.problems += problems

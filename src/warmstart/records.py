@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -38,26 +37,26 @@ class Recorder:
     def record(self, session: Session, score: Score, now: float) -> Record:
         scope = self._redactor.scope()
         key = session_key(session)
-        calls = tuple(_calls(session, key, scope))
+        answered = session.calls()
+        names = _Names(scope, _names_in(session, answered))
+        calls = tuple(_calls(session, answered, key, scope, names))
         counts = score.counts
-        names = {name: scope.identifier(name) for name in counts.tools}
-        redacted = msgspec.structs.replace(
-            score, counts=msgspec.structs.replace(counts, tools={names[k]: v for k, v in counts.tools.items()})
-        )
+        tools = {names.clean(name): used for name, used in counts.tools.items()}
+        redacted = msgspec.structs.replace(score, counts=msgspec.structs.replace(counts, tools=tools))
         row = SessionRow(
             key=key,
-            id=scope.identifier(session.id),
+            id=names.clean(session.id),
             format=session.format,
             agent=session.agent,
-            model=_maybe(scope, session.model),
-            project=_maybe(scope, session.project),
-            source_uri=scope.identifier(session.source_uri),
+            model=names.maybe(session.model),
+            project=names.maybe(session.project),
+            source_uri=names.clean(session.source_uri),
             task=scope.text(first(session.task, TASK)) if session.task else None,
             started=session.started,
             ended=session.ended,
-            end_reason=_maybe(scope, session.end_reason),
+            end_reason=names.maybe(session.end_reason),
             label=session.label,
-            parent=_maybe(scope, session.parent),
+            parent=names.maybe(session.parent),
             messages=counts.total_messages,
             calls=counts.tool_calls,
             results=counts.tool_results,
@@ -88,35 +87,58 @@ def _digest(row: SessionRow, calls: tuple[CallRow, ...]) -> str:
     return hashlib.blake2b(_encode([said, calls]), digest_size=16).hexdigest()
 
 
-def _maybe(scope: Scope, text: str | None) -> str | None:
-    return scope.identifier(text) if text else None
+Answered = list[tuple[ToolCall, ToolResult | None]]
 
 
-def _calls(session: Session, key: str, scope: Scope) -> list[CallRow]:
-    answers = iter(session.calls())
+def _names_in(session: Session, answered: Answered) -> list[str]:
+    facts = (session.id, session.source_uri, session.model, session.project, session.end_reason, session.parent)
+    return [*filter(None, facts), *(name for call, _answer in answered for name in (call.call_id, call.tool))]
+
+
+class _Names:
+    """Ids, tool names and paths. They are many and nearly always clean, so they are looked through together first."""
+
+    def __init__(self, scope: Scope, names: list[str]) -> None:
+        said = "\n".join(names)
+        self._scope = None if scope.identifier(said) == said else scope
+
+    def clean(self, name: str) -> str:
+        return self._scope.identifier(name) if self._scope else name
+
+    def maybe(self, name: str | None) -> str | None:
+        return self.clean(name) if name else None
+
+
+def _calls(session: Session, answered: Answered, key: str, scope: Scope, names: _Names) -> list[CallRow]:
+    pairs = iter(answered)
     rows: list[CallRow] = []
-    said, intent = "", ""
+    intent = ""
     for step in session.steps:
         if isinstance(step, Message):
             if step.role != "system":
-                said, intent = step.text, ""
+                intent = first(step.text, INTENT)
         elif isinstance(step, ToolCall):
-            if said and not intent:
-                intent = scope.text(first(said, INTENT))
-            rows.append(_call(*next(answers), len(rows), key, scope, intent))
+            rows.append(_call(*next(pairs), len(rows), key, scope, names, intent))
     return rows
 
 
-def _call(call: ToolCall, answer: ToolResult | None, ordinal: int, key: str, scope: Scope, intent: str) -> CallRow:
-    arguments: Any = scope.value(call.arguments)
+def _call(
+    call: ToolCall, answer: ToolResult | None, ordinal: int, key: str, scope: Scope, names: _Names, intent: str
+) -> CallRow:
+    arguments = _encode(call.arguments).decode()
+    excerpt = answer.text if answer else ""
+    said = f"{arguments}\n{intent}\n{excerpt}"
+    if scope.text(said) != said:  # something in there: each part by itself, arguments by their keys
+        arguments = _encode(scope.value(call.arguments)).decode()
+        excerpt, intent = scope.text(excerpt), scope.text(intent)
     return CallRow(
         session_key=key,
         ordinal=ordinal,
-        call_id=scope.identifier(call.call_id[:200]),
-        tool=scope.identifier(call.tool[:200]),
-        arguments=_encode(arguments).decode(),
+        call_id=names.clean(call.call_id),
+        tool=names.clean(call.tool),
+        arguments=arguments,
         intent=intent or None,
-        excerpt=scope.text(answer.text) if answer else None,
+        excerpt=excerpt if answer else None,
         status=answer.outcome.status if answer else "unknown",
         basis=answer.outcome.basis if answer else "none",
         error_kind=answer.outcome.error_kind if answer else None,

@@ -62,12 +62,13 @@ _SUFFIXES = frozenset((".jsonl", ".json", ".ndjson", ".zst", ".db", ".sqlite", "
 
 def detect(source: Source) -> Format:
     """The reader for a file, from its content. Raises SourceError when it cannot be read, UnknownFormat when none fits."""
-    head = source.head
-    if head.empty:
+    if source.head.empty:
         raise UnknownFormat(source.shown, "the file is empty")
-    for known in FORMATS:
-        if known.sniff(head):
-            return known
+    for look in (lambda: source.head, source.look_further):
+        head = look()
+        for known in FORMATS:
+            if known.sniff(head):
+                return known
     raise UnknownFormat(source.shown, "no reader knows this format")
 
 

@@ -8,11 +8,12 @@ subagent's own session. An error is flagged by `is_error`; without the flag a re
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from warmstart.formats.draft import Draft, parse_time
+from warmstart.formats.draft import Draft
 from warmstart.formats.source import Head, Source
 from warmstart.model import Session, Signal, Usage
 from warmstart.ports import Judge
@@ -63,7 +64,7 @@ class _Line(msgspec.Struct, gc=False):
     type: str = ""
     sessionId: str | None = None  # noqa: N815 - the names are the format's
     agentId: str | None = None  # noqa: N815
-    timestamp: str | None = None
+    timestamp: datetime | None = None
     uuid: str | None = None
     parentUuid: str | None = None  # noqa: N815
     cwd: str | None = None
@@ -125,7 +126,7 @@ class _Reader:
         if message is None or (line.type != "user" and line.type != "assistant") or line.isCompactSummary:
             return
         draft = self._draft_of(line)
-        at = parse_time(line.timestamp)
+        at = line.timestamp.timestamp() if line.timestamp else None
         if line.cwd and draft.project is None:
             draft.project = line.cwd
         if line.type == "assistant":
@@ -165,6 +166,9 @@ class _Reader:
 
     def _draft_of(self, line: _Line) -> Draft:
         own = line.sessionId or self._current
+        if not line.isSidechain and own in self._drafts:
+            self._current = own
+            return self._drafts[own]
         key, parent = own, None
         if line.isSidechain:
             parent = own

@@ -16,6 +16,7 @@ from warmstart.ports import Judge
 
 _PLENTY = 24_000_000  # characters kept in all; after that each step keeps little
 _LITTLE = 300
+_NAME = 200  # characters of an id or a tool's name
 _FIRST_STEPS, _LAST_STEPS = 60_000, 40_000  # of an endless session the middle is counted, not kept
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -53,7 +54,7 @@ class Draft:
         return not self._first
 
     def message(self, role: Role, text: str, at: float | None = None) -> None:
-        if not text.strip():
+        if not text or text.isspace():
             return
         if role == "user" and self.task is None:
             self.task = cut(text, MESSAGE)
@@ -66,13 +67,15 @@ class Draft:
             call_id = f"call_{self._calls}"
             self._unnamed.append(call_id)
         kept = cut_value(arguments if arguments is not None else {}, ARGUMENT if self._kept < _PLENTY else _LITTLE)
-        call = ToolCall(call_id, tool, kept, at)
+        call_id = call_id[:_NAME]
+        call = ToolCall(call_id, tool[:_NAME], kept, at)
         self._open[call_id] = call
         self._add(call, at)
 
     def result(self, call_id: str, text: str, at: float | None = None, signal: Signal | None = None) -> None:
         if not call_id:
             call_id = self._unnamed.popleft() if self._unnamed else f"result_{self._calls}"
+        call_id = call_id[:_NAME]
         outcome = self._judge(self._open.pop(call_id, None), text, signal)
         self._add(ToolResult(call_id, self._cut(text, RESULT), outcome, at), at)
 

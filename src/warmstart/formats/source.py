@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -18,9 +18,10 @@ T = TypeVar("T")
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _SQLITE = b"SQLite format 3\x00"
-_HEAD = 64 << 10
+_HEAD, _HEAD_LINES = 16 << 10, 8
+_FURTHER, _FURTHER_LINES = 256 << 10, 60  # some files begin with much that says nothing
 _LONG_HEAD = 4 << 20  # of a document whose first element does not end sooner
-_HEAD_LINES = 24
+_BUFFER = 128 << 10
 _WHOLE = 32 << 20  # documents up to this size are decoded in one go
 _MAX_UNPACKED = 8 << 30
 _PACKED_CHUNK = 16 << 10  # small: a bomb may unpack each to a thousand times its size
@@ -51,7 +52,7 @@ class Source:
     def open(self) -> IO[bytes]:
         """The bytes, unpacked where the file is packed."""
         try:
-            stream = io.BufferedReader(io.FileIO(self.path), 1 << 20)
+            stream = io.BufferedReader(io.FileIO(self.path), _BUFFER)
             magic = stream.peek(4)[:4]
         except OSError as error:
             raise SourceError(self.shown, _say(error)) from error
@@ -60,52 +61,55 @@ class Source:
         import zstandard
 
         decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 27)
-        return io.BufferedReader(_Unpacked(stream, decompressor.decompressobj, self.report), 1 << 20)
+        unpacked = _Unpacked(stream, decompressor.decompressobj, zstandard.ZstdError, self.report)
+        return io.BufferedReader(unpacked, _BUFFER)
 
     @cached_property
     def head(self) -> Head:
+        """How the file begins: a little of it, as much more as needed to see the end of its first element."""
+        return self.look(_HEAD, _HEAD_LINES)
+
+    def look(self, size: int, lines: int) -> Head:
         with self.open() as stream:
             try:
-                data = stream.read(_HEAD)
-                head = Head(self.path, data)
-                if not head.root and len(data) == _HEAD and not head.sqlite:
-                    head = Head(self.path, data + stream.read(_LONG_HEAD))
+                data = stream.read(size)
+                head = Head(self.path, data, whole=len(data) < size, lines=lines)
+                if not head.root and len(data) == size and not head.sqlite:
+                    data += stream.read(_LONG_HEAD)
+                    head = Head(self.path, data, whole=len(data) < size + _LONG_HEAD, lines=lines)
             except OSError as error:
                 raise SourceError(self.shown, _say(error)) from error
-            except Exception as error:  # zstandard.ZstdError is not known without importing zstandard
-                if type(error).__name__ != "ZstdError":
-                    raise
-                raise SourceError(self.shown, f"cannot be unpacked: {error}") from error
         return head
+
+    def look_further(self) -> Head:
+        """More of the beginning, where a little did not tell."""
+        self.head = self.look(_FURTHER, _FURTHER_LINES)
+        return self.head
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Numbered lines; one too long to hold is skipped and reported."""
         number = 0
         with self.open() as stream:
-            while True:
-                try:
-                    line = stream.readline(MAX_VALUE)
-                except OSError as error:
-                    self.report(f"reading stopped: {_say(error)}", number + 1)
-                    return
-                except Exception as error:
-                    if type(error).__name__ != "ZstdError":
-                        raise
-                    self.report(f"cannot be unpacked from here: {error}", number + 1)
-                    return
-                if not line:
-                    return
-                number += 1
-                self.read_bytes += len(line)
-                if len(line) >= MAX_VALUE and not line.endswith(b"\n"):
-                    size = len(line)
-                    while line and not line.endswith(b"\n"):
-                        line = stream.readline(MAX_VALUE)
-                        size += len(line)
-                    self.read_bytes += size - MAX_VALUE
-                    self.report(f"a line of {size >> 20} MB is longer than {MAX_VALUE >> 20} MB; skipped", number)
-                    continue
-                yield number, line
+            try:
+                for line in iter(partial(stream.readline, MAX_VALUE), b""):
+                    number += 1
+                    self.read_bytes += len(line)
+                    if len(line) == MAX_VALUE and not line.endswith(b"\n"):
+                        size = len(line) + self._skip_line(stream)
+                        self.report(f"a line of {size >> 20} MB is longer than {MAX_VALUE >> 20} MB; skipped", number)
+                    else:
+                        yield number, line
+            except OSError as error:
+                self.report(f"reading stopped: {_say(error)}", number + 1)
+
+    def _skip_line(self, stream: IO[bytes]) -> int:
+        size = 0
+        for part in iter(partial(stream.readline, MAX_VALUE), b""):
+            size += len(part)
+            if part.endswith(b"\n"):
+                break
+        self.read_bytes += size
+        return size
 
     def records(self, decoder: msgspec.json.Decoder[T]) -> Iterator[tuple[int, T]]:
         """Each JSON object of a JSONL file, typed; a bad line is reported and the next one read."""
@@ -184,9 +188,12 @@ def _say(error: OSError) -> str:
 class _Unpacked(io.RawIOBase):
     """Packed frames, one after the other, that may neither unpack without end nor end without being told."""
 
-    def __init__(self, stream: IO[bytes], new_frame: Callable[[], Any], tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, stream: IO[bytes], new_frame: Callable[[], Any], broken: type[Exception], tell: Callable[[str], None]
+    ) -> None:
         self._stream = stream
         self._new_frame = new_frame
+        self._broken = broken
         self._tell = tell
         self._frame: Any = None
         self._ready = b""
@@ -205,7 +212,10 @@ class _Unpacked(io.RawIOBase):
                 return 0
             while packed:
                 self._frame = self._frame or self._new_frame()
-                self._ready += self._frame.decompress(packed)
+                try:
+                    self._ready += self._frame.decompress(packed)
+                except self._broken as error:
+                    raise OSError(f"cannot be unpacked from here: {error}") from error
                 packed = self._frame.unused_data
                 if self._frame.eof:
                     self._frame = None
@@ -232,18 +242,18 @@ def _quick_value(data: bytes) -> Any:
 class Head:
     """The beginning of a file, decoded as far as it goes, for telling formats apart."""
 
-    def __init__(self, path: Path, data: bytes) -> None:
+    def __init__(self, path: Path, data: bytes, *, whole: bool, lines: int) -> None:
         self.path = path
         self.sqlite = data.startswith(_SQLITE)
         self.empty = not data.strip()
         self.root = ""  # "lines", "object" or "list"
         self.records: list[dict[str, Any]] = []  # of lines: the first ones; of a document: itself or its first elements
         if not self.sqlite and not self.empty:
-            self._look(data)
+            self._look(data, whole, lines)
 
-    def _look(self, data: bytes) -> None:
-        lines = data.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", _HEAD_LINES)
-        complete = [line for line in (lines if len(data) < _HEAD else lines[:-1]) if line.strip()][:_HEAD_LINES]
+    def _look(self, data: bytes, whole: bool, most: int) -> None:
+        lines = data.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", most)
+        complete = [line for line in (lines if whole and len(lines) <= most else lines[:-1]) if line.strip()]
         decoded = [_quick_value(line) for line in complete]
         self.records = [value for value in decoded if isinstance(value, dict)]
         if complete and complete[0].strip() == b"[":

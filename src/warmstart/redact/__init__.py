@@ -48,7 +48,7 @@ _FORMS, _KEYS, _CUTS, _NAMES, _FLAGS, _READINGS = range(6)
 _GATE = Gate(
     [
         loosen(FINDER.finder.source),
-        "PRIVATE KEY",
+        "PRIVATE KEY|Static key",
         loosen(CUT.source),
         loosen(NAMED.source),
         loosen(f"{FLAG.source}|{SETTING.source}"),

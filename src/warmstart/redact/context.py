@@ -6,15 +6,14 @@ import re
 from collections.abc import Iterator
 
 from warmstart.redact.matching import Found, Pattern
-from warmstart.redact.opaque import looks_random
+from warmstart.redact.opaque import drawn_score, looks_random
 from warmstart.redact.values import (
     NONE,
     STRONG,
     TOKEN,
     WEAK,
     could_be_secret,
-    is_filler,
-    is_reference,
+    is_drawn,
     is_talk,
     is_wordy,
     strength,
@@ -24,9 +23,10 @@ from warmstart.redact.values import (
 NAMED = Pattern(
     r"(?i)(?:passw(?:or)?[dt]|passwd|passphrase|passcode|kennwort|contrase.a|senha|pwd|psk|secret|token|credential|creds|api[_\-. ]?key"
     r"|[a-z0-9][_\-. ]?key|\bkey|(?:_|\b|[a-z])pass|_pw|\bpw|\bpin|otp|auth|authorization|bearer|cookie|sess(?:ion)?_?id|\bsid|signature|\bsig|salt|dsn"
-    r"|connection[_ ]?string|jwt|mnemonic|webhook|key_?base|\bpat|_pat)"
+    r"|connection[_ ]?string|jwt|mnemonic|webhook|key_?base|\bpat|_pat|(?:recovery|backup)[ _\-]?code)"
     r"[A-Za-z0-9_\-.]{0,24}"
-    r"(?:[\\\"'`\])]{0,8}[ \t]{0,24}(?::=|=>|={1,3}|!={1,2}|:|\|)[ \t]{0,24}"
+    r"(?:[ \t]{0,4}:[ \t]{0,4}[&?]?[A-Za-z][A-Za-z<>\[\]?|.']{1,24}[ \t]{0,4}=[ \t]{0,4}"
+    r"|[\\\"'`\])]{0,8}[ \t]{0,24}(?::=|=>|={1,3}|!={1,2}|:|\|)[ \t]{0,24}"
     r"|[\\]{0,4}[\"'`][ \t]{0,4},[ \t\n]{0,24}[\\]{0,4}[\"'`]"
     r"|[\\]{0,4}[\"']?[ \t]{1,8}(?i:value|content|default)[ \t]{0,4}=[ \t]{0,4}"
     r"|[\"']?[ \t]*\n[ \t\-]{0,40}[\"']?value[\"']?[ \t]{0,4}:[ \t]{0,4}"
@@ -43,6 +43,8 @@ SETTING = Pattern(
 _NAME_START = re.compile(r"[A-Za-z0-9_.\-]*\Z")
 _NAME = re.compile(r"[A-Za-z0-9_.\- ]*")
 _BARE = re.compile(rb"[^\s\"'`<>\x01]{1,1024}")
+_TO_SPACE = re.compile(rb"[^\s\x01]{1,1024}")
+_VARIABLE = re.compile(rb"\A[A-Z][A-Z0-9_]{2,}=\Z")
 _REST = re.compile(rb"[^\s\"'`<>\x01]*")
 _QUOTED = {quote: re.compile(rb"[^%b\n\x01]{0,1024}" % quote) for quote in (b'"', b"'", b"`")}
 _OPENING = re.compile(rb"[rbuf@$]{0,2}[\\]{0,8}(\"{1,3}|'{1,3}|`)")
@@ -156,6 +158,9 @@ def _value(data: bytes, name_start: int, at: int, name: str, separator: bytes, s
         found = _quoted(data, at, separator[-1:], says, header)
         return None if found is None or is_wordy(data[found.start : found.end].decode("ascii")) else found
     if opening is not None:
+        quote = opening.group(1)[:1]
+        if opening.group() == quote and data[name_start - 1 : name_start] == quote and not separator.strip(b":= \t").strip():
+            return None  # the label `"Password:"` ends here
         return _quoted(data, opening.end(), opening.group(1)[:1], says, header)
     if b"==" in separator or b"!=" in separator:
         return None
@@ -178,7 +183,7 @@ def _quoted(data: bytes, at: int, quote: bytes, says: int, header: bool) -> Foun
     value = raw.decode("ascii").rstrip("\\")
     if not value.strip() or not could_be_secret(value, says) or _is_code_in_quotes(value):
         return None
-    if " " in value.strip() and (is_talk(value) or says < STRONG or len(value) > 120):
+    if " " in value.strip() and not is_drawn(value.replace(" ", "")) and (is_talk(value) or says < STRONG or len(value) > 120):
         return None
     if says < STRONG and (is_wordy(value) or _is_plain_name(value)):
         return None
@@ -197,48 +202,68 @@ def _is_code_in_quotes(value: str) -> bool:
 
 def _is_plain_name(value: str) -> bool:
     """`access_token_v2`, `utf8mb4`: a name made of words and a few digits."""
-    return _IDENTIFIER.match(value) is not None and not looks_random(value) and sum(map(str.isdigit, value)) <= 2
+    return _IDENTIFIER.match(value) is not None and sum(map(str.isdigit, value)) <= 2 and drawn_score(value) >= -1.5
 
 
 def _bare(data: bytes, name_start: int, at: int, separator: bytes, says: int) -> Found | None:
     match = _BARE.match(data, at)
     if match is None:
         return None
-    line_start = data.rfind(b"\n", max(name_start - 64, 0), name_start) + 1
-    at_line_start = _LINE_LEAD.match(data[max(line_start, name_start - 64) : name_start]) is not None
-    raw = match.group().decode("ascii")
+    lead = _lead(data, name_start, separator)
     spaced = b" " in separator or b"\t" in separator
-    config = at_line_start and (b"=" in separator or spaced)
+    variable = not spaced and b"=" in separator and _VARIABLE.search(data[name_start : at]) is not None
+    config = variable or (lead is not None and (b"=" in separator or spaced))
+    stop = match.end()
+    if config and lead is not None and not lead.strip(b" \t+->$") and data[stop : stop + 1] in (b'"', b"'", b"`"):
+        match = _TO_SPACE.match(data, at) or match  # a quote inside the value, not around it
+    raw = match.group().decode("ascii")
     value = raw.rstrip("\\") if config else re.split(r"[;&,\\]", raw, maxsplit=1)[0]
     value = value.rstrip(",;") if not config or _closes_code(data, match.end(), value) else value
     if not config:
         value = value.rstrip(").]}!?:*")
+    if config and says == STRONG:
+        phrase = _phrase_end(data, at, match.end(), lead or b"")
+        if phrase > match.end():
+            return Found(at, phrase, "password")
     if not value or not could_be_secret(value, says) or _is_code(value) or _NUMBER.match(value):
         return None
-    if value.lower().strip("?,;") in _TYPES or b"|" in separator and not looks_random(value):
+    if value.lower().strip("?,;") in _TYPES or (b"|" in separator and not is_drawn(value)):
         return None
-    words = value.rstrip(",;)")
-    if _IDENTIFIER.match(words) and not looks_random(words):
-        digits = sum(map(str.isdigit, words))
-        ends_line = data[match.end() : match.end() + 1] in (b"", b"\n", b"\r") and words == raw
-        named = strength(words) > NONE or is_talk(words) or "_" in words.strip("_") and digits == 0
-        if says < STRONG and digits < 3:
-            return None
-        if named or (digits == 0 and not (config and ends_line and len(words) >= 6)):
-            return None
-        if digits == 0 and spaced and b"=" in separator and words != words.lower():
-            return None
-    elif is_wordy(value) and (says < STRONG or not config or is_talk(value)):
-        return None
-    elif says < STRONG and not looks_random(value) and not any(map(str.isdigit, value)):
+    ends = data[match.end() : match.end() + 1] in (b"", b"\n", b"\r") or (lead is not None and lead[-1:] in (b'"', b"'"))
+    if not _is_plausible(value, says, config, whole=ends and value == raw, code=spaced and b"=" in separator):
         return None
     end = at + len(value)
     if len(raw) == 1024:
         rest = _REST.match(data, end)
         end = rest.end() if rest else end
-    if config and says == STRONG:
-        end = _phrase_end(data, end, match.end())
     return Found(at, end, _kind(says))
+
+
+def _lead(data: bytes, name_start: int, separator: bytes) -> bytes | None:
+    """What stands before a name that opens its line or string; None if that began with something else."""
+    quote = data[name_start - 1 : name_start]
+    if quote in (b'"', b"'", b"`") and quote not in separator:
+        return quote
+    line_start = data.rfind(b"\n", max(name_start - 64, 0), name_start) + 1
+    lead = data[max(line_start, name_start - 64) : name_start]
+    return lead if _LINE_LEAD.match(lead) else None
+
+
+def _is_plausible(value: str, says: int, config: bool, *, whole: bool, code: bool) -> bool:
+    """Whether an unquoted value is a secret rather than the name of a variable or a word of a sentence."""
+    words = value.rstrip(",;)")
+    if not _IDENTIFIER.match(words) or looks_random(words):
+        if is_wordy(value):
+            return says == STRONG and config and not is_talk(value)
+        return says == STRONG or looks_random(value) or any(map(str.isdigit, value))
+    digits = sum(map(str.isdigit, words))
+    if says < STRONG:
+        return digits >= 3 and drawn_score(words) < 2
+    if strength(words) > NONE or is_talk(words):
+        return False
+    if digits or drawn_score(words) < -1.5:
+        return "_" not in words.strip("_") or digits > 0
+    return config and whole and len(words) >= 6 and "_" not in words and not (code and words != words.lower())
 
 
 def _is_code(value: str) -> bool:
@@ -253,16 +278,16 @@ def _closes_code(data: bytes, end: int, value: str) -> bool:
     return value.endswith((",", ";")) and data[end : end + 1] in (b"", b"\n", b"\r", b" ")
 
 
-def _phrase_end(data: bytes, end: int, run_end: int) -> int:
-    """The end of an unquoted passphrase of several words that fills its line."""
-    if end != run_end or data[end : end + 1] != b" ":
-        return end
-    line_end = data.find(b"\n", end, end + 128)
-    rest = data[end : line_end if line_end >= 0 else end + 128].decode("ascii")
-    words = rest.split()
-    if 1 <= len(words) <= 7 and all(word.isalnum() for word in words) and not is_talk(rest) and (line_end >= 0 or end + len(rest) == len(data)):
-        return end + len(rest.rstrip())
-    return end
-
-
-__all__ = ["find_flagged", "find_named", "is_filler", "is_reference"]
+def _phrase_end(data: bytes, at: int, word_end: int, lead: bytes) -> int:
+    """The end of an unquoted passphrase of several words that fills its line; the end of the word if there is none."""
+    if data[word_end : word_end + 1] != b" ":
+        return word_end
+    line_end = data.find(b"\n", at, at + 160)
+    line_end = min(at + 160, len(data)) if line_end < 0 else line_end
+    line = data[at:line_end]
+    if lead[-1:] in (b'"', b"'", b"`"):
+        line = line.split(lead[-1:])[0]
+    text = line.decode("ascii").rstrip("\"' \t,\r")
+    words = text.split(" ")
+    fits = 2 <= len(words) <= 12 and all(word.isalpha() and word.islower() for word in words)
+    return at + len(text) if fits and not is_talk(text) and len(text) >= 12 else word_end

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from warmstart.redact.matching import Choice, Found, Pattern
 from warmstart.redact.opaque import looks_random
-from warmstart.redact.values import is_filler, is_reference, is_wordy
+from warmstart.redact.values import is_drawn, is_filler, is_reference, is_wordy
 from warmstart.redact.vendors import CUT_SHORT, RULES
 from warmstart.redact.views import from_base64
 
@@ -15,8 +15,9 @@ FINDER = Choice([rule.head or rule.pattern for rule in RULES])
 _PATTERNS = [Pattern((f"(?:{rule.head})" if rule.head else "") + rule.pattern) for rule in RULES]
 _WINDOW = 640
 _PAUSE = 64
+_SHORT = 4096  # a longer match that is refused is not searched again
 CUT = Pattern(rf"{CUT_SHORT}(?:\.\.\.)?\s*\z")
-_MARKER = Pattern(r"-{4,5} ?(?:BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-{4,5}")
+_MARKER = Pattern(r"-{4,5} ?(?:BEGIN|END) (?:[A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}|OpenVPN Static key V1)-{4,5}")
 _LARGEST_KEY = 64 << 10
 # A line of a key block as it may stand in a listing or a diff: its number or quote mark, then header or base64.
 _KEY_LINE = re.compile(rb"[ \t>|+:#*0-9?-]{0,16}(?:[A-Za-z0-9+/=\\\",]*|(?:Proc-Type|DEK-Info|Comment|Version|Charset|Hash|Subject): ?[ -~]{0,100})[ \t\\\"',]{0,4}\Z")
@@ -29,33 +30,43 @@ _QUOTES = "\"'`"
 def find_forms(data: bytes) -> Iterator[Found]:
     """Every rule's matches."""
     tried: dict[int, int] = {}  # where a rule that looks far ahead was tried last: not again in the next words
-    for start, end in FINDER.spans(data):
+    at = 0
+    while (span := FINDER.finder.search(data, at)) is not None:
+        start, end = span
+        at = end
         for index in FINDER.which(data[start:end]):
-            if RULES[index].head and start < tried.get(index, 0):
-                continue
-            tried[index] = start + _PAUSE
-            found = _apply(index, data, start, end)
+            if RULES[index].head:
+                if start < tried.get(index, 0):
+                    continue
+                tried[index] = start + _PAUSE
+            begin, stop = _value_span(index, data, start, end)
+            found = _apply(index, data, begin, stop) if stop > begin else None
             if found is not None:
                 yield found
+                at = max(end, found.end)
                 break
+            if start < begin < at and end - start <= _SHORT:
+                at = begin  # what is no value here may itself be a secret of another form
+
+
+def _value_span(index: int, data: bytes, start: int, end: int) -> tuple[int, int]:
+    rule = RULES[index]
+    if not rule.head and "(?P<v>" not in rule.pattern:
+        return start, end
+    spans = _PATTERNS[index].groups_at(data, start, min(start + _WINDOW, len(data)) if rule.head else end)
+    return spans[1] if spans is not None else (start, start)
 
 
 def _apply(index: int, data: bytes, start: int, end: int) -> Found | None:
     rule = RULES[index]
-    if rule.head or "(?P<v>" in rule.pattern:
-        limit = min(start + _WINDOW, len(data)) if rule.head else end
-        spans = _PATTERNS[index].groups_at(data, start, limit)
-        if spans is None:
-            return None
-        start, end = spans[1]
     value = data[start:end].decode("ascii")
     bare = value.rstrip("\\")
     end -= len(value) - len(bare)
-    if rule.check in ("told", "told-token"):
-        return _told(rule.kind, bare, start, rule.check == "told-token")
-    if not _passes(rule.check, bare, data, start):
+    if not bare:
         return None
-    return Found(start, end, rule.kind)
+    if rule.check.startswith("told"):
+        return _told(rule.kind, bare, start, rule.check)
+    return Found(start, end, rule.kind) if _passes(rule.check, bare, data, start) else None
 
 
 def _passes(check: str, value: str, data: bytes, start: int) -> bool:
@@ -77,18 +88,19 @@ def _passes(check: str, value: str, data: bytes, start: int) -> bool:
     return not is_filler(value)
 
 
-def _told(kind: str, value: str, start: int, token: bool) -> Found | None:
+def _told(kind: str, value: str, start: int, check: str) -> Found | None:
     """What a sentence says the password is: quoted, or visibly no word of the sentence."""
     quoted = value[0] in _QUOTES
-    bare = value[1:].split(value[0])[0] if quoted else value.rstrip(".,;:!?)\"'`*")
+    bare = value[1:].split(value[0])[0] if quoted else value.rstrip(".,;:!?)\"'`*\\")
     begin = start + quoted
-    if is_reference(bare) or is_filler(bare) or len(bare) < 3:
+    if is_reference(bare) or is_filler(bare) or len(bare) < 4:
         return None
-    if token:
-        good = looks_random(bare) or (len(bare) >= 12 and not is_wordy(bare) and any(map(str.isdigit, bare)))
+    if check == "told":
+        good = quoted or not is_wordy(bare)
+    elif check == "told-token":
+        good = is_drawn(bare) or (len(bare) >= 12 and not is_wordy(bare) and any(map(str.isdigit, bare)))
     else:
-        good = not is_wordy(bare) if not quoted else len(bare) >= 4 and not is_filler(bare)
-        good = good and (quoted or len(bare) >= 4)
+        good = is_drawn(bare)
     return Found(begin, begin + len(bare), kind) if good else None
 
 

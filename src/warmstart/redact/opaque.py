@@ -30,9 +30,16 @@ _PAIRS = {
     for second in seconds
 }
 _TOKENS = [(kind, re.compile(rf"{source}\Z")) for kind, source in TOKENS]
-_WORDS = re.compile(r"[A-Z]+[a-z]*|[a-z]+|[0-9]+")
+_WORDS = re.compile(r"[A-Z]{2,}(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _ATOM = re.compile(r"[A-Za-z0-9]+")
 _HEX = re.compile(r"(?:[0-9a-f]+|[0-9A-F]+)\Z")
+# A vendor's prefix before hex digits; not the words that stand before a digest.
+_PREFIXED_HEX = re.compile(r"([A-Za-z][A-Za-z0-9]{1,11})[_-](?:[A-Za-z0-9]{1,8}[_-])?(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{32,}\Z")
+_HEX_PREFIXES = frozenset(
+    "sha sha1 sha256 sha512 git commit cache build index main md5 etag blob tree image layer container hash digest rev ref id"
+    " trace span session chunk node file app vendor vendors runtime style styles bundle asset assets static page pages tmp temp"
+    " mise pip npm yarn linux darwin windows v0 v1 v2 v3 version deps lock pod job task run tool call msg snapshot checkpoint backup".split()
+)
 _DIGEST_LENGTHS = {56, 64, 96, 128}
 _UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\Z")
 _ULID = re.compile(r"0[0-7][0-9A-HJKMNP-TV-Z]{24}\Z|c[a-z0-9]{24}\Z")
@@ -148,6 +155,9 @@ def _nature(name: str) -> str:
         return "hinted"
     if _CALL_ID.match(name):
         return ""
+    prefixed = _PREFIXED_HEX.match(name)
+    if prefixed and prefixed[1].lower() not in _HEX_PREFIXES:
+        return "opaque"
     atoms = _ATOM.findall(name[:_SAMPLE])
     longest = max(atoms, key=len, default="")
     digest = False
@@ -162,7 +172,7 @@ def _nature(name: str) -> str:
         else:
             strange.append(atom)
     size = sum(map(len, strange))
-    if size >= 20 and "." not in name and not _holds_word(name) and len(longest) >= 4 and _score("-".join(strange)) < -0.3 * size:
+    if size >= 20 and len(set(name)) >= 8 and "." not in name and not _holds_word(name) and len(longest) >= 4 and drawn_score("-".join(strange)) < -0.3 * size:
         return "opaque"
     return "hinted" if digest else ""
 
@@ -183,7 +193,7 @@ def looks_random(token: str) -> bool:
     length = sum(map(len, _ATOM.findall(text)))
     if length < 10 or text.isdigit() or len(set(text)) < 6:
         return False
-    score = _score(text)
+    score = drawn_score(text)
     if text.isalpha():
         return length >= 20 and score < -8
     if not any(map(str.isdigit, text)):
@@ -191,7 +201,7 @@ def looks_random(token: str) -> bool:
     return score < (-3 if length >= 20 else -5)
 
 
-def _score(text: str) -> float:
+def drawn_score(text: str) -> float:
     """Log odds that words were put together here (above 0) rather than characters drawn (below)."""
     score = 0.0
     for atom in _ATOM.findall(text):
@@ -202,6 +212,8 @@ def _score(text: str) -> float:
                 if i + 1 < len(words):
                     score -= 1.0
                 continue
+            if len(word) <= 2 and len(words) > 1:
+                score -= 0.8
             lower = word.lower()
             for j in range(len(lower) - 1):
                 score += 0.77 if lower[j : j + 2] in _PAIRS else -2.4

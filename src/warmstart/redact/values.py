@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from warmstart.redact.opaque import is_opaque, looks_random
+from warmstart.redact.opaque import drawn_score, is_opaque, looks_random, parts
 
 # How much a name says. Under STRONG any value is one, under TOKEN one that is no plain word, under WEAK a random one.
 NONE, WEAK, TOKEN, STRONG = range(4)
@@ -92,6 +92,7 @@ _TALK = frozenset(
     " that when if in on at by required invalid incorrect wrong forgot reset confirm password passwords token key secret field"
     " user users username login sign error failed missing least characters will has have it its new old does".split()
 )
+_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+\Z")
 _WORDY = re.compile(r"[A-Za-z]+(?:[-_'./ ][A-Za-z]+)*[.,:;!?]?\Z")
 
 
@@ -110,13 +111,23 @@ def is_reference(value: str) -> bool:
 
 def is_wordy(value: str) -> bool:
     """Whether a value is letters only, in one or more words, and reads as such."""
-    return _WORDY.match(value) is not None and not looks_random(value)
+    return _WORDY.match(value) is not None and (len(value) < 8 or drawn_score(value) >= -1.5)
 
 
 def is_talk(value: str) -> bool:
     """Whether a value of several words is a sentence about secrets, such as a label or an error message."""
-    words = re.findall(r"[A-Za-z']+", value.lower())
-    return any(word in _TALK for word in words)
+    return any(word.strip(".,:;!?\"'`()") in _TALK for word in value.lower().split())
+
+
+def is_drawn(value: str) -> bool:
+    """Whether a value looks made by a generator or by password rules, rather than like a name or a number."""
+    if looks_random(value):
+        return True
+    if len(value) < 8 or not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)) or is_reference(value):
+        return False
+    if any(sign in value for sign in "!@#$%^&*+?~"):
+        return not any(bracket in value for bracket in "()[]{}<>|/") and _EMAIL.match(value) is None
+    return value.lower() != value != value.upper() and value.isalnum() and drawn_score(value) < 0
 
 
 def could_be_secret(value: str, name_says: int) -> bool:
@@ -127,15 +138,4 @@ def could_be_secret(value: str, name_says: int) -> bool:
         return True
     if name_says == TOKEN:
         return len(value) >= 6
-    return name_says == WEAK and (is_opaque(value) or _is_mixed(value))
-
-
-def _is_mixed(value: str) -> bool:
-    """A password by its look: letters, digits and the signs that names do without."""
-    return (
-        8 <= len(value) <= 64
-        and " " not in value
-        and any(map(str.isdigit, value))
-        and any(map(str.isalpha, value))
-        and any(sign in value for sign in "!@#$%^&*+?~")
-    )
+    return name_says == WEAK and (is_opaque(value) or (is_drawn(value) and not parts(value)))
