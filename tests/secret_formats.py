@@ -107,7 +107,10 @@ VENDOR: dict[str, tuple[Maker, str]] = {
     "mailgun": (lambda d: "key" + "-" + d(HEX, 32), "curl --user api:{} https://api.mailgun.net/v3"),
     "mailgun new": (lambda d: d(HEX, 32) + "-" + d(HEX, 8) + "-" + d(HEX, 8), "MAILGUN_KEY={}"),
     "mailchimp": (lambda d: d(HEX, 32) + "-us" + d("12345", 1), "mailchimp {} ok"),
-    "telegram": (lambda d: d("123456789", 10) + ":AA" + d(URLSAFE, 32) + d(ALNUM, 1), "https://api.telegram.org/bot{}/getMe"),
+    "telegram": (
+        lambda d: d("123456789", 10) + ":AA" + d(URLSAFE, 32) + d(ALNUM, 1),
+        "https://api.telegram.org/bot{}/getMe",
+    ),
     "discord bot": (
         lambda d: "M" + d(ALNUM, 23) + "." + d(ALNUM, 6) + "." + d(URLSAFE, 37) + d(ALNUM, 1),
         "client.run('{}')",
@@ -138,7 +141,10 @@ VENDOR: dict[str, tuple[Maker, str]] = {
     "postman": (lambda d: "PM" + "AK-" + d(HEX, 24) + "-" + d(HEX, 34), "x-api-key={}"),
     "grafana": (lambda d: "gl" + "sa_" + d(ALNUM, 32) + "_" + d(HEX, 8), "grafana {}"),
     "vault": (lambda d: "hv" + "s." + d(URLSAFE, 94) + d(ALNUM, 1), "VAULT_TOKEN={}"),
-    "terraform": (lambda d: d(ALNUM, 14) + ".atlas" + "v1." + d(ALNUM, 67), 'credentials "app.terraform.io" {{ token = "{}" }}'),
+    "terraform": (
+        lambda d: d(ALNUM, 14) + ".atlas" + "v1." + d(ALNUM, 67),
+        'credentials "app.terraform.io" {{ token = "{}" }}',
+    ),
     "pulumi": (lambda d: "pu" + "l-" + d(HEX, 40), "pulumi login {}"),
     "doppler": (lambda d: "dp" + ".st.prd." + d(ALNUM, 43), "doppler {}"),
     "1password": (lambda d: "ops" + "_" + d.segment({"signInAddress": "x", "key": d(ALNUM, 60)}), "op: {}"),
@@ -165,7 +171,10 @@ VENDOR: dict[str, tuple[Maker, str]] = {
     "okta": (lambda d: "00" + d(URLSAFE, 39) + d(ALNUM, 1), "Authorization: SSWS {}"),
     "auth0": (lambda d: d(URLSAFE, 63) + d(ALNUM, 1), "AUTH0_CLIENT_SECRET={}"),
     "firebase": (lambda d: "AAAA" + d(ALNUM, 7) + ":APA91b" + d(URLSAFE, 133) + d(ALNUM, 1), "fcm {}"),
-    "mapbox": (lambda d: "s" + "k." + d.segment({"u": d(LOWER, 8), "a": d(ALNUM, 20)}) + "." + d(URLSAFE, 21) + d(ALNUM, 1), "{}"),
+    "mapbox": (
+        lambda d: "s" + "k." + d.segment({"u": d(LOWER, 8), "a": d(ALNUM, 20)}) + "." + d(URLSAFE, 21) + d(ALNUM, 1),
+        "{}",
+    ),
     "algolia": (lambda d: d(HEX, 32), "ALGOLIA_ADMIN_KEY={}"),
     "intercom": (lambda d: "dG9r" + base64.b64encode(b":" + d(HEX, 42).encode()).decode(), "intercom {}"),
     "zendesk": (lambda d: d(ALNUM, 40), "curl -u me@example.com/token:{} https://x.zendesk.com"),
@@ -177,7 +186,14 @@ VENDOR: dict[str, tuple[Maker, str]] = {
     "rubygems": (lambda d: "ruby" + "gems_" + d(HEX, 48), "gem push {}"),
     "new vendor": (lambda d: d(LOWER, 4) + "_live_" + d(ALNUM, 32), "token {}"),
     "jwt": (
-        lambda d: d.segment({"alg": "HS256", "typ": "JWT"}) + "." + d.segment({"sub": d(DIGITS, 10)}) + "." + d(URLSAFE, 42) + d(ALNUM, 1),
+        lambda d: (
+            d.segment({"alg": "HS256", "typ": "JWT"})
+            + "."
+            + d.segment({"sub": d(DIGITS, 10)})
+            + "."
+            + d(URLSAFE, 42)
+            + d(ALNUM, 1)
+        ),
         "cookie jwt {}",
     ),
     "rsa private key": (lambda d: _key_block("RSA PRIVATE " + "KEY", d.lines(1600)), "{}"),
@@ -259,7 +275,10 @@ ENCODINGS: dict[str, Callable[[Secret], tuple[str, list[str]]]] = {
     "raw": lambda s: (s.line, [s.value]),
     "json": lambda s: (json.dumps({"out": s.line, "n": 1}), [json.dumps(s.value)[1:-1]]),
     "json twice": lambda s: (json.dumps(json.dumps({"out": s.line})), [json.dumps(json.dumps(s.value)[1:-1])[1:-1]]),
-    "unicode escapes": lambda s: ("".join(f"\\u{ord(c):04x}" for c in s.line), ["".join(f"\\u{ord(c):04x}" for c in s.value)]),
+    "unicode escapes": lambda s: (
+        "".join(f"\\u{ord(c):04x}" for c in s.line),
+        ["".join(f"\\u{ord(c):04x}" for c in s.value)],
+    ),
     "base64": lambda s: (base64.b64encode(s.line.encode()).decode(), [base64.b64encode(s.line.encode()).decode()]),
     "base64 in text": lambda s: (
         f"payload: {base64.b64encode(s.line.encode()).decode()} (decoded below)",
@@ -277,6 +296,6 @@ def leaks(redacted: str, parts: list[str]) -> bool:
         if part in redacted:
             return True
         size = max(len(part) * 2 // 3, 8)
-        if len(part) > size and any(part[i : i + size] in redacted for i in range(0, len(part) - size + 1)):
+        if len(part) > size and any(part[i : i + size] in redacted for i in range(len(part) - size + 1)):
             return True
     return False

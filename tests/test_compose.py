@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from warmstart.compose import EXAMPLE_MARK, TEXT_HEADER, Composed, compose, cost, inject, render
 from warmstart.dialects import CLOSING, call_id
-from warmstart.lint import lint
+from warmstart.linting import lint
 from warmstart.model import DIALECTS, Dialect, Example, Pick
 
 CHAT: tuple[Dialect, ...] = ("openai", "anthropic", "responses", "gemini")

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from warmstart.excerpt import first
 from warmstart.model import Message, Score, Session, ToolCall, ToolResult
@@ -42,7 +42,8 @@ class Recorder:
         calls = tuple(_calls(session, answered, key, scope, names))
         counts = score.counts
         tools = {names.clean(name): used for name, used in counts.tools.items()}
-        redacted = msgspec.structs.replace(score, counts=msgspec.structs.replace(counts, tools=tools))
+        evidence = tuple(structs.replace(found, sign=names.clean(found.sign)) for found in score.evidence)
+        redacted = structs.replace(score, counts=structs.replace(counts, tools=tools), evidence=evidence)
         row = SessionRow(
             key=key,
             id=names.clean(session.id),
@@ -72,7 +73,7 @@ class Recorder:
             first_seen=now,
             updated=now,
         )
-        return Record(msgspec.structs.replace(row, digest=_digest(row, calls)), calls)
+        return Record(structs.replace(row, digest=_digest(row, calls)), calls)
 
 
 def session_key(session: Session) -> str:
@@ -83,7 +84,7 @@ def session_key(session: Session) -> str:
 
 def _digest(row: SessionRow, calls: tuple[CallRow, ...]) -> str:
     """Of everything that is kept but the times of keeping."""
-    said = msgspec.structs.asdict(row) | {"first_seen": 0, "updated": 0, "digest": "", "source_uri": ""}
+    said = structs.asdict(row) | {"first_seen": 0, "updated": 0, "digest": "", "source_uri": ""}
     return hashlib.blake2b(_encode([said, calls]), digest_size=16).hexdigest()
 
 

@@ -16,30 +16,47 @@ from urllib.parse import quote, quote_plus
 
 from warmstart.redact.context import FLAG, NAMED, SETTING, find_flagged, find_named
 from warmstart.redact.forms import CUT, FINDER, find_cut, find_forms, find_key_blocks
-from warmstart.redact.matching import Gate, Literals, as_bytes, loosen
+from warmstart.redact.matching import Gate, Literals, as_bytes, loosen, word_set
 from warmstart.redact.opaque import Part, find_runs, is_hinted, is_public, looks_random, parts
 from warmstart.redact.personal import find_personal
-from warmstart.redact.values import STRONG, TOKEN, could_be_secret, is_filler, is_reference, is_wordy, strength
+from warmstart.redact.values import (
+    STRONG,
+    TOKEN,
+    could_be_secret,
+    is_filler,
+    is_reference,
+    is_stand_in,
+    is_wordy,
+    strength,
+)
 from warmstart.redact.views import WORTH, View, flatten, from_base64, from_hex
 
 __all__ = ["Redactor", "Scope"]
 
 _PLACEHOLDER = re.compile(r"\{\{SECRET:[a-z0-9-]{1,24}#[0-9]{1,9}\}\}")
+_SCHEME = re.compile(r"(?i)(?:bearer|basic|token|apikey|digest|bot)\s+(?=\S)")
 _MASK = "\x01"  # stands for a placeholder in the searched bytes; no value may hold it
 _DEEPEST = 3  # readings inside readings
 _ROUNDS = 4  # a replacement may uncover the next; more than two rounds are rare
 _REMEMBERED = 64  # secrets learned from their context that are then known everywhere in the scope
 _ANY_KIND = "key"  # shorter than any fragment that could give a value away
 
-_UNTELLING_NAMES = frozenset(
-    "PATH HOME USER LOGNAME USERNAME LANG LANGUAGE SHELL TERM PWD OLDPWD HOSTNAME EDITOR VISUAL PAGER TZ DISPLAY MAIL"
-    " SHLVL COLORTERM TERM_PROGRAM HOSTTYPE OSTYPE MACHTYPE XDG_SESSION_TYPE".split()
+_PUBLIC_KINDS = frozenset({"home", "email", "phone", "host", "address"})
+
+_UNTELLING_NAMES = word_set(
+    """
+    PATH HOME USER LOGNAME USERNAME LANG LANGUAGE SHELL TERM PWD OLDPWD HOSTNAME EDITOR VISUAL PAGER TZ DISPLAY
+    MAIL SHLVL COLORTERM TERM_PROGRAM HOSTTYPE OSTYPE MACHTYPE XDG_SESSION_TYPE
+    """
 )
-_COMMON_VALUES = frozenset(
-    "true false none null undefined production development staging testing default localhost enabled disabled debug info"
-    " warning error always never public private password username secret xterm xterm-256color screen-256color truecolor"
-    " postgres mysql sqlite redis docker kubernetes github gitlab google amazon microsoft ubuntu debian alpine linux darwin"
-    " windows python nodejs example english utf-8 en_us.utf-8 c.utf-8 us-east-1 us-west-2 eu-west-1 master".split()
+_COMMON_VALUES = word_set(
+    """
+    true false none null undefined production development staging testing default localhost enabled disabled
+    debug info warning error always never public private password username secret xterm xterm-256color
+    screen-256color truecolor postgres mysql sqlite redis docker kubernetes github gitlab google amazon
+    microsoft ubuntu debian alpine linux darwin windows python nodejs example english utf-8 en_us.utf-8 c.utf-8
+    us-east-1 us-west-2 eu-west-1 master
+    """
 )
 _VERSION_OR_NUMBER = re.compile(r"v?[\d.,:_+-]+\Z")
 
@@ -55,7 +72,13 @@ _GATE = Gate(
         WORTH,
     ]
 )
-_FINDERS = ((_FORMS, 1, find_forms), (_KEYS, 1, find_key_blocks), (_CUTS, 2, find_cut), (_NAMES, 2, find_named), (_FLAGS, 2, find_flagged))
+_FINDERS = (
+    (_FORMS, 1, find_forms),
+    (_KEYS, 1, find_key_blocks),
+    (_CUTS, 2, find_cut),
+    (_NAMES, 2, find_named),
+    (_FLAGS, 2, find_flagged),
+)
 
 
 class _Hit(NamedTuple):
@@ -71,10 +94,12 @@ class _Hit(NamedTuple):
 class Redactor:
     """Finds secrets. `known` are the user's own secret values by name; `share` also hides people and machines."""
 
-    def __init__(self, known: Mapping[str, str] = {}, *, share: bool = False) -> None:  # noqa: B006 (never changed)
+    def __init__(self, known: Mapping[str, str] = {}, *, share: bool = False) -> None:
         self._share = share
         values = [value for name, value in known.items() if _is_worth_hiding(name, value)]
-        self._exact = Literals(dict.fromkeys(form for value in values for form in _spellings(value)))
+        spelled = {form: value for value in values for form in _spellings(value)}
+        self._meant = list(spelled.values())
+        self._exact = Literals(spelled)
         self._stretched = Literals(dict.fromkeys(core for value in values for core in _base64_cores(value)))
         self._wide = [value for value in values if not value.isascii()]
 
@@ -92,7 +117,8 @@ class Redactor:
         flat = flatten(data)
         hits: list[_Hit] = []
         if self._exact.literals:
-            hits.extend(_Hit(start, end, 0, "env") for _, start, end in self._exact.find(data))
+            for index, start, end in self._exact.find(data):
+                hits.append(_Hit(start, end, 0, "env", self._meant[index]))
             hits.extend(_Hit(*_base64_run(data, start, end), 0, "env") for _, start, end in self._stretched.find(data))
         if self._share:
             hits.extend(_Hit(*found[:2], 4, found.kind) for found in find_personal(flat))
@@ -133,7 +159,11 @@ class Redactor:
             plain = from_hex(run) or from_base64(run)
             kind = self._kind_inside(plain, opaque, depth) if plain else ""
             return _Hit(start, end, 3, kind) if kind else None
-        if (not opaque and part.nature in ("opaque", "hinted")) or (part.nature == "hinted" and not is_hinted(data, start)) or is_public(data, start):
+        if (
+            (not opaque and part.nature in ("opaque", "hinted"))
+            or (part.nature == "hinted" and not is_hinted(data, start))
+            or is_public(data, start)
+        ):
             return None
         return _Hit(start, end, 3, "opaque" if part.nature == "hinted" else part.nature)
 
@@ -143,7 +173,13 @@ class Redactor:
         if inner:
             return min(inner, key=lambda hit: hit.rank).kind
         text = plain.decode("ascii").strip()
-        single = opaque and not re.search(r"\s", text) and not is_wordy(text) and not is_reference(text) and text[:1] not in "{[<"
+        single = (
+            opaque
+            and not re.search(r"\s", text)
+            and not is_wordy(text)
+            and not is_reference(text)
+            and text[:1] not in "{[<"
+        )
         return "opaque" if single and len(text) >= 8 else ""
 
     def _wrapped(self, data: bytes, lines: list[tuple[int, int]], opaque: bool, depth: int) -> list[_Hit]:
@@ -168,9 +204,9 @@ def _is_worth_hiding(name: str, value: str) -> bool:
     value = value.strip()
     if len(value) < 6 or name.upper() in _UNTELLING_NAMES or value.lower() in _COMMON_VALUES:
         return False
-    if is_filler(value) or _VERSION_OR_NUMBER.match(value) and len(value) < 10:
+    if is_filler(value) or (_VERSION_OR_NUMBER.match(value) and len(value) < 10):
         return False
-    return not is_reference(value) or strength(name) >= TOKEN and "/" not in value
+    return not is_reference(value) or (strength(name) >= TOKEN and "/" not in value)
 
 
 def _spellings(value: str) -> list[bytes]:
@@ -227,7 +263,7 @@ class Scope:
         return self._redact(text, opaque=False)
 
     def value(self, value: Any) -> Any:
-        """JSON-like data with every secret replaced, in keys too; under a secret's name whatever the value looks like."""
+        """JSON-like data with every secret replaced, keys too; under a telling name whatever it looks like."""
         top: list[Any] = [None]
         work: list[tuple[Any, Any, Any, int]] = [(value, top, 0, 0)]  # a stack of our own: nesting may be hostile
         while work:
@@ -235,7 +271,8 @@ class Scope:
             if isinstance(node, str):
                 target[slot] = self._named(node, says) if says else self.text(node)
             elif isinstance(node, Mapping):
-                target[slot] = copy = {}
+                copy: dict[Any, Any] = {}
+                target[slot] = copy
                 work.extend(reversed(self._members(node, copy)))
             elif isinstance(node, list | tuple | set | frozenset):
                 items = list(node)
@@ -250,7 +287,9 @@ class Scope:
         return top[0]
 
     def _members(self, node: Mapping[Any, Any], copy: dict[Any, Any]) -> list[tuple[Any, Any, Any, int]]:
-        label = next((node[key] for key in ("name", "key", "Name", "Key", "header") if isinstance(node.get(key), str)), "")
+        label = next(
+            (node[key] for key in ("name", "key", "Name", "Key", "header") if isinstance(node.get(key), str)), ""
+        )
         labelled = strength(label) if label else 0
         members = []
         for key, member in node.items():
@@ -272,12 +311,22 @@ class Scope:
 
     def _named(self, value: str, says: int) -> str:
         """A value under a telling name."""
-        text = self._redact(value, opaque=True)
-        if text != value and "{{SECRET:" in text:
-            return text if says < STRONG or len(_PLACEHOLDER.sub("", text)) < 8 else self._replace(value, "password")
-        if says >= TOKEN and len(value.strip()) >= 1 and not (is_filler(value) or is_reference(value)):
-            return self._replace(value, "password" if says == STRONG else "token")
-        return self._replace(value, "token") if could_be_secret(value, says) else text
+        if says < TOKEN:
+            text = self._redact(value, opaque=True)
+            return self._replace(value, "token") if text == value and could_be_secret(value, says) else text
+        if is_stand_in(value):
+            return value
+        scheme = _SCHEME.match(value)
+        start = scheme.end() if scheme else 0
+        if _PLACEHOLDER.fullmatch(value, start):
+            return value
+        kind = "password" if says == STRONG else "token"
+        if _PLACEHOLDER.search(value):
+            return self._redact(value, opaque=True)
+        found = self._redactor._find(value[start:], opaque=False)
+        if found:
+            kind = min(found, key=lambda hit: hit.rank).kind
+        return value[:start] + self._replace(value[start:], kind)
 
     def _redact(self, text: str, *, opaque: bool) -> str:
         for _ in range(_ROUNDS):
@@ -311,10 +360,14 @@ class Scope:
         self.kinds[kind] = self.kinds.get(kind, 0) + 1
         placeholder = self._placeholders.get(value)
         if placeholder is None:
-            shown = _ANY_KIND if _gives_away(kind, value) else kind
+            shown = _ANY_KIND if kind not in _PUBLIC_KINDS and _gives_away(kind, value) else kind
             number = self._numbers[shown] = self._numbers.get(shown, 0) + 1
             placeholder = self._placeholders[value] = f"{{{{SECRET:{shown}#{number}}}}}"
-            if kind in ("password", "token", "url-password") and len(self._learned) < _REMEMBERED and _is_distinct(value):
+            if (
+                kind in ("password", "token", "url-password")
+                and len(self._learned) < _REMEMBERED
+                and _is_distinct(value)
+            ):
                 self._learned[value] = kind
         return placeholder
 

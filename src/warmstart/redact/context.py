@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from warmstart.redact.matching import Found, Pattern
+from warmstart.redact.matching import Found, Pattern, word_set
 from warmstart.redact.opaque import drawn_score, looks_random
 from warmstart.redact.values import (
     NONE,
@@ -21,23 +21,27 @@ from warmstart.redact.values import (
 
 # A telling word, the rest of the name, and what stands between a name and its value. The judging is done in Python.
 NAMED = Pattern(
-    r"(?i)(?:passw(?:or)?[dt]|passwd|passphrase|passcode|kennwort|contrase.a|senha|pwd|psk|secret|token|credential|creds|api[_\-. ]?key"
-    r"|[a-z0-9][_\-. ]?key|\bkey|(?:_|\b|[a-z])pass|_pw|\bpw|\bpin|otp|auth|authorization|bearer|cookie|sess(?:ion)?_?id|\bsid|signature|\bsig|salt|dsn"
+    r"(?i)(?:passw(?:or)?[dt]|passwd|passphrase|passcode|kennwort|contrase.a|senha|pwd|psk|secret|token|credential"
+    r"|creds|api[_\-. ]?key"
+    r"|[a-z0-9][_\-. ]?key|\bkey|(?:_|\b|[a-z])pass|_pw|\bpw|\bpin|otp|auth|authorization|bearer|cookie"
+    r"|sess(?:ion)?_?id|\bsid|signature|\bsig|salt|dsn"
     r"|connection[_ ]?string|jwt|mnemonic|webhook|key_?base|\bpat|_pat|(?:recovery|backup)[ _\-]?code)"
     r"[A-Za-z0-9_\-.]{0,24}"
     r"(?:[ \t]{0,4}:[ \t]{0,4}[&?]?[A-Za-z][A-Za-z<>\[\]?|.']{1,24}[ \t]{0,4}=[ \t]{0,4}"
     r"|[\\\"'`\])]{0,8}[ \t]{0,24}(?::=|=>|={1,3}|!={1,2}|:|\|)[ \t]{0,24}"
     r"|[\\]{0,4}[\"'`][ \t]{0,4},[ \t\n]{0,24}[\\]{0,4}[\"'`]"
     r"|[\\]{0,4}[\"']?[ \t]{1,8}(?i:value|content|default)[ \t]{0,4}=[ \t]{0,4}"
-    r"|[\"']?[ \t]*\n[ \t\-]{0,40}[\"']?value[\"']?[ \t]{0,4}:[ \t]{0,4}"
+    r"|[\\\"' \t]{0,8}\n[\n \t\-]{0,40}[\"']?value[\"']?[ \t]{0,4}:[ \t]{0,4}"
     r"|>)"
 )
 FLAG = Pattern(
-    r"(?i)(?:^|[\s\"'`(,\[])--?[a-z0-9_\-]{0,32}(?:pass(?:w(?:or)?d|phrase|wd|code)?|pwd|pw|token|secret|key|auth|credentials?|pat|user)(?:-[a-z]{1,8})?"
+    r"(?i)(?:^|[\s\"'`(,\[])--?[a-z0-9_\-]{0,32}(?:pass(?:w(?:or)?d|phrase|wd|code)?|pwd|pw|token|secret|key|auth"
+    r"|credentials?|pat|user)(?:-[a-z]{1,8})?"
     r"[\"'`]?(?:[ \t]{1,4}|,[ \t\n]{0,24}|=)[\"'`\\]{0,3}"
 )
 SETTING = Pattern(
-    r"(?i)\b(?:set|setx|add|config|ENV|ARG|put|define|setenv|putenv|export)[ \t]+(?:--?[a-z]+[ \t]+)*[A-Za-z0-9_\-./:]{0,64}"
+    r"(?i)\b(?:set|setx|add|config|ENV|ARG|put|define|setenv|putenv"
+    r"|export)[ \t]+(?:--?[a-z]+[ \t]+)*[A-Za-z0-9_\-./:]{0,64}"
     r"(?:passw(?:or)?d|passwd|secret|token|key|pwd)[A-Za-z0-9_\-]{0,16}[ \t]+[\"'`\\]{0,3}"
 )
 _NAME_START = re.compile(r"[A-Za-z0-9_.\-]*\Z")
@@ -47,17 +51,30 @@ _TO_SPACE = re.compile(rb"[^\s\x01]{1,1024}")
 _VARIABLE = re.compile(rb"\A[A-Z][A-Z0-9_]{2,}=\Z")
 _REST = re.compile(rb"[^\s\"'`<>\x01]*")
 _QUOTED = {quote: re.compile(rb"[^%b\n\x01]{0,1024}" % quote) for quote in (b'"', b"'", b"`")}
+_ESCAPED = {quote: re.compile(rb"(?:[^%b\\\n\x01]|\\.){0,1024}" % quote) for quote in (b'"', b"'", b"`")}
+_BARE_ESCAPED = re.compile(rb"(?:[^\s\"'`<>\\\x01]|\\[^\s\x01]){1,1024}")
 _OPENING = re.compile(rb"[rbuf@$]{0,2}[\\]{0,8}(\"{1,3}|'{1,3}|`)")
-_SCHEME = re.compile(rb"(?i)(?:basic|bearer|token|apikey|api-key|digest|negotiate|aws4-hmac-sha256|ntlm|key|splunk|sso-key|genie-?key|bot)[ \t+]+")
+_SCHEME = re.compile(
+    rb"(?i)(?:basic|bearer|token|apikey|api-key|digest|negotiate|aws4-hmac-sha256|ntlm|key|splunk|sso-key|genie-?key"
+    rb"|bot)[ \t+]+"
+)
 _TAGGED = re.compile(rb"[ \t\n]{0,40}([^<\x01]{1,1024})</")
-_LINE_LEAD = re.compile(rb"[\s\"'`$>+#;*-]*(?:\d+[:|?\t ]+)?[\s\"'`+-]*(?:export|set|setx|env|declare|local|ENV|ARG|const|let|var|-e|--env|--build-arg)?[ \t:\"']*\Z")
+_LINE_LEAD = re.compile(
+    rb"[\s\"'`$>+#;*-]*(?:\d+[:|?\t ]+)?[\s\"'`+-]*(?:export|set|setx|env|declare|local|ENV|ARG|const|let|var|-e"
+    rb"|--env|--build-arg)?[ \t:\"']*\Z"
+)
 _CODE = re.compile(
-    r"[A-Za-z_][\w]*(?:\.[A-Za-z_]\w*|\[[^\]]*\]|\?\.|->|::)*[(\[{]|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+[,;)\]}]*\Z|[(\[{&*!|+]|lambda\b|function\b|async\b|await\b|new\b|not\b|f\"|:"
+    r"[A-Za-z_][\w]*(?:\.[A-Za-z_]\w*|\[[^\]]*\]|\?\.|->|::)*[(\[{]|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+[,;)\]}]*\Z"
+    r"|[(\[{&*!|+)\]}.,;?<>=/\\^]|lambda\b|function\b|async\b|await\b|new\b|not\b|f\"|:"
     r"|[A-Za-z_]\w*(?:\[|\()|\\[a-zA-Z(\[]|[A-Za-z_]+::|[a-z]+\|"
 )
-_NUMBER = re.compile(r"[-+]?\d{1,5}(?:\.\d+)?[a-z%]{0,2}[,;)\]}]*\Z|\d+\.\d+")
+_NUMBER = re.compile(r"-\d+\Z|0x[0-9a-fA-F]{1,16}\Z|[-+]?\d{1,5}(?:\.\d+)?[a-z%]{0,2}[,;)\]}]*\Z|\d+\.\d+")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_TYPES = frozenset("str string bytes optional list dict set tuple union any object callable literal secretstr self cls this".split())
+_TYPES = word_set(
+    """
+    str string bytes optional list dict set tuple union any object callable literal secretstr self cls this
+    """
+)
 
 
 def find_named(data: bytes) -> Iterator[Found]:
@@ -89,7 +106,10 @@ def _has_digit(data: bytes, at: int) -> bool:
 
 
 def _after_flag(data: bytes, start: int, end: int) -> Iterator[Found]:
-    flag = data[start:end].decode("ascii").strip(" \t\n\"'`(,[\\=")
+    text = data[start:end].decode("ascii")
+    if "," in text[1:] and text[-1] not in "\"'`\\":
+        return  # the next item of a list is an expression
+    flag = text.strip(" \t\n\"'`(,[\\=")
     says = strength(flag.lstrip("-"))
     if says == NONE or (says == WEAK and flag.lstrip("-") in ("key", "keys", "auth", "pass")):
         return
@@ -101,9 +121,11 @@ def _bare_argument(data: bytes, at: int, says: int) -> Iterator[Found]:
     if match is None:
         return
     value = match.group().decode("ascii").rstrip("\\,;)]}")
-    if value.startswith("-") or _NUMBER.match(value) or not could_be_secret(value, says):
+    if value.startswith("-") or _NUMBER.match(value) or _is_code(value) or not could_be_secret(value, says):
         return
-    if is_wordy(value) and (says < STRONG or is_talk(value) or data[at - 1 : at] in b" \t" and not _flag_before(data, at)):
+    if is_wordy(value) and (
+        says < STRONG or is_talk(value) or (data[at - 1 : at] in b" \t" and not _flag_before(data, at))
+    ):
         return
     end = at + len(value)
     yield Found(at, end, _kind(says))
@@ -130,6 +152,8 @@ def _after_name(data: bytes, start: int, end: int) -> Found | None:
     if says == NONE:
         return None
     separator = data[name_start + len(matched.group() if matched else "") : end]
+    if separator.lstrip(b"\"'").startswith(b":") and data[name_start - 1 : name_start] == b":":
+        return None  # one of many parts between colons: an ARN, a type name
     if separator.endswith(b">"):
         return _tagged(data, name_start, end, says)
     return _value(data, name_start, end, name, separator, says)
@@ -156,12 +180,20 @@ def _value(data: bytes, name_start: int, at: int, name: str, separator: bytes, s
     opening = _OPENING.match(data, at)
     if b"," in separator and separator[-1:] in b"\"'`":
         found = _quoted(data, at, separator[-1:], says, header)
-        return None if found is None or is_wordy(data[found.start : found.end].decode("ascii")) else found
+        return (
+            found
+            if found is not None and _is_second(data[found.start : found.end].decode("ascii"), separator, says)
+            else None
+        )
     if opening is not None:
         quote = opening.group(1)[:1]
-        if opening.group() == quote and data[name_start - 1 : name_start] == quote and not separator.strip(b":= \t").strip():
+        if (
+            opening.group() == quote
+            and data[name_start - 1 : name_start] == quote
+            and not separator.strip(b":= \t").strip()
+        ):
             return None  # the label `"Password:"` ends here
-        return _quoted(data, opening.end(), opening.group(1)[:1], says, header)
+        return _quoted(data, opening.end(), quote, says, header, b"\\" in opening.group())
     if b"==" in separator or b"!=" in separator:
         return None
     if header:
@@ -170,22 +202,43 @@ def _value(data: bytes, name_start: int, at: int, name: str, separator: bytes, s
     return _bare(data, name_start, at, separator, says)
 
 
-def _quoted(data: bytes, at: int, quote: bytes, says: int, header: bool) -> Found | None:
+def _is_second(value: str, separator: bytes, says: int) -> bool:
+    """Whether `"password", "value"` is a name and its value rather than two items of a list."""
+    if is_drawn(value):
+        return True
+    return (
+        says == STRONG
+        and b"\n" not in separator
+        and not is_wordy(value)
+        and not _IDENTIFIER.match(value)
+        and ":" not in value
+    )
+
+
+def _quoted(data: bytes, at: int, quote: bytes, says: int, header: bool, escaped: bool = False) -> Found | None:
     if header:
         scheme = _SCHEME.match(data, at)
         at = scheme.end() if scheme else at
     match = _QUOTED[quote].match(data, at)
     if match is None:
         return None
+    if match.group().endswith(b"\\") and not escaped:
+        match = _ESCAPED[quote].match(data, at) or match  # the quote belongs to the value
     raw = match.group()
     if len(raw) == 1024 and not raw.strip():
         return None
     value = raw.decode("ascii").rstrip("\\")
     if not value.strip() or not could_be_secret(value, says) or _is_code_in_quotes(value):
         return None
-    if " " in value.strip() and not is_drawn(value.replace(" ", "")) and (is_talk(value) or says < STRONG or len(value) > 120):
+    if (
+        " " in value.strip()
+        and not is_drawn(value.replace(" ", ""))
+        and (is_talk(value) or says < STRONG or len(value) > 120)
+    ):
         return None
-    if says < STRONG and (is_wordy(value) or _is_plain_name(value)):
+    if says < STRONG and (
+        is_wordy(value) or _is_plain_name(value) or not (is_drawn(value) or any(map(str.isdigit, value)))
+    ):
         return None
     if says == STRONG and is_wordy(value) and (strength(value) > NONE or is_talk(value) or value.istitle()):
         return None
@@ -197,7 +250,7 @@ def _quoted(data: bytes, at: int, quote: bytes, says: int, header: bool) -> Foun
 
 
 def _is_code_in_quotes(value: str) -> bool:
-    return value[0] in "({[,:;)" and not looks_random(value)
+    return value[0] in "({[,:;)\\" and not looks_random(value)
 
 
 def _is_plain_name(value: str) -> bool:
@@ -211,11 +264,13 @@ def _bare(data: bytes, name_start: int, at: int, separator: bytes, says: int) ->
         return None
     lead = _lead(data, name_start, separator)
     spaced = b" " in separator or b"\t" in separator
-    variable = not spaced and b"=" in separator and _VARIABLE.search(data[name_start : at]) is not None
+    variable = not spaced and b"=" in separator and _VARIABLE.search(data[name_start:at]) is not None
     config = variable or (lead is not None and (b"=" in separator or spaced))
     stop = match.end()
     if config and lead is not None and not lead.strip(b" \t+->$") and data[stop : stop + 1] in (b'"', b"'", b"`"):
         match = _TO_SPACE.match(data, at) or match  # a quote inside the value, not around it
+    elif data[stop - 1 : stop + 1] == b'\\"' and data[name_start - 2 : name_start] != b'\\"':
+        match = _BARE_ESCAPED.match(data, at) or match
     raw = match.group().decode("ascii")
     value = raw.rstrip("\\") if config else re.split(r"[;&,\\]", raw, maxsplit=1)[0]
     value = value.rstrip(",;") if not config or _closes_code(data, match.end(), value) else value
@@ -229,8 +284,9 @@ def _bare(data: bytes, name_start: int, at: int, separator: bytes, says: int) ->
         return None
     if value.lower().strip("?,;") in _TYPES or (b"|" in separator and not is_drawn(value)):
         return None
-    ends = data[match.end() : match.end() + 1] in (b"", b"\n", b"\r") or (lead is not None and lead[-1:] in (b'"', b"'"))
-    if not _is_plausible(value, says, config, whole=ends and value == raw, code=spaced and b"=" in separator):
+    after = data[match.end() : match.end() + 1]
+    ends = after in (b"", b"\n", b"\r") or (after in (b'"', b"'", b"`") and lead is not None and lead.endswith(after))
+    if not _is_plausible(value, says, config, whole=ends and value == raw):
         return None
     end = at + len(value)
     if len(raw) == 1024:
@@ -249,7 +305,7 @@ def _lead(data: bytes, name_start: int, separator: bytes) -> bytes | None:
     return lead if _LINE_LEAD.match(lead) else None
 
 
-def _is_plausible(value: str, says: int, config: bool, *, whole: bool, code: bool) -> bool:
+def _is_plausible(value: str, says: int, config: bool, *, whole: bool) -> bool:
     """Whether an unquoted value is a secret rather than the name of a variable or a word of a sentence."""
     words = value.rstrip(",;)")
     if not _IDENTIFIER.match(words) or looks_random(words):
@@ -263,13 +319,15 @@ def _is_plausible(value: str, says: int, config: bool, *, whole: bool, code: boo
         return False
     if digits or drawn_score(words) < -1.5:
         return "_" not in words.strip("_") or digits > 0
-    return config and whole and len(words) >= 6 and "_" not in words and not (code and words != words.lower())
+    return config and whole and len(words) >= 6 and "_" not in words and words == words.lower()
 
 
 def _is_code(value: str) -> bool:
     """Whether an unquoted value is an expression; a password may begin like one but has digits and no brackets."""
     if _CODE.match(value) is None:
         return False
+    if value[0].isalnum() or value[0] == "_":
+        return True
     drawn = any(map(str.isdigit, value)) and any(map(str.islower, value)) and any(map(str.isupper, value))
     return not drawn or any(bracket in value for bracket in "()[]{}:|")
 

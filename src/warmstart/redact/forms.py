@@ -20,9 +20,15 @@ CUT = Pattern(rf"{CUT_SHORT}(?:\.\.\.)?\s*\z")
 _MARKER = Pattern(r"-{4,5} ?(?:BEGIN|END) (?:[A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}|OpenVPN Static key V1)-{4,5}")
 _LARGEST_KEY = 64 << 10
 # A line of a key block as it may stand in a listing or a diff: its number or quote mark, then header or base64.
-_KEY_LINE = re.compile(rb"[ \t>|+:#*0-9?-]{0,16}(?:[A-Za-z0-9+/=\\\",]*|(?:Proc-Type|DEK-Info|Comment|Version|Charset|Hash|Subject): ?[ -~]{0,100})[ \t\\\"',]{0,4}\Z")
+_KEY_LINE = re.compile(
+    rb"[ \t>|+:#*0-9?-]{0,16}(?:[A-Za-z0-9+/=\\\",]*|(?:Proc-Type|DEK-Info|Comment|Version|Charset|Hash"
+    rb"|Subject): ?[ -~]{0,100})[ \t\\\"',]{0,4}\Z"
+)
+_KEY_BODY = re.compile(rb"[A-Za-z0-9+/=]{16}")  # without it the markers are only talked about
 _REST_OF_LINE = re.compile(rb"[ \t]*(?:[A-Za-z0-9+/=]{20,}[ \t]*)*[A-Za-z0-9+/=]*")
-_HASHED = re.compile(rb"(?:hash|tx|block|root|topic|digest|receipt|txid)[a-zA-Z]{0,12}[\"'`]?[ \t]*[:=(]?[ \t\"'`]*\Z", re.I)
+_HASHED = re.compile(
+    rb"(?:hash|tx|block|root|topic|digest|receipt|txid)[a-zA-Z]{0,12}[\"'`]?[ \t]*[:=(]?[ \t\"'`]*\Z", re.I
+)
 _PORTS = re.compile(r"[\d.:/,-]+(?:tcp|udp)?\Z")
 _QUOTES = "\"'`"
 
@@ -84,7 +90,7 @@ def _passes(check: str, value: str, data: bytes, start: int) -> bool:
     if check == "unhashed":
         return _HASHED.search(data[max(start - 40, 0) : start]) is None and not is_filler(value)
     if check == "cookie":
-        return any(len(pair.partition("=")[2]) >= 8 and not is_wordy(pair.partition("=")[2]) for pair in value.split(";"))
+        return any(is_drawn(pair.partition("=")[2]) for pair in value.split(";"))
     return not is_filler(value)
 
 
@@ -121,18 +127,20 @@ def find_key_blocks(data: bytes) -> Iterator[Found]:
     for start, end in _MARKER.spans(data):
         opens = b"BEGIN" in data[start:end]
         if begin is not None:
-            if not opens and start - begin <= _LARGEST_KEY:
-                yield Found(begin, end, "private-key")
-                done, begin = end, None
-                continue
-            done = _key_end(data, after, start)
-            yield Found(begin, done, "private-key")
+            whole = not opens and start - begin <= _LARGEST_KEY
+            done = end if whole else _key_end(data, after, start)
+            if _KEY_BODY.search(data, after, start if whole else done):
+                yield Found(begin, done, "pem")
         elif not opens:
-            yield Found(_key_begin(data, done, start), end, "private-key")
+            top = _key_begin(data, done, start)
             done = end
+            if _KEY_BODY.search(data, top, start):
+                yield Found(top, end, "pem")
         begin, after = (start, end) if opens else (None, 0)
     if begin is not None:
-        yield Found(begin, _key_end(data, after, len(data)), "private-key")
+        done = _key_end(data, after, len(data))
+        if _KEY_BODY.search(data, after, done):
+            yield Found(begin, done, "pem")
 
 
 def _key_end(data: bytes, at: int, limit: int) -> int:

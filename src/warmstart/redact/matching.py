@@ -24,6 +24,11 @@ class Found(NamedTuple):
     kind: str
 
 
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
+
+
 def as_bytes(text: str) -> bytes:
     """One byte a character: whatever is not ASCII (lone surrogates too) reads as `?`."""
     return text.encode("ascii", "replace")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from warmstart.redact.matching import Pattern
+from warmstart.redact.matching import Pattern, word_set
 from warmstart.redact.vendors import TOKENS
 from warmstart.redact.views import from_base64, from_hex
 
@@ -19,46 +19,75 @@ _SAMPLE = 512  # characters that decide about a longer run
 
 # Letter pairs that make 95 % of the pairs in English words and in names of programs.
 _PAIRS = {
-    first + second
-    for first, seconds in zip(
-        "abcdefghijklmnopqrstuvwxyz",
-        "abcdefgiklmnprstuvwxy abcdeilorsuy abcdefhiklorstuy abcdefilorstu abcdefgilmnopqrstuvwxy acdefilorstu aeghilnorsu"
-        " aeiort abcdefglmnoprstvxz aeosu aeis acdeilopstuvy abeilmopsu acdefgiklnopstuv abcdfgiklmnoprstuvw acehiloprstuy"
-        " u acdefgiklmnoprstuvy acefhiklmnopstuy acdefhilmnoprstuy abcdefgilmnprst aeio aehinors ceipt mnpst ae".split(" "),
-        strict=True,
+    row[0] + second
+    for row in word_set(
+        """
+    aabcdefgiklmnprstuvwxy babcdeilorsuy cabcdefhiklorstuy dabcdefilorstu eabcdefgilmnopqrstuvwxy facdefilorstu
+    gaeghilnorsu haeiort iabcdefglmnoprstvxz jaeosu kaeis lacdeilopstuvy mabeilmopsu nacdefgiklnopstuv
+    oabcdfgiklmnoprstuvw pacehiloprstuy qu racdefgiklmnoprstuvy sacefhiklmnopstuy tacdefhilmnoprstuy
+    uabcdefgilmnprst vaeio waehinors xceipt ymnpst zae
+    """
     )
-    for second in seconds
+    for second in row[1:]
 }
 _TOKENS = [(kind, re.compile(rf"{source}\Z")) for kind, source in TOKENS]
 _WORDS = re.compile(r"[A-Z]{2,}(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _ATOM = re.compile(r"[A-Za-z0-9]+")
-_HEX = re.compile(r"(?:[0-9a-f]+|[0-9A-F]+)\Z")
+_HEX = re.compile(r"(?:0x)?(?:[0-9a-f]+|[0-9A-F]+)\Z")
 # A vendor's prefix before hex digits; not the words that stand before a digest.
-_PREFIXED_HEX = re.compile(r"([A-Za-z][A-Za-z0-9]{1,11})[_-](?:[A-Za-z0-9]{1,8}[_-])?(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{32,}\Z")
-_HEX_PREFIXES = frozenset(
-    "sha sha1 sha256 sha512 git commit cache build index main md5 etag blob tree image layer container hash digest rev ref id"
-    " trace span session chunk node file app vendor vendors runtime style styles bundle asset assets static page pages tmp temp"
-    " mise pip npm yarn linux darwin windows v0 v1 v2 v3 version deps lock pod job task run tool call msg snapshot checkpoint backup".split()
+_PREFIXED_HEX = re.compile(
+    r"([A-Za-z][A-Za-z0-9]{1,11})[_-](?:[A-Za-z0-9]{1,8}[_-])?(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{32,}\Z"
+)
+_HEX_PREFIXES = word_set(
+    """
+    sha sha1 sha256 sha512 git commit cache build index main md5 etag blob tree image layer container hash
+    digest rev ref id trace span session chunk node file app vendor vendors runtime style styles bundle asset
+    assets static page pages tmp temp mise pip npm yarn linux darwin windows v0 v1 v2 v3 version deps lock pod
+    job task run tool call msg snapshot checkpoint backup
+    """
 )
 _DIGEST_LENGTHS = {56, 64, 96, 128}
 _UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\Z")
 _ULID = re.compile(r"0[0-7][0-9A-HJKMNP-TV-Z]{24}\Z|c[a-z0-9]{24}\Z")
 _NAMED_DIGEST = re.compile(r"(?:sha(?:1|224|256|384|512)|md5|h1|blake[23][bs]?|crc32c?|q1)[-_:=]", re.I)
+_ORDERED = re.compile(r"abcdefgh|ijklmnop|ABCDEFGH|IJKLMNOP|01234567|12345678")  # alphabets and examples
+_FLOAT = re.compile(r"[0-9.]+[eE][-+]?[0-9]*\Z")
 _CALL_ID = re.compile(
     r"[A-Z]{1,6}_kw[A-Za-z0-9_-]+\Z"  # GitHub's node ids
     r"|(?:toolu|srvtoolu|mcptoolu|tooluse|toolcall|call|functions?|chatcmpl|cmpl|msg|resp|req|run|thread|asst|step|file"
     r"|fc|rs|ws|item|gen|batch|evt|event|prt|cus|ch|in|pi|pm|sub|si|price|prod|txn|seti|cs_test|container|vs|ftjob"
-    r"|session|ses|turn|task|agent|trace|span|chunk|node|bench|req_vrtx|msg_bdrk|toolu_vrtx|toolu_bdrk)[_-]+[A-Za-z0-9_-]+\Z"
+    r"|session|ses|turn|task|agent|trace|span|chunk|node|bench|req_vrtx|msg_bdrk|toolu_vrtx"
+    r"|toolu_bdrk)[_-]+[A-Za-z0-9_-]+\Z"
 )
-_PICTURES = ("iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR", "JVBERi0", "UEsDB", "H4sI", "d09GM", "AAABAA", "AGFzbQ", "AAEAAA", "KLUv")
-_PUBLIC = re.compile(rb"(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-[a-z0-9-]+|sk-ssh-[a-z0-9@.-]+|sha(?:1|256|384|512)[:-]|h1:|/var/folders/[a-z0-9_]{2}/|integrity[\"':= ]+)[ ]?\Z")
+_PICTURES = (
+    "iVBORw0KGgo",
+    "/9j/",
+    "R0lGOD",
+    "UklGR",
+    "JVBERi0",
+    "UEsDB",
+    "H4sI",
+    "d09GM",
+    "AAABAA",
+    "AGFzbQ",
+    "AAEAAA",
+    "KLUv",
+)
+_PUBLIC = re.compile(
+    rb"(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-[a-z0-9-]+|sk-ssh-[a-z0-9@.-]+|sha(?:1|256|384|512)[:-]|h1:"
+    rb"|/var/folders/[a-z0-9_]{2}/|integrity[\"':= ]+)[ ]?\Z"
+)
 # What in the line before a digest or a UUID says that it is a key after all.
 _HINT = Pattern(
     r"(?i)(?:\b|_)(?:secret|token|passw(?:or)?d|passphrase|credentials?|bearer"
-    r"|(?:api|access|secret|private|auth|licen[sc]e|service|integration|personal|ingest|app|account|admin|signing|encryption|master)[ _\-]?key"
-    r"|datadog|heroku|mailgun|algolia|cloudflare|fastly|okta|auth0|snyk|jfrog|artifactory|circle-?ci|buildkite|codecov|plaid|coinbase"
-    r"|zendesk|intercom|mailchimp|rollbar|bugsnag|mixpanel|amplitude|etherscan|infura|alchemy|postmark|wandb|pagerduty|opsgenie|statuspage"
-    r"|railway|linode|vultr|hetzner|bitly|giphy|newsapi|openweather|deepgram|assemblyai|cohere|mistral)s?(?:\b|_)[^\n]{0,24}\z"
+    r"|(?:api|access|secret|private|auth|licen[sc]e|service|integration|personal|ingest|app|account|admin|signing"
+    r"|encryption|master)[ _\-]?key"
+    r"|datadog|heroku|mailgun|algolia|cloudflare|fastly|okta|auth0|snyk|jfrog|artifactory|circle-?ci|buildkite"
+    r"|codecov|plaid|coinbase"
+    r"|zendesk|intercom|mailchimp|rollbar|bugsnag|mixpanel|amplitude|etherscan|infura|alchemy|postmark|wandb"
+    r"|pagerduty|opsgenie|statuspage"
+    r"|railway|linode|vultr|hetzner|bitly|giphy|newsapi|openweather|deepgram|assemblyai|cohere|mistral)s?(?:\b"
+    r"|_)[^\n]{0,24}\z"
 )
 
 
@@ -125,7 +154,7 @@ def _judge(piece: str, offset: int) -> list[Part]:
     end = start + len(body) + (len(piece) - len(piece.rstrip("=")))
     if "." not in body and "~" not in body:
         raw = body.encode()
-        plain = from_hex(raw) if _HEX.match(body) else from_base64(raw)
+        plain = from_hex(raw.removeprefix(b"0x")) if _HEX.match(body) else from_base64(raw)
         if plain is not None and len(plain) >= 8:
             return [Part(start, end, "encoded")]
     if _NAMED_DIGEST.match(body):
@@ -133,7 +162,7 @@ def _judge(piece: str, offset: int) -> list[Part]:
     if "/" not in body:
         nature = _nature(body)
         return [Part(start, end, nature)] if nature else []
-    if "." not in body and looks_random(body) and not _holds_word(body) and body.count("/") <= 1 + len(body) // 12:
+    if "." not in body and _is_base64_like(body):
         return [Part(start, end, "opaque")]
     found = []
     at = start
@@ -143,6 +172,16 @@ def _judge(piece: str, offset: int) -> list[Part]:
             found.append(Part(at, at + len(name), nature))
         at += len(name) + 1
     return found
+
+
+def _is_base64_like(body: str) -> bool:
+    """Whether the slashes belong to base64 rather than to a path."""
+    names = body.split("/")
+    if len(names) > 2 + len(body) // 12 or any(
+        len(name) >= 3 and (name[0] + name[1:].lower() == name) and name.isalpha() for name in names
+    ):
+        return False
+    return looks_random(body) and not _holds_word(body)
 
 
 def _nature(name: str) -> str:
@@ -165,14 +204,21 @@ def _nature(name: str) -> str:
     for atom in atoms:
         if _HEX.match(atom):
             digest = digest or (len(atom) >= _SHORTEST and not atom.isdigit())
-            if len(atom) > 40 and len(atom) not in _DIGEST_LENGTHS and len(set(atom)) > 8:
+            if len(atom) > 40 and len(atom) not in _DIGEST_LENGTHS and len(set(atom)) > 8 and not atom.isdigit():
                 return "opaque"
         elif len(atom) >= _SHORTEST and looks_random(atom):
             return "opaque"
         else:
             strange.append(atom)
     size = sum(map(len, strange))
-    if size >= 20 and len(set(name)) >= 8 and "." not in name and not _holds_word(name) and len(longest) >= 4 and drawn_score("-".join(strange)) < -0.3 * size:
+    if (
+        size >= 20
+        and len(set(name)) >= 8
+        and "." not in name
+        and not _holds_word(name)
+        and len(longest) >= 4
+        and drawn_score("-".join(strange)) < -0.3 * size
+    ):
         return "opaque"
     return "hinted" if digest else ""
 
@@ -191,7 +237,7 @@ def looks_random(token: str) -> bool:
     """Whether a token was drawn rather than named; decided on letters and digits alone."""
     text = token[:_SAMPLE]
     length = sum(map(len, _ATOM.findall(text)))
-    if length < 10 or text.isdigit() or len(set(text)) < 6:
+    if length < 10 or text.isdigit() or len(set(text)) < 6 or _ORDERED.search(text) or _FLOAT.match(text):
         return False
     score = drawn_score(text)
     if text.isalpha():

@@ -6,26 +6,34 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
-from warmstart.redact.matching import Found, Pattern
+from warmstart.redact.matching import Found, Pattern, word_set
 
 _EMAIL = Pattern(r"[A-Za-z0-9][A-Za-z0-9._%+\-]{0,63}@(?:[A-Za-z0-9\-]{1,63}\.){1,6}[A-Za-z]{2,24}\b")
-_HOME = Pattern(r"(?:/home/|/Users/|\b[A-Za-z]:(?:\\{1,4}|/)Users(?:\\{1,4}|/)|/mnt/[a-z]/Users/)[^\s/\\\"'`:;,<>|*?(){}\[\]$\x01]{1,64}")
+_HOME = Pattern(
+    r"(?:/home/|/Users/|\b[A-Za-z]:(?:\\{1,4}|/)Users(?:\\{1,4}|/)|/mnt/[a-z]/Users/)[^\s/\\\"'`:;,<>"
+    r"|*?(){}\[\]$\x01]{1,64}"
+)
 _HOME_SLUG = Pattern(r"-(?:home|Users)-[A-Za-z0-9]{1,32}(?:-|\b)")
 _PHONE = Pattern(
-    r"(?:\+[0-9]{1,3}[ .\-]?(?:\([0-9]{1,4}\)[ .\-]?)?[0-9]{2,5}(?:[ .\-]?[0-9]{2,5}){1,4}|\([0-9]{3}\)[ ]?[0-9]{3}[ .\-][0-9]{4}\b|\b[0-9]{3}[.\-][0-9]{3}[.\-][0-9]{4}\b)"
+    r"(?:\+[0-9]{1,3}[ .\-]?(?:\([0-9]{1,4}\)[ .\-]?)?[0-9]{2,5}(?:[ .\-]?[0-9]{2,5}){1,4}"
+    r"|\([0-9]{3}\)[ ]?[0-9]{3}[ .\-][0-9]{4}\b|\b[0-9]{3}[.\-][0-9]{3}[.\-][0-9]{4}\b)"
 )
 _ADDRESS = Pattern(r"\b[0-9]{1,3}(?:\.[0-9]{1,3}){3}\b|[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{0,4}){3,7}")
 _HOST = Pattern(
     r"(?i)(?:://(?:[^\s/@\"'`]{1,100}@)?|[a-z0-9_.\-]@)[a-z0-9](?:[a-z0-9\-]{0,62}\.)+[a-z]{2,24}\b"
     r"|\b(?:[a-z0-9\-]{1,63}\.)+(?:com|org|edu|gov|internal|corp|lan|intranet|intra|localdomain|ts\.net)\b"
 )
-_PUBLIC_HOSTS = frozenset(
-    "github.com githubusercontent.com github.io gitlab.com bitbucket.org pypi.org python.org pythonhosted.org readthedocs.io npmjs.com"
-    " npmjs.org nodejs.org google.com googleapis.com gstatic.com microsoft.com azure.com windows.net amazonaws.com amazon.com docker.com"
-    " docker.io huggingface.co anthropic.com openai.com claude.ai stackoverflow.com wikipedia.org mozilla.org w3.org apache.org debian.org"
-    " ubuntu.com kernel.org gnu.org rust-lang.org crates.io docs.rs golang.org go.dev json-schema.org schema.org example.com example.org"
-    " example.net cloudflare.com unpkg.com jsdelivr.net vercel.com netlify.com apple.com youtube.com sqlite.org postgresql.org opensource.org"
-    " creativecommons.org medium.com reactjs.org react.dev typescriptlang.org eslint.org yarnpkg.com maven.org slack.com openrouter.ai".split()
+_PUBLIC_HOSTS = word_set(
+    """
+    github.com githubusercontent.com github.io gitlab.com bitbucket.org pypi.org python.org pythonhosted.org
+    readthedocs.io npmjs.com npmjs.org nodejs.org google.com googleapis.com gstatic.com microsoft.com azure.com
+    windows.net amazonaws.com amazon.com docker.com docker.io huggingface.co anthropic.com openai.com claude.ai
+    stackoverflow.com wikipedia.org mozilla.org w3.org apache.org debian.org ubuntu.com kernel.org gnu.org
+    rust-lang.org crates.io docs.rs golang.org go.dev json-schema.org schema.org example.com example.org
+    example.net cloudflare.com unpkg.com jsdelivr.net vercel.com netlify.com apple.com youtube.com sqlite.org
+    postgresql.org opensource.org creativecommons.org medium.com reactjs.org react.dev typescriptlang.org
+    eslint.org yarnpkg.com maven.org slack.com openrouter.ai
+    """
 )
 _NO_PERSON = re.compile(rb"(?:git|noreply|no-reply|support|info)@", re.I)
 

@@ -5,40 +5,64 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from warmstart.redact.matching import word_set
 from warmstart.redact.opaque import drawn_score, is_opaque, looks_random, parts
 
 # How much a name says. Under STRONG any value is one, under TOKEN one that is no plain word, under WEAK a random one.
 NONE, WEAK, TOKEN, STRONG = range(4)
 
 _SPLIT = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_STRONG = frozenset(
-    "password passwd passwort kennwort pwd passphrase passcode secret psk contrasena senha motdepasse userpassword"
-    " dbpassword pgpassword mysqlpwd sshpass rootpw bindpw requirepass masterauth apisecret clientsecret".split()
+_STRONG = word_set(
+    """
+    password passwd passwort kennwort pwd passphrase passcode secret psk contrasena senha motdepasse
+    userpassword dbpassword pgpassword mysqlpwd sshpass rootpw bindpw requirepass masterauth apisecret
+    clientsecret
+    """
 )
-_TOKEN = frozenset(
-    "apikey secretkey privatekey accesskey authorization token authtoken accesstoken refreshtoken apitoken bearer credential credentials creds jwt pat dsn xsrf".split()
+_TOKEN = word_set(
+    """
+    apikey secretkey privatekey accesskey authorization token authtoken accesstoken refreshtoken apitoken bearer
+    credential credentials creds jwt dsn xsrf
+    """
 )
-_WEAK = frozenset(
-    "pass pw pin otp auth cookie session sessionid sessid sid sig signature salt mnemonic seed webhook hash key keys"
-    " csrf nonce passkey assertion tokens secrets".split()
+_WEAK = word_set(
+    """
+    pass pw pin pat otp auth cookie session sessionid sessid sid sig signature salt mnemonic seed webhook hash
+    key keys csrf nonce passkey assertion tokens secrets
+    """
 )
 # Before `key`: which keys are secret.
-_SECRET_KEYS = frozenset(
-    "api secret private access signing encryption master hmac aes decryption cipher account storage shared service deploy subscription license licence auth client app application admin consumer"
-    " webhook ssh rsa jwt integration ingest ingestion write server session root host sas activation product".split()
+_SECRET_KEYS = word_set(
+    """
+    api secret private access signing encryption master hmac aes decryption cipher account storage shared
+    service deploy subscription license licence auth client app application admin consumer webhook ssh rsa jwt
+    integration ingest ingestion write server session root host sas activation product
+    """
 )
-_PAIR_STRONG = frozenset({("connection", "string"), ("secret", "base"), ("key", "base"), ("pass", "word"), ("pass", "phrase")})
+_PAIR_STRONG = frozenset(
+    {("connection", "string"), ("secret", "base"), ("key", "base"), ("pass", "word"), ("pass", "phrase")}
+)
 _PAIR_TOKEN = frozenset({("auth", "code"), ("seed", "phrase"), ("recovery", "code"), ("recovery", "phrase")})
 # After the telling word these change nothing; anything else (`token_count`, `password_field`) makes it another thing.
-_SUFFIXES = frozenset(
-    "value val base prod production dev development test testing staging stage live sandbox old new backup b64 base64 hex"
-    " raw plain plaintext text string str env default primary secondary admin user root db main local current here".split()
+_SUFFIXES = word_set(
+    """
+    value val base prod production dev development test testing staging stage live sandbox old new backup b64
+    base64 hex raw plain plaintext text string str env default primary secondary admin user root db main local
+    current here
+    """
 )
-_NOT_TOKENS = frozenset(
-    "max min num n total input output prompt completion next prev previous page eos bos pad unk sep cls mask special"
-    " start stop end cancel cancellation continuation sync current first last per design syntax lexer image".split()
+_NOT_TOKENS = word_set(
+    """
+    max min num n total input output prompt completion next prev previous page eos bos pad unk sep cls mask
+    special start stop end cancel cancellation continuation sync current first last per design syntax lexer
+    image
+    """
 )
-_NOT_KEYS = frozenset("public primary foreign sort partition cache index row unique map dict object composite".split())
+_NOT_KEYS = word_set(
+    """
+    public primary foreign sort partition cache index row unique map dict object composite
+    """
+)
 
 
 @lru_cache(maxsize=4096)
@@ -73,24 +97,39 @@ def _compound(before: str, noun: str, *, plural: bool) -> int:
 
 
 _REFERENCE = re.compile(
-    r"\$[A-Za-z_{(\[]|\$\$|%[A-Za-z_]\w*%|%[(sdr]|\{\{|\{[A-Za-z_$][\w.$\[\]'\"]*\}|<[^>]*>?\Z|@[A-Za-z_]+\(|#\{|\[\[?[A-Za-z_ -]+\]|!(?:Ref|Sub|GetAtt|secret|vault|env_var)\b"
-    r"|(?:process\.env|os\.environ|os\.getenv|getenv|import\.meta|env\.|env\(|ENV\[|secrets\.|vars?\.|data\.|vault:|op://|arn:|file:|keyring:|System\.|Deno\.)"
+    r"\$[A-Za-z_{(\[]|\$\$|%[A-Za-z_]\w*%|%[(sdr]|\{\{|\{[A-Za-z_$][\w.$\[\]'\"]*\}|<[^>]*>?\Z|@[A-Za-z_]+\(|#\{"
+    r"|\[\[?[A-Za-z_ -]+\]|!(?:Ref|Sub|GetAtt|secret|vault|env_var)\b"
+    r"|(?:process\.env|os\.environ|os\.getenv|getenv|import\.meta|env\.|env\(|ENV\[|secrets\.|vars?\.|data\.|vault:"
+    r"|op://|arn:|file:|keyring:|System\.|Deno\.)"
     r"|~?\.{0,2}/(?:[\w.-]+/)*[\w.-]*\Z|[A-Za-z]:\\|https?://[^@\s]*\Z",
 )
-_FILLERS = frozenset(
-    "true false none null nil undefined yes no on off default required optional string str bytes bool boolean int integer"
-    " number float object any unknown text char varchar secret password passwd token key value hidden masked redacted removed"
-    " disabled enabled example sample test todo tbd n/a na empty unset none, null, invalid missing expired valid basic bearer digest".split()
+_FILLERS = word_set(
+    """
+    true false none null nil undefined yes no on off default required optional string str bytes bool boolean int
+    integer number float object any unknown text char varchar secret password passwd token key value hidden
+    masked redacted removed pass disabled enabled example sample test todo tbd n/a na empty unset none, null,
+    invalid missing expired valid basic bearer digest
+    """
 )
 _VERSION = re.compile(r"[\^~<>=v ]{0,3}\d+(?:\.\d+){1,3}(?:[-+.][a-z0-9.]{1,16})?\Z")
 _FILLER = re.compile(
-    r"(?i)[*\u2022.x_\-#?=\s]{3,}\Z|x{4,}|\*{3,}|(?:<|\[|\()?(?:redacted|masked|hidden|removed|filtered|sanitized|omitted)|\{\{SECRET:"
-    r"|(?:your|my|insert|enter|replace|change)[-_ ]?(?:own|the|this|super|api|auth|access|secret|token|key|password|me|here)|(?:.{0,20}[-_ ])?(?:goes[-_ ])?here\Z",
+    r"(?i)#[0-9a-f]{3,8}\Z|[*\u2022.x_\-#?=\s]{3,}\Z|x{4,}|\*{3,}|(?:<|\[|\()?(?:redacted|masked|hidden|removed"
+    r"|filtered|sanitized|omitted)|\{\{SECRET:"
+    r"|(?:your|my|insert|enter|replace|change)[-_ ]?(?:own|the|this|super|api|auth|access|secret|token|key|password"
+    r"|me|here)|(?:.{0,20}[-_ ])?(?:goes[-_ ])?here\Z",
 )
-_TALK = frozenset(
-    "a an the is are was be been must should may can cannot not your you our we enter please and or of to for with from this"
-    " that when if in on at by required invalid incorrect wrong forgot reset confirm password passwords token key secret field"
-    " user users username login sign error failed missing least characters will has have it its new old does".split()
+_STAND_IN = re.compile(
+    r"(?i)(?:true|false|null|none|nil|undefined|yes|no|on|off)\Z|[*\u2022.x#?_-]{3,}\Z|\$\{?[a-z_][\w.:-]*\}?\Z|\$\{|\$\(|\{\{"
+    r"|%[a-z_]\w*%\Z|<[^<>]*>\Z|\[?(?:redacted|masked|hidden|removed|filtered)\]?\Z|process\.env\b|os\.environ\b"
+    r"|your[-_ ](?:api|auth|access|secret|token|key|password)"
+)
+_TALK = word_set(
+    """
+    a an the is are was be been must should may can cannot not your you our we enter please and or of to for
+    with from this that when if in on at by required invalid incorrect wrong forgot reset confirm password
+    passwords token key secret field user users username login sign options option flag argument error failed
+    missing least characters will has have it its new old does
+    """
 )
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+\Z")
 _WORDY = re.compile(r"[A-Za-z]+(?:[-_'./ ][A-Za-z]+)*[.,:;!?]?\Z")
@@ -101,7 +140,12 @@ def is_filler(value: str) -> bool:
     bare = value.strip("\"'`., ;").lower()
     if bare in _FILLERS or _VERSION.match(bare):
         return True
-    return _FILLER.match(value) is not None or len(set(value[-16:].lower())) <= 2
+    return _FILLER.match(value) is not None or (len(value) >= 6 and len(set(value[-16:].lower())) <= 2)
+
+
+def is_stand_in(value: str) -> bool:
+    """Whether even under a secret's name a value is obviously none: empty, a truth value, a mask, `${VAR}`, `<token>`."""
+    return not value.strip() or _STAND_IN.match(value.strip()) is not None
 
 
 def is_reference(value: str) -> bool:
@@ -125,14 +169,14 @@ def is_drawn(value: str) -> bool:
         return True
     if len(value) < 8 or not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)) or is_reference(value):
         return False
-    if any(sign in value for sign in "!@#$%^&*+?~"):
+    if any(sign in value for sign in "!@#$^*+~"):
         return not any(bracket in value for bracket in "()[]{}<>|/") and _EMAIL.match(value) is None
     return value.lower() != value != value.upper() and value.isalnum() and drawn_score(value) < 0
 
 
 def could_be_secret(value: str, name_says: int) -> bool:
     """Whether a value that is set apart (a JSON string, a quoted literal) is secret under such a name."""
-    if len(value) < 3 or is_filler(value) or is_reference(value):
+    if len(value) < 4 or is_filler(value) or is_reference(value):
         return False
     if name_says == STRONG:
         return True

@@ -31,7 +31,7 @@ RULES: tuple[Rule, ...] = (
     # code hosts
     Rule("github", rf"gh[pousr]_{_B}{{16,}}"),
     Rule("github", rf"github_pat_{_U}{{16,}}"),
-    Rule("gitlab", rf"gl(?:pat|dt|rtr?|cbt|ptt|ft|imt|agent|oas|soat|ffct|wt)-[A-Za-z0-9_\-.=]{{12,}}"),
+    Rule("gitlab", r"gl(?:pat|dt|rtr?|cbt|ptt|ft|imt|agent|oas|soat|ffct|wt)-[A-Za-z0-9_\-.=]{12,}"),
     Rule("gitlab", rf"GR1348941{_D}{{12,}}"),
     Rule("bitbucket", rf"ATBB{_B}{{20,}}"),
     Rule("atlassian", rf"AT(?:ATT|CTT|STT|OA)3x{_D64}{{16,}}"),
@@ -39,7 +39,7 @@ RULES: tuple[Rule, ...] = (
     Rule("sourcegraph", r"sgp_(?:[0-9a-f]{16}_|local_)?[0-9a-f]{20,}"),
     Rule("sourcegraph", r"\bslk_[0-9a-f]{20,}"),
     # clouds
-    Rule("aws", r"\b(?:AKIA|ASIA|ABIA|ACCA|AROA|AIDA|AGPA|AIPA|ANPA|ANVA|APKA|ASCA)[A-Z0-9]{12,}"),
+    Rule("aws", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}"),
     Rule("aws", r"bedrock-api-key-[A-Za-z0-9+/=]{16,}"),
     Rule("aws", r"\bABSK[A-Za-z0-9+/]{20,}={0,2}"),
     Rule("aws", rf"amzn\.mws\.{_UUID}"),
@@ -47,7 +47,7 @@ RULES: tuple[Rule, ...] = (
     Rule("aws", r"\bda2-[a-z0-9]{26}"),
     Rule("aws", r"(?i:X-Amz-(?:Signature|Security-Token|Credential))=(?P<v>[A-Za-z0-9%+/=_\-.]{16,})"),
     Rule("google", rf"AIza{_D}{{20,}}"),
-    Rule("google", rf"ya29\.[A-Za-z0-9_\-.]{{12,}}"),
+    Rule("google", r"ya29\.[A-Za-z0-9_\-.]{12,}"),
     Rule("google", rf"GOCSPX-{_D}{{12,}}"),
     Rule("google", rf"\b1//0{_D}{{20,}}"),
     Rule("google", rf"\bAQ\.Ab8{_D}{{20,}}"),
@@ -62,19 +62,19 @@ RULES: tuple[Rule, ...] = (
     Rule("heroku", rf"HRKU-{_D}{{16,}}"),
     Rule("cloudflare", r"\bv1\.0-[0-9a-f]{24}-[0-9a-f]{20,}"),
     Rule("cloudflare", rf"\bcf(?:at|ut|k)_{_D}{{20,}}"),
-    Rule("fly", rf"\bFlyV1 [A-Za-z0-9+/=_,\-]{{16,}}"),
+    Rule("fly", r"\bFlyV1 [A-Za-z0-9+/=_,\-]{16,}"),
     Rule("fly", r"\bfm[12][ar]?_[A-Za-z0-9+/=_\-]{20,}"),
     Rule("fly", rf"\bfo1_{_D}{{20,}}"),
     Rule("render", rf"\brnd_{_B}{{16,}}"),
     Rule("vercel", rf"vercel_blob_rw_{_U}{{16,}}"),
     Rule("vercel", rf"\bvc[acikpr]_{_B}{{20,}}"),
     Rule("netlify", rf"\bnf[pcoub]_{_B}{{20,}}"),
-    Rule("scaleway", rf"\bSCW[A-Z0-9]{{17}}\b", "random"),
+    Rule("scaleway", r"\bSCW[A-Z0-9]{17}\b", "random"),
     Rule("tailscale", rf"tskey-[a-z]{{2,12}}-{_D}{{12,}}"),
     # models
     Rule("anthropic", rf"sk-ant-{_D}{{8,}}"),
     Rule("openai", rf"\bsk-(?:proj|svcacct|service|admin|None)-{_D}{{12,}}"),
-    Rule("openrouter", rf"\bsk-or-v1-[0-9a-f]{{16,}}"),
+    Rule("openrouter", r"\bsk-or-v1-[0-9a-f]{16,}"),
     Rule("langfuse", rf"\b[sp]k-lf-{_UUID}"),
     Rule("openai", rf"\bsk-{_B}{{20,}}"),
     Rule("model-api", rf"\bsk-[A-Za-z0-9]{{2,12}}-{_D}{{16,}}", "random"),
@@ -108,10 +108,10 @@ RULES: tuple[Rule, ...] = (
     Rule("nuget", r"\boy2[a-z0-9]{43}\b"),
     Rule("clojars", r"CLOJARS_[a-z0-9]{20,}"),
     Rule("docker", rf"dckr_[op]at_{_D}{{10,}}"),
-    Rule("jfrog", rf"\bAKC[a-zA-Z0-9]{{20,}}", "random"),
+    Rule("jfrog", r"\bAKC[a-zA-Z0-9]{20,}", "random"),
     Rule("jfrog", rf"\bcmVmd{_B}{{20,}}"),
     # chat, mail, telephone
-    Rule("slack", rf"xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9\-]{{8,}}"),
+    Rule("slack", r"\bxox[a-z](?:\.xox[a-z])?-[A-Za-z0-9\-]{8,}"),
     Rule("slack", r"xapp-[0-9]-[A-Za-z0-9\-]{12,}"),
     Rule("slack", rf"xwfp-{_D}{{12,}}"),
     Rule("slack", r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/(?P<v>[A-Za-z0-9/_\-]{16,})"),
@@ -119,7 +119,7 @@ RULES: tuple[Rule, ...] = (
     Rule("discord", rf"\bmfa\.{_D}{{20,}}"),
     Rule("teams", r"webhook\.office\.com/webhookb2/(?P<v>[A-Za-z0-9/@_\-]{20,})"),
     Rule("zapier", r"hooks\.zapier\.com/hooks/catch/(?P<v>[A-Za-z0-9/]{8,})"),
-    Rule("telegram", rf"\b[0-9]{{6,12}}:A{_D}{{20,}}"),
+    Rule("telegram", rf"\b[0-9]{{6,10}}:A{_D}{{30,40}}"),
     Rule("sendgrid", rf"\bSG\.{_D}{{10,}}\.{_D}{{10,}}"),
     Rule("mailgun", r"\b(?:pub)?key-[0-9a-zA-Z]{32}\b"),
     Rule("mandrill", rf"\bmd-{_D}{{22}}\b", "random"),
@@ -177,7 +177,7 @@ RULES: tuple[Rule, ...] = (
     Rule("circleci", rf"\bCCI(?:PAT|PRJ)_{_U}{{16,}}"),
     Rule("buildkite", rf"\bbk(?:ua|aj|at|ct|pt)_{_B}{{20,}}"),
     Rule("sonar", r"\bsq[apu]_[0-9a-f]{20,}"),
-    Rule("snyk", rf"\bsnyk_[a-z]{{3}}\.[A-Za-z0-9_\-.]{{16,}}"),
+    Rule("snyk", r"\bsnyk_[a-z]{3}\.[A-Za-z0-9_\-.]{16,}"),
     Rule("octopus", r"\bAPI-[A-Z0-9]{20,}\b", "random"),
     Rule("harness", rf"\bpat\.{_D}{{16,}}\.{_B}{{16,}}\.{_B}{{16,}}"),
     Rule("infracost", rf"\bico-{_B}{{32}}\b"),
@@ -185,7 +185,9 @@ RULES: tuple[Rule, ...] = (
     Rule("pulumi", r"\bpul-[0-9a-f]{20,}"),
     Rule("doppler", r"\bdp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._\-]{16,}"),
     Rule("1password", r"\bops_eyJ[A-Za-z0-9_\-+/=]{20,}"),
-    Rule("1password", r"\bA3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}\b"),
+    Rule(
+        "1password", r"\bA3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}\b"
+    ),
     Rule("age", r"AGE-SECRET-KEY-(?:PQ-)?1[A-Za-z0-9]{20,}"),
     Rule("wireguard", r"(?i:\bPrivateKey|\bPresharedKey)\s*=\s*(?P<v>[A-Za-z0-9+/]{20,}=?)"),
     Rule("ssh", r"Private-Lines: ?[0-9]+\s+(?P<v>(?:[A-Za-z0-9+/=]{20,80}\s+)*[A-Za-z0-9+/=]{1,80})"),
@@ -193,11 +195,17 @@ RULES: tuple[Rule, ...] = (
     Rule("ssh", r"\bb3BlbnNzaC1rZXktdjE[A-Za-z0-9+/=]*(?:\s{1,9}[A-Za-z0-9+/=]{20,})*(?:\s{1,9}[A-Za-z0-9+/]+=)?"),
     # tokens of no one vendor
     Rule("jwt", r"\beyJ[A-Za-z0-9_\-=]{6,}\.[A-Za-z0-9_\-=]{4,}(?:\.[A-Za-z0-9_\-=]*){0,3}"),
-    Rule("hash", r"\$(?:apr1|2[abxy]|[156]|7|y|gy|sha1|md5|argon2(?:id?|d)|scrypt|pbkdf2(?:-[a-z0-9]+)?|bcrypt-sha256)\$[A-Za-z0-9./$=,+\-]{12,}"),
-    Rule("hash", r"\b(?:pbkdf2_sha(?:1|256)|bcrypt(?:_sha256)?|argon2|scrypt|scram-sha-256)\$[A-Za-z0-9./$=,+:\-]{12,}"),
+    Rule(
+        "hash",
+        r"\$(?:apr1|2[abxy]|[156]|7|y|gy|sha1|md5|argon2(?:id?|d)|scrypt|pbkdf2(?:-[a-z0-9]+)?"
+        r"|bcrypt-sha256)\$[A-Za-z0-9./$=,+\-]{12,}",
+    ),
+    Rule(
+        "hash", r"\b(?:pbkdf2_sha(?:1|256)|bcrypt(?:_sha256)?|argon2|scrypt|scram-sha-256)\$[A-Za-z0-9./$=,+:\-]{12,}"
+    ),
     Rule("hash", r"\bSCRAM-SHA-256\$[A-Za-z0-9+/=:$]{20,}"),
     Rule("hash", r"\{S?SHA(?:256|512)?\}[A-Za-z0-9+/=]{16,}|\{(?:CRYPT|crypt|MD5|SMD5)\}[A-Za-z0-9+/=$.]{10,}"),
-    Rule("wallet", r"\b0x[0-9a-fA-F]{64}\b", "unhashed"),
+    Rule("wallet", r"\b0x[0-9a-f]{64}\b", "unhashed"),
     # by their place
     Rule("url-password", r"://[^\s/@:\"'`<>\x01?#]*:(?P<v>[^\s/\"'`<>\x01]+)@", "secret"),
     Rule("url-token", r"://(?P<v>[A-Za-z0-9_\-.~%]{16,})@", "random"),
@@ -206,7 +214,8 @@ RULES: tuple[Rule, ...] = (
     Rule("basic-auth", r"(?i)\bbasic[ \t]+(?P<v>[A-Za-z0-9+/_\-]{6,}={0,2})", "pair"),
     Rule(
         "password",
-        rf"(?i)(?:[^\n]{{0,300}}?[ \t])??(?:-u|--user|--proxy-user|-U|-a|--auth)[ \t=]?{_Q}[^\s:\"'\\]{{1,64}}:(?P<v>{_PLAIN}{{1,128}})",
+        rf"(?i)(?:[^\n]{{0,300}}?[ \t])??(?:-u|--user|--proxy-user|-U|-a"
+        rf"|--auth)[ \t=]?{_Q}[^\s:\"'\\]{{1,64}}:(?P<v>{_PLAIN}{{1,128}})",
         "flagged",
         r"(?i)\b(?:curl|wget|https?|lftp|xh|svn)[ \t]",
     ),
@@ -218,7 +227,10 @@ RULES: tuple[Rule, ...] = (
         r"|mosquitto_[a-z]+|(?:docker|podman|helm[ ]registry|az|oc|cf|skopeo|nerdctl)[ ](?:login|auth))[ \t]",
     ),
     Rule(
-        "password", rf"(?:[^\n|;&]{{0,200}}?[ \t])??(?:-a|--pass)[ \t]+{_Q}(?P<v>{_PLAIN}{{3,128}})", "flagged", r"\bredis-cli[ \t]"
+        "password",
+        rf"(?:[^\n|;&]{{0,200}}?[ \t])??(?:-a|--pass)[ \t]+{_Q}(?P<v>{_PLAIN}{{3,128}})",
+        "flagged",
+        r"\bredis-cli[ \t]",
     ),
     Rule(
         "password",
@@ -239,27 +251,92 @@ RULES: tuple[Rule, ...] = (
         r"\b(?:sqlplus|impdp|expdp|rman|sqlldr)[ \t]",
     ),
     Rule("password", rf"-(?:passin|passout|pass)[ \t]+{_Q}pass:(?P<v>{_PLAIN}+)", "secret"),
-    Rule("password", r"(?i)\bidentified[ \t]+(?:with[ \t]+[a-z0-9_'\"]+[ \t]+)?by[ \t]+(?:password[ \t]+)?[\\]?[\"'](?P<v>[^\"'\n\x01]+)", "secret"),
-    Rule("password", r"(?i)\b(?:with|encrypted|set|login)[ \t]+password[ \t]+(?:for[ \t]+[^\s=]+[ \t]*=[ \t]*)?[\\]?[\"'](?P<v>[^\"'\n\x01]+)", "secret"),
-    Rule("password", rf"(?i)\b(?:login|user|machine|account)[ \t\n]+[^\s]+[ \t\n]+(?:password|passwd)[ \t\n]+(?P<v>{_PLAIN}+)", "flagged"),
-    Rule("password", rf"(?i)\b(?:requirepass|masterauth|bindpw|rootpw|snmp-server[ \t]+community)[ \t]+[\"']?(?P<v>{_PLAIN}{{3,}})", "flagged"),
-    Rule("password", r"(?i)\b(?:password|passphrase|passcode|passwort|kennwort|pwd|pw|pin)[ \t]+(?:is|was|are|ist|lautet|equals|to|as|of)[ \t]*:?[ \t]+(?P<v>[\"'`]?[^\s\x01]{3,})", "told"),
-    Rule("token", r"(?i)\b(?:token|secret|(?:api|access|secret|private|license|auth)[ _\-]?key|credentials?|key)[ \t]+(?:is|was|are|ist|equals|to|as|of)[ \t]*:?[ \t]+(?P<v>[\"'`]?[^\s\x01]{6,})", "told-token"),
-    Rule("password", r"(?i)\b(?:password|passwd|passphrase|passwort|pwd|pass|pw|token|secret|key)[ \t]+(?P<v>[\"'`]?[^\s\x01]{8,})", "told-drawn"),
-    Rule("password", r"(?i)\b(?:credentials?|creds|logins?)\b[ \t]*[:=(]?[ \t]*[^\s:/|]{1,64}[ \t]*[/:|][ \t]*(?P<v>[^\s\x01]{6,})", "told-drawn"),
-    Rule("code", r"(?i)\b(?:verification|security|2fa|otp|mfa|one-time|login|auth(?:entication)?|access|recovery|backup)[ _\-]?(?:code|pin|passcode)s?[ \t]*(?:is|was|=|:)[ \t]*[\"'`]?(?P<v>[A-Za-z0-9]{0,12}[0-9][A-Za-z0-9\-]{3,40})"),
-    Rule("password", r"(?i)\b[a-z_]*(?:auth|login|authenticate|credentials?)[a-z_]{0,12}[ \t]*=?[ \t]*\([ \t]*[\\]*[\"'][^\"'\n]*[\"'][ \t]*,[ \t]*[\\]*[\"'](?P<v>[^\"'\n\x01]{4,})", "mixed"),
-    Rule("password", r":(?:[0-9]{2,5}|\*):[A-Za-z0-9_*\-]{1,64}:[A-Za-z0-9_*\-]{1,64}:(?P<v>[^\s\"'`\x01]{6,})", "told-drawn"),
+    Rule(
+        "password",
+        r"(?i)\bidentified[ \t]+(?:with[ \t]+[a-z0-9_'\"]+[ \t]+)?by[ \t]+(?:password[ \t]+)?[\\]?[\"'](?P<v>"
+        r"[^\"'\n\x01]+)",
+        "secret",
+    ),
+    Rule(
+        "password",
+        r"(?i)\b(?:with|encrypted|set"
+        r"|login)[ \t]+password[ \t]+(?:for[ \t]+[^\s=]+[ \t]*=[ \t]*)?[\\]?[\"'](?P<v>[^\"'\n\x01]+)",
+        "secret",
+    ),
+    Rule(
+        "password",
+        rf"(?i)\b(?:login|user|machine|account)[ \t\n]+[^\s]+[ \t\n]+(?:password|passwd)[ \t\n]+(?P<v>{_PLAIN}+)",
+        "told",
+    ),
+    Rule(
+        "password",
+        rf"(?i)\b(?:requirepass|masterauth|bindpw|rootpw|snmp-server[ \t]+community)[ \t]+[\"']?(?P<v>{_PLAIN}{{3,}})",
+        "flagged",
+    ),
+    Rule(
+        "password",
+        r"(?i)\b(?:password|passphrase|passcode|passwort|kennwort|pwd|pw|pin)[ \t]+(?:is|was|are|ist|lautet|equals"
+        r"|to|as|of)[ \t]*:?[ \t]+(?P<v>[\"'`]?[^\s\x01]{3,})",
+        "told",
+    ),
+    Rule(
+        "token",
+        r"(?i)\b(?:token|secret|(?:api|access|secret|private|license|auth)[ _\-]?key|credentials?|key)[ \t]+(?:is"
+        r"|was|are|ist|equals|to|as|of)[ \t]*:?[ \t]+(?P<v>[\"'`]?[^\s\x01]{6,})",
+        "told-token",
+    ),
+    Rule(
+        "password",
+        r"(?i)\b(?:password|passwd|passphrase|passwort|pwd|pass|pw|token|secret|key)[ \t]+(?P<v>[\"'`]?[^\s\x01]{8,})",
+        "told-drawn",
+    ),
+    Rule(
+        "password",
+        r"(?i)\b(?:credentials?|creds|logins?)\b[ \t]*[:=(]?[ \t]*[^\s:/|]{1,64}[ \t]*[/:|][ \t]*(?P<v>[^\s\x01]{6,})",
+        "told-drawn",
+    ),
+    Rule(
+        "code",
+        r"(?i)\b(?:verification|security|2fa|otp|mfa|one-time|login|auth(?:entication)?|access|recovery"
+        r"|backup)[ _\-]?(?:code|pin|passcode)s?[ \t]*(?:is|was|="
+        r"|:)[ \t]*[\"'`]?(?P<v>[A-Za-z0-9]{0,12}[0-9][A-Za-z0-9\-]{3,40})",
+    ),
+    Rule(
+        "password",
+        r"(?i)\b[a-z_]*(?:auth|login|authenticate"
+        r"|credentials?)[a-z_]{0,12}[ \t]*=?[ \t]*\([ \t]*[\\]*[\"'][^\"'\n]*[\"'][ \t]*,[ \t]*[\\]*[\"'](?P<v>"
+        r"[^\"'\n\x01]{4,})",
+        "mixed",
+    ),
+    Rule(
+        "password",
+        r":(?:[0-9]{2,5}|\*):[A-Za-z0-9_*\-]{1,64}:[A-Za-z0-9_*\-]{1,64}:(?P<v>[^\s\"'`:\x01]{6,})",
+        "told-drawn",
+    ),
     Rule("password", r"(?i)ConvertTo-SecureString[ \t]+(?:-String[ \t]+)?[\"'](?P<v>[^\"'\n\x01]{3,})", "secret"),
-    Rule("authorization", r"(?i)\b(?:proxy-)?authorization[ \t]*:[ \t]*(?:digest|aws4-hmac-sha256|hawk|oauth|signature|mac|ntlm|negotiate)[ \t]+(?P<v>[^\n\x01]{8,})"),
+    Rule(
+        "authorization",
+        r"(?i)\b(?:proxy-)?authorization[ \t]*:[ \t]*(?:digest|aws4-hmac-sha256|hawk|oauth|signature|mac|ntlm"
+        r"|negotiate)[ \t]+(?P<v>[^\n\x01]{8,})",
+    ),
     Rule(
         "mnemonic",
         r"(?i)[^\n]{0,60}?(?P<v>\b(?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})",
         "",
         r"(?i)(?:mnemonic|(?:seed|recovery|backup|secret)[ _\-]?(?:phrase|words?))",
     ),
-    Rule("cookie", r"(?i)\b(?:set-cookie|cookie)[\"']?[ \t]*[:=][ \t]*[\"']?(?P<v>[A-Za-z0-9_.\-]{1,64}=[^\"'\n\x01]{4,})", "cookie"),
-    Rule("sessionid", r"(?i)\b(?:phpsessid|jsessionid|asp\.net_sessionid|connect\.sid|sessionid|session_id|sid|csrftoken|xsrf-token|_gitlab_session|laravel_session|__secure-[a-z0-9.\-]{1,40}|__host-[a-z0-9.\-]{1,40})=(?P<v>[A-Za-z0-9%+/=_\-.:]{10,})", "random"),
+    Rule(
+        "cookie",
+        r"(?i)\b(?:set-cookie|cookie)[\"']?[ \t]*[:=][ \t]*[\"']?(?P<v>[A-Za-z0-9_.\-]{1,64}=[^\"'\n\x01]{4,})",
+        "cookie",
+    ),
+    Rule(
+        "sessionid",
+        r"(?i)\b(?:phpsessid|jsessionid|asp\.net_sessionid|connect\.sid|sessionid|session_id|sid|csrftoken"
+        r"|xsrf-token|_gitlab_session|laravel_session|__secure-[a-z0-9.\-]{1,40}"
+        r"|__host-[a-z0-9.\-]{1,40})=(?P<v>[A-Za-z0-9%+/=_\-.:]{10,})",
+        "random",
+    ),
 )
 
 # Formats without a prefix of their own, for a whole token; `re`, because they are tried on tokens already found.
@@ -277,7 +354,10 @@ TOKENS: tuple[tuple[str, str], ...] = (
 
 # Prefixes that mean a secret even when the text ends before it does.
 CUT_SHORT = (
-    r"(?:gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|xapp-|sk-ant-|sk-proj-|sk-svcacct-|sk-or-v1-|[srp]k_live_|AIza|GOCSPX-|ya29\.|\bAKIA|\bASIA"
-    r"|dckr_[op]at_|dop_v1_|\bhvs\.|\bglsa_|\bSG\.|AGE-SECRET-KEY-|\bshpat_|\bgsk_|\bpplx-|\bpscale_|\bnvapi-|\bNRAK-|\bPMAK-|\blin_api_|\bATATT3x"
-    r"|\bpypi-AgE|\bops_eyJ|\btskey-|\bdp\.[sp]t\.|\bsbp_|\bpcsk_|\brubygems_|\bCCIPAT_|\bwhsec_|\bntn_|\beyJ[A-Za-z0-9_\-]{8})[A-Za-z0-9_\-.+/=]*[A-Za-z0-9][A-Za-z0-9_\-.+/=]*"
+    r"(?:\bgh[pousr]_|github_pat_|\bglpat-|\bxox[abeoprs]-|\bxapp-|sk-ant-|sk-proj-|sk-svcacct-|sk-or-v1-"
+    r"|[srp]k_live_|\bAIza|GOCSPX-|\bya29\.|\bAKIA|\bASIA"
+    r"|dckr_[op]at_|dop_v1_|\bhvs\.|\bglsa_|\bSG\.|AGE-SECRET-KEY-|\bshpat_|\bgsk_|\bpplx-|\bpscale_|\bnvapi-"
+    r"|\bNRAK-|\bPMAK-|\blin_api_|\bATATT3x"
+    r"|\bpypi-AgE|\bops_eyJ|\btskey-|\bdp\.[sp]t\.|\bsbp_|\bpcsk_|\brubygems_|\bCCIPAT_|\bwhsec_|\bntn_"
+    r"|\beyJ[A-Za-z0-9_\-]{8})[A-Za-z0-9_\-.]*[A-Za-z0-9][A-Za-z0-9_\-.]*"
 )

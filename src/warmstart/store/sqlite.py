@@ -232,7 +232,7 @@ class SqliteStore:
             if self._inside:
                 if not self._db.in_transaction:
                     raise StoreError(f"{self.path}: an earlier error has already undone this transaction")
-                with self._db:  # a savepoint
+                with self._part():
                     yield
                 return
             try:
@@ -249,6 +249,18 @@ class SqliteStore:
                 self._inside = False
         if (held := time.monotonic() - began) > 0.02:
             time.sleep(min(0.003, held / 20))  # back at once it would find the store free before those who wait ask
+
+    @contextmanager
+    def _part(self) -> Iterator[None]:
+        """A savepoint. A full disk may have ended the whole transaction, and the savepoint with it."""
+        self._db.execute("SAVEPOINT part")
+        try:
+            yield
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK TO part; RELEASE part")
+            raise
+        self._db.execute("RELEASE part")
 
     def put_session(self, row: SessionRow, calls: Sequence[CallRow]) -> Change:
         """Remember a session. The same content again changes nothing; an older, shorter copy never wins."""

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from warmstart.lint_blocks import lint_anthropic, lint_gemini
-from warmstart.lint_calls import (
+from warmstart.linting_blocks import lint_anthropic, lint_gemini
+from warmstart.linting_calls import (
     Context,
     Finding,
     Found,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from warmstart.lint_calls import Context, Finding, Found, Message, lint_answer, lint_id, lint_name, report_open, show
+from warmstart.linting_calls import Context, Finding, Found, Message, lint_answer, lint_id, lint_name, report_open, show
 
 _ANTHROPIC_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _ANTHROPIC_ID = re.compile(r"[a-zA-Z0-9_-]+")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warmstart.lint import lint
+from warmstart.linting import lint
 from warmstart.model import DIALECTS, Dialect
 
 Messages = list[dict[str, Any]]
@@ -299,7 +298,6 @@ def test_never_raises(dialect: Dialect, junk: Any) -> None:
 
 
 def test_findings_come_in_the_order_of_the_messages() -> None:
-    order: Callable[[Any], int] = lambda finding: finding.index  # noqa: E731
     found = lint([say("user", ""), calling(call()), say("robot"), tool("x"), "junk"], "openai")  # type: ignore[list-item]
-    assert found == sorted(found, key=order)
+    assert found == sorted(found, key=lambda finding: finding.index)
     assert {finding.index for finding in found} == {0, 1, 2, 3, 4}

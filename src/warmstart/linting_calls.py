@@ -57,7 +57,7 @@ def lint_id(index: int, call: Any, limit: int | None, context: Context, used: se
         yield Finding(index, "id", "a call needs an id")
         return
     if call in used:
-        yield Finding(index, "repeated_id", f"call id {show(call)} is used twice")
+        yield Finding(index, "repeated_id", f"call id {show(call)} is used twice, which most servers refuse")
     used.add(call)
     if wants_nine_characters(context.model):
         if not _NINE.fullmatch(call):

@@ -1,0 +1,62 @@
+"""Every fixture is recognised by its content and read as its expectation says. A new format adds two files here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from warmstart import formats
+from warmstart.formats.source import Source
+from warmstart.judging import judge_result
+from warmstart.model import Message, Session, ToolCall, ToolResult
+
+DATA = Path(__file__).parents[1] / "data"
+EXPECTED = sorted(DATA.glob("*/*.expected.json"))
+
+
+def case_of(expected: Path) -> Path:
+    name = expected.name.removesuffix(".expected.json")
+    (case,) = [p for p in expected.parent.glob(f"{name}.*") if p != expected and p.name.removesuffix("".join(p.suffixes)) == name]
+    return case
+
+
+def told(session: Session) -> dict[str, object]:
+    steps = session.steps
+    return {
+        "id": session.id,
+        "agent": session.agent,
+        "model": session.model,
+        "label": session.label,
+        "end_reason": session.end_reason,
+        "calls": [{"id": s.call_id, "tool": s.tool} for s in steps if isinstance(s, ToolCall)],
+        "results": sum(isinstance(s, ToolResult) for s in steps),
+        "messages": sum(isinstance(s, Message) for s in steps),
+        "task": session.task,
+    }
+
+
+@pytest.mark.parametrize("expected", EXPECTED, ids=lambda p: f"{p.parent.name}/{p.name.split('.')[0]}")
+def test_fixture(expected, tmp_path):
+    case = case_of(expected)
+    source = Source(case)
+    assert formats.detect(source).NAME == expected.parent.name
+    sessions = list(formats.read(source, judge_result))
+    assert [told(s) for s in sessions] == json.loads(expected.read_text())
+    renamed = tmp_path / "renamed.txt"
+    renamed.write_bytes(case.read_bytes())
+    assert formats.detect(Source(renamed)).NAME == expected.parent.name, "the name of a file must not matter"
+
+
+def test_every_format_has_a_fixture():
+    built_by_tests = {"hermes"}  # a database: its test makes it
+    assert {p.parent.name for p in EXPECTED} | built_by_tests == {known.NAME for known in formats.FORMATS}
+
+
+def test_only_one_reader_takes_a_file():
+    for expected in EXPECTED:
+        head = Source(case_of(expected)).head
+        takers = [known.NAME for known in formats.FORMATS if known.sniff(head)]
+        assert takers[0] == expected.parent.name
+        assert len(takers) == 1 or expected.parent.name in ("anthropic", "hermes_export", "mini_swe_agent", "tau2"), takers
