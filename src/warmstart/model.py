@@ -165,6 +165,39 @@ TemplateStatus = Literal["proposed", "active", "retired"]
 Origin = Literal["learned", "captured", "imported"]
 
 
+class PastCall(Struct, frozen=True, kw_only=True):
+    """A stored call: redacted, its result shortened."""
+
+    ordinal: int  # place among its session's calls
+    call_id: str
+    tool: str
+    arguments: Arguments
+    intent: str = ""  # what the user or the agent had said just before
+    excerpt: str | None = None  # None: never answered
+    outcome: Outcome = UNKNOWN
+    at: float | None = None
+
+
+class PastSession(Struct, frozen=True, kw_only=True):
+    """A stored session with its calls, for mining."""
+
+    key: str
+    id: str
+    agent: str
+    category: Category
+    task_type: TaskType
+    verdict: Verdict
+    quality: float
+    project: str | None = None
+    task: str = ""  # what the user first asked for
+    started: float | None = None
+    end_reason: str | None = None
+    parent: str | None = None
+    errors: int = 0
+    results: int = 0
+    calls: tuple[PastCall, ...] = ()
+
+
 class Example(Struct, frozen=True, kw_only=True):
     """One call that worked, as it will be shown to a new session."""
 
@@ -172,6 +205,7 @@ class Example(Struct, frozen=True, kw_only=True):
     arguments: Arguments  # redacted
     result: str  # redacted excerpt, head and tail
     intent: str = ""  # what the user or the agent wanted just then
+    task: str = ""  # what its session was asked for: not shown, but searched when choosing
     correction: str | None = None  # where an earlier try failed: what was wrong with it
     why: str = ""  # why this one was taken
     session: str = ""  # key of the session it comes from
