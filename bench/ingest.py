@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,11 @@ import warmstart
 from warmstart.formats.source import Source
 
 CORPUS = ROOT.parent / "shared" / "corpus" / "claude_code"
-WORDS = (ROOT / "docs" / "how-it-works.md").read_text().split() if (ROOT / "docs" / "how-it-works.md").exists() else ["word"]
+WORDS = (
+    (ROOT / "docs" / "how-it-works.md").read_text().split()
+    if (ROOT / "docs" / "how-it-works.md").exists()
+    else ["word"]
+)
 
 
 def main() -> None:
@@ -153,12 +158,23 @@ def session_lines(chance: random.Random, session: str) -> Iterator[dict[str, Any
             "version": "2.1.0",
             "gitBranch": "main",
             "uuid": f"u{number}",
-            "timestamp": f"2026-01-{1 + number // 80_000 % 28:02d}T{number // 3600 % 24:02d}:{number // 60 % 60:02d}:{number % 60:02d}.000Z",
+            "timestamp": datetime.fromtimestamp(1_790_000_000 + number, UTC).isoformat(),
         }
         if number % 40 == 1:
             yield common | {"type": "user", "message": {"role": "user", "content": prose(chance, 40)}}
-        usage = {"input_tokens": 4, "cache_creation_input_tokens": 300, "cache_read_input_tokens": 20_000, "output_tokens": 90}
-        message = {"id": f"msg_{number}", "role": "assistant", "model": "claude-sonnet-4-5", "type": "message", "usage": usage}
+        usage = {
+            "input_tokens": 4,
+            "cache_creation_input_tokens": 300,
+            "cache_read_input_tokens": 20_000,
+            "output_tokens": 90,
+        }
+        message = {
+            "id": f"msg_{number}",
+            "role": "assistant",
+            "model": "claude-sonnet-4-5",
+            "type": "message",
+            "usage": usage,
+        }
         thought = {"type": "thinking", "thinking": prose(chance, 60), "signature": "c2lnbmF0dXJl" * 20}
         yield common | {"type": "assistant", "message": message | {"content": [thought]}}
         tool = chance.choice(("Bash", "Read", "Edit", "Grep"))
@@ -166,7 +182,12 @@ def session_lines(chance: random.Random, session: str) -> Iterator[dict[str, Any
         yield common | {"type": "assistant", "message": message | {"content": [use]}}
         failed = chance.random() < 0.07
         text = ("Exit code 1\n" if failed else "") + prose(chance, int(chance.paretovariate(0.9) * 60) % 4_000)
-        answer = {"type": "tool_result", "tool_use_id": use["id"], "content": text, **({"is_error": True} if failed else {})}
+        answer = {
+            "type": "tool_result",
+            "tool_use_id": use["id"],
+            "content": text,
+            **({"is_error": True} if failed else {}),
+        }
         result = f"Error: {text}" if failed else {"stdout": text, "stderr": "", "interrupted": False, "isImage": False}
         yield common | {"type": "user", "message": {"role": "user", "content": [answer]}, "toolUseResult": result}
 
@@ -182,7 +203,9 @@ def show(report: dict[str, Any]) -> None:
     print(f"inspect  {report['inspect_ratio']:.2f}x")
     print(f"ingest   {report['ingest_ratio']:.2f}x")
     if "big_mb" in report:
-        print(f"peak memory on {report['big_mb']} MB: inspect {report['inspect_peak_mb']} MB, ingest {report['ingest_peak_mb']} MB")
+        print(
+            f"peak memory on {report['big_mb']} MB: inspect {report['inspect_peak_mb']} MB, ingest {report['ingest_peak_mb']} MB"
+        )
         print(f"ten times the input takes {report['ten_times_ratio']:.1f} times as long")
 
 

@@ -132,7 +132,9 @@ def measure(name: str, cases: list[Case], excluded: int, misses: bool) -> dict[s
         if misses and said != case.truth:
             arguments = str(case.call.arguments if case.call else "")[-200:]
             kind = "false alarm" if said else "missed"
-            print(f"{name} {kind}: {case.call.tool if case.call else ''} {arguments!r}\n    {text[:200]!r} ... {text[-150:]!r}")
+            print(
+                f"{name} {kind}: {case.call.tool if case.call else ''} {arguments!r}\n    {text[:200]!r} ... {text[-150:]!r}"
+            )
     return {
         "results": len(cases),
         "errors": sum(case.truth for case in cases),
@@ -164,7 +166,10 @@ class Tally:
 
 
 def show(report: dict[str, Any]) -> None:
-    print(f"{'format':16}{'results':>8}{'errors':>8}{'left out':>9}   {'flags visible':>13}   {'flags hidden  P    R    F1':>27}   {'naive F1':>8}")
+    print(
+        f"{'format':16}{'results':>8}{'errors':>8}{'left out':>9}   {'flags visible':>13}   "
+        f"{'flags hidden  P    R    F1':>27}   {'naive F1':>8}"
+    )
     for name, row in report["formats"].items():
         hidden = row["hidden"]
         print(

@@ -90,7 +90,9 @@ def auc(values: list[float], labels: list[bool]) -> float | None:
 
 
 def show(report: dict[str, Any]) -> None:
-    print(f"{'format':16}{'sessions':>9}{'AUC':>7}{'naive':>7}{'passed':>8}{'of them good':>14}{'base rate':>11}  verdicts")
+    print(
+        f"{'format':16}{'sessions':>9}{'AUC':>7}{'naive':>7}{'passed':>8}{'of them good':>14}{'base rate':>11}  verdicts"
+    )
     for name, row in report["formats"].items():
         note = "  (too few to tell)" if row["small"] else ""
         print(

@@ -31,5 +31,9 @@ def test_unknown_names_are_refused():
 
 
 def test_importing_loads_nothing_heavy():
-    code = "import sys, warmstart; print([m for m in ('apsw', 'msgspec', 're2', 'rich', 'zstandard') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    code = (
+        "import sys, warmstart; print([m for m in ('apsw', 'msgspec', 're2', 'rich', 'zstandard') if m in sys.modules])"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )

@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import claude_lines, write_jsonl
 
 import warmstart
+from conftest import claude_lines, write_jsonl
 from warmstart.errors import SourceError
 from warmstart.model import ToolCall, ToolResult
 
@@ -96,7 +96,9 @@ def test_a_200_mb_line(tmp_path):
         "print(found.problems[0].line, found.problems[0].reason, sep='|');"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
     )
-    said = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": SRC})
+    said = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": SRC}
+    )
     told, peak = said.stdout.strip().split("\n")
     assert told.startswith("2|a line of 200 MB is longer than")
     assert int(peak) < 300
@@ -143,7 +145,12 @@ def test_no_permission(tmp_path):
     for folder in (tmp_path, *tmp_path.parents):
         if "pytest" in str(folder):
             folder.chmod(folder.stat().st_mode | 0o055)
-    said = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": SRC})
+    said = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": SRC},
+    )
     assert said.stdout.strip() == "1 permission denied", said.stderr
 
 
@@ -231,7 +238,12 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path):
         "resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, 3_000_000))\n"
         "try:\n    warmstart.open().ingest(sys.argv[1])\nexcept warmstart.StoreFull as error:\n    print('full:', error)"
     )
-    said = subprocess.run([sys.executable, "-c", code, str(tmp_path / "in")], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": SRC})
+    said = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "in")],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": SRC},
+    )
     assert said.stdout.startswith("full:"), said.stderr
     with warmstart.open() as ws:
         assert ws.store.health()["integrity"] == "ok"

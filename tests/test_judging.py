@@ -17,13 +17,27 @@ def call(tool: str = "Bash", command: str | list[str] = "", **arguments: object)
     return ToolCall("c1", tool, {**({"command": command} if command else {}), **arguments})
 
 
-REJECTION = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, ...)"
+REJECTION = (
+    "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, ...)"
+)
 
 SIGNALLED = [
-    (call("Edit"), "<tool_use_error>File has not been read yet.</tool_use_error>", Signal(failed=True), "error", "flag"),
+    (
+        call("Edit"),
+        "<tool_use_error>File has not been read yet.</tool_use_error>",
+        Signal(failed=True),
+        "error",
+        "flag",
+    ),
     (call("Read"), "1\tdef error(): raise Exception('failed')", Signal(failed=False), "ok", "flag"),
     (call("Edit"), REJECTION, Signal(failed=True), "rejected", "flag"),
-    (call("Read"), "<tool_use_error>Sibling tool call errored</tool_use_error>", Signal(failed=True), "cancelled", "flag"),
+    (
+        call("Read"),
+        "<tool_use_error>Sibling tool call errored</tool_use_error>",
+        Signal(failed=True),
+        "cancelled",
+        "flag",
+    ),
     (call("Bash"), "[Request interrupted by user for tool use]", Signal(failed=True), "cancelled", "flag"),
     (call("shell"), "all fine: 0 errors", Signal(exit_code=0), "ok", "exit_code"),
     (call("shell", "make"), "ok so far", Signal(exit_code=2), "error", "exit_code"),
@@ -66,7 +80,11 @@ def test_a_command_that_echoes_an_exit_code_is_not_judged_by_it():
 HERMES = [  # the table of Hermes' result shapes
     ("terminal", {"output": "", "exit_code": 3, "error": None}, "error"),
     ("terminal", {"output": "hi", "exit_code": 0, "error": None}, "ok"),
-    ("terminal", {"output": "", "exit_code": 1, "error": None, "exit_code_meaning": "No matches found (not an error)"}, "ok"),
+    (
+        "terminal",
+        {"output": "", "exit_code": 1, "error": None, "exit_code_meaning": "No matches found (not an error)"},
+        "ok",
+    ),
     ("terminal", {"output": "", "exit_code": -1, "error": "blocked by the user", "status": "blocked"}, "rejected"),
     ("execute_code", {"status": "success", "output": "Error: printed by the program", "exit_code": 0}, "ok"),
     ("execute_code", {"status": "error", "output": "", "exit_code": 1, "error": "NameError"}, "error"),
@@ -117,10 +135,22 @@ FAILED = [
     (call("Bash", "foo"), "zsh:1: command not found: foo", "environment"),
     (call("Bash", "cat nope.txt"), "cat: nope.txt: No such file or directory", "precondition"),
     (call("Bash", "git push"), "fatal: 'main' is already used by worktree at '/x'", "precondition"),
-    (call("Bash", "git merge x"), "Auto-merging a\nCONFLICT (content): Merge conflict in a\nAutomatic merge failed; fix it.", "precondition"),
+    (
+        call("Bash", "git merge x"),
+        "Auto-merging a\nCONFLICT (content): Merge conflict in a\nAutomatic merge failed; fix it.",
+        "precondition",
+    ),
     (call("Bash", "git commit -m x"), "On branch x\nnothing to commit, working tree clean", "precondition"),
-    (call("Bash", "python x.py"), 'Traceback (most recent call last):\n  File "x.py", line 1\nNameError: name', "other"),
-    (call("Bash", "python x.py"), "Traceback (most recent call last):\n  ...\nModuleNotFoundError: No module named 'erfa'", "environment"),
+    (
+        call("Bash", "python x.py"),
+        'Traceback (most recent call last):\n  File "x.py", line 1\nNameError: name',
+        "other",
+    ),
+    (
+        call("Bash", "python x.py"),
+        "Traceback (most recent call last):\n  ...\nModuleNotFoundError: No module named 'erfa'",
+        "environment",
+    ),
     (call("Bash", "pytest -q"), "F.\n=== 1 failed, 1 passed in 0.1s ===", "other"),
     (call("Bash", "npm test"), "Tests: 1 failed, 3 passed, 4 total", "other"),
     (call("Bash", "go test ./..."), "ok  \ta\t0.1s\n--- FAIL: TestX (0.00s)\nFAIL", "other"),
@@ -142,7 +172,10 @@ def test_failures_said_in_text(made, text, kind):
 
 
 FINE = [
-    (call("Read"), "     1\timport errors\n     2\traise ValueError('failed: not found')\n     3\t# Error: this is documentation"),
+    (
+        call("Read"),
+        "     1\timport errors\n     2\traise ValueError('failed: not found')\n     3\t# Error: this is documentation",
+    ),
     (call("Grep"), "No matches found"),
     (call("Glob"), "No files found"),
     (call("Grep"), "src/a.py:12: error: something failed\nsrc/b.py:1: Traceback (most recent call last)"),
@@ -220,7 +253,9 @@ def test_the_judge_never_raises(text, command, tool):
     assert judge_result(call(tool, command), text).status in ("ok", "error", "rejected", "cancelled", "unknown")
 
 
-@pytest.mark.parametrize("text", ["(" * 200_000, "error: " * 100_000, "\x1b[" * 100_000, "[" * 100_000, "{" * 100_000, "\\" * 300_000])
+@pytest.mark.parametrize(
+    "text", ["(" * 200_000, "error: " * 100_000, "\x1b[" * 100_000, "[" * 100_000, "{" * 100_000, "\\" * 300_000]
+)
 def test_hostile_text_takes_no_time(text):
     import time
 

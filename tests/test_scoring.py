@@ -26,7 +26,9 @@ ASK = Message("user", "please do it")
 
 
 def test_counts_people_expect():
-    counts = score(session(ASK, *pair("a"), *pair("b", ERROR, 1), *pair("b", REJECTED, 2), Message("assistant", "done"))).counts
+    counts = score(
+        session(ASK, *pair("a"), *pair("b", ERROR, 1), *pair("b", REJECTED, 2), Message("assistant", "done"))
+    ).counts
     assert counts.total_messages == 2
     assert (counts.tool_calls, counts.tool_results, counts.error_count) == (3, 3, 1)
     assert counts.error_rate == 0.5, "a person's rejection is out of the rate"
@@ -45,7 +47,9 @@ def test_a_label_decides():
 
 
 def test_without_a_firm_sign_the_verdict_is_unknown():
-    assert score(session(ASK, *pair("a"), Message("assistant", "done"), Message("user", "thanks!"))).verdict == "unknown"
+    assert (
+        score(session(ASK, *pair("a"), Message("assistant", "done"), Message("user", "thanks!"))).verdict == "unknown"
+    )
 
 
 def test_checks_that_pass_after_the_last_edit_are_a_success():
@@ -79,7 +83,9 @@ def test_bad_signs_lower_quality(worse, sign):
 
 
 def test_how_it_ended_matters():
-    plain, aborted, done = (score(session(ASK, *pair("a"), end_reason=r)).quality for r in (None, "aborted:interrupted", "completed"))
+    plain, aborted, done = (
+        score(session(ASK, *pair("a"), end_reason=r)).quality for r in (None, "aborted:interrupted", "completed")
+    )
     assert aborted < plain < done
 
 

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import write_jsonl
-from secret_formats import ENCODINGS, make_secrets
 
 import warmstart
+from conftest import write_jsonl
+from secret_formats import ENCODINGS, make_secrets
 
 SRC = str(Path(__file__).parents[1] / "src")
 SECRETS = make_secrets(20261115)
@@ -20,10 +20,26 @@ SECRETS = make_secrets(20261115)
 
 def session_with(line: str, number: int) -> list[dict[str, object]]:
     """A Claude Code session that holds `line` wherever text can stand."""
-    common = {"sessionId": f"session-{number}", "cwd": f"/home/dev/{number}", "gitBranch": line, "version": "2.1.0", "timestamp": "2026-10-01T10:00:00.000Z"}
-    use = {"type": "tool_use", "id": f"toolu_{number}", "name": "Bash", "input": {"command": line, "nested": {"deep": [line]}, "description": line}}
+    common = {
+        "sessionId": f"session-{number}",
+        "cwd": f"/home/dev/{number}",
+        "gitBranch": line,
+        "version": "2.1.0",
+        "timestamp": "2026-10-01T10:00:00.000Z",
+    }
+    use = {
+        "type": "tool_use",
+        "id": f"toolu_{number}",
+        "name": "Bash",
+        "input": {"command": line, "nested": {"deep": [line]}, "description": line},
+    }
     answer = {"type": "tool_result", "tool_use_id": f"toolu_{number}", "content": f"before\n{line}\nafter"}
-    failed = {"type": "tool_result", "tool_use_id": f"toolu_{number}b", "is_error": True, "content": [{"type": "text", "text": f"Error: {line}"}]}
+    failed = {
+        "type": "tool_result",
+        "tool_use_id": f"toolu_{number}b",
+        "is_error": True,
+        "content": [{"type": "text", "text": f"Error: {line}"}],
+    }
     return [
         common | {"type": "user", "uuid": "u", "message": {"role": "user", "content": f"please use this: {line}"}},
         common | {"type": "assistant", "uuid": "a", "message": {"id": "m", "role": "assistant", "model": "m", "content": [{"type": "text", "text": line}, use]}},
@@ -58,7 +74,12 @@ def test_no_secret_reaches_the_store_or_the_screen(tmp_path, encoding):
         ws.ingest(folder)
         store = everything(home).decode("utf-8", "replace")
         for words in (["inspect", str(folder)], ["inspect", str(folder), "--json"], ["ingest", str(folder)], ["sessions", "list", "--json"], ["sessions", "show", "session-3"], ["sessions", "show", "session-5", "--json"], ["doctor"]):  # fmt: skip
-            run = subprocess.run([sys.executable, "-m", "warmstart", "--home", str(home), *words], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": SRC})
+            run = subprocess.run(
+                [sys.executable, "-m", "warmstart", "--home", str(home), *words],
+                capture_output=True,
+                text=True,
+                env=os.environ | {"PYTHONPATH": SRC},
+            )
             said += run.stdout + run.stderr
     missed = [s.name for s in SECRETS if shows(store, searched[s.name]) or shows(said, searched[s.name])]
     vendor = [s for s in SECRETS if s.kind == "vendor"]
@@ -81,7 +102,12 @@ def test_names_and_ids_are_fields_too(tmp_path):
     with warmstart.open() as ws:
         assert ws.ingest(path).new == 1
         assert secret.value.encode() not in everything(ws.settings.home)
-    run = subprocess.run([sys.executable, "-m", "warmstart", "inspect", str(path), "--json"], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": SRC})
+    run = subprocess.run(
+        [sys.executable, "-m", "warmstart", "inspect", str(path), "--json"],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": SRC},
+    )
     assert json.loads(run.stdout)["calls"]
     assert secret.value not in run.stdout + run.stderr
 

@@ -41,7 +41,9 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
     tools: dict[str, str] = field(default_factory=dict)
 
 
-def load(home: Path | str | None = None, store: str | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+def load(
+    home: Path | str | None = None, store: str | None = None, environ: Mapping[str, str] | None = None
+) -> Settings:
     """Settings: what is passed in wins over the environment, that over the file, that over the defaults."""
     env = os.environ if environ is None else environ
     user_home = Path(env.get("HOME") or env.get("USERPROFILE") or "~").expanduser()

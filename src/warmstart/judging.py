@@ -12,11 +12,13 @@ from warmstart.judging_text import answer_failed, error_kind, plain, shell_faile
 from warmstart.model import Basis, Outcome, Signal, ToolCall
 
 _OK = {basis: Outcome("ok", basis) for basis in ("flag", "exit_code", "structure", "text")}
-_STOPPED = {(s, b): Outcome(s, b) for s in ("rejected", "cancelled") for b in ("flag", "structure", "text")}  # type: ignore[arg-type]
+_STOPPED = {(s, b): Outcome(s, b) for s in ("rejected", "cancelled") for b in ("flag", "structure", "text")}
 _UNKNOWN = Outcome("unknown", "none")
 
 _SHELLS = frozenset((tools.TERMINAL, tools.CODE))
-_QUOTERS = frozenset((tools.PROCESS, tools.READ, tools.SEARCH, tools.WEB_READ, tools.WEB_SEARCH, tools.SESSIONS, tools.BROWSE))
+_QUOTERS = frozenset(
+    (tools.PROCESS, tools.READ, tools.SEARCH, tools.WEB_READ, tools.WEB_SEARCH, tools.SESSIONS, tools.BROWSE)
+)
 
 _SPOKEN = re.compile(  # exit codes as agents speak them, alone on a line at the start or the end
     r"^\s*(?:<returncode>(-?\d+)</returncode>|\[?(?:Command finished with |Process exited with |Process finished with )?"
@@ -29,7 +31,9 @@ _NOT_AN_ERROR = re.compile(r"not an error|no match|not found is|differ|informati
 _LOGIN_SHELL = re.compile(r"\s*(?:/\S*/)?(?:ba|z|da|k)?sh\s+-[a-z]*c\s+(.+)", re.S)
 _decoder = JSONDecoder(strict=False)
 
-_FAILED_WORDS = frozenset(("error", "failed", "failure", "fail", "timeout", "timed_out", "errored", "crashed", "exception"))
+_FAILED_WORDS = frozenset(
+    ("error", "failed", "failure", "fail", "timeout", "timed_out", "errored", "crashed", "exception")
+)
 _STOPPED_WORDS = {"cancelled": "cancelled", "canceled": "cancelled", "aborted": "cancelled", "interrupted": "cancelled",
                   "blocked": "rejected", "denied": "rejected", "rejected": "rejected", "declined": "rejected",
                   "approval_required": "rejected", "pending_approval": "rejected"}  # fmt: skip
@@ -45,7 +49,7 @@ def judge_result(call: ToolCall | None, text: str, signal: Signal | None = None)
             return told
     stopped = stopped_by(text)
     if stopped:
-        return _STOPPED[stopped, "text"]  # type: ignore[index]
+        return _STOPPED[stopped, "text"]
     base = tools.base_tool(call.tool) if call else None
     return _by_spoken_code(call, text) or _by_structure(call, base, text) or _by_text(call, base, text)
 
@@ -56,7 +60,7 @@ def _by_signal(call: ToolCall | None, text: str, signal: Signal) -> Outcome | No
         return _error(text, basis) if signal.status == "error" else Outcome(signal.status, basis)
     if signal.failed:
         stopped = stopped_by(text)
-        return _STOPPED[stopped, "flag"] if stopped else _error(text, basis)  # type: ignore[index]
+        return _STOPPED[stopped, "flag"] if stopped else _error(text, basis)
     if signal.exit_code is not None:
         return _by_exit_code(call, text, signal.exit_code)
     return _OK["flag"] if signal.failed is False else None
@@ -67,7 +71,7 @@ def _by_exit_code(call: ToolCall | None, output: str, code: int) -> Outcome:
         return _OK["exit_code"]
     stopped = stopped_by(output)
     if stopped:
-        return _STOPPED[stopped, "text"]  # type: ignore[index]
+        return _STOPPED[stopped, "text"]
     if code == 1 and not output.strip() and _line_of(call).matches:
         return _OK["exit_code"]
     return _error(output, "exit_code")
@@ -115,7 +119,7 @@ def _by_structure(call: ToolCall | None, base: str | None, text: str) -> Outcome
                     if code != 0 and isinstance(meaning, str) and _NOT_AN_ERROR.search(meaning):
                         return _OK["structure"]
                     if code != 0 and (stopped := _status_word(value)):
-                        return _STOPPED[stopped, "structure"]  # type: ignore[index]
+                        return _STOPPED[stopped, "structure"]
                     output = value.get("output", value.get("stdout", ""))
                     said = f"{output if isinstance(output, str) else ''}\n{value.get('error') or value.get('stderr') or ''}"
                     return _by_exit_code(call, said.strip(), code)
@@ -127,7 +131,7 @@ def _by_structure(call: ToolCall | None, base: str | None, text: str) -> Outcome
 def _by_fields(value: dict[str, Any], text: str) -> Outcome:
     stopped = _status_word(value)
     if stopped:
-        return _STOPPED[stopped, "structure"]  # type: ignore[index]
+        return _STOPPED[stopped, "structure"]
     for name in ("success", "ok"):
         if isinstance(value.get(name), bool):
             return _OK["structure"] if value[name] else _error(text, "structure")

@@ -24,7 +24,9 @@ _QUOTERS = frozenset(
     "history journalctl dmesg env printenv man find fd ls tree wc sort uniq cut column diff".split()
 )
 _QUOTING_GIT = frozenset("log show diff blame grep ls-files cat-file reflog shortlog".split())
-_LOGS = re.compile(r"^(?:docker|podman|kubectl|heroku|fly|pm2|gh|gcloud|aws|systemctl|adb)\b.*\b(?:logs?|view|status|logcat)\b")
+_LOGS = re.compile(
+    r"^(?:docker|podman|kubectl|heroku|fly|pm2|gh|gcloud|aws|systemctl|adb)\b.*\b(?:logs?|view|status|logcat)\b"
+)
 _MATCHERS = frozenset("grep egrep fgrep rg ag ack pgrep diff cmp test [ [[ which type command git-grep".split())
 _HEREDOC = re.compile(r"<<[-~]?\s*(['\"]?)([A-Za-z_][\w.-]*)\1")
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=(?:'[^']*'|\"[^\"]*\"|\S*)\s*")

@@ -31,7 +31,9 @@ _SHELL = re.compile(
     rf"|\(eval\):\d+: .+|.{{0,40}}command not found: \S+|zsh:\d+: .+)",
     re.M,
 )
-_SCRIPT = re.compile(rf"^\S*?([^\s/:]+): (?:line )?\d+: .*{_ERRNO}", re.M)  # a script's line: counts if the command ran it
+_SCRIPT = re.compile(
+    rf"^\S*?([^\s/:]+): (?:line )?\d+: .*{_ERRNO}", re.M
+)  # a script's line: counts if the command ran it
 
 # The harness around a shell, when the command could not even be run.
 _HARNESS = re.compile(
@@ -104,9 +106,13 @@ _HINTS = tuple(  # without any of these there is nothing to look for
     "conflict|reject|refused|traceback|exception|killed|terminated|fault|timed out|usage:|exit|syntax|unexpected|issue|"
     "reformat|not ok|stash entry|commit|permitted|no matches|undefined ref|🥊|✖|×|❌|✘|╷|bad |http |graphql|core dumped|"
     "a directory|exists|node.js v|interrupt|backtrace|node:|stopped|***|illegal|curl: |ssh: |e: |errors|err!|err_|"
-    "no module|only file|too many|busy|too long|space left|(eval)|elifecycle|non-zero|# fail|notfound|doesnotexist|warning: ".split("|")
+    "no module|only file|too many|busy|too long|space left|(eval)|elifecycle|non-zero|# fail|notfound|doesnotexist|warning: ".split(
+        "|"
+    )
 )
-_TRACE_END = re.compile(r"^(?:[\w.]+\.)?[A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Warning|Failure|Timeout|Fault)(?::|$)")
+_TRACE_END = re.compile(
+    r"^(?:[\w.]+\.)?[A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Warning|Failure|Timeout|Fault)(?::|$)"
+)
 
 # A tool that is no shell: how its answer begins ...
 _OPENING = re.compile(
@@ -201,7 +207,7 @@ def plain(text: str) -> str:
 
 
 def stopped_by(text: str) -> str | None:
-    """"rejected" or "cancelled" where a person or a sibling, not the call itself, ended it."""
+    """ "rejected" or "cancelled" where a person or a sibling, not the call itself, ended it."""
     opening = _tags.sub("", text[:200]).lstrip()
     if opening.startswith(_REJECTED):
         return "rejected"

@@ -109,7 +109,9 @@ def _is_transcript(source: Source) -> bool:
 class Ingest:
     """One run of `ingest`: files that look as they did are passed over, sessions are written in batches."""
 
-    def __init__(self, store: SqliteStore, recorder: Recorder, tools: Mapping[str, str], clock: Callable[[], float]) -> None:
+    def __init__(
+        self, store: SqliteStore, recorder: Recorder, tools: Mapping[str, str], clock: Callable[[], float]
+    ) -> None:
         self.report = Ingested()
         self._store = store
         self._recorder = recorder

@@ -61,7 +61,8 @@ _CORRECTION = re.compile(
 )
 _INTERRUPTION = "[Request interrupted by user"
 _BAD_ENDS = re.compile(
-    r"abort|interrupt|api_error|limit|exceed|max_|too_many|timeout|timed|crash|error|killed|fail|cost|format|cancel", re.I
+    r"abort|interrupt|api_error|limit|exceed|max_|too_many|timeout|timed|crash|error|killed|fail|cost|format|cancel",
+    re.I,
 )
 _GOOD_ENDS = re.compile(r"^(?:submitted|completed|complete|done|success|finished|cron_complete)", re.I)
 

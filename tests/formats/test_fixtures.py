@@ -18,7 +18,11 @@ EXPECTED = sorted(DATA.glob("*/*.expected.json"))
 
 def case_of(expected: Path) -> Path:
     name = expected.name.removesuffix(".expected.json")
-    (case,) = [p for p in expected.parent.glob(f"{name}.*") if p != expected and p.name.removesuffix("".join(p.suffixes)) == name]
+    (case,) = [
+        p
+        for p in expected.parent.glob(f"{name}.*")
+        if p != expected and p.name.removesuffix("".join(p.suffixes)) == name
+    ]
     return case
 
 
@@ -41,12 +45,12 @@ def told(session: Session) -> dict[str, object]:
 def test_fixture(expected, tmp_path):
     case = case_of(expected)
     source = Source(case)
-    assert formats.detect(source).NAME == expected.parent.name
+    assert expected.parent.name == formats.detect(source).NAME
     sessions = list(formats.read(source, judge_result))
     assert [told(s) for s in sessions] == json.loads(expected.read_text())
     renamed = tmp_path / "renamed.txt"
     renamed.write_bytes(case.read_bytes())
-    assert formats.detect(Source(renamed)).NAME == expected.parent.name, "the name of a file must not matter"
+    assert expected.parent.name == formats.detect(Source(renamed)).NAME, "the name of a file must not matter"
 
 
 def test_every_format_has_a_fixture():
@@ -59,4 +63,6 @@ def test_only_one_reader_takes_a_file():
         head = Source(case_of(expected)).head
         takers = [known.NAME for known in formats.FORMATS if known.sniff(head)]
         assert takers[0] == expected.parent.name
-        assert len(takers) == 1 or expected.parent.name in ("anthropic", "hermes_export", "mini_swe_agent", "tau2"), takers
+        assert len(takers) == 1 or expected.parent.name in ("anthropic", "hermes_export", "mini_swe_agent", "tau2"), (
+            takers
+        )

@@ -23,6 +23,7 @@ COMMANDS = {  # name -> where it lives
     "ingest": "cli_read:ingest",
     "sessions": "cli_read:sessions",
     "doctor": "cli_read:doctor",
+    "demo": "demo:demo",
 }
 
 
@@ -69,5 +70,3 @@ def main(ctx: click.Context, home: Path | None, store: str | None) -> None:
     from warmstart.pipeline import Warmstart
 
     ctx.obj = ctx.with_resource(Warmstart(config.load(home, store)))
-
-

@@ -149,7 +149,7 @@ def sessions() -> None:
 @click.option("--offset", default=0, type=click.IntRange(0))
 @json_option
 @click.pass_obj
-def list_sessions(ws: Warmstart, as_json: bool, **filters: Any) -> None:
+def list_sessions(ws: Warmstart, /, as_json: bool, **filters: Any) -> None:
     """The sessions, newest first."""
     found = ws.sessions(**filters)
     if as_json:
@@ -159,8 +159,17 @@ def list_sessions(ws: Warmstart, as_json: bool, **filters: Any) -> None:
         click.echo("no sessions; run: warmstart ingest")
         return
     lines = [
-        [r.id[:36], r.agent, r.model or "", when(r.started), r.calls, r.errors, f"{r.category}/{r.task_type}"]
-        + [coloured(r.verdict), f"{r.quality:.2f}"]
+        (
+            r.id[:36],
+            r.agent,
+            r.model or "",
+            when(r.started),
+            r.calls,
+            r.errors,
+            f"{r.category}/{r.task_type}",
+            coloured(r.verdict),
+            f"{r.quality:.2f}",
+        )
         for r in found
     ]
     print_table(_SESSION_COLUMNS, lines)
@@ -184,7 +193,10 @@ def show_session(ws: Warmstart, session_id: str, as_json: bool) -> None:
     if as_json:
         calls = []
         for call in record.calls:
-            shown = msgspec.structs.asdict(call) | {"arguments": msgspec.Raw(call.arguments.encode()), "at": iso(call.at)}
+            shown = msgspec.structs.asdict(call) | {
+                "arguments": msgspec.Raw(call.arguments.encode()),
+                "at": iso(call.at),
+            }
             shown["outcome"] = shown.pop("status")
             calls.append(shown)
         print_json(_row_json(row) | {"tool_calls": calls})
@@ -234,5 +246,3 @@ def doctor(ws: Warmstart, as_json: bool) -> None:
         print_table(("", ""), [(k, v) for k, v in report["store"].items()], title="store")
     if not report["healthy"]:
         sys.exit(1)
-
-

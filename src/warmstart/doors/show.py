@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
-_CONTROL = {i: "�" for i in range(32) if i not in (9, 10)} | {127: "�", 0x1B: "�"}
-_HIDDEN = {c: None for c in (*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF)}
+_UNSEEN = (*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF)
+_CLEAN: dict[int, str | None] = dict.fromkeys((*range(9), *range(11, 32), 127), "�") | dict.fromkeys(_UNSEEN)
 
 
 def print_json(value: Any) -> None:
@@ -31,7 +31,7 @@ def print_error_json(value: Any) -> None:
 
 def clean(text: Any) -> str:
     """Text from a transcript, safe for a terminal: no control codes, nothing hidden, no direction tricks."""
-    return str(text).translate(_CONTROL | _HIDDEN)
+    return str(text).translate(_CLEAN)
 
 
 def when(seconds: float | None) -> str:
@@ -84,7 +84,13 @@ def progress_bar(title: str) -> Iterator[Progress | None]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    columns = (
+        TextColumn(title),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
 

@@ -64,12 +64,14 @@ def detect(source: Source) -> Format:
     """The reader for a file, from its content. Raises SourceError when it cannot be read, UnknownFormat when none fits."""
     if source.head.empty:
         raise UnknownFormat(source.shown, "the file is empty")
-    for look in (lambda: source.head, source.look_further):
-        head = look()
-        for known in FORMATS:
-            if known.sniff(head):
-                return known
+    known = _sniff(source.head) or _sniff(source.look_further())
+    if known is not None:
+        return known
     raise UnknownFormat(source.shown, "no reader knows this format")
+
+
+def _sniff(head: Head) -> Format | None:
+    return next((known for known in FORMATS if known.sniff(head)), None)
 
 
 def read(source: Source, judge: Judge) -> Iterator[Session]:
@@ -92,5 +94,9 @@ def find_files(path: Path) -> Iterator[Path]:
         folders.sort()
         for name in sorted(names):
             file = Path(folder, name)
-            if file.suffix.lower() in _SUFFIXES and not name.endswith((".meta.json", "-wal", "-shm")) and file.is_file():
+            if (
+                file.suffix.lower() in _SUFFIXES
+                and not name.endswith((".meta.json", "-wal", "-shm"))
+                and file.is_file()
+            ):
                 yield file

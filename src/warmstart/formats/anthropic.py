@@ -74,8 +74,8 @@ _str = msgspec.json.Decoder(str)
 
 
 def sniff(head: Head) -> bool:
-    if head.path.name == _HISTORY:
-        return head.root == "list"
+    if head.path.name == _HISTORY and head.root == "list":
+        return True
     if head.root == "list":
         messages = head.records
     elif head.root == "object" and isinstance(head.first.get("messages"), list):

@@ -212,7 +212,7 @@ class _Memory(Source):
         return "memory:"
 
 
-def from_messages(messages: Sequence[Mapping[str, Any]], judge: Judge, *, id: str = "") -> Session:  # noqa: A002
+def from_messages(messages: Sequence[Mapping[str, Any]], judge: Judge, *, id: str = "") -> Session:
     """A session from messages as an agent holds them: dicts or SDK objects. What is no message is passed over."""
     source = _Memory(Path("memory:"))
     draft = Draft(source, judge, format=NAME, agent="openai-chat", id=id)

@@ -101,7 +101,12 @@ class Redactor:
         self._meant = list(spelled.values())
         self._exact = Literals(spelled)
         self._stretched = Literals(dict.fromkeys(core for value in values for core in _base64_cores(value)))
-        self._wide = [value for value in values if not value.isascii()]
+        self._wide = {
+            form: value
+            for value in values
+            if not value.isascii()
+            for form in (value, json.dumps(value, ensure_ascii=False)[1:-1])
+        }
 
     def scope(self) -> Scope:
         """A fresh numbering, for one session or template."""
@@ -109,8 +114,8 @@ class Redactor:
 
     def _find(self, text: str, *, opaque: bool) -> list[_Hit]:
         hits = self._search(as_bytes(text), opaque, 0)
-        for value in self._wide:
-            hits.extend(_occurrences(text, value))
+        for form, value in self._wide.items():
+            hits.extend(_occurrences(text, form, "env", value))
         return hits
 
     def _search(self, data: bytes, opaque: bool, depth: int) -> list[_Hit]:
@@ -191,12 +196,12 @@ class Redactor:
         return [_Hit(lines[0][0], lines[-1][1], 3, kind)] if kind else []
 
 
-def _occurrences(text: str, value: str) -> list[_Hit]:
+def _occurrences(text: str, form: str, kind: str, value: str) -> list[_Hit]:
     hits = []
-    at = text.find(value)
+    at = text.find(form)
     while at >= 0:
-        hits.append(_Hit(at, at + len(value), 0, "env"))
-        at = text.find(value, at + len(value))
+        hits.append(_Hit(at, at + len(form), 0, kind, value))
+        at = text.find(form, at + len(form))
     return hits
 
 
@@ -334,7 +339,7 @@ class Scope:
             hits = self._redactor._find(masked, opaque=opaque)
             for value, kind in self._learned.items():
                 if value in masked:
-                    hits.extend(_Hit(hit.start, hit.end, 0, kind) for hit in _occurrences(masked, value))
+                    hits.extend(_occurrences(masked, value, kind, value))
             if not hits:
                 break
             text = self._replace_all(text, masked, hits)

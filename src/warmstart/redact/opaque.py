@@ -210,7 +210,7 @@ def _nature(name: str) -> str:
             return "opaque"
         else:
             strange.append(atom)
-    size = sum(map(len, strange))
+    size = 0 if _ORDERED.search(name) else sum(map(len, strange))
     if (
         size >= 20
         and len(set(name)) >= 8

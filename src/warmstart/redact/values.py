@@ -144,7 +144,7 @@ def is_filler(value: str) -> bool:
 
 
 def is_stand_in(value: str) -> bool:
-    """Whether even under a secret's name a value is obviously none: empty, a truth value, a mask, `${VAR}`, `<token>`."""
+    """Whether even under a secret's name a value is clearly none: empty, a truth value, a mask, `${VAR}`, `<token>`."""
     return not value.strip() or _STAND_IN.match(value.strip()) is not None
 
 
@@ -182,4 +182,4 @@ def could_be_secret(value: str, name_says: int) -> bool:
         return True
     if name_says == TOKEN:
         return len(value) >= 6
-    return name_says == WEAK and (is_opaque(value) or (is_drawn(value) and not parts(value)))
+    return name_says == WEAK and len(value) <= 256 and (is_opaque(value) or (is_drawn(value) and not parts(value)))

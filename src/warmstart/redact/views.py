@@ -19,6 +19,7 @@ _ESCAPE = re.compile(
     rb"|&(?:amp|lt|gt|quot|apos|#[0-9]{2,3}|#[xX][0-9a-fA-F]{2});"
     rb"|\+"
 )
+_COLOUR = re.compile(rb"\x1b\[[0-?]{0,64}[ -/]{0,4}[@-~]")
 # What makes a second reading worth its time. `\n`, `\t`, `\r` and `\"` alone do not: see `flatten`.
 WORTH = r"[\x1b\x00]|\[0?m|%[2-7][0-9a-fA-F]|\\(?:u00|x[2-7]|u\{|/|0?33\[|e\[)|&(?:amp|lt|gt|quot|apos|#[0-9xX])"
 _ENTITIES = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"', b"apos": b"'"}
@@ -71,7 +72,9 @@ class View:
 
 
 def flatten(data: bytes) -> bytes:
-    r"""Written-out `\n`, `\t` and `\r` as white space of the same length, so that they glue to no token."""
+    r"""Colours and written-out `\n`, `\t` and `\r` as blanks of the same length, so that they glue to no token."""
+    if b"\x1b" in data:
+        data = _COLOUR.sub(lambda match: b"\x1b".ljust(len(match.group())), data)
     if b"\\" not in data:
         return data
     return data.replace(b"\\n", b"\n\n").replace(b"\\r", b"\n\n").replace(b"\\t", b"  ")
