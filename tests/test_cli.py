@@ -10,15 +10,20 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import claude_lines, write_jsonl
 
+from conftest import claude_lines, write_jsonl
 from warmstart.doors.cli import COMMANDS, main
 
 SRC = str(Path(__file__).parents[1] / "src")
 
 
 def run(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([sys.executable, "-m", "warmstart", *map(str, words)], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": SRC})
+    done = subprocess.run(
+        [sys.executable, "-m", "warmstart", *map(str, words)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": SRC},
+    )
     assert done.returncode == code, done.stdout + done.stderr
     return done
 
@@ -33,8 +38,17 @@ def transcript(tmp_path: Path) -> Path:
 def test_inspect_json_has_the_promised_fields(transcript):
     (line,) = run("inspect", transcript, "--json").stdout.splitlines()
     told = json.loads(line)
-    assert list(told) == "id source_uri format agent model started messages calls category task_type verdict quality label usage".split()
-    assert told["calls"][2] == {"id": "toolu_5e551011-aaaa_2", "tool": "Bash", "outcome": "error", "basis": "flag", "error_kind": "environment"}
+    assert (
+        list(told)
+        == "id source_uri format agent model started messages calls category task_type verdict quality label usage".split()
+    )
+    assert told["calls"][2] == {
+        "id": "toolu_5e551011-aaaa_2",
+        "tool": "Bash",
+        "outcome": "error",
+        "basis": "flag",
+        "error_kind": "environment",
+    }
     assert told["started"] == "2026-10-01T10:00:00+00:00"
     assert not (transcript.parent / ".warmstart").exists()
 

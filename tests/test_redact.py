@@ -107,6 +107,11 @@ def test_a_token_cut_off_by_the_end_of_the_text_goes(text: str) -> None:
     assert text.split()[-1] not in redact(text)
 
 
+def test_a_token_cut_off_by_an_excerpt_goes() -> None:
+    text = f"cloning with {GH}aB3x\n[... 900 characters left out ...]\ndone"
+    assert redact(text) == "cloning with {{SECRET:cut-token#1}}\n[... 900 characters left out ...]\ndone"
+
+
 def test_a_bare_prefix_is_no_token() -> None:
     assert redact(f"GitHub tokens start with {GH}") == f"GitHub tokens start with {GH}"
 

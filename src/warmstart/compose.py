@@ -26,7 +26,7 @@ from warmstart.dialects import (
 from warmstart.excerpt import cut
 from warmstart.model import Dialect, Example, Omission, Pick
 
-__all__ = ["EXAMPLE_MARK", "TEXT_HEADER", "Composed", "compose", "cost", "inject", "render"]
+__all__ = ["EXAMPLE_MARK", "TEXT_HEADER", "Composed", "Seed", "compose", "cost", "inject", "render"]
 
 Count = Callable[[str], int]
 
@@ -52,6 +52,30 @@ class Composed(Struct, frozen=True, kw_only=True):
     used: tuple[Pick, ...]  # best first
     omitted: tuple[Omission, ...]
     reason: str
+
+
+class Seed(Struct, frozen=True, kw_only=True):
+    """What a session starts with, why, and what was left out."""
+
+    id: str  # of its content
+    arm: str  # warm, cold, or preview
+    dialect: Dialect
+    messages: tuple[dict[str, Any], ...] = ()  # empty for the text dialect and for an empty seed
+    text: str | None = None  # only for the text dialect
+    tokens: int = 0
+    budget: int = 0
+    templates: tuple[str, ...] = ()  # name@version of those it shows
+    omitted: tuple[Omission, ...] = ()
+    reason: str = ""  # why it is what it is
+
+    def __bool__(self) -> bool:
+        return bool(self.messages or self.text)
+
+    def inject(self, messages: Sequence[Any]) -> list[Any]:
+        """The conversation with the seed after its leading system messages; the input stays as it is."""
+        if self.dialect == "text":
+            raise ValueError("a text seed goes into a system prompt or a hook's answer; ask for another dialect")
+        return inject(self.messages, messages, self.dialect)
 
 
 class _Form(NamedTuple):

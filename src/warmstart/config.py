@@ -7,9 +7,10 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from warmstart.errors import ConfigError
 
@@ -27,6 +28,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     home: Path  # where Warmstart keeps its data (WARMSTART_HOME)
     store: str = ""  # URL or path of the store (WARMSTART_STORE); empty: warmstart.db under home
     tools: dict[str, str] = field(default_factory=dict)  # further tool names -> base tool, for judging and kinds
+    trivial_tools: tuple[str, ...] = ()  # further tools whose calls teach nothing
+    min_support: int = 2  # own sessions a mined template needs before the local policy may activate it
+    max_active: int = 5  # active templates a category and project
+    budget: int = 1_500  # tokens of a seed
+    examples: int = 3  # examples in a seed, at most
     secrets: dict[str, str] = field(default_factory=dict)  # values of secret-looking environment variables
     places: dict[str, Path] = field(default_factory=dict)  # folders that agents' own variables point to
     user_home: Path = Path("~")  # where the agents' usual places are looked for
@@ -39,6 +45,11 @@ class Settings(Struct, frozen=True, kw_only=True):
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
     store: str = ""
     tools: dict[str, str] = field(default_factory=dict)
+    trivial_tools: tuple[str, ...] = ()
+    min_support: Annotated[int, Meta(ge=2)] = 2
+    max_active: Annotated[int, Meta(ge=1)] = 5
+    budget: Annotated[int, Meta(ge=0)] = 1_500
+    examples: Annotated[int, Meta(ge=0)] = 3
 
 
 def load(
@@ -53,6 +64,11 @@ def load(
         home=chosen,
         store=store or env.get("WARMSTART_STORE") or file.store,
         tools=file.tools,
+        trivial_tools=file.trivial_tools,
+        min_support=file.min_support,
+        max_active=file.max_active,
+        budget=file.budget,
+        examples=file.examples,
         secrets=_secrets(env),
         places={
             name: Path(env[name]).expanduser()

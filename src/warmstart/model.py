@@ -258,3 +258,32 @@ class Omission(Struct, frozen=True):
 
     template: str
     reason: str
+
+
+class Task(Struct, frozen=True, kw_only=True):
+    """What a new session is about to do, and what may be given to it."""
+
+    text: str = ""  # the request; also a template's name or a category as a pick
+    agent: str | None = None
+    model: str | None = None
+    project: str | None = None  # only examples of this project and of none
+    tools: tuple[str, ...] | None = None  # the tools the session has; None: not known
+    category: Category | None = None
+    task_type: TaskType | None = None
+    tags: tuple[str, ...] = ()
+    budget: int = 1_500  # tokens of the whole seed
+    examples: int = 3  # at most
+    dialect: Dialect = "openai"
+    thinking: bool = False  # the model thinks aloud in signed blocks (Anthropic)
+    session: str | None = None  # the unit of assignment; None: a preview
+
+
+class Decision(Struct, frozen=True, kw_only=True):
+    """Why a template has its status."""
+
+    template: str
+    version: int
+    status: TemplateStatus
+    by: str  # "person", or the policy that decided
+    reason: str
+    at: float

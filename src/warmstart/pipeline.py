@@ -13,6 +13,9 @@ from warmstart.ports import Progress
 from warmstart.store import SessionRow, SqliteStore, open_store
 
 if TYPE_CHECKING:
+    from warmstart.compose import Seed
+    from warmstart.learning import Learned, LearnedTemplate, Teacher
+    from warmstart.model import Task
     from warmstart.reading import Ingested
     from warmstart.records import Record
 
@@ -67,3 +70,24 @@ class Warmstart:
 
         row = self.store.find_session(name)
         return Record(row, tuple(self.store.calls_of(row.key)))
+
+    def learn(self, *, agent: str | None = None, since: float | None = None, project: str | None = None) -> Learned:
+        """Mine the remembered sessions for templates. What is well supported and unsuspicious becomes active."""
+        return self.templates.learn(agent=agent, since=since, project=project)
+
+    def capture(self, session: str, **wishes: Any) -> LearnedTemplate:
+        """One session into a template; raises Refused with the reason why not."""
+        return self.templates.capture(session, **wishes)
+
+    @property
+    def templates(self) -> Teacher:
+        """The templates: find, show, approve, retire, revoke, delete, take_in, give_out, stats."""
+        from warmstart.learning import Teacher
+
+        return Teacher(self.store, self.settings, self._clock)
+
+    def provision(self, task: Task) -> Seed:
+        """The seed for a task: chosen once a session and then the same for ever; without a session a preview."""
+        from warmstart.provisioning import Provisioner
+
+        return Provisioner(self.store, self.settings.secrets, self._clock).provision(task)

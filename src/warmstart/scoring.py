@@ -97,11 +97,15 @@ def score(session: Session, more_tools: Mapping[str, str] | None = None) -> Scor
 
 def refusal(score: Score) -> str | None:
     """Why a session is not worth learning from, or None if it is: the gate."""
-    if score.verdict == "failure":
+    return gate(score.verdict, score.quality, score.counts.tool_results)
+
+
+def gate(verdict: Verdict, quality: float, results: int) -> str | None:
+    if verdict == "failure":
         return "the session failed"
-    if score.counts.tool_results == 0:
+    if results == 0:
         return "no tool was used"
-    if score.verdict == "unknown" and score.quality < 0.5:
+    if verdict == "unknown" and quality < 0.5:
         return "no sign of success, and more effort than usual"
     return None
 

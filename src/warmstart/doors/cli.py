@@ -22,6 +22,10 @@ COMMANDS = {  # name -> where it lives
     "inspect": "cli_read:inspect",
     "ingest": "cli_read:ingest",
     "sessions": "cli_read:sessions",
+    "learn": "cli_templates:learn",
+    "capture": "cli_templates:capture",
+    "templates": "cli_templates:templates",
+    "provision": "cli_provision:provision",
     "doctor": "cli_read:doctor",
     "demo": "demo:demo",
 }

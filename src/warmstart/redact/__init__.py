@@ -16,7 +16,7 @@ from urllib.parse import quote, quote_plus
 
 from warmstart.redact.context import FLAG, NAMED, SETTING, find_flagged, find_named
 from warmstart.redact.forms import CUT, FINDER, find_cut, find_forms, find_key_blocks
-from warmstart.redact.matching import Gate, Literals, as_bytes, loosen, word_set
+from warmstart.redact.matching import Gate, Literals, Regex, as_bytes, word_set
 from warmstart.redact.opaque import Part, find_runs, is_hinted, is_public, looks_random, parts
 from warmstart.redact.personal import find_personal
 from warmstart.redact.values import (
@@ -33,8 +33,8 @@ from warmstart.redact.views import WORTH, View, flatten, from_base64, from_hex
 
 __all__ = ["Redactor", "Scope"]
 
-_PLACEHOLDER = re.compile(r"\{\{SECRET:[a-z0-9-]{1,24}#[0-9]{1,9}\}\}")
-_SCHEME = re.compile(r"(?i)(?:bearer|basic|token|apikey|digest|bot)\s+(?=\S)")
+_PLACEHOLDER = Regex(r"\{\{SECRET:[a-z0-9-]{1,24}#[0-9]{1,9}\}\}")
+_SCHEME = Regex(r"(?i)(?:bearer|basic|token|apikey|digest|bot)\s+(?=\S)")
 _MASK = "\x01"  # stands for a placeholder in the searched bytes; no value may hold it
 _DEEPEST = 3  # readings inside readings
 _ROUNDS = 4  # a replacement may uncover the next; more than two rounds are rare
@@ -58,17 +58,17 @@ _COMMON_VALUES = word_set(
     us-east-1 us-west-2 eu-west-1 master
     """
 )
-_VERSION_OR_NUMBER = re.compile(r"v?[\d.,:_+-]+\Z")
+_VERSION_OR_NUMBER = Regex(r"v?[\d.,:_+-]+\Z")
 
 
 _FORMS, _KEYS, _CUTS, _NAMES, _FLAGS, _READINGS = range(6)
 _GATE = Gate(
     [
-        loosen(FINDER.finder.source),
+        FINDER.finder.source,
         "PRIVATE KEY|Static key",
-        loosen(CUT.source),
-        loosen(NAMED.source),
-        loosen(f"{FLAG.source}|{SETTING.source}"),
+        CUT.source,
+        NAMED.source,
+        f"{FLAG.source}|{SETTING.source}",
         WORTH,
     ]
 )
@@ -236,7 +236,7 @@ def _base64_cores(value: str) -> list[bytes]:
     return cores
 
 
-_BASE64_AFTER = re.compile(rb"[A-Za-z0-9+/_-]*={0,2}")
+_BASE64_AFTER = Regex(rb"[A-Za-z0-9+/_-]*={0,2}")
 
 
 def _base64_run(data: bytes, start: int, end: int) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from warmstart.redact.matching import Found, Pattern, word_set
+from warmstart.redact.matching import Found, Pattern, Regex, word_set
 from warmstart.redact.opaque import drawn_score, looks_random
 from warmstart.redact.values import (
     NONE,
@@ -44,32 +44,33 @@ SETTING = Pattern(
     r"|export)[ \t]+(?:--?[a-z]+[ \t]+)*[A-Za-z0-9_\-./:]{0,64}"
     r"(?:passw(?:or)?d|passwd|secret|token|key|pwd)[A-Za-z0-9_\-]{0,16}[ \t]+[\"'`\\]{0,3}"
 )
-_NAME_START = re.compile(r"[A-Za-z0-9_.\-]*\Z")
-_NAME = re.compile(r"[A-Za-z0-9_.\- ]*")
-_BARE = re.compile(rb"[^\s\"'`<>\x01]{1,1024}")
-_TO_SPACE = re.compile(rb"[^\s\x01]{1,1024}")
-_VARIABLE = re.compile(rb"\A[A-Z][A-Z0-9_]{2,}=\Z")
-_REST = re.compile(rb"[^\s\"'`<>\x01]*")
-_QUOTED = {quote: re.compile(rb"[^%b\n\x01]{0,1024}" % quote) for quote in (b'"', b"'", b"`")}
-_ESCAPED = {quote: re.compile(rb"(?:[^%b\\\n\x01]|\\.){0,1024}" % quote) for quote in (b'"', b"'", b"`")}
-_BARE_ESCAPED = re.compile(rb"(?:[^\s\"'`<>\\\x01]|\\[^\s\x01]){1,1024}")
-_OPENING = re.compile(rb"[rbuf@$]{0,2}[\\]{0,8}(\"{1,3}|'{1,3}|`)")
-_SCHEME = re.compile(
+_NAME_START = Regex(r"[A-Za-z0-9_.\-]*\Z")
+_NAME = Regex(r"[A-Za-z0-9_.\- ]*")
+_BARE = Regex(rb"[^\s\"'`<>\x01]{1,1024}")
+_TO_SPACE = Regex(rb"[^\s\x01]{1,1024}")
+_VARIABLE = Regex(rb"\A[A-Z][A-Z0-9_]{2,}=\Z")
+_REST = Regex(rb"[^\s\"'`<>\x01]*")
+_QUOTED = {quote: Regex(rb"[^%b\n\x01]{0,1024}" % quote) for quote in (b'"', b"'", b"`")}
+_ESCAPED = {quote: Regex(rb"(?:[^%b\\\n\x01]|\\.){0,1024}" % quote) for quote in (b'"', b"'", b"`")}
+_BARE_ESCAPED = Regex(rb"(?:[^\s\"'`<>\\\x01]|\\[^\s\x01]){1,1024}")
+_OPENING = Regex(rb"[rbuf@$]{0,2}[\\]{0,8}(\"{1,3}|'{1,3}|`)")
+_SCHEME = Regex(
     rb"(?i)(?:basic|bearer|token|apikey|api-key|digest|negotiate|aws4-hmac-sha256|ntlm|key|splunk|sso-key|genie-?key"
     rb"|bot)[ \t+]+"
 )
-_TAGGED = re.compile(rb"[ \t\n]{0,40}([^<\x01]{1,1024})</")
-_LINE_LEAD = re.compile(
+_TAGGED = Regex(rb"[ \t\n]{0,40}([^<\x01]{1,1024})</")
+_LINE_LEAD = Regex(
     rb"[\s\"'`$>+#;*-]*(?:\d+[:|?\t ]+)?[\s\"'`+-]*(?:export|set|setx|env|declare|local|ENV|ARG|const|let|var|-e"
     rb"|--env|--build-arg)?[ \t:\"']*\Z"
 )
-_CODE = re.compile(
+_CODE = Regex(
+    r"[A-Za-z_][A-Za-z_.]*[)\]}]+(?:[.,;]|\Z)|"
     r"[A-Za-z_][\w]*(?:\.[A-Za-z_]\w*|\[[^\]]*\]|\?\.|->|::)*[(\[{]|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+[,;)\]}]*\Z"
     r"|[(\[{&*!|+)\]}.,;?<>=/\\^]|lambda\b|function\b|async\b|await\b|new\b|not\b|f\"|:"
     r"|[A-Za-z_]\w*(?:\[|\()|\\[a-zA-Z(\[]|[A-Za-z_]+::|[a-z]+\|"
 )
-_NUMBER = re.compile(r"-\d+\Z|0x[0-9a-fA-F]{1,16}\Z|[-+]?\d{1,5}(?:\.\d+)?[a-z%]{0,2}[,;)\]}]*\Z|\d+\.\d+")
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_NUMBER = Regex(r"-\d+\Z|0x[0-9a-fA-F]{1,16}\Z|[-+]?\d{1,5}(?:\.\d+)?[a-z%]{0,2}[,;)\]}]*\Z|\d+\.\d+")
+_IDENTIFIER = Regex(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _TYPES = word_set(
     """
     str string bytes optional list dict set tuple union any object callable literal secretstr self cls this
@@ -250,7 +251,8 @@ def _quoted(data: bytes, at: int, quote: bytes, says: int, header: bool, escaped
 
 
 def _is_code_in_quotes(value: str) -> bool:
-    return value[0] in "({[,:;)\\" and not looks_random(value)
+    name, equals, _ = value.partition("=")
+    return (value[0] in "({[,:;)\\" and not looks_random(value)) or (bool(equals) and strength(name) > NONE)
 
 
 def _is_plain_name(value: str) -> bool:

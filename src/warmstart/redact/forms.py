@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from warmstart.redact.matching import Choice, Found, Pattern
+from warmstart.redact.matching import Choice, Found, Pattern, Regex
 from warmstart.redact.opaque import looks_random
 from warmstart.redact.values import is_drawn, is_filler, is_reference, is_wordy
 from warmstart.redact.vendors import CUT_SHORT, RULES
@@ -16,20 +16,18 @@ _PATTERNS = [Pattern((f"(?:{rule.head})" if rule.head else "") + rule.pattern) f
 _WINDOW = 640
 _PAUSE = 64
 _SHORT = 4096  # a longer match that is refused is not searched again
-CUT = Pattern(rf"{CUT_SHORT}(?:\.\.\.)?\s*\z")
+CUT = Pattern(rf"{CUT_SHORT}\??\s{{0,4}}(?:\z|\[\.\.\.)")  # `?` also reads for an ellipsis
 _MARKER = Pattern(r"-{4,5} ?(?:BEGIN|END) (?:[A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}|OpenVPN Static key V1)-{4,5}")
 _LARGEST_KEY = 64 << 10
 # A line of a key block as it may stand in a listing or a diff: its number or quote mark, then header or base64.
-_KEY_LINE = re.compile(
+_KEY_LINE = Regex(
     rb"[ \t>|+:#*0-9?-]{0,16}(?:[A-Za-z0-9+/=\\\",]*|(?:Proc-Type|DEK-Info|Comment|Version|Charset|Hash"
     rb"|Subject): ?[ -~]{0,100})[ \t\\\"',]{0,4}\Z"
 )
-_KEY_BODY = re.compile(rb"[A-Za-z0-9+/=]{16}")  # without it the markers are only talked about
-_REST_OF_LINE = re.compile(rb"[ \t]*(?:[A-Za-z0-9+/=]{20,}[ \t]*)*[A-Za-z0-9+/=]*")
-_HASHED = re.compile(
-    rb"(?:hash|tx|block|root|topic|digest|receipt|txid)[a-zA-Z]{0,12}[\"'`]?[ \t]*[:=(]?[ \t\"'`]*\Z", re.I
-)
-_PORTS = re.compile(r"[\d.:/,-]+(?:tcp|udp)?\Z")
+_KEY_BODY = Regex(rb"[A-Za-z0-9+/=]{16}")  # without it the markers are only talked about
+_REST_OF_LINE = Regex(rb"[ \t]*(?:[A-Za-z0-9+/=]{20,}[ \t]*)*[A-Za-z0-9+/=]*")
+_HASHED = Regex(rb"(?:hash|tx|block|root|topic|digest|receipt|txid)[a-zA-Z]{0,12}[\"'`]?[ \t]*[:=(]?[ \t\"'`]*\Z", re.I)
+_PORTS = Regex(r"[\d.:/,-]+(?:tcp|udp)?\Z")
 _QUOTES = "\"'`"
 
 
@@ -111,12 +109,11 @@ def _told(kind: str, value: str, start: int, check: str) -> Found | None:
 
 
 def find_cut(data: bytes) -> Iterator[Found]:
-    """A token that the end of the text cut short."""
-    span = CUT.search(data, max(len(data) - 200, 0))
-    if span is not None:
-        end = len(data[: span[1]].rstrip())
-        if not is_filler(data[span[0] : end].decode("ascii")):
-            yield Found(span[0], end, "cut-token")
+    """A token that the end of the text, or of an excerpt in it, cut short."""
+    for start, end in CUT.spans(data):
+        token = data[start:end].split(b"[")[0].rstrip(b"?. \t\r\n")
+        if not is_filler(token.decode("ascii")):
+            yield Found(start, start + len(token), "cut-token")
 
 
 def find_key_blocks(data: bytes) -> Iterator[Found]:

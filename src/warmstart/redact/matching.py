@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, AnyStr, Generic, NamedTuple
 
 _MEMORY = 16 << 20  # bytes for the automata of one pattern, at most
 
@@ -32,6 +33,43 @@ def word_set(text: str) -> frozenset[str]:
 def as_bytes(text: str) -> bytes:
     """One byte a character: whatever is not ASCII (lone surrogates too) reads as `?`."""
     return text.encode("ascii", "replace")
+
+
+class Regex(Generic[AnyStr]):
+    """A pattern of `re`, compiled on first use; only for short inputs or where it cannot backtrack far."""
+
+    __slots__ = ("_compiled", "_flags", "_source")
+
+    def __init__(self, source: AnyStr, flags: int = 0) -> None:
+        self._source: AnyStr = source
+        self._flags = flags
+        self._compiled: re.Pattern[AnyStr] | None = None
+
+    def _pattern(self) -> re.Pattern[AnyStr]:
+        if self._compiled is None:
+            self._compiled = re.compile(self._source, self._flags)
+        return self._compiled
+
+    def match(self, text: AnyStr, start: int = 0, end: int = sys.maxsize) -> re.Match[AnyStr] | None:
+        return (self._compiled or self._pattern()).match(text, start, end)
+
+    def fullmatch(self, text: AnyStr, start: int = 0) -> re.Match[AnyStr] | None:
+        return (self._compiled or self._pattern()).fullmatch(text, start)
+
+    def search(self, text: AnyStr, start: int = 0, end: int = sys.maxsize) -> re.Match[AnyStr] | None:
+        return (self._compiled or self._pattern()).search(text, start, end)
+
+    def findall(self, text: AnyStr) -> list[AnyStr]:
+        return (self._compiled or self._pattern()).findall(text)
+
+    def finditer(self, text: AnyStr) -> Iterator[re.Match[AnyStr]]:
+        return (self._compiled or self._pattern()).finditer(text)
+
+    def split(self, text: AnyStr, most: int = 0) -> list[AnyStr | Any]:
+        return (self._compiled or self._pattern()).split(text, most)
+
+    def sub(self, replace: Callable[[re.Match[AnyStr]], AnyStr], text: AnyStr) -> AnyStr:
+        return (self._compiled or self._pattern()).sub(replace, text)
 
 
 def _options(re2: Any) -> Any:
@@ -80,22 +118,22 @@ class Pattern:
 
 
 class Gate:
-    """Says in one pass which of many patterns occur in a text: most texts hold none."""
+    """Says in one pass which of many patterns may occur in a text: most texts hold none."""
 
-    __slots__ = ("_set", "_sources")
+    __slots__ = ("_anchored", "_set", "_sources")
 
     def __init__(self, sources: Sequence[str], *, anchored: bool = False) -> None:
-        self._sources = [_uncaptured(source).encode() for source in sources]
-        self._set: Any = None if not anchored else False
+        self._anchored = anchored
+        self._sources = sources
+        self._set: Any = None
 
     def which(self, data: bytes) -> Sequence[int]:
         """Indexes of the patterns that occur (anchored: at the start)."""
-        if not self._set:
+        if self._set is None:
             re2 = importlib.import_module("re2")
-            kind = re2.Set.MatchSet if self._set is False else re2.Set.SearchSet
-            self._set = kind(_options(re2))
-            for source in self._sources:
-                self._set.Add(source)
+            self._set = (re2.Set.MatchSet if self._anchored else re2.Set.SearchSet)(_options(re2))
+            for source in map(_uncaptured, self._sources):
+                self._set.Add((source if self._anchored else loosen(source)).encode())
             self._set.Compile()
         return self._set.Match(data) or ()
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from warmstart.redact.matching import Pattern, word_set
+from warmstart.redact.matching import Pattern, Regex, word_set
 from warmstart.redact.vendors import TOKENS
 from warmstart.redact.views import from_base64, from_hex
 
@@ -30,12 +30,12 @@ _PAIRS = {
     )
     for second in row[1:]
 }
-_TOKENS = [(kind, re.compile(rf"{source}\Z")) for kind, source in TOKENS]
-_WORDS = re.compile(r"[A-Z]{2,}(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_ATOM = re.compile(r"[A-Za-z0-9]+")
-_HEX = re.compile(r"(?:0x)?(?:[0-9a-f]+|[0-9A-F]+)\Z")
+_TOKENS = [(kind, Regex(rf"{source}\Z")) for kind, source in TOKENS]
+_WORDS = Regex(r"[A-Z]{2,}(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_ATOM = Regex(r"[A-Za-z0-9]+")
+_HEX = Regex(r"(?:0x)?(?:[0-9a-f]+|[0-9A-F]+)\Z")
 # A vendor's prefix before hex digits; not the words that stand before a digest.
-_PREFIXED_HEX = re.compile(
+_PREFIXED_HEX = Regex(
     r"([A-Za-z][A-Za-z0-9]{1,11})[_-](?:[A-Za-z0-9]{1,8}[_-])?(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{32,}\Z"
 )
 _HEX_PREFIXES = word_set(
@@ -47,12 +47,12 @@ _HEX_PREFIXES = word_set(
     """
 )
 _DIGEST_LENGTHS = {56, 64, 96, 128}
-_UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\Z")
-_ULID = re.compile(r"0[0-7][0-9A-HJKMNP-TV-Z]{24}\Z|c[a-z0-9]{24}\Z")
-_NAMED_DIGEST = re.compile(r"(?:sha(?:1|224|256|384|512)|md5|h1|blake[23][bs]?|crc32c?|q1)[-_:=]", re.I)
-_ORDERED = re.compile(r"abcdefgh|ijklmnop|ABCDEFGH|IJKLMNOP|01234567|12345678")  # alphabets and examples
-_FLOAT = re.compile(r"[0-9.]+[eE][-+]?[0-9]*\Z")
-_CALL_ID = re.compile(
+_UUID = Regex(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\Z")
+_ULID = Regex(r"0[0-7][0-9A-HJKMNP-TV-Z]{24}\Z|c[a-z0-9]{24}\Z")
+_NAMED_DIGEST = Regex(r"(?:sha(?:1|224|256|384|512)|md5|h1|blake[23][bs]?|crc32c?|q1)[-_:=]", re.I)
+_ORDERED = Regex(r"abcdefgh|ijklmnop|ABCDEFGH|IJKLMNOP|01234567|12345678")  # alphabets and examples
+_FLOAT = Regex(r"[0-9.]+[eE][-+]?[0-9]*\Z")
+_CALL_ID = Regex(
     r"[A-Z]{1,6}_kw[A-Za-z0-9_-]+\Z"  # GitHub's node ids
     r"|(?:toolu|srvtoolu|mcptoolu|tooluse|toolcall|call|functions?|chatcmpl|cmpl|msg|resp|req|run|thread|asst|step|file"
     r"|fc|rs|ws|item|gen|batch|evt|event|prt|cus|ch|in|pi|pm|sub|si|price|prod|txn|seti|cs_test|container|vs|ftjob"
@@ -73,7 +73,7 @@ _PICTURES = (
     "AAEAAA",
     "KLUv",
 )
-_PUBLIC = re.compile(
+_PUBLIC = Regex(
     rb"(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-[a-z0-9-]+|sk-ssh-[a-z0-9@.-]+|sha(?:1|256|384|512)[:-]|h1:"
     rb"|/var/folders/[a-z0-9_]{2}/|integrity[\"':= ]+)[ ]?\Z"
 )
@@ -177,11 +177,10 @@ def _judge(piece: str, offset: int) -> list[Part]:
 def _is_base64_like(body: str) -> bool:
     """Whether the slashes belong to base64 rather than to a path."""
     names = body.split("/")
-    if len(names) > 2 + len(body) // 12 or any(
-        len(name) >= 3 and (name[0] + name[1:].lower() == name) and name.isalpha() for name in names
-    ):
+    wordy = [name for name in names if len(name) >= 3 and name.isalpha() and name[1:].islower()]
+    if len(names) > 2 + len(body) // 12 or sum(map(len, wordy)) > (0 if len(body) < 100 else len(body) // 10):
         return False
-    return looks_random(body) and not _holds_word(body)
+    return looks_random(body) and not (len(body) < 100 and _holds_word(body))
 
 
 def _nature(name: str) -> str:

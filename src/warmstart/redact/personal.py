@@ -6,7 +6,7 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
-from warmstart.redact.matching import Found, Pattern, word_set
+from warmstart.redact.matching import Found, Pattern, Regex, word_set
 
 _EMAIL = Pattern(r"[A-Za-z0-9][A-Za-z0-9._%+\-]{0,63}@(?:[A-Za-z0-9\-]{1,63}\.){1,6}[A-Za-z]{2,24}\b")
 _HOME = Pattern(
@@ -35,7 +35,7 @@ _PUBLIC_HOSTS = word_set(
     eslint.org yarnpkg.com maven.org slack.com openrouter.ai
     """
 )
-_NO_PERSON = re.compile(rb"(?:git|noreply|no-reply|support|info)@", re.I)
+_NO_PERSON = Regex(rb"(?:git|noreply|no-reply|support|info)@", re.I)
 
 
 def find_personal(data: bytes) -> Iterator[Found]:

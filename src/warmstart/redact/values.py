@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
-from warmstart.redact.matching import word_set
+from warmstart.redact.matching import Regex, word_set
 from warmstart.redact.opaque import drawn_score, is_opaque, looks_random, parts
 
 # How much a name says. Under STRONG any value is one, under TOKEN one that is no plain word, under WEAK a random one.
 NONE, WEAK, TOKEN, STRONG = range(4)
 
-_SPLIT = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_SPLIT = Regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _STRONG = word_set(
     """
     password passwd passwort kennwort pwd passphrase passcode secret psk contrasena senha motdepasse
@@ -96,8 +95,8 @@ def _compound(before: str, noun: str, *, plural: bool) -> int:
     return NONE if before in _NOT_KEYS or plural else WEAK
 
 
-_REFERENCE = re.compile(
-    r"\$[A-Za-z_{(\[]|\$\$|%[A-Za-z_]\w*%|%[(sdr]|\{\{|\{[A-Za-z_$][\w.$\[\]'\"]*\}|<[^>]*>?\Z|@[A-Za-z_]+\(|#\{"
+_REFERENCE = Regex(
+    r"\$[A-Za-z_{(\[]|\$\$|%[A-Za-z_]\w*%|%[(sdr]|\{\w*\}\Z|\{\{|\{[A-Za-z_$][\w.$\[\]'\"]*\}|<[^>]*>?\Z|@[A-Za-z_]+\(|#\{"
     r"|\[\[?[A-Za-z_ -]+\]|!(?:Ref|Sub|GetAtt|secret|vault|env_var)\b"
     r"|(?:process\.env|os\.environ|os\.getenv|getenv|import\.meta|env\.|env\(|ENV\[|secrets\.|vars?\.|data\.|vault:"
     r"|op://|arn:|file:|keyring:|System\.|Deno\.)"
@@ -111,14 +110,14 @@ _FILLERS = word_set(
     invalid missing expired valid basic bearer digest
     """
 )
-_VERSION = re.compile(r"[\^~<>=v ]{0,3}\d+(?:\.\d+){1,3}(?:[-+.][a-z0-9.]{1,16})?\Z")
-_FILLER = re.compile(
+_VERSION = Regex(r"[\^~<>=v ]{0,3}\d+(?:\.\d+){1,3}(?:[-+.][a-z0-9.]{1,16})?\Z")
+_FILLER = Regex(
     r"(?i)#[0-9a-f]{3,8}\Z|[*\u2022.x_\-#?=\s]{3,}\Z|x{4,}|\*{3,}|(?:<|\[|\()?(?:redacted|masked|hidden|removed"
     r"|filtered|sanitized|omitted)|\{\{SECRET:"
     r"|(?:your|my|insert|enter|replace|change)[-_ ]?(?:own|the|this|super|api|auth|access|secret|token|key|password"
     r"|me|here)|(?:.{0,20}[-_ ])?(?:goes[-_ ])?here\Z",
 )
-_STAND_IN = re.compile(
+_STAND_IN = Regex(
     r"(?i)(?:true|false|null|none|nil|undefined|yes|no|on|off)\Z|[*\u2022.x#?_-]{3,}\Z|\$\{?[a-z_][\w.:-]*\}?\Z|\$\{|\$\(|\{\{"
     r"|%[a-z_]\w*%\Z|<[^<>]*>\Z|\[?(?:redacted|masked|hidden|removed|filtered)\]?\Z|process\.env\b|os\.environ\b"
     r"|your[-_ ](?:api|auth|access|secret|token|key|password)"
@@ -131,8 +130,8 @@ _TALK = word_set(
     missing least characters will has have it its new old does
     """
 )
-_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+\Z")
-_WORDY = re.compile(r"[A-Za-z]+(?:[-_'./ ][A-Za-z]+)*[.,:;!?]?\Z")
+_EMAIL = Regex(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+\Z")
+_WORDY = Regex(r"[A-Za-z]+(?:[-_'./ ][A-Za-z]+)*[.,:;!?]?\Z")
 
 
 def is_filler(value: str) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import binascii
-import re
 from bisect import bisect_right
 
+from warmstart.redact.matching import Pattern, Regex
+
 # Each alternative is led by a literal and repeats only up to a bound, so `re` is linear here.
-_ESCAPE = re.compile(
+_ESCAPE = Regex(
     rb"\x1b\[[0-?]{0,64}[ -/]{0,4}[@-~]"  # CSI: colours, cursor
     rb"|\x1b\][0-9]{1,4};[0-9;]{0,8}"  # OSC intro (titles, hyperlinks); its text stays visible
     rb"|\x1b[()#][0-9A-Za-z]|\x1b[=>78cDEHMNOZ\\]"
@@ -19,7 +20,8 @@ _ESCAPE = re.compile(
     rb"|&(?:amp|lt|gt|quot|apos|#[0-9]{2,3}|#[xX][0-9a-fA-F]{2});"
     rb"|\+"
 )
-_COLOUR = re.compile(rb"\x1b\[[0-?]{0,64}[ -/]{0,4}[@-~]")
+_FORM = Pattern(r"[^\s\"'`<>]*%[2-7][0-9a-fA-F][^\s\"'`<>]*")
+_COLOUR = Regex(rb"\x1b\[[0-?]{0,64}[ -/]{0,4}[@-~]")
 # What makes a second reading worth its time. `\n`, `\t`, `\r` and `\"` alone do not: see `flatten`.
 WORTH = r"[\x1b\x00]|\[0?m|%[2-7][0-9a-fA-F]|\\(?:u00|x[2-7]|u\{|/|0?33\[|e\[)|&(?:amp|lt|gt|quot|apos|#[0-9xX])"
 _ENTITIES = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"', b"apos": b"'"}
@@ -38,13 +40,17 @@ class View:
         self._ends: list[int] = []  # where it ends there
         self._escapes: list[bool] = []  # an escape stands or falls as one
         pieces: list[bytes] = []
-        form = b"%" in source  # only then is `+` a space
+        forms = list(_FORM.spans(source)) if b"%" in source and b"+" in source else []
+        form = 0  # only in a form is `+` a space
         at = length = 0
         for match in _ESCAPE.finditer(source):
             raw = match.group()
-            if raw == b"+" and not form:
-                continue
             begin, end = match.span()
+            if raw == b"+":
+                while form < len(forms) and forms[form][1] <= begin:
+                    form += 1
+                if form == len(forms) or begin < forms[form][0]:
+                    continue
             for plain, start, stop, escape in ((source[at:begin], at, begin, False), (_read(raw), begin, end, True)):
                 if plain:
                     self._add(length, start, stop, escape)

@@ -9,10 +9,35 @@ from pathlib import Path
 import apsw
 
 from warmstart.errors import ConfigError, StoreError
-from warmstart.store.rows import CallRow, Change, SessionRow, SourceRow, Totals
+from warmstart.store.rows import (
+    CallRow,
+    Change,
+    ExampleRow,
+    FoundRow,
+    SessionRow,
+    SourceRow,
+    TemplateRow,
+    Totals,
+    TrialRow,
+)
 from warmstart.store.sqlite import SqliteStore, check_owner, explain
+from warmstart.store.templates import EVERYWHERE, Shelf
 
-__all__ = ["CallRow", "Change", "SessionRow", "SourceRow", "SqliteStore", "Totals", "open_store"]
+__all__ = [
+    "EVERYWHERE",
+    "CallRow",
+    "Change",
+    "ExampleRow",
+    "FoundRow",
+    "SessionRow",
+    "Shelf",
+    "SourceRow",
+    "SqliteStore",
+    "TemplateRow",
+    "Totals",
+    "TrialRow",
+    "open_store",
+]
 
 SCHEME = "sqlite:///"
 SAFE_SQLITE = (3, 51, 3)  # versions before can corrupt a WAL database under two writers

@@ -94,3 +94,121 @@ SELECT agent, format, count(*), sum(calls), sum(errors) FROM sessions GROUP BY a
 
 -- name: count_rows
 SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM calls), (SELECT count(*) FROM sources);
+
+-- name: put_template
+INSERT INTO templates (
+    name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used)
+VALUES (
+    :name, :version, :name_key, :status, :reason, :category, :task_type, :project, :strength, :body, :digest, :created,
+    :used, :last_used);
+
+-- name: template
+SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used
+FROM templates WHERE name = :name AND version = :version;
+
+-- name: template_versions
+-- By the key that alike-looking names share, the latest version first.
+SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used
+FROM templates WHERE name_key = :name_key ORDER BY version DESC;
+
+-- name: list_templates
+SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used
+FROM templates
+WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR category = ?2) AND (?3 IS NULL OR task_type = ?3)
+ORDER BY name, version;
+
+-- name: active_of_kind
+-- The strongest first; of equals the less used.
+SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used
+FROM templates WHERE status = 'active' AND category = :category AND project = :project
+ORDER BY strength DESC, used, name;
+
+-- name: best_templates
+-- For a task without words: active, fitting, the strongest first; of equals the less used.
+SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used
+FROM templates
+WHERE status = 'active' AND (?1 IS NULL OR category = ?1) AND (?2 IS NULL OR task_type = ?2)
+  AND (?3 IS NULL OR project = ?3 OR project = '')
+ORDER BY strength DESC, used, name LIMIT ?4;
+
+-- name: set_status
+UPDATE templates SET status = :status, reason = :reason WHERE name = :name AND version = :version;
+
+-- name: delete_template
+DELETE FROM templates WHERE name_key = :name_key RETURNING name, version;
+
+-- name: put_decision
+INSERT INTO decisions (name, version, status, by, reason, at)
+VALUES (:name, :version, :status, :by, :reason, :at);
+
+-- name: decisions_of
+SELECT name, version, status, by, reason, at FROM decisions WHERE name = :name ORDER BY id;
+
+-- name: put_example
+INSERT INTO examples (name, version, ordinal, tool, body, costs)
+VALUES (:name, :version, :ordinal, :tool, :body, :costs) RETURNING id;
+
+-- name: examples_of
+SELECT id, name, version, ordinal, tool, body, costs FROM examples
+WHERE name = :name AND version = :version ORDER BY ordinal;
+
+-- name: examples_by_id
+SELECT e.id, e.name, e.version, e.ordinal, e.tool, e.body, e.costs, t.category, t.task_type, t.used, t.body
+FROM json_each(?) AS wanted JOIN examples AS e ON e.id = wanted.value
+JOIN templates AS t ON t.name = e.name AND t.version = e.version;
+
+-- name: put_posting
+INSERT INTO postings (scope, term, example, weight) VALUES (:scope, :term, :example, :weight);
+
+-- name: count_term
+INSERT INTO terms (scope, term, examples) VALUES (:scope, :term, 1)
+ON CONFLICT (scope, term) DO UPDATE SET examples = examples + 1;
+
+-- name: uncount_terms
+UPDATE terms SET examples = examples - 1
+WHERE (scope, term) IN (SELECT scope, term FROM postings WHERE example = :example);
+
+-- name: uncount_example
+UPDATE terms SET examples = examples - 1 WHERE term = '' AND scope IN (?, '*');
+
+-- name: is_indexed
+SELECT EXISTS (SELECT 1 FROM postings WHERE example = :example);
+
+-- name: delete_postings
+DELETE FROM postings WHERE example = :example;
+
+-- name: frequencies
+SELECT scope, term, examples FROM terms
+WHERE scope IN (SELECT value FROM json_each(?)) AND term IN (SELECT value FROM json_each(?));
+
+-- name: postings_of
+SELECT example, weight FROM postings WHERE scope = :scope AND term = :term LIMIT :most;
+
+-- name: trial
+SELECT session, arm, picks, task, at FROM trials WHERE session = :session;
+
+-- name: put_trial
+INSERT INTO trials (session, arm, picks, task, at) VALUES (:session, :arm, :picks, :task, :at);
+
+-- name: seed
+SELECT body FROM seeds WHERE session = :session AND dialect = :dialect;
+
+-- name: put_seed
+INSERT INTO seeds (session, dialect, body) VALUES (:session, :dialect, :body);
+
+-- name: count_use
+UPDATE templates SET used = used + 1, last_used = :at WHERE name = :name AND version = :version;
+
+-- name: recent_trials
+SELECT session, arm, picks, task, at FROM trials ORDER BY at DESC LIMIT :limit;
+
+-- name: trial_totals
+SELECT arm, count(*) FROM trials GROUP BY arm;
+
+-- name: template_totals
+SELECT t.status, t.category, t.task_type, count(*), coalesce(sum(t.used), 0),
+       coalesce(sum((SELECT count(*) FROM examples e WHERE e.name = t.name AND e.version = t.version)), 0)
+FROM templates t GROUP BY t.status, t.category, t.task_type;
+
+-- name: templates_from_session
+SELECT DISTINCT name, version FROM examples WHERE json_extract(body, '$.session') = :session;

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-from warmstart.model import Basis, Category, ErrorKind, Status, TaskType, Verdict
+from warmstart.model import Basis, Category, ErrorKind, Status, TaskType, TemplateStatus, Verdict
 
 Change = Literal["new", "updated", "same"]
 
@@ -131,3 +131,60 @@ class Totals(Struct, frozen=True, kw_only=True):
             by_format[format_name] = by_format.get(format_name, 0) + sessions
         sessions, calls, errors = (sum(group[at] for group in groups) for at in (2, 3, 4))
         return cls(sessions=sessions, calls=calls, errors=errors, by_agent=by_agent, by_format=by_format)
+
+
+class TemplateRow(Row, frozen=True, kw_only=True, gc=False):
+    """One version of a template, without its examples."""
+
+    name: str  # as given
+    version: int  # from 1
+    name_key: str  # names that look alike have the same
+    status: TemplateStatus  # proposed, active, retired
+    reason: str  # why it has that status
+    category: Category  # of work
+    task_type: TaskType  # narrower
+    project: str  # '' for any project
+    strength: float  # to find the weakest by
+    body: str  # JSON of model.Template without its examples
+    digest: str  # of the content
+    created: float  # seconds since the epoch
+    used: int = 0  # sessions it was given to
+    last_used: float | None = None  # seconds since the epoch
+
+
+class ExampleRow(Row, frozen=True, kw_only=True, gc=False):
+    """One example of a version."""
+
+    id: int  # the store's
+    name: str  # of the template
+    version: int  # of the template
+    ordinal: int  # place in the template, from 0
+    tool: str  # as the agent names it
+    body: str  # JSON of model.Example
+    costs: str  # JSON: dialect -> tokens
+
+
+class FoundRow(Row, frozen=True, kw_only=True, gc=False):
+    """An example found by its words, with what filters need to know of its template."""
+
+    id: int  # the store's
+    name: str  # of the template
+    version: int  # of the template
+    ordinal: int  # place in the template, from 0
+    tool: str  # as the agent names it
+    body: str  # JSON of model.Example
+    costs: str  # JSON: dialect -> tokens
+    category: Category  # of the template
+    task_type: TaskType  # of the template
+    used: int  # sessions the template was given to
+    template: str  # JSON of model.Template without its examples
+
+
+class TrialRow(Row, frozen=True, kw_only=True, gc=False):
+    """What a session was given, once and for ever."""
+
+    session: str  # the unit of assignment
+    arm: str  # warm or cold
+    picks: str  # JSON: list of model.Pick
+    task: str  # JSON of model.Task, redacted
+    at: float  # seconds since the epoch

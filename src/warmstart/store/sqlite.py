@@ -27,7 +27,7 @@ FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 HERE = Path(__file__).parent  # read as files: importlib.resources alone costs 10 ms of every start
 
 # Append only, never edit: what is recorded in someone's file does not run again.
-MIGRATIONS = ("0001_sessions",)
+MIGRATIONS = ("0001_sessions", "0002_templates")
 
 SETTINGS = """
 PRAGMA synchronous = FULL;
@@ -208,17 +208,17 @@ class SqliteStore:
             except apsw.Error as error:
                 raise explain(error, self.path, self._db.system_errno) from error
 
-    def _run(self, query: str, values: Sequence[Any] = ()) -> apsw.Cursor:
+    def run(self, query: str, values: Sequence[Any] = ()) -> apsw.Cursor:
         try:
             return self._db.execute(QUERIES[query], values)
         except UnicodeEncodeError:  # half a surrogate pair, from a transcript cut in the middle of a character
             whole = [v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for v in values]
             return self._db.execute(QUERIES[query], whole)
 
-    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._asking():
             try:
-                return self._run(query, values).fetchall()
+                return self.run(query, values).fetchall()
             except UnicodeDecodeError as error:
                 raise explain(apsw.CorruptError("text that is no UTF-8"), self.path) from error
 
@@ -267,24 +267,24 @@ class SqliteStore:
         if any(call.session_key != row.key for call in calls):
             raise ValueError("calls of another session")
         with self.writing():
-            known = self._rows("known_session", (row.key,))
+            known = self.rows("known_session", (row.key,))
             if known:
                 digest, source_uri, length = known[0]
                 moved = source_uri != row.source_uri
                 if digest == row.digest and moved:
-                    self._run("move_session", (row.source_uri, row.key))
+                    self.run("move_session", (row.source_uri, row.key))
                 if digest == row.digest or (moved and row.length < length):
                     return "same"
-                self._run("delete_calls", (row.key,))
-            self._run("put_session", row.to_columns())
+                self.run("delete_calls", (row.key,))
+            self.run("put_session", row.to_columns())
             for call in calls:
-                self._run("put_call", call.to_columns())
+                self.run("put_call", call.to_columns())
         return "updated" if known else "new"
 
     def delete_session(self, key: str) -> None:
         """Forget a session and its calls. `erase` afterwards takes the last bytes out of the files."""
         with self.writing():
-            if not self._run("delete_session", (key,)).fetchall():
+            if not self.run("delete_session", (key,)).fetchall():
                 raise NotFound(f"no session {key}")
 
     def erase(self) -> None:
@@ -298,24 +298,24 @@ class SqliteStore:
     def put_source(self, row: SourceRow) -> None:
         """Remember how a source looked when it was read."""
         with self.writing():
-            self._run("put_source", row.to_columns())
+            self.run("put_source", row.to_columns())
 
     def source(self, uri: str) -> SourceRow | None:
-        rows = self._rows("source", (uri,))
+        rows = self.rows("source", (uri,))
         return SourceRow.from_columns(rows[0]) if rows else None
 
     def sources(self) -> list[SourceRow]:
-        return [SourceRow.from_columns(row) for row in self._rows("sources")]
+        return [SourceRow.from_columns(row) for row in self.rows("sources")]
 
     def find_session(self, name: str) -> SessionRow:
         """By key or the agent's id, or by the beginning of either while it fits only one."""
-        found = self._rows("session_by_key", (name,))
+        found = self.rows("session_by_key", (name,))
         if not found and name:
-            fitting = self._rows("keys_by_id", (name,)) or self._rows("keys_by_prefix", (name,))
+            fitting = self.rows("keys_by_id", (name,)) or self.rows("keys_by_prefix", (name,))
             if len(fitting) > 1:
                 few = ", ".join(f"{key[:12]} ({agent} {own_id})" for key, own_id, agent in fitting[:5])
                 raise Refused(f"{name} fits several sessions: {few}{', ...' if len(fitting) > 5 else ''}")
-            found = self._rows("session_by_key", (fitting[0][0],)) if fitting else []
+            found = self.rows("session_by_key", (fitting[0][0],)) if fitting else []
         if not found:
             raise NotFound(f"no session {name}")
         return SessionRow.from_columns(found[0])
@@ -332,20 +332,20 @@ class SqliteStore:
     ) -> list[SessionRow]:
         """The latest first; those that do not say when they started come last."""
         wanted = (agent, verdict, project, since, -1 if limit is None else limit, offset)
-        return [SessionRow.from_columns(row) for row in self._rows("list_sessions", wanted)]
+        return [SessionRow.from_columns(row) for row in self.rows("list_sessions", wanted)]
 
     def calls_of(self, key: str) -> list[CallRow]:
-        return [CallRow.from_columns(row) for row in self._rows("calls_of", (key,))]
+        return [CallRow.from_columns(row) for row in self.rows("calls_of", (key,))]
 
     def totals(self) -> Totals:
-        return Totals.from_groups(self._rows("totals"))
+        return Totals.from_groups(self.rows("totals"))
 
     def health(self) -> dict[str, Any]:
         """For `doctor`. Reads the whole file to see that it is sound."""
         with self._asking():
             try:
                 integrity = "; ".join(line for (line,) in self._db.execute("PRAGMA quick_check"))
-                sessions, calls, sources = self._run("count_rows").fetchall()[0]
+                sessions, calls, sources = self.run("count_rows").fetchall()[0]
             except apsw.CorruptError as error:
                 integrity, sessions, calls, sources = str(error), None, None, None
             files = (self.path, Path(f"{self.path}-wal"))

@@ -1,0 +1,187 @@
+"""Redaction: how much it finds, how much it takes away wrongly, how fast it is beside `json.loads`.
+
+    python bench/redact.py [DIR] [--json] [--seeds N]
+
+Secrets are made up anew (tests/secret_formats.py) in every encoding. Clean text is this project's own source; with DIR
+also the strings of the transcripts below it (JSON, JSONL), where what is replaced may well deserve it. Speed is taken
+on texts of 200 to 2,000 characters, after one warm-up pass and on the first pass.
+
+JSON keys: `recall` {encoding: {vendor, generic, all}}, `missed` [names], `formats`, `clean_chars`, `clean_replaced`
+(share of characters), `clean_spans`, `corpus_chars`, `corpus_replaced`, `corpus_spans`, `corpus_kinds` {kind: n} (null
+without DIR), `mb_per_s`, `first_pass_mb_per_s`, `json_loads_mb_per_s`, `ratio` (to json.loads), `clean_500_us`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+
+from warmstart.redact import Redactor
+
+FORMATS: Any = importlib.import_module("secret_formats")  # the tests' own generator
+
+PIECE = 1000
+SENTENCE = "The quick brown fox jumps over the lazy dog; def first(items): return items[0] + 1\n"
+
+
+def measure_recall(seeds: int) -> tuple[dict[str, dict[str, float]], list[str], int]:
+    redactor = Redactor()
+    total: Counter[tuple[str, str]] = Counter()
+    hidden: Counter[tuple[str, str]] = Counter()
+    missed: Counter[str] = Counter()
+    for seed in range(seeds):
+        for secret in FORMATS.make_secrets(seed):
+            for encoding, encode in FORMATS.ENCODINGS.items():
+                text, parts = encode(secret)
+                gone = not FORMATS.leaks(redactor.scope().text(text), parts)
+                for kind in (secret.kind, "all"):
+                    total[encoding, kind] += 1
+                    hidden[encoding, kind] += gone
+                if not gone:
+                    missed[secret.name] += 1
+    recall = {
+        encoding: {kind: hidden[encoding, kind] / total[encoding, kind] for kind in ("vendor", "generic", "all")}
+        for encoding in FORMATS.ENCODINGS
+    }
+    return recall, [name for name, _ in missed.most_common()], len(FORMATS.make_secrets(0))
+
+
+def clean_texts() -> list[str]:
+    files = sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("docs/**/*.md")])
+    return [file.read_text(encoding="utf-8") for file in files]
+
+
+def cut(text: str) -> Iterator[str]:
+    for start in range(0, len(text), PIECE):
+        yield text[start : start + PIECE]
+
+
+def corpus_texts(folder: Path) -> list[str]:
+    """Every different string of 200 characters or more."""
+    seen: set[str] = set()
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in (".jsonl", ".json", ".traj"):
+            text = path.read_text(encoding="utf-8", errors="replace")
+            for document in text.splitlines() if path.suffix == ".jsonl" else [text]:
+                try:
+                    seen.update(strings(json.loads(document)))
+                except ValueError:
+                    continue
+    return sorted(seen)
+
+
+def strings(value: Any) -> Iterator[str]:
+    work = [value]
+    while work:
+        node = work.pop()
+        if isinstance(node, str) and len(node) >= 200:
+            yield node
+        elif isinstance(node, dict):
+            for key, member in node.items():
+                if key not in ("signature", "thoughtSignature", "encrypted_content", "data"):
+                    work.append(member)
+        elif isinstance(node, list):
+            work.extend(node)
+
+
+def measure_replaced(texts: list[str]) -> tuple[int, float, int, dict[str, int]]:
+    """Characters in all, share of them replaced, spans, spans by kind."""
+    redactor = Redactor()
+    chars = replaced = 0
+    kinds: Counter[str] = Counter()
+    for text in texts:
+        scope = redactor.scope()
+        kept = scope.text(text)
+        chars += len(text)
+        kinds.update(scope.kinds)
+        replaced += len(text) - len(kept) + placed(kept) - placed(text)
+    return chars, replaced / max(chars, 1), sum(kinds.values()), dict(kinds.most_common())
+
+
+def placed(text: str) -> int:
+    """Characters of placeholders."""
+    return sum(map(len, re.findall(r"\{\{SECRET:[a-z0-9-]+#[0-9]+\}\}", text)))
+
+
+def measure_speed(texts: list[str]) -> dict[str, float]:
+    sized = [piece for text in texts for piece in cut(text) if len(piece) >= 200]
+    size = sum(len(text.encode("utf-8", "replace")) for text in sized) / 1e6
+    documents = [json.dumps(text) for text in sized]
+    first = seconds(Redactor().scope().text, sized)
+    again = min(seconds(Redactor().scope().text, sized) for _ in range(3))
+    parsing = min(seconds(json.loads, documents) for _ in range(3))
+    sentence = (SENTENCE * 7)[:500]
+    each = min(seconds(Redactor().scope().text, [sentence] * 2000) for _ in range(3)) / 2000
+    return {
+        "mb_per_s": size / again,
+        "first_pass_mb_per_s": size / first,
+        "json_loads_mb_per_s": size / parsing,
+        "ratio": parsing / again,
+        "clean_500_us": each * 1e6,
+    }
+
+
+def seconds(call: Any, inputs: list[str]) -> float:
+    start = time.perf_counter()
+    for item in inputs:
+        call(item)
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("dir", nargs="?", type=Path)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--seeds", type=int, default=5)
+    options = parser.parse_args()
+    clean = clean_texts()
+    corpus = corpus_texts(options.dir) if options.dir else []
+    speed = measure_speed(corpus or clean)
+    recall, missed, formats = measure_recall(options.seeds)
+    report: dict[str, Any] = {"recall": recall, "missed": missed, "formats": formats}
+    for name, texts in (("clean", clean), ("corpus", corpus)):
+        chars, share, spans, kinds = measure_replaced(texts)
+        known = bool(texts)
+        report |= (
+            {f"{name}_chars": chars, f"{name}_replaced": share, f"{name}_spans": spans}
+            if known
+            else {f"{name}_{key}": None for key in ("chars", "replaced", "spans")}
+        )
+        if name == "corpus":
+            report["corpus_kinds"] = kinds if known else None
+    report |= speed
+    print(json.dumps(report)) if options.json else show(report)
+
+
+def show(report: dict[str, Any]) -> None:
+    print(f"recall over {report['formats']} formats   vendor  generic      all")
+    for encoding, shares in report["recall"].items():
+        print(f"  {encoding:<22}" + "".join(f"{100 * shares[kind]:8.1f}%" for kind in ("vendor", "generic", "all")))
+    if report["missed"]:
+        print("  missed: " + ", ".join(report["missed"]))
+    for name in ("clean", "corpus"):
+        if report[f"{name}_chars"]:
+            share, spans, chars = (report[f"{name}_{key}"] for key in ("replaced", "spans", "chars"))
+            print(f"{name} text: {100 * share:.4f} % of {chars / 1e6:.1f} M characters replaced, {spans} spans")
+    if report["corpus_kinds"]:
+        print("  kinds: " + ", ".join(f"{kind} {count}" for kind, count in report["corpus_kinds"].items()))
+    print(
+        f"speed: {report['mb_per_s']:.1f} MB/s ({report['ratio']:.3f} of json.loads at"
+        f" {report['json_loads_mb_per_s']:.0f} MB/s), first pass {report['first_pass_mb_per_s']:.1f} MB/s,"
+        f" a clean text of 500 characters {report['clean_500_us']:.1f} us"
+    )
+
+
+if __name__ == "__main__":
+    main()

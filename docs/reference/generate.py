@@ -1,0 +1,81 @@
+"""Writes the reference pages from the code: `python docs/reference/generate.py`. A test checks that they are current."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import click
+
+import warmstart
+from warmstart import config, formats
+from warmstart.doors.cli import main
+
+HERE = Path(__file__).parent
+NOTE = "<!-- made by docs/reference/generate.py; do not edit -->\n"
+
+
+def commands() -> str:
+    """Every command with its help."""
+    parts = ["# The command line\n", NOTE]
+
+    def walk(command: click.Command, path: list[str]) -> None:
+        context = click.Context(command, info_name=" ".join(path), max_content_width=100, terminal_width=100)
+        parts.append(f"\n## `{' '.join(path)}`\n\n```\n{command.get_help(context)}\n```\n")
+        if isinstance(command, click.Group):
+            for name in command.list_commands(context):
+                child = command.get_command(context, name)
+                assert child is not None
+                walk(child, [*path, name])
+
+    walk(main, ["warmstart"])
+    return "".join(parts)
+
+
+def settings() -> str:
+    """The keys of config.toml."""
+    source = inspect.getsource(config.Settings)
+    keys = set(config._File.__struct_fields__)
+    rows = ["# Settings\n", NOTE, "\n`config.toml` under the home (`WARMSTART_HOME`, default `~/.warmstart`):\n"]
+    rows.append("\n| key | type | meaning |\n|---|---|---|\n")
+    for name, kind, why in re.findall(r"^    (\w+): ([^=#\n]+?)(?: =[^#\n]*)?  # (.*)$", source, re.M):
+        if name in keys:
+            rows.append(f"| `{name}` | `{kind.strip()}` | {why} |\n")
+    rows.append(
+        "\nThe environment: `WARMSTART_HOME` is the home, `WARMSTART_STORE` another store; `CLAUDE_CONFIG_DIR`, `CODEX_HOME` "
+        "and `HERMES_HOME` say where those agents keep their files. The values of variables whose names speak of keys, "
+        "tokens, passwords and the like are never stored or printed.\n"
+    )
+    return "".join(rows)
+
+
+def readers() -> str:
+    """The formats that are read."""
+    parts = ["# Transcript formats\n", NOTE, "\nRecognised by content, whatever the file is called, in this order.\n"]
+    for known in formats.FORMATS:
+        parts.append(f"\n## `{known.NAME}`\n\n{inspect.getdoc(known)}\n")
+    return "".join(parts)
+
+
+def library() -> str:
+    """The public names."""
+    parts = ["# The library\n", NOTE, "\n`import warmstart` and:\n\n| name | what it is |\n|---|---|\n"]
+    for name in warmstart.__all__:
+        if name not in ("__version__", "Step"):
+            doc = (inspect.getdoc(getattr(warmstart, name)) or "").split("\n\n")[0].replace("\n", " ")
+            parts.append(f"| `{name}` | {doc} |\n")
+    parts.append("\n## `Warmstart`\n")
+    for name, member in vars(warmstart.Warmstart).items():
+        if not name.startswith("_"):
+            doc = inspect.getdoc(member.fget if isinstance(member, property) else member) or ""
+            signature = "" if isinstance(member, property) else str(inspect.signature(member)).replace("self, ", "").replace("self", "")
+            parts.append(f"\n- `{name}{signature}`: {doc}".replace("\n  ", " "))
+    return "".join(parts) + "\n"
+
+
+PAGES = {"cli.md": commands, "settings.md": settings, "formats.md": readers, "library.md": library}
+
+if __name__ == "__main__":
+    for page, make in PAGES.items():
+        (HERE / page).write_text(make())

@@ -1,0 +1,421 @@
+"""Past sessions in, templates out; and every decision about them, on the record.
+
+A template becomes active only by a decision: a person's, or the local policy's for templates mined from one's own
+sessions with enough support and nothing suspicious. A change and its record commit together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct, structs
+
+from warmstart.bundles import read_bundles, redact_template, write_bundle
+from warmstart.choose import index_weights
+from warmstart.compose import cost
+from warmstart.config import Settings
+from warmstart.errors import NotFound, Refused
+from warmstart.judging import judge_result
+from warmstart.mine import Mining, capture, mine
+from warmstart.model import (
+    DIALECTS,
+    Decision,
+    Outcome,
+    PastCall,
+    PastSession,
+    Pick,
+    Problem,
+    TaskType,
+    Template,
+    TemplateStatus,
+)
+from warmstart.names import check_name, name_key
+from warmstart.redact import Redactor
+from warmstart.scoring import gate
+from warmstart.store import SessionRow, Shelf, SqliteStore, TemplateRow
+from warmstart.tokens import estimate
+
+POLICY = "policy:own-sessions"
+PERSON = "person"
+_encode = msgspec.json.Encoder(order="deterministic").encode
+_picks = msgspec.json.Decoder(list[Pick])
+
+
+class LearnedTemplate(Struct, frozen=True, kw_only=True):
+    """A template that learning looked at."""
+
+    name: str
+    version: int
+    status: TemplateStatus
+    change: str  # new, updated, same
+    category: str
+    task_type: str
+    examples: int
+    sessions: int
+    tokens: int  # of all its examples, in the openai dialect
+    reason: str
+
+
+class Learned(Struct, frozen=True, kw_only=True):
+    """What one `learn` did."""
+
+    considered: int
+    refused: dict[str, int]
+    templates: tuple[LearnedTemplate, ...]
+
+
+class Imported(Struct, frozen=True, kw_only=True):
+    """What one `import` did."""
+
+    templates: tuple[LearnedTemplate, ...]
+    problems: tuple[Problem, ...]
+
+
+class Teacher:
+    """Mines, decides and keeps templates in a store."""
+
+    def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._shelf = Shelf(store)
+        self._settings = settings
+        self._clock = clock
+
+    # Learning
+
+    def learn(self, *, agent: str | None = None, since: float | None = None, project: str | None = None) -> Learned:
+        """Mine every remembered session that fits, and keep what is new of it. All of it or nothing."""
+        rows = self._store.list_sessions(None, agent=agent, since=since, project=project)
+        past = list(self._past(rows))
+        mined = mine(past, self._options(), _refuse, seeded=self._seeded(past))
+        with self._store.writing():
+            learned = tuple(self._keep(draft) for draft in mined.drafts)
+            self._make_room({(draft.category, _project(draft)) for draft in mined.drafts})
+        final = tuple(self._fresh(one) for one in learned)
+        return Learned(considered=mined.considered, refused=dict(mined.refused), templates=final)
+
+    def capture(
+        self,
+        session: str,
+        *,
+        name: str | None = None,
+        task_type: TaskType | None = None,
+        max_examples: int | None = None,
+        description: str | None = None,
+        tags: tuple[str, ...] = (),
+    ) -> LearnedTemplate:
+        """One session into a template. Raises Refused with the reason why not."""
+        row = self._store.find_session(session)
+        (past,) = self._past([row])
+        made = capture(
+            past,
+            self._options(),
+            name=check_name(name) if name else None,
+            description=description,
+            tags=tags,
+            task_type=task_type,
+            max_examples=max_examples,
+            seeded=self._seeded([past]),
+        )
+        if isinstance(made, str):
+            raise Refused(f"session {session}: {made}")
+        with self._store.writing():
+            return self._keep(made)
+
+    def _options(self) -> Mining:
+        extra = frozenset(name.lower() for name in self._settings.trivial_tools)
+        return Mining(min_support=self._settings.min_support, trivial_tools=Mining().trivial_tools | extra)
+
+    def _past(self, rows: list[SessionRow]) -> Iterator[PastSession]:
+        for row in rows:
+            calls = tuple(
+                PastCall(
+                    ordinal=call.ordinal,
+                    call_id=call.call_id,
+                    tool=call.tool,
+                    arguments=msgspec.json.decode(call.arguments),
+                    intent=call.intent or "",
+                    excerpt=call.excerpt,
+                    outcome=Outcome(call.status, call.basis, call.error_kind),
+                    at=call.at,
+                )
+                for call in self._store.calls_of(row.key)
+            )
+            yield PastSession(
+                key=row.key,
+                id=row.id,
+                agent=row.agent,
+                category=row.category,
+                task_type=row.task_type,
+                verdict=row.verdict,
+                quality=row.quality,
+                project=row.project,
+                task=row.task or "",
+                started=row.started,
+                end_reason=row.end_reason,
+                parent=row.parent,
+                errors=row.errors,
+                results=row.results,
+                calls=calls,
+            )
+
+    def _seeded(self, past: list[PastSession]) -> dict[str, set[tuple[str, str]]]:
+        """What sessions were given by us: never to be mined back from them."""
+        found: dict[str, set[tuple[str, str]]] = {}
+        for session in past:
+            trial = self._shelf.trial(session.id)
+            if trial is not None:
+                given = _picks.decode(trial.picks)
+                found[session.key] = {(p.example.tool, _encode(p.example.arguments).decode()) for p in given}
+        return found
+
+    # Keeping
+
+    def _keep(self, draft: Template) -> LearnedTemplate:
+        """A new version where the content is new, its status decided; nothing where it is not."""
+        name = check_name(draft.name)
+        versions = self._shelf.versions(name_key(name))
+        digest = _digest(draft)
+        if versions and versions[0].digest == digest:
+            return self._told(draft, versions[0], "same")
+        parent = f"{versions[0].name}@{versions[0].version}" if versions else draft.provenance.parent
+        template = structs.replace(
+            draft,
+            name=versions[0].name if versions else name,
+            version=versions[0].version + 1 if versions else 1,
+            provenance=structs.replace(draft.provenance, parent=parent),
+        )
+        row = TemplateRow(
+            name=template.name,
+            version=template.version,
+            name_key=name_key(template.name),
+            status="proposed",
+            reason=self._waiting(template) or "just learned",
+            category=template.category,
+            task_type=template.task_type,
+            project=_project(template),
+            strength=_strength(template),
+            body=_encode(structs.replace(template, examples=())).decode(),
+            digest=digest,
+            created=self._clock(),
+        )
+        costs: list[dict[str, int]] = [
+            {dialect: cost(example, dialect, estimate) for dialect in DIALECTS} for example in template.examples
+        ]
+        self._shelf.put(row, list(zip(template.examples, costs, strict=True)))
+        if not self._waiting(template):
+            support = f"mined from {len(template.source_sessions)} of your own sessions, nothing suspicious"
+            row = self._activate(row, template, POLICY, support)
+        return self._told(template, row, "updated" if versions else "new")
+
+    def _waiting(self, template: Template) -> str | None:
+        """Why a person must decide, or None where the local policy may."""
+        if template.provenance.origin == "imported":
+            return "imported: a person decides"
+        if template.provenance.suspicions:
+            return "a person should look first: " + "; ".join(template.provenance.suspicions)
+        if len(template.source_sessions) < self._settings.min_support:
+            return f"seen in fewer than {self._settings.min_support} sessions"
+        return None
+
+    def _activate(self, row: TemplateRow, template: Template, by: str, reason: str) -> TemplateRow:
+        for older in self._shelf.versions(row.name_key):
+            if older.status == "active" and older.version != row.version:
+                self._retire(older, by, f"replaced by version {row.version}")
+        self._shelf.decide(row, "active", by, reason, self._clock())
+        self._shelf.index(row, [index_weights(example, template) for example in template.examples])
+        return structs.replace(row, status="active", reason=reason)
+
+    def _retire(self, row: TemplateRow, by: str, reason: str) -> None:
+        self._shelf.unindex(row)
+        self._shelf.decide(row, "retired", by, reason, self._clock())
+
+    def _make_room(self, kinds: set[tuple[str, str]]) -> None:
+        most = self._settings.max_active
+        for category, project in sorted(kinds):
+            for row in self._shelf.active_of_kind(category, project)[most:]:
+                self._retire(row, POLICY, f"weaker than {most} others of its category and project")
+
+    # Deciding
+
+    def approve(self, name: str, *, reason: str = "", by: str = PERSON) -> Decision:
+        """A person's yes to the latest version."""
+        row = self._latest(name)
+        template = self._load(row)
+        if row.status == "active":
+            raise Refused(f"{row.name}@{row.version} is active already")
+        with self._store.writing():
+            self._activate(row, template, by, reason or "approved")
+            self._make_room({(row.category, row.project)})
+        return self._shelf.decisions(row.name)[-1]
+
+    def retire(self, name: str, *, reason: str = "", by: str = PERSON) -> list[Decision]:
+        """Out of use; nothing is deleted."""
+        wanted = [row for row in self._versions(name) if row.status != "retired"]
+        if not wanted:
+            raise Refused(f"{name} is retired already")
+        with self._store.writing():
+            for row in wanted:
+                self._retire(row, by, reason or "retired")
+        return self._shelf.decisions(wanted[0].name)[-len(wanted) :]
+
+    def revoke(self, session: str, *, reason: str = "") -> list[str]:
+        """Retire every template that shows a call of this session, whatever its version."""
+        row = self._store.find_session(session)
+        found = set(self._shelf.from_session(row.key))
+        gone = []
+        with self._store.writing():
+            for name in sorted({name for name, _version in found}):
+                for version in self._shelf.versions(name_key(name)):
+                    if (version.name, version.version) in found and version.status != "retired":
+                        self._retire(version, PERSON, reason or f"shows calls of session {row.id}")
+                        gone.append(f"{version.name}@{version.version}")
+        return gone
+
+    def delete(self, name: str) -> list[str]:
+        """Every version, for good."""
+        rows = self._versions(name)
+        with self._store.writing():
+            gone = self._shelf.delete(rows[0].name_key)
+        self._store.erase()
+        return [f"{own}@{version}" for own, version in gone]
+
+    # In and out
+
+    def take_in(self, *paths: Path, approve: bool = False) -> Imported:
+        """Import bundles and the files of earlier tools. `approve` is the person's decision."""
+        kept: list[LearnedTemplate] = []
+        problems: list[Problem] = []
+        for path in paths:
+            bundle = read_bundles(path, judge_result)
+            problems += bundle.problems
+            scope = Redactor(self._settings.secrets).scope()
+            for template in bundle.templates:
+                with self._store.writing():
+                    one = self._keep(redact_template(template, scope.value))
+                    if approve and one.status != "active":
+                        row = self._latest(one.name)
+                        row = self._activate(row, self._load(row), PERSON, "approved at import")
+                        self._make_room({(row.category, row.project)})
+                kept.append(self._fresh(one))
+        return Imported(templates=tuple(kept), problems=tuple(problems))
+
+    def give_out(self, *names: str, share: bool = True) -> bytes:
+        """A bundle of the named templates, or of all that are not retired. `share` hides people and machines too."""
+        rows = [self._latest(name) for name in names] if names else self._current()
+        scope = Redactor(self._settings.secrets, share=share).scope()
+        return write_bundle([self._load(row) for row in rows], redact=scope.value)
+
+    def _current(self) -> list[TemplateRow]:
+        latest = {row.name: row for row in self._shelf.find() if row.status != "retired"}
+        return list(latest.values())
+
+    # Looking
+
+    def find(
+        self, status: TemplateStatus | None = None, category: str | None = None, task_type: str | None = None
+    ) -> list[tuple[TemplateRow, Template]]:
+        """Templates with their examples; those whose record cannot be read are told in `problems`."""
+        rows = self._shelf.find(status, category, task_type)
+        return [(row, template) for row in rows if (template := self._shelf.load(row)) is not None]
+
+    def show(self, name: str) -> tuple[TemplateRow, Template, list[Decision]]:
+        row = self._latest(name)
+        return row, self._load(row), self._shelf.decisions(row.name)
+
+    def stats(self) -> dict[str, Any]:
+        """Totals, by type and category, examples, uses, recent provisions."""
+        totals = self._shelf.totals()
+        arms = self._shelf.trial_totals()
+
+        def by(place: int) -> dict[str, int]:
+            found: dict[str, int] = {}
+            for row in totals:
+                found[str(row[place])] = found.get(str(row[place]), 0) + row[3]
+            return found
+
+        return {
+            "templates": sum(row[3] for row in totals),
+            "by_status": by(0),
+            "by_category": by(1),
+            "by_type": by(2),
+            "examples": sum(row[5] for row in totals),
+            "uses": sum(row[4] for row in totals),
+            "provisions": sum(arms.values()),
+            "recent": [
+                {"session": t.session, "arm": t.arm, "at": t.at, "templates": _given(t.picks)}
+                for t in self._shelf.recent_trials(10)
+            ],
+        }
+
+    @property
+    def problems(self) -> list[Problem]:
+        return self._shelf.problems
+
+    def _versions(self, name: str) -> list[TemplateRow]:
+        found = self._shelf.versions(name_key(name.partition("@")[0]))
+        if not found:
+            raise NotFound(f"no template {name}; see: warmstart templates list")
+        return found
+
+    def _latest(self, name: str) -> TemplateRow:
+        own, _, version = name.partition("@")
+        rows = self._versions(own)
+        wanted = [row for row in rows if not version or str(row.version) == version]
+        if not wanted:
+            raise NotFound(f"no version {version} of template {own}")
+        return wanted[0]
+
+    def _load(self, row: TemplateRow) -> Template:
+        template = self._shelf.load(row)
+        if template is None:
+            raise Refused(f"{row.name}@{row.version}: {self._shelf.problems[-1].reason}")
+        return template
+
+    def _told(self, template: Template, row: TemplateRow, change: str) -> LearnedTemplate:
+        return LearnedTemplate(
+            name=row.name,
+            version=row.version,
+            status=row.status,
+            change=change,
+            category=row.category,
+            task_type=row.task_type,
+            examples=len(template.examples),
+            sessions=len(template.source_sessions),
+            tokens=sum(cost(example, "openai", estimate) for example in template.examples),
+            reason=row.reason,
+        )
+
+    def _fresh(self, one: LearnedTemplate) -> LearnedTemplate:
+        """As it stands after all others were kept too."""
+        row = self._latest(f"{one.name}@{one.version}")
+        return structs.replace(one, status=row.status, reason=row.reason)
+
+
+def _refuse(session: PastSession) -> str | None:
+    return gate(session.verdict, session.quality, session.results)
+
+
+def _project(template: Template) -> str:
+    return template.provenance.project or ""
+
+
+def _strength(template: Template) -> float:
+    """More sessions, better kept promises, then more examples."""
+    tries = sum(e.successes + e.failures for e in template.examples)
+    worked = sum(e.successes for e in template.examples) / tries if tries else 0.5
+    return round(len(template.source_sessions) * worked + 0.01 * len(template.examples), 4)
+
+
+def _digest(template: Template) -> str:
+    """Of what a session would see or a person would decide on."""
+    shown = [(e.tool, e.arguments, e.result, e.intent, e.correction) for e in template.examples]
+    said = [template.description, template.addendum, sorted(template.tags), shown, template.provenance.origin]
+    return hashlib.blake2b(_encode(said), digest_size=16).hexdigest()
+
+
+def _given(picks: str) -> list[str]:
+    return list(dict.fromkeys(f"{pick.template}@{pick.version}" for pick in _picks.decode(picks)))

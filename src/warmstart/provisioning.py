@@ -1,0 +1,231 @@
+"""New task in, seed out: chosen once a session, written down, and repeated byte for byte ever after."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+from msgspec import Struct, structs
+
+from warmstart.choose import ENOUGH, MIN_COVERAGE, SHORTLIST, Candidate, diversify, rank, rarest, words
+from warmstart.compose import Composed, Seed, compose
+from warmstart.model import Example, Omission, Pick, Task, Template
+from warmstart.names import name_key
+from warmstart.store import EVERYWHERE, FoundRow, Shelf, SqliteStore, TemplateRow, TrialRow
+from warmstart.tokens import estimate
+
+_CATEGORIES = frozenset(("coding", "research", "ops", "general"))
+_BEST = 12  # templates looked at where there are no words to go by
+_picks = msgspec.json.Decoder(list[Pick])
+_seed = msgspec.json.Decoder(Seed)
+_template = msgspec.json.Decoder(Template)
+_OPAQUE = re.compile(r"[A-Za-z0-9+/_=]{20,}|[^\x20-\x7e]|@|password|secret|token|key", re.I)
+
+
+class _Chosen(Struct, frozen=True):
+    picks: tuple[Pick, ...]
+    omitted: tuple[Omission, ...]
+    reason: str
+
+
+class Provisioner:
+    """Chooses and composes from a store."""
+
+    def __init__(self, store: SqliteStore, secrets: dict[str, str], clock: Callable[[], float]) -> None:
+        self._store = store
+        self._shelf = Shelf(store)
+        self._secrets = secrets
+        self._clock = clock
+
+    def provision(self, task: Task) -> Seed:
+        """The seed for a task. With a session it is chosen once; without one it is a preview and nothing is written."""
+        if task.session is None:
+            return self._compose(task, self._choose(task), "preview")
+        session = self._clean(task.session)
+        if known := self._shelf.seed(session, task.dialect):
+            return _seed.decode(known)
+        chosen = self._choose(task) if self._shelf.trial(session) is None else None
+        with self._store.writing():
+            return self._settle(task, session, chosen)
+
+    def _settle(self, task: Task, session: str, chosen: _Chosen | None) -> Seed:
+        """Inside a transaction: whoever comes first decides, all others get the same."""
+        if known := self._shelf.seed(session, task.dialect):
+            return _seed.decode(known)
+        trial = self._shelf.trial(session)
+        if trial is not None:
+            picks = tuple(_picks.decode(trial.picks))
+            seed = self._compose(task, _Chosen(picks, (), "as chosen when the session began"), trial.arm)
+        else:
+            assert chosen is not None
+            seed = self._compose(task, chosen, "warm")
+            given = set(seed.templates)
+            picks = tuple(pick for pick in chosen.picks if f"{pick.template}@{pick.version}" in given)
+            facts = {"agent": task.agent, "model": task.model, "project": task.project, "category": task.category}
+            row = TrialRow(
+                session=session,
+                arm=seed.arm,
+                picks=msgspec.json.encode([structs.replace(pick, tokens=None) for pick in picks]).decode(),
+                task=msgspec.json.encode({k: self._clean(v) for k, v in facts.items() if v}).decode(),
+                at=self._clock(),
+            )
+            self._shelf.put_trial(row, sorted({(pick.template, pick.version) for pick in picks}))
+        self._shelf.put_seed(session, task.dialect, msgspec.json.encode(seed).decode())
+        return seed
+
+    def _compose(self, task: Task, chosen: _Chosen, arm: str) -> Seed:
+        made = compose(
+            chosen.picks,
+            dialect=task.dialect,
+            budget=task.budget,
+            count=estimate,
+            model=task.model,
+            thinking=task.thinking,
+            addenda=self._addenda(chosen.picks),
+        )
+        return Seed(
+            id=_content_id(task, made),
+            arm=arm,
+            dialect=task.dialect,
+            messages=made.messages,
+            text=made.text,
+            tokens=made.tokens,
+            budget=task.budget,
+            templates=tuple(dict.fromkeys(f"{pick.template}@{pick.version}" for pick in made.used)),
+            omitted=(*chosen.omitted, *made.omitted),
+            reason=_reason(chosen.reason, made),
+        )
+
+    def _addenda(self, picks: Sequence[Pick]) -> list[tuple[str, str]]:
+        found: dict[str, str] = {}
+        for name, version in dict.fromkeys((pick.template, pick.version) for pick in picks):
+            for columns in self._store.rows("template", (name, version)):
+                addendum = _template.decode(TemplateRow.from_columns(columns).body).addendum
+                if addendum:
+                    found[f"{name}@{version}"] = addendum
+        return list(found.items())
+
+    # Choosing
+
+    def _choose(self, task: Task) -> _Chosen:
+        text = task.text.strip()
+        if text and (named := self._named(text)) is not None:
+            return self._from_templates([named], task, f"the template {named.name} was asked for by name")
+        if text.lower() in _CATEGORIES:
+            task = structs.replace(task, category=text.lower(), text="")
+            text = ""
+        query = words(text[:4_000])
+        if not query:
+            what = f"of the category {task.category}" if task.category else "there is"
+            best = self._shelf.best(task.category, task.task_type, task.project, _BEST)
+            return self._from_templates(best, task, f"no task text to go by: the best {what}")
+        return self._by_words(query, task)
+
+    def _named(self, text: str) -> TemplateRow | None:
+        """A template whose name is the whole text."""
+        if len(text) > 200 or "\n" in text:
+            return None
+        return next((row for row in self._shelf.versions(name_key(text)) if row.status == "active"), None)
+
+    def _by_words(self, query: list[str], task: Task) -> _Chosen:
+        scopes = [EVERYWHERE] if task.project is None else [task.project, ""]
+        frequency = self._shelf.frequencies(scopes, set(query))
+        total = frequency.get("", 0)
+        if not total:
+            where = "" if task.project is None else " for this project"
+            return _Chosen((), (), f"there are no active templates{where}")
+        looked_up = rarest(query, frequency)
+        postings = {word: self._shelf.postings(scopes, word, ENOUGH) for word in looked_up}
+        ranked = rank(query, postings, frequency, total)
+        similar = [candidate for candidate in ranked if candidate.coverage >= MIN_COVERAGE]
+        if not similar:
+            best = f" (the nearest speaks of {ranked[0].coverage:.0%} of it)" if ranked else ""
+            return _Chosen((), (), f"nothing similar enough to the task{best}")
+        return self._pick(similar, task)
+
+    def _pick(self, similar: list[Candidate], task: Task) -> _Chosen:
+        omitted: dict[str, str] = {}
+        fitting: list[tuple[FoundRow, Example, float]] = []
+        for start in range(0, len(similar), SHORTLIST):
+            batch = similar[start : start + SHORTLIST]
+            rows = self._shelf.shortlist([candidate.id for candidate in batch])
+            for candidate in batch:
+                row = rows.get(candidate.id)
+                example = self._shelf.decode(row) if row else None
+                if row is None or example is None:
+                    continue
+                wrong = self._unfit(row, task)
+                if wrong:
+                    omitted.setdefault(f"{row.name}@{row.version}", wrong)
+                else:
+                    fitting.append((row, example, candidate.score))
+            if len(fitting) >= SHORTLIST // 2:
+                break
+        if not fitting:
+            found = tuple(Omission(name, why) for name, why in omitted.items())
+            return _Chosen((), found, "similar examples were found, but none that this session can use")
+        fitting.sort(key=lambda found: (-found[2], found[0].used, found[0].name, found[0].ordinal))
+        taken = diversify([(example, score) for _row, example, score in fitting], task.examples)
+        picks = [self._picked(*fitting[place][:2], task) for place in taken]
+        shown = {f"{pick.template}@{pick.version}" for pick in picks}
+        rest = {f"{row.name}@{row.version}": "less similar than what is shown" for row, _example, _score in fitting}
+        left = {name: why for name, why in (rest | omitted).items() if name not in shown}
+        reason = f"{len(fitting)} similar examples, the {len(picks)} most fitting taken"
+        return _Chosen(tuple(picks), tuple(Omission(n, w) for n, w in sorted(left.items())[:20]), reason)
+
+    def _from_templates(self, rows: Iterable[TemplateRow], task: Task, reason: str) -> _Chosen:
+        fitting: list[tuple[FoundRow, Example]] = []
+        omitted: dict[str, str] = {}
+        for row in rows:
+            for example, value in self._shelf.examples(row.name, row.version):
+                found = FoundRow(
+                    **structs.asdict(example),
+                    category=row.category,
+                    task_type=row.task_type,
+                    used=row.used,
+                    template=row.body,
+                )
+                wrong = self._unfit(found, task)
+                if wrong:
+                    omitted.setdefault(f"{row.name}@{row.version}", wrong)
+                else:
+                    fitting.append((found, value))
+        taken = diversify([(value, 1.0) for _row, value in fitting], task.examples)
+        picks = tuple(self._picked(*fitting[place], task) for place in taken)
+        shown = {f"{pick.template}@{pick.version}" for pick in picks}
+        left = tuple(Omission(name, why) for name, why in omitted.items() if name not in shown)
+        return _Chosen(picks, left, reason if picks else f"{reason}: nothing that this session can use")
+
+    def _picked(self, row: FoundRow, example: Example, task: Task) -> Pick:
+        return Pick(template=row.name, version=row.version, example=example, tokens=self._shelf.cost(row, task.dialect))
+
+    def _unfit(self, row: FoundRow, task: Task) -> str | None:
+        """The hard filters."""
+        if task.tools is not None and row.tool not in task.tools:
+            return f"the session has no tool {row.tool}"
+        if task.category is not None and row.category != task.category:
+            return f"its category is {row.category}"
+        if task.task_type is not None and row.task_type != task.task_type:
+            return f"its type is {row.task_type}"
+        if task.tags and not set(task.tags) & set(_template.decode(row.template).tags):
+            return "it has none of the tags"
+        return None
+
+    def _clean(self, text: str) -> str:
+        """Redaction takes a tenth of a second to load: only for what could hold a secret at all."""
+        if not _OPAQUE.search(text) and not any(value in text for value in self._secrets.values()):
+            return text
+        from warmstart.redact import Redactor
+
+        return Redactor(self._secrets).scope().identifier(text)
+
+
+def _content_id(task: Task, made: Composed) -> str:
+    said = msgspec.json.encode([task.session, task.dialect, made.messages, made.text])
+    return hashlib.blake2b(said, digest_size=10).hexdigest()
+
+
+def _reason(chosen: str, made: Composed) -> str:
+    return f"{chosen}; {made.reason}" if made.reason else chosen

@@ -1,0 +1,183 @@
+"""Templates in the store: versions, decisions, the word index of the active ones, and what sessions were given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from warmstart.errors import NotFound
+from warmstart.model import Decision, Example, Problem, Template, TemplateStatus
+from warmstart.store.rows import ExampleRow, FoundRow, TemplateRow, TrialRow
+from warmstart.store.sqlite import SqliteStore
+
+EVERYWHERE = "*"  # the scope of all examples together
+
+_template = msgspec.json.Decoder(Template)
+_example = msgspec.json.Decoder(Example)
+_costs = msgspec.json.Decoder(dict[str, int])
+_BROKEN = (msgspec.DecodeError, UnicodeDecodeError)
+
+
+class Shelf:
+    """The templates of a store. Changes are made inside the store's `writing()`."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self.store = store
+        self.problems: list[Problem] = []  # records that could not be read; the rest is served
+
+    # Reading
+
+    def versions(self, name_key: str) -> list[TemplateRow]:
+        """Every version of a name, the latest first."""
+        return [TemplateRow.from_columns(row) for row in self.store.rows("template_versions", (name_key,))]
+
+    def find(
+        self, status: TemplateStatus | None = None, category: str | None = None, task_type: str | None = None
+    ) -> list[TemplateRow]:
+        return [
+            TemplateRow.from_columns(row) for row in self.store.rows("list_templates", (status, category, task_type))
+        ]
+
+    def best(self, category: str | None, task_type: str | None, project: str | None, most: int) -> list[TemplateRow]:
+        return [
+            TemplateRow.from_columns(row)
+            for row in self.store.rows("best_templates", (category, task_type, project, most))
+        ]
+
+    def active_of_kind(self, category: str, project: str) -> list[TemplateRow]:
+        return [TemplateRow.from_columns(row) for row in self.store.rows("active_of_kind", (category, project))]
+
+    def load(self, row: TemplateRow) -> Template | None:
+        """The whole template, or None (told in `problems`) where its record cannot be read."""
+        try:
+            template = _template.decode(row.body)
+        except _BROKEN as error:
+            self._complain(row.name, row.version, error)
+            return None
+        examples = tuple(example for _row, example in self.examples(row.name, row.version))
+        return msgspec.structs.replace(
+            template, version=row.version, status=row.status, created=row.created, used=row.used, examples=examples
+        )
+
+    def examples(self, name: str, version: int) -> list[tuple[ExampleRow, Example]]:
+        rows = [ExampleRow.from_columns(row) for row in self.store.rows("examples_of", (name, version))]
+        return [(row, example) for row in rows if (example := self.decode(row)) is not None]
+
+    def decode(self, row: ExampleRow | FoundRow) -> Example | None:
+        try:
+            return _example.decode(row.body)
+        except _BROKEN as error:
+            self._complain(row.name, row.version, error)
+            return None
+
+    def cost(self, row: ExampleRow | FoundRow, dialect: str) -> int | None:
+        try:
+            return _costs.decode(row.costs).get(dialect)
+        except _BROKEN:
+            return None
+
+    def decisions(self, name: str) -> list[Decision]:
+        found = self.store.rows("decisions_of", (name,))
+        return [
+            Decision(template=name, version=version, status=status, by=by, reason=reason, at=at)
+            for name, version, status, by, reason, at in found
+        ]
+
+    def from_session(self, session: str) -> list[tuple[str, int]]:
+        """The templates that show a call of this session: what a revoke must follow."""
+        return [(name, version) for name, version in self.store.rows("templates_from_session", (session,))]
+
+    # Searching
+
+    def frequencies(self, scopes: Sequence[str], terms: Iterable[str]) -> dict[str, int]:
+        """In how many examples of these scopes each word stands; under "" how many there are."""
+        found: dict[str, int] = {}
+        wanted = json.dumps(["", *terms])
+        for _scope, term, count in self.store.rows("frequencies", (json.dumps(list(scopes)), wanted)):
+            found[term] = found.get(term, 0) + count
+        return found
+
+    def postings(self, scopes: Sequence[str], term: str, most: int) -> list[tuple[int, float]]:
+        return [pair for scope in scopes for pair in self.store.rows("postings_of", (scope, term, most))]
+
+    def shortlist(self, ids: Sequence[int]) -> dict[int, FoundRow]:
+        """Examples by id, with what filters need to know of their templates."""
+        rows = self.store.rows("examples_by_id", (json.dumps(list(ids)),))
+        return {row.id: row for row in map(FoundRow.from_columns, rows)}
+
+    # Writing
+
+    def put(self, row: TemplateRow, examples: Sequence[tuple[Example, Mapping[str, int]]]) -> None:
+        """A new version."""
+        self.store.run("put_template", row.to_columns())
+        for ordinal, (example, costs) in enumerate(examples):
+            body = msgspec.json.encode(example).decode()
+            self.store.run(
+                "put_example", (row.name, row.version, ordinal, example.tool, body, json.dumps(dict(costs)))
+            ).fetchall()
+
+    def decide(self, row: TemplateRow, status: TemplateStatus, by: str, reason: str, at: float) -> None:
+        """Change a status, on the record."""
+        self.store.run("set_status", (status, reason, row.name, row.version))
+        self.store.run("put_decision", (row.name, row.version, status, by, reason, at))
+
+    def index(self, row: TemplateRow, weights: Iterable[Mapping[str, float]]) -> None:
+        """Make the examples of a version findable; `weights` in their order."""
+        for (example, _value), found in zip(self.examples(row.name, row.version), weights, strict=False):
+            for scope in (row.project, EVERYWHERE):
+                self.store.run("count_term", (scope, ""))
+                for term, weight in found.items():
+                    self.store.run("put_posting", (scope, term, example.id, weight))
+                    self.store.run("count_term", (scope, term))
+
+    def unindex(self, row: TemplateRow) -> None:
+        for columns in self.store.rows("examples_of", (row.name, row.version)):
+            example = columns[0]
+            if self.store.rows("is_indexed", (example,))[0][0]:
+                self.store.run("uncount_terms", (example,))
+                self.store.run("uncount_example", (row.project,))
+                self.store.run("delete_postings", (example,))
+
+    def delete(self, name_key: str) -> list[tuple[str, Any]]:
+        """Every version of a name, with all that hangs on it."""
+        for row in self.versions(name_key):
+            self.unindex(row)
+        gone = [(str(name), version) for name, version in self.store.run("delete_template", (name_key,)).fetchall()]
+        if not gone:
+            raise NotFound(f"no template {name_key}")
+        return gone
+
+    # Trials
+
+    def trial(self, session: str) -> TrialRow | None:
+        found = self.store.rows("trial", (session,))
+        return TrialRow.from_columns(found[0]) if found else None
+
+    def put_trial(self, row: TrialRow, used: Iterable[tuple[str, int]]) -> None:
+        self.store.run("put_trial", row.to_columns())
+        for name, version in used:
+            self.store.run("count_use", (row.at, name, version))
+
+    def seed(self, session: str, dialect: str) -> str | None:
+        found = self.store.rows("seed", (session, dialect))
+        return str(found[0][0]) if found else None
+
+    def put_seed(self, session: str, dialect: str, body: str) -> None:
+        self.store.run("put_seed", (session, dialect, body))
+
+    def recent_trials(self, limit: int) -> list[TrialRow]:
+        return [TrialRow.from_columns(row) for row in self.store.rows("recent_trials", (limit,))]
+
+    def totals(self) -> list[tuple[str, str, str, int, int, int]]:
+        """`(status, category, task_type, templates, uses, examples)`."""
+        found: list[tuple[str, str, str, int, int, int]] = self.store.rows("template_totals")
+        return found
+
+    def trial_totals(self) -> dict[str, int]:
+        return dict(self.store.rows("trial_totals"))
+
+    def _complain(self, name: str, version: int, error: Exception) -> None:
+        self.problems.append(Problem(f"template {name}@{version}", f"its record cannot be read: {error}"))

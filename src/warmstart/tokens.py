@@ -1,0 +1,43 @@
+"""How many tokens a text costs, without a vocabulary: an upper bound in microseconds.
+
+Providers count differently and their tokenizers are large (the one for OpenAI's models is a 41 MB download that takes
+most of a second to load), while a budget needs a number that is never too small. So texts are cut the way byte-pair
+tokenizers cut them (words, numbers by threes, runs of punctuation, white space) and each piece is charged what it costs
+at most in practice. `bench/tokens.py` compares with the real thing: never below it on real transcripts, a third above it
+in the middle.
+"""
+
+from __future__ import annotations
+
+import re
+
+_PIECES = re.compile(
+    r" ?[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d{1,3}|[ \t]{2,}|\n[ \t\n]*|[^\x00-\x7f]|\\[a-z\"\\]|[\"'{}\[\](),:;=<>]{1,2}|\s|[^\sA-Za-z0-9]"
+)
+_VOWELS = re.compile(r"[aeiouyAEIOUY]")
+_CAPITALS = 2.2  # letters of a word in capitals that one token covers; capitals are rare and cut short
+_UNSPEAKABLE = 2.0  # the same where vowels are missing: "drwxr", ids
+_USUAL, _LONG = 8, 4.5  # a usual word is one token; of a long one the rest costs a token for so many letters
+
+
+def estimate(text: str) -> int:
+    """Tokens of a text, at most."""
+    return int(sum(map(_charge, _PIECES.findall(text)))) + 2
+
+
+def _charge(piece: str) -> float:
+    size = len(piece)
+    first = piece[0]
+    if first >= "\x80":
+        return 1.6
+    if piece.isspace():
+        return 1 + size / 16
+    if size <= 3:
+        return 1.4 if size == 3 and piece.isupper() else 1.0
+    if not piece[-1].isalpha():
+        return 1.0
+    if piece.isupper():
+        return 1 + (size - 1) / _CAPITALS
+    if len(_VOWELS.findall(piece)) * 4 < size - 1:
+        return max(1.0, size / _UNSPEAKABLE)
+    return 1.0 if size <= _USUAL else 1 + (size - _USUAL) / _LONG
