@@ -12,7 +12,7 @@ $(VENV)/.core: pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(PIP) -e ".[dev]"
+	$(PIP) -e ".[dev,sdks]"
 	@touch $@
 
 demo: $(VENV)/.core  ## the main job on sample transcripts, offline

@@ -395,7 +395,8 @@ def test_too_large() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"[" + b"{}," * (12 << 20), b"[" + b"[]," * (12 << 20), b'{"name": "n", "examples": [' + b"[]," * (12 << 20), b'{"templates": [' + b'"x",' * (9 << 20)],
+    [b"[" + b"{}," * (12 << 20), b"[" + b"[]," * (12 << 20), b'{"name": "n", "examples": [' + b"[]," * (12 << 20), b'{"templates": [' + b'"x",' * (9 << 20), b"{}\n{}\n" + b"x\n" * (15 << 20), b"[" + b"[]," * (2 << 20) + b"[]]"],
+    ids=["objects", "lists", "examples", "templates", "lines", "whole"],
 )  # fmt: skip
 def test_endless_lists_take_bounded_memory(data: bytes) -> None:
     tracemalloc.start()

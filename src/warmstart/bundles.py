@@ -39,6 +39,7 @@ VERSION = 1
 MAX_BYTES = 64 << 20  # of one file
 _MAX_ENTRY = 8 << 20  # bytes of one template: what is decoded at once
 _MAX_TEMPLATES, _MAX_EXAMPLES, _MAX_PROBLEMS = 10_000, 50, 1_000
+_MAX_PIECES = 50_000  # of a file that is taken apart
 _INTENT, _TASK, _DESCRIPTION, _ADDENDUM, _NOTE = 300, 1_200, 500, MESSAGE, 400  # characters
 _TAG, _TAGS, _ID, _IDS, _NOTES = 40, 20, 200, 1_000, 20
 _MAX_ARGUMENTS = 256 << 10  # bytes; a call that large is no example
@@ -179,6 +180,9 @@ class _Reading:
 
     def _lines(self, data: bytes) -> Iterator[_Entry]:
         for number, line in enumerate(io.BytesIO(data), 1):
+            if number > _MAX_PIECES:
+                self._tell(f"more than {_MAX_PIECES} lines; the rest was left out", number)
+                break
             for value in self._decode(line, number):
                 if isinstance(value, list) or (isinstance(value, dict) and "templates" in value):
                     yield from self._unfold(value, number)
@@ -188,7 +192,10 @@ class _Reading:
     def _pieces(self, data: bytes) -> Iterator[_Entry]:
         facts: dict[str, Any] = {}  # of a document that is one template, or a mapping
         scanner = Scanner(io.BytesIO(data).read, lambda line, reason: self._tell(reason, line))
-        for key, raw, line in scanner.pieces(_ARRAYS):
+        for number, (key, raw, line) in enumerate(scanner.pieces(_ARRAYS)):
+            if number == _MAX_PIECES:
+                self._tell(f"more than {_MAX_PIECES} pieces; the rest was left out", line)
+                break
             for value in self._decode(raw, line):
                 if key == "templates" and isinstance(value, dict) and any(map(_is_template, value.values())):
                     yield from self._unfold({key: value}, line)
@@ -197,7 +204,7 @@ class _Reading:
                     yield _Entry(value, line=line)
                 elif key in _ARRAYS:
                     facts.setdefault(key, []).append(value)
-                elif len(facts) < _MAX_TEMPLATES:
+                else:
                     facts[key] = value
             self._check_version(facts)
         yield from self._unfold(facts)

@@ -140,9 +140,9 @@ def _arguments(failed: PastCall, worked: PastCall, between: Sequence[PastCall], 
     ):
         return None
     forms = [name for name in changed if old[name][0] != new[name][0]]
-    if not (added or dropped or forms) and failed.outcome.error_kind in ("precondition", "semantic"):
-        if all(old[name][0].rpartition(" of ")[2] in _DATA for name in changed):
-            return None  # another value of the same form after a miss is another question
+    same_form = not (added or dropped or forms) and all(old[name][0].rpartition(" of ")[2] in _DATA for name in changed)
+    if same_form and failed.outcome.error_kind in ("precondition", "semantic"):
+        return None  # another value of the same form after a miss is another question
     if forms:
         name = forms[0]
         how = f"{name} was {_article(old[name][0])}, now {_article(new[name][0])}"

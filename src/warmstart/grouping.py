@@ -8,29 +8,39 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-
-from msgspec import Struct
+from functools import lru_cache
 
 from warmstart.excerpt import first
 
+_NO_NAMES = frozenset(("tmp", "home", "root", "testbed", "workspace", "project", "src", "app"))
 _NEAR = 0.22  # cosine from which a session belongs to a cluster
-_TOOL_WEIGHT = 0.6  # of a tool beside a word of the task
+_LEADERS, _FEW = 40, 4  # clusters tried at most; sessions from which on a word of one alone counts not
+_TOOL_WEIGHT = 0.8  # of a tool beside a word of the task
 
-_REMINDER = re.compile(r"<(system-reminder|ide_\w+|local-command-\w+|command-(?:message|args|contents))>.*?(?:</\1>|\Z)", re.S)
+_REMINDER = re.compile(
+    r"<(system-reminder|ide_\w+|local-command-\w+|command-(?:message|args|contents))>.*?(?:</\1>|\Z)", re.S
+)
 _TAG = re.compile(r"</?[a-zA-Z][\w-]*(?:\s[^<>]{0,200})?/?>")
-_NOT_SAID = re.compile(r"\[Request interrupted by user[^\]]*\]|Caveat: The messages below[^\n]*|```.*?(?:```|\Z)|\[\.\.\.\]", re.S)
+_NOT_SAID = re.compile(
+    r"\[Request interrupted by user[^\]]*\]|Caveat: The messages below[^\n]*|```.*?(?:```|\Z)|\[\.\.\.\]", re.S
+)
 _OPAQUE = re.compile(r"\S+://\S+|\S*[/\\@#]\S*|\{\{[^}]*\}\}|\S*\d\S*")
 _WORD = re.compile(r"[^\W\d_][^\W_]{2,}(?:['’][^\W\d_]+)?")
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+(?=\S)")
-_GREETING = re.compile(r"^(?:\W*(?:hi|hello|hey|good (?:morning|afternoon|evening)|thanks?(?: you)?|sure|great|ok(?:ay)?|bonjour)"
-                       r"(?: there| again| so much)?\W+)+", re.I)
+_GREETING = re.compile(
+    r"^(?:\W*(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|thanks?(?: you)?|bonjour)"
+    r"(?: there| again| so much)?[\s,.!:—-]+|(?:sure|great|good|perfect|excellent|ok(?:ay)?|now)[,.!:—-]+\s*))+",
+    re.I,
+)
+_PLAN = re.compile(r"\b(?:let me|let's|i'll|i will|i need to|i'm going to|i should)\b", re.I)
 _YES = re.compile(
-    r"^\W*(?:yes|yep|yeah|y|ok|okay|sure|correct|right|confirmed?|i confirm|go ahead|please (?:do|go|proceed|continue)|proceed|continue"
-    r"|do it|sounds good|perfect|great|thanks?|thank you|that works|looks good|i agree|absolutely|no|none)\b",
+    r"^\W*(?:yes|yep|yeah|y|ok|okay|sure|correct|right|confirmed?|i confirm|go ahead|please (?:do|go|proceed|continue)"
+    r"|proceed|continue|do it|sounds good|perfect|great|thanks?|thank you|that works|looks good|i agree|absolutely|no"
+    r"|none)\b",
     re.I,
 )
 STOP_WORDS = frozenset(
-    """a about above account actually add after again all already also and another any anything app are around ask
+    """a about above account actually after again all already also and another any anything app are around ask
     because been before being below best better both but call can cannot check code come consider context could create
     current currently description details did different does doing don't done down each else even every everything
     feature feedback few file files find first following for from full get gets getting give given goes going good got
@@ -40,10 +50,10 @@ STOP_WORDS = frozenset(
     out over own part phase plan please possible prefer problem put question read really recent regarding right run
     said same say see seem seems set several she should show since small some someone something start still such sure
     take tell than thank thanks that that's the their them then there these they thing things think this those though
-    through time today too try two under understand until upcoming update upon use used user using very via wait want
+    through time today too try two under understand until upcoming upon use used user using very via wait want
     wanted was way we're well went were what when where whether which while who why will wish with without work working
-    would write wrong yes yet you you'd you're your summary true false null none recently able assist hoping currently
-    situation regarding receive received provide""".split()
+    would wrong yes yet you you'd you're your summary true false null none recently able assist hoping currently
+    situation receive received provide trying says talk running called against calling quite important exactly""".split()
 )
 
 
@@ -54,40 +64,57 @@ def plain(text: str) -> str:
     return re.sub(r"[ \t]+", " ", _NOT_SAID.sub(" ", text)).strip(" \n❯>*-")
 
 
+@lru_cache(256)
 def opening(text: str, limit: int) -> str:
     """The first sentences, as many as fit."""
-    said = " ".join(plain(text).split())
-    if len(said) <= limit:
-        return said
-    kept = ""
-    for sentence in _SENTENCE_END.split(said):
-        if kept and len(kept) + 1 + len(sentence) > limit:
-            break
-        kept = f"{kept} {sentence}".strip()
-    return first(kept, limit - 6)
+    return _fit(_sentences(text), limit)
+
+
+@lru_cache(256)
+def gist(text: str, limit: int) -> str:
+    """The same, from the first sentence on that says something."""
+    said = _sentences(text)
+    start = next((at for at, sentence in enumerate(said) if words(sentence)), 0)
+    return without_greeting(_fit(said[start:], limit))
 
 
 def state_intent(said: str, note: object, task: str, limit: int) -> str:
-    """What was wanted just then. A mere yes says nothing: then the call's own note, or the session's task."""
-    told = opening(said, limit)
-    own = opening(note, limit) if isinstance(note, str) else ""
-    about = opening(task, limit)
-    if own and (not told or told[:80] == about[:80]):
+    """What was wanted just then: the call's own note, else what was said. A mere yes says nothing: then the task."""
+    if isinstance(note, str) and (own := opening(note, limit)):
         return own
-    if not told or len(told) < 12 or (_YES.match(told) and len(told) < 160 and not _OPAQUE.search(told)):
-        return own or about or told
-    return without_greeting(told)
+    sentences = _sentences(said)
+    told = _fit(sentences, limit)
+    if len(told) < 12 or (_YES.match(told) and len(told) < 160 and not _OPAQUE.search(told)):
+        return gist(task, limit) or told
+    plans = [at for at, sentence in enumerate(sentences) if _PLAN.search(sentence)]
+    told = _fit(sentences[plans[-1] :], limit) if plans else told
+    return without_greeting(told).rstrip(": ")
+
+
+@lru_cache(256)
+def _sentences(text: str) -> tuple[str, ...]:
+    return tuple(_SENTENCE_END.split(" ".join(plain(text).split())))
+
+
+def _fit(sentences: Sequence[str], limit: int) -> str:
+    kept = ""
+    for sentence in sentences:
+        if kept and len(kept) + 1 + len(sentence) > limit:
+            break
+        kept = f"{kept} {sentence}".strip()
+    return first(kept, limit - 6) if len(kept) > limit else kept
 
 
 def without_greeting(text: str) -> str:
     rest = _GREETING.sub("", text, count=1)
-    return rest[:1].upper() + rest[1:] if len(rest) > 15 else text
+    return rest[:1].upper() + rest[1:] if rest != text and len(rest) > 15 else text
 
 
 def words(text: str) -> list[str]:
     """The words that tell one task from another, plurals folded."""
     found = (word.lower().replace("’", "'") for word in _WORD.findall(_OPAQUE.sub(" ", text)))
-    return [_fold(word) for word in found if word not in STOP_WORDS and len(word) < 25]
+    folded = (_fold(word) for word in found if word not in STOP_WORDS and len(word) < 25)
+    return [word for word in folded if word not in STOP_WORDS]
 
 
 def _fold(word: str) -> str:
@@ -97,11 +124,7 @@ def _fold(word: str) -> str:
     return word
 
 
-class Item(Struct):
-    """A session as far as grouping goes."""
-
-    task: str
-    tools: Counter[str]
+Vector = dict[str, float]
 
 
 def drop_boilerplate(tasks: Sequence[str]) -> list[str]:
@@ -113,34 +136,56 @@ def drop_boilerplate(tasks: Sequence[str]) -> list[str]:
     return ["\n".join(own or one) for own, one in zip(kept, lines, strict=True)]
 
 
-def cluster(items: Sequence[Item], most: int) -> list[list[int]]:
-    """Which items are one kind of work, as indices. The earliest lead: later sessions join them or lead in turn."""
-    told = drop_boilerplate([item.task for item in items])
-    vectors = _weigh([set(words(task)) for task in told], [item.tools for item in items])
-    centres: list[Counter[str]] = []
-    members: list[list[int]] = []
+class _Cluster:
+    """Sessions around a centre."""
+
+    def __init__(self) -> None:
+        self.members: list[int] = []
+        self._centre: Vector = {}
+        self._length = 1.0
+
+    def add(self, index: int, vector: Vector) -> None:
+        self.members.append(index)
+        for name, weight in vector.items():
+            self._centre[name] = self._centre.get(name, 0.0) + weight
+        self._length = _length(self._centre)
+
+    def nearness(self, vector: Vector) -> float:
+        dot = sum(weight * self._centre.get(name, 0.0) for name, weight in vector.items())
+        return dot / (_length(vector) * self._length) if dot else 0.0
+
+
+def cluster(tasks: Sequence[str], tools: Sequence[Counter[str]], most: int) -> list[list[int]]:
+    """Which sessions are one kind of work, as indices. The earliest lead and later ones join or lead in turn.
+
+    Of the clusters found the largest stay, and every session goes to the nearest of them: what happened once is no kind.
+    """
+    vectors = _weigh([set(words(task)) for task in tasks], tools)
+    found: list[_Cluster] = []
     for index, vector in enumerate(vectors):
-        near = [(_cosine(vector, centre), -at) for at, centre in enumerate(centres)]
-        best, minus = max(near, default=(0.0, 0))
-        if centres and (best >= _NEAR or len(centres) >= most):
-            centres[-minus].update(vector)
-            members[-minus].append(index)
-        else:
-            centres.append(Counter(vector))
-            members.append([index])
-    return members
+        nearest = max(found, key=lambda one: one.nearness(vector), default=None)
+        if nearest is None or (nearest.nearness(vector) < _NEAR and len(found) < _LEADERS):
+            nearest = _Cluster()
+            found.append(nearest)
+        nearest.add(index, vector)
+    kinds = [one for one in found if len(one.members) > 1] or found[:1]
+    kinds = sorted(sorted(kinds, key=lambda one: -len(one.members))[:most], key=lambda one: one.members[0])
+    final: list[list[int]] = [[] for _ in kinds]
+    for index, vector in enumerate(vectors):
+        near = [one.nearness(vector) for one in kinds]
+        final[near.index(max(near))].append(index)
+    return [members for members in final if members]
 
 
-def _weigh(tasks: Sequence[set[str]], tools: Sequence[Counter[str]]) -> list[Counter[str]]:
+def _weigh(tasks: Sequence[set[str]], tools: Sequence[Counter[str]]) -> list[Vector]:
     spread = Counter(word for task in tasks for word in task) + Counter(f"t:{tool}" for one in tools for tool in one)
+    least = 2 if len(tasks) >= _FEW else 1  # what one session alone has brings it near to none
     vectors = []
     for task, used in zip(tasks, tools, strict=True):
-        vector: Counter[str] = Counter()
-        for name in sorted(task):
-            vector[name] = _rarity(spread[name], len(tasks))  # type: ignore[assignment]
+        vector = {word: _rarity(spread[word], len(tasks)) for word in sorted(task) if spread[word] >= least}
         for tool, calls in sorted(used.items()):
-            rare = _rarity(spread[f"t:{tool}"], len(tasks))
-            vector[f"t:{tool}"] = _TOOL_WEIGHT * rare * (1 + math.log(calls))  # type: ignore[assignment]
+            name = f"t:{tool}"
+            vector[name] = _TOOL_WEIGHT * _rarity(spread[name], len(tasks)) * (1 + math.log(calls))
         vectors.append(vector)
     return vectors
 
@@ -149,40 +194,34 @@ def _rarity(seen: int, of: int) -> float:
     return math.log((1 + of) / (1 + seen)) + 0.3
 
 
-def _cosine(a: Counter[str], b: Counter[str]) -> float:
-    if len(a) > len(b):
-        a, b = b, a
-    dot = sum(weight * b[name] for name, weight in a.items() if name in b)
-    return dot / (_length(a) * _length(b)) if dot else 0.0
+def _length(vector: Vector) -> float:
+    return math.sqrt(sum(weight * weight for weight in vector.values())) or 1.0
 
 
-def _length(vector: Counter[str]) -> float:
-    return math.sqrt(sum(weight * weight for weight in vector.values()))
-
-
-def top_words(tasks: Sequence[str], elsewhere: Counter[str], total: int, most: int) -> list[str]:
-    """The words that most of these tasks have, and others less."""
-    inside = Counter(word for task in tasks for word in set(words(task)))
-    least = max(1, math.ceil(len(tasks) / 5))
-
-    def telling(word: str) -> float:
-        return inside[word] / len(tasks) * (0.4 + _rarity(elsewhere[word], total))
-
-    ranked = sorted((word for word in inside if inside[word] >= least), key=lambda word: (-telling(word), word))
-    return ranked[:most]
+def top_words(tasks: Sequence[str], elsewhere: Counter[str], total: int, most: int = 3) -> list[str]:
+    """The words that many of these tasks have and others have not; of equal ones the first said."""
+    said = [words(task) for task in tasks]
+    inside = Counter(word for one in said for word in dict.fromkeys(one))
+    least = max(1, math.ceil(len(tasks) / 3))
+    telling = {word: count * _rarity(elsewhere[word], total) for word, count in inside.items() if count >= least}
+    return sorted(telling, key=lambda word: -telling[word])[:most]
 
 
 def slug(text: str, limit: int = 40) -> str:
     """Lower-case letters, digits and dashes."""
     folded = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    return re.sub(r"[^a-z0-9]+", "-", folded.lower()).strip("-")[:limit].strip("-")
+    whole = re.sub(r"[^a-z0-9]+", "-", folded.lower()).strip("-")
+    if len(whole) <= limit:
+        return whole
+    head, cut_at_word, _rest = whole[: limit + 1].rpartition("-")
+    return head.strip("-") if cut_at_word else whole[:limit]
 
 
 def place_name(project: str | None, agent: str) -> str:
     """The project's folder, or the agent where there is none worth a name."""
     last = (project or "").rstrip("/\\").replace("\\", "/").rpartition("/")[2]
     name = slug(last, 24)
-    if not name or name in ("tmp", "home", "root", "testbed", "workspace", "project") or re.fullmatch(r"[0-9a-f]{16,}|\d+", name):
+    if not name or name in _NO_NAMES or re.fullmatch(r"[0-9a-f]{16,}|\d+", name):
         return slug(agent, 24) or "agent"
     return name
 

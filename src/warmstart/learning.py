@@ -34,6 +34,7 @@ from warmstart.model import (
     TemplateStatus,
 )
 from warmstart.names import check_name, name_key
+from warmstart.patterns import signature
 from warmstart.redact import Redactor
 from warmstart.scoring import gate
 from warmstart.store import SessionRow, Shelf, SqliteStore, TemplateRow
@@ -118,7 +119,7 @@ class Teacher:
             tags=tags,
             task_type=task_type,
             max_examples=max_examples,
-            seeded=self._seeded([past]),
+            seeded=self._seeded([past]).get(past.key, set()),
         )
         if isinstance(made, str):
             raise Refused(f"session {session}: {made}")
@@ -169,7 +170,7 @@ class Teacher:
             trial = self._shelf.trial(session.id)
             if trial is not None:
                 given = _picks.decode(trial.picks)
-                found[session.key] = {(p.example.tool, _encode(p.example.arguments).decode()) for p in given}
+                found[session.key] = {signature(p.example.tool, p.example.arguments) for p in given}
         return found
 
     # Keeping

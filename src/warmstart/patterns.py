@@ -56,8 +56,9 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][\d:.]+\w*)?$")
 _FILE = re.compile(r"[\w.*@+-]+\.[A-Za-z*][A-Za-z0-9*]{0,5}$")
 _HEREDOC = re.compile(r"<<[-~]?\s*(['\"]?)\w+\1")
 _PUNCTUATION = re.compile(r"[^\w\s]{1,3}")
+_SPACE, _DIGIT = re.compile(r"\s"), re.compile(r"\d")
 _TOKEN = re.compile(r"[A-Za-z0-9_./#@:+*-]+")
-_CODE_LIMIT, _STAGES, _OPERANDS = 2_000, 4, 4
+_CODE_LIMIT, _LONG, _STAGES, _OPERANDS = 2_000, 500, 4, 4
 
 canonical = msgspec.json.Encoder(order="deterministic").encode
 
@@ -250,10 +251,13 @@ def _classify_word(word: str) -> str:
 
 
 def _is_path(word: str) -> bool:
-    return not any(mark.isspace() for mark in word) and ("/" in word or word in (".", "..") or bool(_FILE.match(word)))
+    return not _SPACE.search(word) and ("/" in word or word in (".", "..") or bool(_FILE.match(word)))
 
 
 def _classify(name: str, value: Any) -> str:
+    if type(value) is str:
+        found = "text" if name.lower() in _FREE_TEXT else classify_text(value)
+        return "id" if found == "text" and name.lower().endswith(("_id", "_ids")) and " " not in value else found
     match value:
         case None:
             return "none"
@@ -261,9 +265,6 @@ def _classify(name: str, value: Any) -> str:
             return "yes/no"
         case int() | float():
             return "number"
-        case str():
-            found = "text" if name.lower() in _FREE_TEXT else classify_text(value)
-            return "id" if found == "text" and name.lower().endswith(("_id", "_ids")) and " " not in value else found
         case list():
             return f"list of {_classify(name, value[0])}" if value else "empty list"
         case _:
@@ -272,12 +273,12 @@ def _classify(name: str, value: Any) -> str:
 
 def classify_text(value: str) -> str:
     """The form of a value: what a tool is picky about (`#id` or `digits`, `absolute path` or `relative path`)."""
-    text = value.strip()
+    text = value.strip() if len(value) < _LONG else ""
     if not text:
-        return "nothing"
+        return "text" if value.strip() else "nothing"
     if _URL.match(text):
         return "url"
-    if any(mark.isspace() for mark in text):
+    if _SPACE.search(text):
         return "text"
     if _EMAIL.match(text):
         return "email"
@@ -287,7 +288,7 @@ def classify_text(value: str) -> str:
         return "digits"
     if _is_path(text):
         return "absolute path" if text[0] in "/~" else "relative path"
-    if any(mark.isdigit() for mark in text):
+    if _DIGIT.search(text):
         prefix = _PUNCTUATION.match(text)
         return f"{prefix[0] if prefix else ''}id"
     return "text"

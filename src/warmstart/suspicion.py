@@ -20,7 +20,11 @@ from warmstart.model import Example, Template
 from warmstart.patterns import strings_in
 
 _MOST = 12  # reasons told; the rest is counted
-_ORDINARY_HOSTS = frozenset(("localhost", "127.0.0.1", "0.0.0.0", "::1", "example.com", "example.org", "example.net"))
+_ORDINARY_HOSTS = frozenset(("localhost", "127.0.0.1", "::1", "example.com", "example.org", "example.net"))
+_OFTEN_QUOTED = frozenset(  # in results only: a link that stands in every second file is no news
+    "github.com docs.github.com help.github.com pypi.org npmjs.com www.npmjs.com registry.npmjs.org www.w3.org json-schema.org "
+    "docs.python.org pkg.go.dev developer.mozilla.org stackoverflow.com en.wikipedia.org www.apache.org opensource.org".split()
+)
 
 _ORDERS = (  # said to an assistant, hardly ever to anyone else
     r"(?i)\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all|your|the)\b.{0,30}"
@@ -30,7 +34,8 @@ _ORDERS = (  # said to an assistant, hardly ever to anyone else
     r"|</?(?:system|assistant|instructions?|admin|system-reminder|tool_result|human)(?:\s[^>]*)?>"
     r"|\[/?(?:INST|SYSTEM)\]|<\|(?:im_start|im_end|system|user|assistant)\|>"
     r"|\byou are now\b|\bas an? (?:ai|llm|language model|assistant)\b.{0,40}\b(?:must|should|always)\b"
-    r"|\b(?:always|from now on|in (?:the )?future|every time|in every session)\b.{0,30}\b(?:run|execute|install|call|use|curl|start (?:by|with))\b"
+    r"|\b(?:always|from now on|in (?:the )?future|every time|in every session)\b.{0,30}"
+    r"\b(?:run|execute|install|call|use|curl|start (?:by|with))\b"
     r".{0,60}(?:https?://|\bcurl\b|\bwget\b|\bsh\b|\bbash\b|--no-verify|\bsudo\b|\binstructions?\b)"
 )
 _URGINGS = (  # in documents too, but a person should read them
@@ -41,7 +46,8 @@ _URGINGS = (  # in documents too, but a person should read them
 _FAKE_SUCCESS = (
     r"(?i)\b(?:mark|report|record|count|treat|consider|label)\b.{0,30}\b(?:as|a)\b.{0,12}"
     r"\b(?:success(?:ful)?|passed|complete[d]?|done|solved)\b"
-    r"|\b(?:no need|not necessary|unnecessary|do not|don'?t|without)\b.{0,15}\b(?:to )?(?:verify|check|test|review|re-?run|validat\w+)\b"
+    r"|\b(?:no need|not necessary|unnecessary|do not|don'?t)\b.{0,15}"
+    r"\b(?:to )?(?:verify|check|test|review|re-?run|validate)\b"
     r"|\b(?:success(?:ful(?:ly)?)?|passed|completed|works?|done)\b.{0,80}\b(?:you (?:can|may|should|must)|tell the user)\b"
     r"|\btell the user\b.{0,60}\b(?:success\w*|worked|passed|done|complete\w*|fixed)\b"
 )
@@ -90,10 +96,12 @@ def without_reminders(text: str) -> str:
 
 
 def gives_orders(text: str) -> bool:
-    """Whether a text speaks to an assistant as its master would; inside a harness's reminder as well."""
+    """Whether a text speaks to an assistant as its master would, or tells it that all is well; in reminders too."""
     if "system-reminder>" in text or "agentId: " in text:
         text = _HARNESS.sub("", text.replace("<system-reminder>", "").replace("</system-reminder>", ""))
-    return bool(_search(_ORDERS, text) or _HIDDEN.search(text) or ("|" in text and _search(_PIPED, text)))
+    if _search(_ORDERS, text) or _search(_FAKE_SUCCESS, text) or _HIDDEN.search(text):
+        return True
+    return "|" in text and _search(_PIPED, text) is not None
 
 
 def hosts_in(text: str) -> set[str]:
@@ -110,7 +118,7 @@ def _of_example(example: Example, known_hosts: Collection[str]) -> Iterator[str]
     for where, text in (("call", arguments), ("result", example.result), ("intent", said)):
         for reason in _of_text(text):
             yield f"{reason} in the {where}"
-        new = sorted(hosts_in(text).difference(known_hosts))
+        new = sorted(hosts_in(text).difference(known_hosts, _OFTEN_QUOTED if where == "result" else ()))
         if new:
             more = f" and {len(new) - 2} more" if len(new) > 2 else ""
             yield f"new host in the {where}: {', '.join(first(host, 60) for host in new[:2])}{more}"

@@ -178,9 +178,9 @@ def _is_base64_like(body: str) -> bool:
     """Whether the slashes belong to base64 rather than to a path."""
     names = body.split("/")
     wordy = [name for name in names if len(name) >= 3 and name.isalpha() and name[1:].islower()]
-    if len(names) > 2 + len(body) // 12 or sum(map(len, wordy)) > (0 if len(body) < 100 else len(body) // 10):
+    if len(names) > 2 + len(body) // 12 or sum(map(len, wordy)) > (0 if len(body) < 300 else len(body) // 20):
         return False
-    return looks_random(body) and not (len(body) < 100 and _holds_word(body))
+    return looks_random(body) and not (len(body) < 300 and _holds_word(body))
 
 
 def _nature(name: str) -> str:

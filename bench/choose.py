@@ -1,0 +1,169 @@
+"""Does the seed show the tools that the task will need?
+
+    python bench/choose.py [DIR] [--json] [--seed N]
+
+Labelled tau-bench and tau2 sessions of DIR (default: the shared corpus beside the project) are split by task into halves.
+Templates are learned from one half; each task of the other is given as text (what the user first said), and of the tools
+that its successful run needed the share is taken which the seed shows within 1,500 tokens and three examples. Beside it,
+with the same budget and composer: "highest score wins" (the strongest template's examples, whatever the task) and random
+examples. Both halves take their turn as the learned one. Differences are paired by task, with a bootstrap interval.
+
+JSON keys: `tasks`, `ours`, `highest`, `random` (mean shares), `minus_highest` and `minus_random` {mean, low, high},
+`empty` (tasks that got no seed), `by_set` {name: the same figures}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "src"))
+
+import msgspec
+
+import warmstart
+from warmstart.compose import compose
+from warmstart.formats import find_files
+from warmstart.formats.source import Source
+from warmstart.model import Pick, Session, Task
+from warmstart.pipeline import Warmstart
+from warmstart.records import Recorder
+from warmstart.scoring import score
+from warmstart.tokens import estimate
+
+CORPUS = ROOT.parent / "shared" / "corpus"
+BUDGET, EXAMPLES = 1_500, 3
+
+
+class Asked(NamedTuple):
+    task: str
+    text: str
+    needed: frozenset[str]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("dir", nargs="?", type=Path, default=CORPUS)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    sets = {name: read(options.dir / path) for name, path in (("tau_bench", "openai_chat"), ("tau2", "tau2"))}
+    if not any(sets.values()):
+        sys.exit(f"{options.dir}: no labelled tau-bench or tau2 sessions there")
+    rows = {name: run(found, options.seed) for name, found in sets.items() if found}
+    report = figures([row for found in rows.values() for row in found]) | {
+        "by_set": {name: figures(found) for name, found in rows.items()}
+    }
+    print(json.dumps(report)) if options.json else show(report)
+
+
+def read(folder: Path) -> dict[str, list[Session]]:
+    """Labelled sessions by task. tau-bench names the task in the id; tau2 ran each once."""
+    found: dict[str, list[Session]] = {}
+    for file in find_files(folder) if folder.exists() else ():
+        for scored in warmstart.scan(Source(file)):
+            session = scored.session
+            if session.label is not None:
+                task = session.id.split("-")[0] if session.format == "openai_chat" else session.id
+                found.setdefault(f"{file.name}:{task}", []).append(session)
+    return found
+
+
+def run(tasks: dict[str, list[Session]], seed: int) -> list[dict[str, float]]:
+    chance = random.Random(seed)
+    names = sorted(tasks)
+    chance.shuffle(names)
+    half = len(names) // 2
+    rows = []
+    for learned, tested in ((names[:half], names[half:]), (names[half:], names[:half])):
+        with tempfile.TemporaryDirectory(prefix="warmstart-bench-") as home, warmstart.open(home) as ws:
+            remember(ws, [session for name in learned for session in tasks[name]])
+            ws.learn()
+            asked = [one for name in tested if (one := ask(name, tasks[name]))]
+            rows += [compare(ws, one, chance) for one in asked]
+    return rows
+
+
+def remember(ws: Warmstart, sessions: list[Session]) -> None:
+    recorder = Recorder({})
+    with ws.store.writing():
+        for session in sessions:
+            bare = msgspec.structs.replace(session, project=None)
+            record = recorder.record(bare, score(bare), 0.0)
+            ws.store.put_session(record.session, record.calls)
+
+
+def ask(name: str, sessions: list[Session]) -> Asked | None:
+    """A task that succeeded at least once: what was said first, and the tools that the run needed."""
+    for session in sessions:
+        needed = frozenset(call.tool for call, answer in session.calls() if answer and answer.outcome.status != "error")
+        if session.label and session.task and needed:
+            return Asked(name, session.task, needed)
+    return None
+
+
+def compare(ws: Warmstart, asked: Asked, chance: random.Random) -> dict[str, float]:
+    seed = ws.provision(Task(text=asked.text, budget=BUDGET, examples=EXAMPLES))
+    ours = {c["function"]["name"] for m in seed.messages for c in m.get("tool_calls") or ()}
+    templates = [t for _row, t in ws.templates.find("active")]
+    strongest = max(ws.templates.find("active"), key=lambda pair: pair[0].strength)[1]
+    everything = [(t, e) for t in templates for e in t.examples]
+    return {
+        "ours": share(ours, asked),
+        "highest": share(shown([(strongest, e) for e in strongest.examples]), asked),
+        "random": statistics.mean(
+            share(shown(chance.sample(everything, len(everything))), asked) for _ in range(5)
+        ),
+        "empty": float(not seed),
+    }
+
+
+def shown(examples: list[Any]) -> set[str]:
+    picks = [Pick(template=t.name, version=t.version, example=e) for t, e in examples[:EXAMPLES]]
+    made = compose(picks, dialect="openai", budget=BUDGET, count=estimate)
+    return {pick.example.tool for pick in made.used}
+
+
+def share(tools: set[str], asked: Asked) -> float:
+    return len(tools & asked.needed) / len(asked.needed)
+
+
+def figures(rows: list[dict[str, float]]) -> dict[str, Any]:
+    return {
+        "tasks": len(rows),
+        **{name: round(statistics.mean(row[name] for row in rows), 3) for name in ("ours", "highest", "random")},
+        "minus_highest": interval([row["ours"] - row["highest"] for row in rows]),
+        "minus_random": interval([row["ours"] - row["random"] for row in rows]),
+        "empty": int(sum(row["empty"] for row in rows)),
+    }
+
+
+def interval(differences: list[float], rounds: int = 4_000) -> dict[str, float]:
+    """Mean of paired differences with a 95 % bootstrap interval."""
+    chance = random.Random(7)
+    means = sorted(statistics.fmean(chance.choices(differences, k=len(differences))) for _ in range(rounds))
+    return {
+        "mean": round(statistics.fmean(differences), 3),
+        "low": round(means[int(rounds * 0.025)], 3),
+        "high": round(means[int(rounds * 0.975)], 3),
+    }
+
+
+def show(report: dict[str, Any]) -> None:
+    for name, row in {"all": report, **report["by_set"]}.items():
+        print(f"{name}: {row['tasks']} tasks, share of needed tools shown: ours {row['ours']}, highest {row['highest']}, random {row['random']}")
+        for other in ("highest", "random"):
+            d = row[f"minus_{other}"]
+            print(f"    ours minus {other}: {d['mean']:+.3f} [{d['low']:+.3f}, {d['high']:+.3f}]")
+        print(f"    {row['empty']} tasks got an empty seed")
+
+
+if __name__ == "__main__":
+    main()
