@@ -1,12 +1,13 @@
 """Does the seed show the tools that the task will need?
 
-    python bench/choose.py [DIR] [--json] [--seed N]
+    python bench/choose.py [DIR] [--json] [--splits N]
 
-Labelled tau-bench and tau2 sessions of DIR (default: the shared corpus beside the project) are split by task into halves.
-Templates are learned from one half; each task of the other is given as text (what the user first said), and of the tools
+Labelled tau-bench and tau2 sessions of DIR (default: the shared corpus beside the project) are split by task into halves,
+in several random ways. Templates are learned from one half; each task of the other is given as text (what the user first said), and of the tools
 that its successful run needed the share is taken which the seed shows within 1,500 tokens and three examples. Beside it,
 with the same budget and composer: "highest score wins" (the strongest template's examples, whatever the task) and random
-examples. Both halves take their turn as the learned one. Differences are paired by task, with a bootstrap interval.
+examples. Both halves take their turn as the learned one. A task's figures are the means over the splits; differences are
+paired by task, with a bootstrap interval over tasks.
 
 JSON keys: `tasks`, `ours`, `highest`, `random` (mean shares), `minus_highest` and `minus_random` {mean, low, high},
 `empty` (tasks that got no seed), `by_set` {name: the same figures}.
@@ -52,12 +53,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("dir", nargs="?", type=Path, default=CORPUS)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--splits", type=int, default=4)
     options = parser.parse_args()
     sets = {name: read(options.dir / path) for name, path in (("tau_bench", "openai_chat"), ("tau2", "tau2"))}
     if not any(sets.values()):
         sys.exit(f"{options.dir}: no labelled tau-bench or tau2 sessions there")
-    rows = {name: run(found, options.seed) for name, found in sets.items() if found}
+    rows = {name: run(found, options.splits) for name, found in sets.items() if found}
     report = figures([row for found in rows.values() for row in found]) | {
         "by_set": {name: figures(found) for name, found in rows.items()}
     }
@@ -76,19 +77,22 @@ def read(folder: Path) -> dict[str, list[Session]]:
     return found
 
 
-def run(tasks: dict[str, list[Session]], seed: int) -> list[dict[str, float]]:
-    chance = random.Random(seed)
-    names = sorted(tasks)
-    chance.shuffle(names)
-    half = len(names) // 2
-    rows = []
-    for learned, tested in ((names[:half], names[half:]), (names[half:], names[:half])):
-        with tempfile.TemporaryDirectory(prefix="warmstart-bench-") as home, warmstart.open(home) as ws:
-            remember(ws, [session for name in learned for session in tasks[name]])
-            ws.learn()
-            asked = [one for name in tested if (one := ask(name, tasks[name]))]
-            rows += [compare(ws, one, chance) for one in asked]
-    return rows
+def run(tasks: dict[str, list[Session]], splits: int) -> list[dict[str, float]]:
+    """One row a task: the means over the splits."""
+    rows: dict[str, list[dict[str, float]]] = {}
+    for seed in range(splits):
+        chance = random.Random(seed)
+        names = sorted(tasks)
+        chance.shuffle(names)
+        half = len(names) // 2
+        for learned, tested in ((names[:half], names[half:]), (names[half:], names[:half])):
+            with tempfile.TemporaryDirectory(prefix="warmstart-bench-") as home, warmstart.open(home) as ws:
+                remember(ws, [session for name in learned for session in tasks[name]])
+                ws.learn()
+                for name in tested:
+                    if asked := ask(name, tasks[name]):
+                        rows.setdefault(name, []).append(compare(ws, asked, chance))
+    return [{key: statistics.fmean(row[key] for row in found) for key in found[0]} for found in rows.values()]
 
 
 def remember(ws: Warmstart, sessions: list[Session]) -> None:
@@ -118,9 +122,7 @@ def compare(ws: Warmstart, asked: Asked, chance: random.Random) -> dict[str, flo
     return {
         "ours": share(ours, asked),
         "highest": share(shown([(strongest, e) for e in strongest.examples]), asked),
-        "random": statistics.mean(
-            share(shown(chance.sample(everything, len(everything))), asked) for _ in range(5)
-        ),
+        "random": statistics.mean(share(shown(chance.sample(everything, len(everything))), asked) for _ in range(5)),
         "empty": float(not seed),
     }
 
@@ -141,7 +143,7 @@ def figures(rows: list[dict[str, float]]) -> dict[str, Any]:
         **{name: round(statistics.mean(row[name] for row in rows), 3) for name in ("ours", "highest", "random")},
         "minus_highest": interval([row["ours"] - row["highest"] for row in rows]),
         "minus_random": interval([row["ours"] - row["random"] for row in rows]),
-        "empty": int(sum(row["empty"] for row in rows)),
+        "empty": round(sum(row["empty"] for row in rows), 2),
     }
 
 
@@ -158,7 +160,8 @@ def interval(differences: list[float], rounds: int = 4_000) -> dict[str, float]:
 
 def show(report: dict[str, Any]) -> None:
     for name, row in {"all": report, **report["by_set"]}.items():
-        print(f"{name}: {row['tasks']} tasks, share of needed tools shown: ours {row['ours']}, highest {row['highest']}, random {row['random']}")
+        shares = ", ".join(f"{way} {row[way]}" for way in ("ours", "highest", "random"))
+        print(f"{name}: {row['tasks']} tasks, share of needed tools shown: {shares}")
         for other in ("highest", "random"):
             d = row[f"minus_{other}"]
             print(f"    ours minus {other}: {d['mean']:+.3f} [{d['low']:+.3f}, {d['high']:+.3f}]")

@@ -89,7 +89,9 @@ def measure(ws: Warmstart) -> dict[str, Any]:
         "sessions": len(sessions),
         "captured": captured,
         "refused": dict(refused),
-        "dialects": {name: dict(c) | {"share": round(c["valid"] / max(1, c["seeds"]), 4)} for name, c in dialects.items()},
+        "dialects": {
+            name: dict(c) | {"share": round(c["valid"] / max(1, c["seeds"]), 4)} for name, c in dialects.items()
+        },
         "findings": dict(findings),
         "sdk_types": {name: dict(count) for name, count in sdks.items()},
     }

@@ -33,8 +33,16 @@ SEEDS = {
             "role": "assistant",
             "content": "I look at both folders.",
             "tool_calls": [
-                {"id": "c1", "type": "function", "function": {"name": "terminal", "arguments": '{"command": "ls shop"}'}},
-                {"id": "c2", "type": "function", "function": {"name": "terminal", "arguments": '{"command": "ls barn"}'}},
+                {
+                    "id": "c1",
+                    "type": "function",
+                    "function": {"name": "terminal", "arguments": '{"command": "ls shop"}'},
+                },
+                {
+                    "id": "c2",
+                    "type": "function",
+                    "function": {"name": "terminal", "arguments": '{"command": "ls barn"}'},
+                },
             ],
         },
         {"role": "tool", "tool_call_id": "c2", "content": '{"output": "ls: barn: No such file", "exit_code": 2}'},
@@ -53,8 +61,20 @@ TURNS = {
     "name": "research",
     "task_type": "research",
     "examples": [
-        {"tool_name": "web_search", "arguments": {"query": "tea"}, "result": "3 results", "success": True, "turn_number": 2},
-        {"tool_name": "web_search", "arguments": '{"query": "coffee"}', "result": {"results": []}, "success": True, "turn_number": 3},
+        {
+            "tool_name": "web_search",
+            "arguments": {"query": "tea"},
+            "result": "3 results",
+            "success": True,
+            "turn_number": 2,
+        },
+        {
+            "tool_name": "web_search",
+            "arguments": '{"query": "coffee"}',
+            "result": {"results": []},
+            "success": True,
+            "turn_number": 3,
+        },
         {"tool_name": "web_fetch", "arguments": {}, "result": "Error: 404", "success": False, "turn_number": 4},
     ],
     "usage_count": 17,
@@ -65,8 +85,20 @@ TURNS = {
 HINTS = {
     "name": "deploy",
     "examples": [
-        {"tool_name": "shell", "arguments": {"cmd": "make"}, "result_summary": "built", "result_success": True, "context_hint": "build it"},
-        {"tool_name": "shell", "arguments": {"cmd": "make x"}, "result_summary": "no rule", "result_success": False, "context_hint": "x"},
+        {
+            "tool_name": "shell",
+            "arguments": {"cmd": "make"},
+            "result_summary": "built",
+            "result_success": True,
+            "context_hint": "build it",
+        },
+        {
+            "tool_name": "shell",
+            "arguments": {"cmd": "make x"},
+            "result_summary": "no rule",
+            "result_success": False,
+            "context_hint": "x",
+        },
     ],
     "system_prompt_addendum": "Prefer make.",
     "source_session_ids": ["s-1", "s-2"],
@@ -146,7 +178,10 @@ def test_many_in_one_file(document: Any) -> None:
 
 
 def test_a_result_without_a_flag_is_judged() -> None:
-    records = [example(success=None), example(success=None, result="Traceback (most recent call last):\n  x\nValueError: no")]
+    records = [
+        example(success=None),
+        example(success=None, result="Traceback (most recent call last):\n  x\nValueError: no"),
+    ]
     bundle = read({"name": "n", "examples": records})
     assert [e.result for e in bundle.templates[0].examples] == ["fine"]
 
@@ -157,7 +192,10 @@ def test_unknown_kinds_fall_back() -> None:
 
 
 def test_corrupt_entries_cost_no_others() -> None:
-    broken = TURNS | {"name": "b", "examples": [5, None, {"arguments": {}}, example(tool_name=7), example(arguments=[1, 2])]}
+    broken = TURNS | {
+        "name": "b",
+        "examples": [5, None, {"arguments": {}}, example(tool_name=7), example(arguments=[1, 2])],
+    }
     bundle = read([17, {"name": "a"}, broken, {"examples": [example()]}, TURNS | {"examples": "?"}, HINTS])
     assert names(bundle) == ["b", "deploy"]
     assert [(e.tool, e.arguments) for e in bundle.templates[0].examples] == [("7", {"a": 1}), ("t", "[1, 2]")]
@@ -203,7 +241,9 @@ def test_names_that_collide() -> None:
 
 def test_texts_are_bounded() -> None:
     long = "word " * 4_000
-    records = [example(result=long, context_hint=long, arguments={"text": long, "list": list(range(900)), "deep": nested(40)})] * 70
+    records = [
+        example(result=long, context_hint=long, arguments={"text": long, "list": list(range(900)), "deep": nested(40)})
+    ] * 70
     bundle = read({"name": "n", "description": long, "tags": [long] * 30, "examples": records, "addendum": long})
     (template,) = bundle.templates
     assert len(template.examples) == 50
@@ -221,7 +261,9 @@ def test_texts_are_bounded() -> None:
 
 
 def test_a_call_too_large_is_no_example() -> None:
-    bundle = read({"name": "n", "examples": [example(arguments={str(i): ["x" * 900] * 20 for i in range(100)}), example()]})
+    bundle = read(
+        {"name": "n", "examples": [example(arguments={str(i): ["x" * 900] * 20 for i in range(100)}), example()]}
+    )
     assert len(bundle.templates[0].examples) == 1
     assert "its arguments are too large" in reasons(bundle)
 
@@ -296,7 +338,9 @@ def test_round_trip(chosen: list[Template]) -> None:
     data = write_bundle(chosen, redact=None)
     bundle = read_bundle(data, "b.json", judge_result)
     assert bundle.problems == ()
-    assert sorted(bundle.templates, key=lambda t: t.name) == sorted((as_imported(t, "b.json") for t in chosen), key=lambda t: t.name)
+    assert sorted(bundle.templates, key=lambda t: t.name) == sorted(
+        (as_imported(t, "b.json") for t in chosen), key=lambda t: t.name
+    )
     assert write_bundle(bundle.templates, redact=None) == data
     assert write_bundle(reversed(chosen), redact=None) == data
 
@@ -321,7 +365,9 @@ def test_excerpts_are_not_cut_twice() -> None:
 
 
 def test_one_template_alone_and_versions() -> None:
-    both = [Template(name="n", version=version, provenance=Provenance(origin="learned", parent="n@1")) for version in (2, 1)]
+    both = [
+        Template(name="n", version=version, provenance=Provenance(origin="learned", parent="n@1")) for version in (2, 1)
+    ]
     document = json.loads(write_bundle(both, redact=None))
     assert document["warmstart"] == 1
     assert [(t.version, t.provenance.parent) for t in read(document).templates] == [(1, "n@1"), (2, "n@1")]
@@ -338,14 +384,34 @@ def personal_template(name: str) -> Template:
         description=said,
         addendum=said,
         tags=("alice@corp.example.org",),
-        examples=(Example(tool="shell", arguments={"command": said}, result=said, intent=said, task=said, correction=said, why=said),),
+        examples=(
+            Example(
+                tool="shell",
+                arguments={"command": said},
+                result=said,
+                intent=said,
+                task=said,
+                correction=said,
+                why=said,
+            ),
+        ),
         source_sessions=("1240a4684403b160e6597a653a88f56c",),
-        provenance=Provenance(origin="learned", project="/home/alice/shop", source="/home/alice/x.json", suspicions=(said,), parent=f"{name}@1"),
+        provenance=Provenance(
+            origin="learned",
+            project="/home/alice/shop",
+            source="/home/alice/x.json",
+            suspicions=(said,),
+            parent=f"{name}@1",
+        ),
     )
 
 
 def test_sharing_hides_people_and_machines() -> None:
-    chosen = [personal_template("alice@corp.example.org notes"), personal_template("bob@corp.example.org notes"), personal_template("plain")]
+    chosen = [
+        personal_template("alice@corp.example.org notes"),
+        personal_template("bob@corp.example.org notes"),
+        personal_template("plain"),
+    ]
     data = write_bundle(chosen, redact=Redactor(share=True).scope().value)
     for hidden in (b"alice", b"bob@", b"acme-corp", b"/home/"):
         assert hidden not in data
@@ -362,7 +428,9 @@ def test_sharing_hides_people_and_machines() -> None:
 
 def test_redacted_names_stay_apart() -> None:
     chosen = [Template(name=name) for name in ("a1", "a2", "a3")]
-    data = write_bundle(chosen, redact=lambda value: "{{SECRET:x#1}}" if isinstance(value, str) and value[:1] == "a" else value)
+    data = write_bundle(
+        chosen, redact=lambda value: "{{SECRET:x#1}}" if isinstance(value, str) and value[:1] == "a" else value
+    )
     assert names(read(data)) == ["x-1", "x-1 2", "x-1 3"]
     assert redact_template(Template(name="n"), lambda value: "../" if value == "n" else value).name == "shared template"
 
@@ -372,7 +440,19 @@ def test_redacted_names_stay_apart() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b" \n", b"null", b"1", b'"x"', b"[]", b"{}", b"[1, 2]", b'{"a": 1}', b'{"messages": [{"role": "user", "content": "x"}]}', b'[{"role": "user"}]'],
+    [
+        b"",
+        b" \n",
+        b"null",
+        b"1",
+        b'"x"',
+        b"[]",
+        b"{}",
+        b"[1, 2]",
+        b'{"a": 1}',
+        b'{"messages": [{"role": "user", "content": "x"}]}',
+        b'[{"role": "user"}]',
+    ],
 )
 def test_nothing_of_the_kind(data: bytes) -> None:
     with pytest.raises(UnknownFormat):
@@ -381,7 +461,17 @@ def test_nothing_of_the_kind(data: bytes) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"hello", b"\x00\x01", b"\xff\xfe{\x00", b"SQLite format 3\x00", b"[" * 100_000, b'{"a":' * 100_000, b"[" * 100_000 + b"]" * 100_000, b'{"a": "', b"9" * 5_000],
+    [
+        b"hello",
+        b"\x00\x01",
+        b"\xff\xfe{\x00",
+        b"SQLite format 3\x00",
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b"[" * 100_000 + b"]" * 100_000,
+        b'{"a": "',
+        b"9" * 5_000,
+    ],
 )
 def test_no_json_at_all(data: bytes) -> None:
     with pytest.raises(SourceError):
@@ -426,8 +516,32 @@ def test_problems_are_bounded() -> None:
     assert "the rest is not listed" in bundle.problems[-1].reason
 
 
-KEYS = ["name", "examples", "seed_messages", "templates", "warmstart", "provenance", "tags", "version", "tool_name", "tool", "arguments"]
-KEYS += ["result", "success", "role", "content", "tool_calls", "id", "function", "source_session_id", "created", "category", "step"]
+KEYS = [
+    "name",
+    "examples",
+    "seed_messages",
+    "templates",
+    "warmstart",
+    "provenance",
+    "tags",
+    "version",
+    "tool_name",
+    "tool",
+    "arguments",
+]
+KEYS += [
+    "result",
+    "success",
+    "role",
+    "content",
+    "tool_calls",
+    "id",
+    "function",
+    "source_session_id",
+    "created",
+    "category",
+    "step",
+]
 WORDS = ["", "n", "assistant", "tool", "user", "{}", '{"a": [1]}', "\ud800", "\0", "../x", "true", "9" * 20]
 fuzz = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(WORDS),
@@ -442,7 +556,9 @@ def assert_sane(data: bytes) -> None:
     except SourceError:
         return
     again = read_bundle(write_bundle(bundle.templates, redact=None), "old.json", judge_result)
-    assert sorted(again.templates, key=lambda t: (t.name, t.version)) == sorted(bundle.templates, key=lambda t: (t.name, t.version))
+    assert sorted(again.templates, key=lambda t: (t.name, t.version)) == sorted(
+        bundle.templates, key=lambda t: (t.name, t.version)
+    )
     assert msgspec.json.encode(bundle)
     assert all(t.status == "proposed" and t.provenance.origin == "imported" for t in bundle.templates)
 
@@ -453,7 +569,12 @@ def test_any_json_is_read_or_refused(value: Any, where: str) -> None:
     wrapped = {
         "as it is": value,
         "named": {"name": "n", "examples": value, "tags": value, "version": value, "created": value},
-        "listed": [{"name": "n", "examples": [{"tool_name": "t", "arguments": value, "result": value, "success": value, "step": value}]}],
+        "listed": [
+            {
+                "name": "n",
+                "examples": [{"tool_name": "t", "arguments": value, "result": value, "success": value, "step": value}],
+            }
+        ],
         "message": {"name": "n", "seed_messages": value if isinstance(value, list) else [value]},
     }
     assert_sane(json.dumps(wrapped[where]).encode())
@@ -461,7 +582,11 @@ def test_any_json_is_read_or_refused(value: Any, where: str) -> None:
 
 def test_damaged_files_are_read_or_refused() -> None:
     rng = random.Random(3)
-    whole = [json.dumps([SEEDS, TURNS, HINTS], indent=1), json.dumps({"warmstart": 1, "templates": [TURNS]}), "\n".join(map(json.dumps, (SEEDS, HINTS)))]
+    whole = [
+        json.dumps([SEEDS, TURNS, HINTS], indent=1),
+        json.dumps({"warmstart": 1, "templates": [TURNS]}),
+        "\n".join(map(json.dumps, (SEEDS, HINTS))),
+    ]
     for _ in range(1_500):
         data = bytearray(rng.choice(whole).encode())
         for _ in range(rng.randint(1, 6)):
@@ -469,21 +594,35 @@ def test_damaged_files_are_read_or_refused() -> None:
             if rng.random() < 0.3:
                 del data[at : at + rng.randint(1, 400)]
             else:
-                data[at : at + 1] = rng.choice((b"", b"\xff", b"\0", b"}", b"]", b'"', b"{", b"[", b"NaN", b"\\ud800", b"\n"))
+                data[at : at + 1] = rng.choice(
+                    (b"", b"\xff", b"\0", b"}", b"]", b'"', b"{", b"[", b"NaN", b"\\ud800", b"\n")
+                )
             data = data or bytearray(b"x")
         assert_sane(bytes(data))
 
 
 def test_a_folder(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
-    files = {"a.json": json.dumps(SEEDS), "b.json": "{oops", "c.txt": json.dumps(HINTS), "d.json": '{"a": 1}', "e.jsonl": json.dumps(TURNS)}
+    files = {
+        "a.json": json.dumps(SEEDS),
+        "b.json": "{oops",
+        "c.txt": json.dumps(HINTS),
+        "d.json": '{"a": 1}',
+        "e.jsonl": json.dumps(TURNS),
+    }
     files |= {"f.json": json.dumps(TURNS), "sub/g.json": json.dumps(HINTS)}
     for name, content in files.items():
         (tmp_path / name).write_text(content)
     bundle = read_bundles(tmp_path, judge_result)
     assert names(bundle) == ["list the shop", "research", "deploy"]
     assert bundle.templates[-1].provenance.source == str(tmp_path / "sub/g.json")
-    assert {Path(problem.path).name for problem in bundle.problems} == {"a.json", "b.json", "e.jsonl", "f.json", "g.json"}
+    assert {Path(problem.path).name for problem in bundle.problems} == {
+        "a.json",
+        "b.json",
+        "e.jsonl",
+        "f.json",
+        "g.json",
+    }
     assert names(read_bundles(tmp_path / "c.txt", judge_result)) == ["deploy"]
     for name in ("b.json", "d.json", "missing.json"):
         with pytest.raises(SourceError):

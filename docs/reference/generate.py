@@ -69,7 +69,11 @@ def library() -> str:
     for name, member in vars(warmstart.Warmstart).items():
         if not name.startswith("_"):
             doc = inspect.getdoc(member.fget if isinstance(member, property) else member) or ""
-            signature = "" if isinstance(member, property) else str(inspect.signature(member)).replace("self, ", "").replace("self", "")
+            signature = (
+                ""
+                if isinstance(member, property)
+                else str(inspect.signature(member)).replace("self, ", "").replace("self", "")
+            )
             parts.append(f"\n- `{name}{signature}`: {doc}".replace("\n  ", " "))
     return "".join(parts) + "\n"
 

@@ -17,15 +17,18 @@ from msgspec import Struct
 from warmstart.model import Example, Template
 
 ENOUGH = 600  # postings looked at for one query
-SHORTLIST = 64  # examples read for one query
-MIN_COVERAGE = 0.12  # share of the task's words, rare ones counting more, that an example must speak of
-_SAME_TOOL = 0.3  # what another example of a tool already shown is worth
-_CORRECTED = 1.25  # an example that mends a known mistake is worth a little more
+TEMPLATES = 6  # templates whose examples are looked at for one query
+MIN_SHARE = 0.25  # of the words looked up, how many an example must speak of for its template to be similar
+_SAME_TOOL = 0.2  # what another example of a tool already shown is worth
+_FIT, _KIN, _USUAL = 2.0, 0.1, 0.4  # what an example is worth without any match of its own, of its template, of use
+_CORRECTED = 1.1  # an example that mends a known mistake is worth a little more
+_FLOOR = 0.15  # rarity of a word that stands everywhere: it still says what the work is about
 
 _FIELDS = {"tool": 2.0, "intent": 1.5, "task": 1.0, "arguments": 0.6, "template": 0.5}
 _K1, _B, _USUAL_LENGTH = 1.2, 0.6, 80.0
 
-_WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]+(?![a-z])|[a-z]+|\d{2,}|[^\W\d_a-zA-Z]+")
+_WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]+(?![a-z])|[a-z]+|[^\W\d_a-zA-Z]+")
+_ID = re.compile(r"(?=\S*\d)#?[A-Za-z0-9_-]{5,}")  # order numbers, ids: they say which, not what
 _STOP = frozenset(
     "a about after again all also am an and any are as at be because been but by can could did do does doing done for from "
     "get give go had has have he help her here hi hello hey him his how i if in into is it its just let like make me more my "
@@ -35,17 +38,26 @@ _STOP = frozenset(
 )
 
 
-class Candidate(Struct, frozen=True):
-    """An example that speaks of the task."""
+class Match(Struct, frozen=True):
+    """An example that has words of the task."""
 
     id: int
     score: float  # BM25
-    coverage: float  # 0-1: how much of the task it speaks of
+    words: int  # of the task's, that it has
+
+
+class Option(Struct, frozen=True):
+    """An example that may be shown."""
+
+    example: Example
+    match: float = 0.0  # its own BM25
+    template: float = 0.0  # its template's: the mean of its best
+    usual: float = 1.0  # 0-1: how many sessions made such a call, the most usual of its template being 1
 
 
 def words(text: str) -> list[str]:
     """Words as they are compared: lower case, parts of snake_case and camelCase, roughly stemmed, no filler."""
-    found = (_stem(word.lower()) for word in _WORD.findall(text))
+    found = (_stem(word.lower()) for word in _WORD.findall(_ID.sub(" ", text)))
     return [word for word in found if len(word) > 1 and word not in _STOP]
 
 
@@ -106,39 +118,48 @@ def rarest(query: Iterable[str], frequency: Mapping[str, int]) -> list[str]:
 
 
 def rank(
-    query: Sequence[str],
+    query: Iterable[str],
     postings: Mapping[str, Iterable[tuple[int, float]]],
     frequency: Mapping[str, int],
     total: int,
-) -> list[Candidate]:
-    """Examples by BM25, best first, with how much of the task each speaks of."""
-    rarity = {word: math.log(1 + (total - (n := frequency.get(word, 0)) + 0.5) / (n + 0.5)) for word in set(query)}
-    whole = sum(rarity.values()) or 1.0
+) -> list[Match]:
+    """Examples by BM25, best first."""
+    rarity = {word: max(_FLOOR, math.log((total + 1) / (frequency.get(word, 0) + 0.5))) for word in set(query)}
     scores: dict[int, float] = {}
-    covered: dict[int, float] = {}
+    matched: Counter[int] = Counter()
     for word, found in postings.items():
         for example, weight in found:
             scores[example] = scores.get(example, 0.0) + rarity[word] * weight
-            covered[example] = covered.get(example, 0.0) + rarity[word]
-    ranked = sorted(scores, key=lambda example: (-scores[example], example))
-    return [Candidate(example, scores[example], covered[example] / whole) for example in ranked]
-
-
-def diversify(
-    found: Sequence[tuple[Example, float]], most: int, effect: Mapping[int, float] | None = None
-) -> list[int]:
-    """Places of the examples to show, best first: relevant ones, each tool once before any twice."""
-    worth = [
-        score * (_CORRECTED if example.correction else 1.0) * (1.0 + (effect or {}).get(place, 0.0))
-        for place, (example, score) in enumerate(found)
+            matched[example] += 1
+    return [
+        Match(example, scores[example], matched[example]) for example in sorted(scores, key=lambda e: (-scores[e], e))
     ]
+
+
+def is_similar(match: Match, looked_up: int) -> bool:
+    """Whether an example speaks of the task at all: one word of many is chance."""
+    return match.words >= min(2, looked_up) and match.words >= MIN_SHARE * looked_up
+
+
+def diversify(options: Sequence[Option], most: int) -> list[int]:
+    """Places of the examples to show, best first: what fits the task and is usual in such work, each tool once before
+    any twice."""
+    best_match = max((option.match for option in options), default=0.0) or 1.0
+    best_template = max((option.template for option in options), default=0.0) or 1.0
+
+    def worth(option: Option) -> float:
+        fit = _FIT + option.match / best_match
+        kin = _KIN + option.template / best_template
+        return fit * kin * (_USUAL + option.usual) * (_CORRECTED if option.example.correction else 1.0)
+
+    worths = [worth(option) for option in options]
     taken: list[int] = []
     shown: Counter[str] = Counter()
-    while len(taken) < min(most, len(found)):
+    while len(taken) < min(most, len(options)):
         best = max(
-            (place for place in range(len(found)) if place not in taken),
-            key=lambda place: (worth[place] * _SAME_TOOL ** shown[found[place][0].tool], -place),
+            (place for place in range(len(options)) if place not in taken),
+            key=lambda place: (worths[place] * _SAME_TOOL ** shown[options[place].example.tool], -place),
         )
         taken.append(best)
-        shown[found[best][0].tool] += 1
+        shown[options[best].example.tool] += 1
     return taken

@@ -180,15 +180,21 @@ def inject(
 
 
 def _fit_examples(picks: Sequence[Pick], room: int, form: _Form, omitted: list[Omission]) -> list[_Fitted]:
+    """Where the whole does not fit, each may take its share of what is left, so that the first do not crowd out the rest."""
     fitted: list[_Fitted] = []
     seen: set[str] = set()
-    for pick in picks:
+    usable = [pick for pick in picks if refuse(pick.example, form.dialect, thinking=form.thinking) is None]
+    crowded = sum(_whole(pick, form).tokens for pick in usable) > room
+    for place, pick in enumerate(picks):
         key = call_id(pick.example)
         reason = refuse(pick.example, form.dialect, thinking=form.thinking)
         if reason is None and key in seen:
             reason = "the same call is already shown"
         if reason is None:
-            found = _fit(pick, room, form)
+            share = room // (len(picks) - place) if crowded else room
+            found = _fit(pick, share, form)
+            if found.tokens > share:
+                found = _fit(pick, room, form)
             if found.tokens <= room:
                 fitted.append(found)
                 room -= found.tokens
@@ -201,9 +207,7 @@ def _fit_examples(picks: Sequence[Pick], room: int, form: _Form, omitted: list[O
 
 def _fit(pick: Pick, room: int, form: _Form) -> _Fitted:
     """The pick with as much of its result as there is room for; where even the least is too much, that."""
-    rendered = form.write(pick.example)
-    known = pick.tokens if form.is_as_counted else None
-    whole = _Fitted(pick, rendered, form.measure(rendered) if known is None else known)
+    whole = _whole(pick, form)
     limits = [limit for limit in _RESULT_LIMITS if limit < len(pick.example.result)]
     if whole.tokens <= room or not limits:
         return whole
@@ -216,6 +220,12 @@ def _fit(pick: Pick, room: int, form: _Form) -> _Fitted:
     if least.tokens > room:
         return least
     return next((some for limit in limits if (some := shorten(limit)).tokens <= room), least)
+
+
+def _whole(pick: Pick, form: _Form) -> _Fitted:
+    rendered = form.write(pick.example)
+    known = pick.tokens if form.is_as_counted else None
+    return _Fitted(pick, rendered, form.measure(rendered) if known is None else known)
 
 
 def _fit_notes(addenda: Sequence[tuple[str, str]], room: int, form: _Form, omitted: list[Omission]) -> list[_Note]:

@@ -86,7 +86,8 @@ class Draft:
     def make(self, topics: Sequence[str], origin: Origin) -> Template:
         """Without a name; without examples where none is fit to be shown."""
         chosen = self._choose(strict=origin == "learned")
-        project, agent, category, task_type = self._kept[0].group
+        project, agent, _category, _type = self._kept[0].group
+        (category, task_type), _count_of = Counter(one.group[2:] for one in self._kept).most_common(1)[0]
         examples = tuple(self._explain(one) for one in chosen)
         used = list(dict.fromkeys(one.candidate.kind for one in chosen))
         template = Template(
@@ -166,7 +167,11 @@ class Draft:
         elif one.merged > 1:
             why += f"; the best of {one.merged} alike"
         return structs.replace(
-            candidate.example, why=why, support=support, successes=pattern.successes, failures=pattern.failures
+            candidate.example,
+            why=why,
+            support=support,
+            successes=pattern.successes,
+            failures=pattern.failures,
         )
 
     def _describe(self, used: Sequence[str], examples: Sequence[Example]) -> str:

@@ -57,7 +57,7 @@ def read_line(command: str) -> Line:
 
 def _read(command: str) -> Line:
     pipefail = "pipefail" in command
-    lists = _split(command[:_LIMIT])
+    lists = split_line(command[:_LIMIT])
     while len(lists) > 1 and not any(stage.strip() for _op, pipe in lists[-1] for stage in pipe):
         lists.pop()
     last = lists[-1] if lists else [("", [""])]
@@ -109,7 +109,7 @@ def _program(stage: str) -> tuple[str, str]:
     return text.split(" ", 1)[0], ""
 
 
-def _split(command: str) -> list[list[tuple[str, list[str]]]]:
+def split_line(command: str) -> list[list[tuple[str, list[str]]]]:
     """Lists separated by ; or newline, of pipelines joined by && or ||, of stages joined by |."""
     lists: list[list[tuple[str, list[str]]]] = [[("", [""])]]
     at, depth, end = 0, 0, len(command)

@@ -79,6 +79,9 @@ def mine(sessions: Iterable[PastSession], options: Mining, refuse: Refuse, seede
     kept.sort(key=lambda one: (one.started, one.key))
     seen.settle(kept, options.min_support)
     drafts = _draft_all(kept, seen, options)
+    shown = {key for draft in drafts for key in draft.source_sessions}
+    if barren := sum(one.key not in shown for one in kept):
+        refused["no call of it works more often than it fails"] = barren
     return Mined(considered=seen.considered, refused=dict(sorted(refused.items())), drafts=tuple(drafts))
 
 
@@ -162,10 +165,7 @@ def _draft_all(kept: Sequence[Kept], seen: Evidence, options: Mining) -> list[Te
 
 def _kinds_of_work(kept: Sequence[Kept]) -> Iterator[tuple[list[Kept], list[str]]]:
     """Sessions of one kind of work, with the words that tell it from its neighbours."""
-    groups: defaultdict[tuple[str, ...], list[Kept]] = defaultdict(list)
-    for one in kept:
-        groups[one.group].append(one)
-    for group in groups.values():
+    for group in _groups(kept):
         tasks = grouping.drop_boilerplate([one.task for one in group])
         everywhere = Counter(word for task in tasks for word in set(grouping.words(task)))
         for indices in grouping.cluster(tasks, [one.tools for one in group], _MOST_CLUSTERS):
@@ -175,8 +175,29 @@ def _kinds_of_work(kept: Sequence[Kept]) -> Iterator[tuple[list[Kept], list[str]
             yield [group[index] for index in indices], topics
 
 
+def _groups(kept: Sequence[Kept]) -> Iterator[list[Kept]]:
+    """By project, agent and kind. A session alone of its kind joins the others of its project and agent: what is seen
+    once supports nothing, and one job is often now more reading, now more running."""
+    kinds: defaultdict[tuple[str, ...], list[Kept]] = defaultdict(list)
+    alone: defaultdict[tuple[str, ...], list[Kept]] = defaultdict(list)
+    for one in kept:
+        kinds[one.group].append(one)
+    for key in [key for key, group in kinds.items() if len(group) == 1]:
+        alone[key[:2]] += kinds.pop(key)
+    for (project, agent), singles in alone.items():
+        others = [group for key, group in kinds.items() if key[:2] == (project, agent)]
+        home = max(others, key=len, default=None) if len(singles) == 1 else None
+        if home is None:
+            kinds[project, agent, "alone"] = singles
+        else:
+            home += singles
+            home.sort(key=lambda one: (one.started, one.key))
+    yield from kinds.values()
+
+
 def _name(draft: Template, earliest: Kept, topics: Sequence[str], taken: set[str]) -> str:
-    project, agent, category, task_type = earliest.group
+    project, agent, _category, _type = earliest.group
+    category, task_type = draft.category, draft.task_type
     place = grouping.place_name(project, agent)
     about = [*topics[:2], *draft.tags[len(topics[:3]) :]][:2]
     return grouping.unique_name((place, category, *about), (agent, task_type, *topics[2:3], project), taken)

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from warmstart import tools
-from warmstart.judging_shell import _split as split_line
+from warmstart.judging_shell import split_line
 from warmstart.model import Arguments
 
 _COMMENTARY = frozenset(  # arguments that say something about a call and do not change what it does

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 from msgspec import Struct, structs
 
-from warmstart.choose import ENOUGH, MIN_COVERAGE, SHORTLIST, Candidate, diversify, rank, rarest, words
+from warmstart.choose import ENOUGH, TEMPLATES, Match, Option, diversify, is_similar, rank, rarest, words
 from warmstart.compose import Composed, Seed, compose
 from warmstart.model import Example, Omission, Pick, Task, Template
 from warmstart.names import name_key
@@ -18,6 +18,7 @@ from warmstart.tokens import estimate
 
 _CATEGORIES = frozenset(("coding", "research", "ops", "general"))
 _BEST = 12  # templates looked at where there are no words to go by
+_MATCHES = 200  # best examples whose templates are compared
 _picks = msgspec.json.Decoder(list[Pick])
 _seed = msgspec.json.Decoder(Seed)
 _template = msgspec.json.Decoder(Template)
@@ -139,64 +140,79 @@ class Provisioner:
         looked_up = rarest(query, frequency)
         postings = {word: self._shelf.postings(scopes, word, ENOUGH) for word in looked_up}
         ranked = rank(query, postings, frequency, total)
-        similar = [candidate for candidate in ranked if candidate.coverage >= MIN_COVERAGE]
+        similar = [match for match in ranked if is_similar(match, len(looked_up))]
         if not similar:
-            best = f" (the nearest speaks of {ranked[0].coverage:.0%} of it)" if ranked else ""
-            return _Chosen((), (), f"nothing similar enough to the task{best}")
+            return _Chosen((), (), "nothing similar enough to the task")
         return self._pick(similar, task)
 
-    def _pick(self, similar: list[Candidate], task: Task) -> _Chosen:
-        omitted: dict[str, str] = {}
-        fitting: list[tuple[FoundRow, Example, float]] = []
-        for start in range(0, len(similar), SHORTLIST):
-            batch = similar[start : start + SHORTLIST]
-            rows = self._shelf.shortlist([candidate.id for candidate in batch])
-            for candidate in batch:
-                row = rows.get(candidate.id)
-                example = self._shelf.decode(row) if row else None
-                if row is None or example is None:
-                    continue
-                wrong = self._unfit(row, task)
-                if wrong:
-                    omitted.setdefault(f"{row.name}@{row.version}", wrong)
-                else:
-                    fitting.append((row, example, candidate.score))
-            if len(fitting) >= SHORTLIST // 2:
-                break
-        if not fitting:
-            found = tuple(Omission(name, why) for name, why in omitted.items())
-            return _Chosen((), found, "similar examples were found, but none that this session can use")
-        fitting.sort(key=lambda found: (-found[2], found[0].used, found[0].name, found[0].ordinal))
-        taken = diversify([(example, score) for _row, example, score in fitting], task.examples)
-        picks = [self._picked(*fitting[place][:2], task) for place in taken]
-        shown = {f"{pick.template}@{pick.version}" for pick in picks}
-        rest = {f"{row.name}@{row.version}": "less similar than what is shown" for row, _example, _score in fitting}
-        left = {name: why for name, why in (rest | omitted).items() if name not in shown}
-        reason = f"{len(fitting)} similar examples, the {len(picks)} most fitting taken"
-        return _Chosen(tuple(picks), tuple(Omission(n, w) for n, w in sorted(left.items())[:20]), reason)
+    def _pick(self, similar: list[Match], task: Task) -> _Chosen:
+        homes = self._shelf.templates_of([match.id for match in similar[:_MATCHES]])
+        matches: dict[tuple[str, int], list[float]] = {}
+        for match in similar[:_MATCHES]:
+            if match.id in homes:
+                matches.setdefault(homes[match.id], []).append(match.score)
+        nearness = {home: sum(found[:3]) / 3 for home, found in matches.items()}
+        nearest = sorted(nearness, key=lambda home: (-nearness[home], home))[:TEMPLATES]
+        scores = {match.id: match.score for match in similar}
+        chosen = self._from_rows(self._shelf.shortlist(nearest), task, scores, nearness)
+        return structs.replace(chosen, reason=chosen.reason or f"the most fitting of {len(nearest)} similar templates")
 
     def _from_templates(self, rows: Iterable[TemplateRow], task: Task, reason: str) -> _Chosen:
-        fitting: list[tuple[FoundRow, Example]] = []
+        chosen = self._from_rows(self._shelf.shortlist([(row.name, row.version) for row in rows]), task, {}, {})
+        return structs.replace(chosen, reason=reason if chosen.picks else f"{reason}: {chosen.reason}")
+
+    def _from_rows(
+        self,
+        rows: list[FoundRow],
+        task: Task,
+        scores: dict[int, float],
+        nearness: dict[tuple[str, int], float],
+    ) -> _Chosen:
+        """The examples to show of some templates', and why the others' are not."""
         omitted: dict[str, str] = {}
+        fitting: list[tuple[FoundRow, Example]] = []
         for row in rows:
-            for example, value in self._shelf.examples(row.name, row.version):
-                found = FoundRow(
-                    **structs.asdict(example),
-                    category=row.category,
-                    task_type=row.task_type,
-                    used=row.used,
-                    template=row.body,
-                )
-                wrong = self._unfit(found, task)
-                if wrong:
-                    omitted.setdefault(f"{row.name}@{row.version}", wrong)
-                else:
-                    fitting.append((found, value))
-        taken = diversify([(value, 1.0) for _row, value in fitting], task.examples)
-        picks = tuple(self._picked(*fitting[place], task) for place in taken)
+            name = f"{row.name}@{row.version}"
+            example = self._shelf.decode(row)
+            wrong = "its record cannot be read; see: warmstart doctor" if example is None else self._unfit(row, task)
+            if wrong or example is None:
+                omitted.setdefault(name, wrong or "")
+            else:
+                fitting.append((row, example))
+        if not fitting:
+            left = tuple(Omission(name, why) for name, why in sorted(omitted.items()))
+            return _Chosen((), left, "nothing that this session can use")
+        fitting.sort(key=lambda found: (-scores.get(found[0].id, 0.0), found[0].used, found[0].name, found[0].ordinal))
+        fitting = self._of_one_agent(fitting, omitted)
+        most: dict[tuple[str, int], int] = {}
+        for row, example in fitting:
+            most[row.name, row.version] = max(most.get((row.name, row.version), 1), example.support)
+        options = [
+            Option(
+                example,
+                scores.get(row.id, 0.0),
+                nearness.get((row.name, row.version), 0.0),
+                example.support / most[row.name, row.version],
+            )
+            for row, example in fitting
+        ]
+        picks = tuple(self._picked(*fitting[place], task) for place in diversify(options, task.examples))
         shown = {f"{pick.template}@{pick.version}" for pick in picks}
-        left = tuple(Omission(name, why) for name, why in omitted.items() if name not in shown)
-        return _Chosen(picks, left, reason if picks else f"{reason}: nothing that this session can use")
+        for row, _example in fitting:
+            omitted.setdefault(f"{row.name}@{row.version}", "others fit better")
+        left = tuple(Omission(name, why) for name, why in sorted(omitted.items()) if name not in shown)
+        return _Chosen(picks, left, "")
+
+    def _of_one_agent(
+        self, fitting: list[tuple[FoundRow, Example]], omitted: dict[str, str]
+    ) -> list[tuple[FoundRow, Example]]:
+        """Agents name their tools differently: what is shown together comes from the agent of the best."""
+        agents = {row.template: _template.decode(row.template).provenance.agent for row, _example in fitting}
+        wanted = agents[fitting[0][0].template]
+        for row, _example in fitting:
+            if agents[row.template] != wanted:
+                omitted.setdefault(f"{row.name}@{row.version}", f"it is of another agent: {agents[row.template]}")
+        return [found for found in fitting if agents[found[0].template] == wanted]
 
     def _picked(self, row: FoundRow, example: Example, task: Task) -> Pick:
         return Pick(template=row.name, version=row.version, example=example, tokens=self._shelf.cost(row, task.dialect))
@@ -209,6 +225,10 @@ class Provisioner:
             return f"its category is {row.category}"
         if task.task_type is not None and row.task_type != task.task_type:
             return f"its type is {row.task_type}"
+        if task.agent is not None and task.tools is None:
+            agent = _template.decode(row.template).provenance.agent
+            if agent is not None and agent != task.agent:
+                return f"it is of another agent: {agent}"
         if task.tags and not set(task.tags) & set(_template.decode(row.template).tags):
             return "it has none of the tags"
         return None

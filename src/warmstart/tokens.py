@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 
 _PIECES = re.compile(
-    r" ?[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d{1,3}|[ \t]{2,}|\n[ \t\n]*|[^\x00-\x7f]|\\[a-z\"\\]|[\"'{}\[\](),:;=<>]{1,2}|\s|[^\sA-Za-z0-9]"
+    r" ?[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d{1,3}|[ \t]{2,}|\n[ \t\n]*|[^\x00-\x7f]|\\[a-z\"\\]"
+    r"|[\"'{}\[\](),:;=<>]{1,2}|\s|[^\sA-Za-z0-9]"
 )
 _VOWELS = re.compile(r"[aeiouyAEIOUY]")
 _CAPITALS = 2.2  # letters of a word in capitals that one token covers; capitals are rare and cut short

@@ -152,10 +152,17 @@ VALUES (:name, :version, :ordinal, :tool, :body, :costs) RETURNING id;
 SELECT id, name, version, ordinal, tool, body, costs FROM examples
 WHERE name = :name AND version = :version ORDER BY ordinal;
 
--- name: examples_by_id
+-- name: templates_of
+-- Which templates examples belong to.
+SELECT e.id, e.name, e.version FROM json_each(?) AS wanted JOIN examples AS e ON e.id = wanted.value;
+
+-- name: examples_with_kind
+-- The examples of templates, given as ["name", version] pairs, with what filters need to know.
 SELECT e.id, e.name, e.version, e.ordinal, e.tool, e.body, e.costs, t.category, t.task_type, t.used, t.body
-FROM json_each(?) AS wanted JOIN examples AS e ON e.id = wanted.value
-JOIN templates AS t ON t.name = e.name AND t.version = e.version;
+FROM json_each(?) AS wanted
+JOIN templates AS t ON t.name = json_extract(wanted.value, '$[0]') AND t.version = json_extract(wanted.value, '$[1]')
+JOIN examples AS e ON e.name = t.name AND e.version = t.version
+ORDER BY e.name, e.version, e.ordinal;
 
 -- name: put_posting
 INSERT INTO postings (scope, term, example, weight) VALUES (:scope, :term, :example, :weight);

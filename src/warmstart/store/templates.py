@@ -103,10 +103,13 @@ class Shelf:
     def postings(self, scopes: Sequence[str], term: str, most: int) -> list[tuple[int, float]]:
         return [pair for scope in scopes for pair in self.store.rows("postings_of", (scope, term, most))]
 
-    def shortlist(self, ids: Sequence[int]) -> dict[int, FoundRow]:
-        """Examples by id, with what filters need to know of their templates."""
-        rows = self.store.rows("examples_by_id", (json.dumps(list(ids)),))
-        return {row.id: row for row in map(FoundRow.from_columns, rows)}
+    def templates_of(self, ids: Sequence[int]) -> dict[int, tuple[str, int]]:
+        """Name and version of the templates that examples stand in."""
+        return {id: (name, version) for id, name, version in self.store.rows("templates_of", (json.dumps(list(ids)),))}
+
+    def shortlist(self, templates: Sequence[tuple[str, int]]) -> list[FoundRow]:
+        """The examples of some templates, with what filters need to know."""
+        return [FoundRow.from_columns(row) for row in self.store.rows("examples_with_kind", (json.dumps(templates),))]
 
     # Writing
 
