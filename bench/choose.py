@@ -3,8 +3,8 @@
     python bench/choose.py [DIR] [--json] [--splits N]
 
 Labelled tau-bench and tau2 sessions of DIR (default: the shared corpus beside the project) are split by task into halves,
-in several random ways. Templates are learned from one half; each task of the other is given as text (what the user first said), and of the tools
-that its successful run needed the share is taken which the seed shows within 1,500 tokens and three examples. Beside it,
+in several random ways. Templates are learned from one half; each task of the other is given as text (what the user
+first said), and of the tools that its successful run needed the share is taken which the seed shows within 1,500 tokens and three examples. Beside it,
 with the same budget and composer: "highest score wins" (the strongest template's examples, whatever the task) and random
 examples. Both halves take their turn as the learned one. A task's figures are the means over the splits; differences are
 paired by task, with a bootstrap interval over tasks.
