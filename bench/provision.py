@@ -185,7 +185,10 @@ def cold_start(home: Path) -> dict[str, float]:
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     bare = [sys.executable, "-c", "pass"]
     ours = [sys.executable, "-m", "warmstart", "--home", str(home), "provision", made_up(3).description, "--json"]
-    run = lambda words: timed(lambda: subprocess.run(words, env=env, check=True, stdout=subprocess.DEVNULL))  # noqa: E731
+
+    def run(words: list[str]) -> float:
+        return timed(lambda: subprocess.run(words, env=env, check=True, stdout=subprocess.DEVNULL))
+
     run(ours)
     pairs = [(run(ours), run(bare)) for _ in range(15)]
     cold, start = (statistics.median(values) for values in zip(*pairs, strict=True))

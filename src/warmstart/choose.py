@@ -19,16 +19,17 @@ from warmstart.model import Example, Template
 ENOUGH = 600  # postings looked at for one query
 TEMPLATES = 6  # templates whose examples are looked at for one query
 MIN_SHARE = 0.25  # of the words looked up, how many an example must speak of for its template to be similar
-_SAME_TOOL = 0.2  # what another example of a tool already shown is worth
-_FIT, _KIN, _USUAL = 2.0, 0.1, 0.4  # what an example is worth without any match of its own, of its template, of use
+_SAME_KIND = 0.2  # what another example of a kind already shown is worth
+_FIT, _KIN, _USUAL = 0.9, 0.2, 0.4  # what an example is worth without any match of its own, of its template, of use
 _CORRECTED = 1.1  # an example that mends a known mistake is worth a little more
 _FLOOR = 0.15  # rarity of a word that stands everywhere: it still says what the work is about
 
-_FIELDS = {"tool": 2.0, "intent": 1.5, "task": 1.0, "arguments": 0.6, "template": 0.5}
+_FIELDS = {"tool": 2.0, "intent": 1.5, "task": 0.8, "arguments": 1.2, "template": 0.2}
 _K1, _B, _USUAL_LENGTH = 1.2, 0.6, 80.0
 
 _WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]+(?![a-z])|[a-z]+|[^\W\d_a-zA-Z]+")
 _ID = re.compile(r"(?=\S*\d)#?[A-Za-z0-9_-]{5,}")  # order numbers, ids: they say which, not what
+_PARTS = ("test", "sql", "log", "lint")  # what pytest, psql, journalctl's syslog and pylint are about
 _STOP = frozenset(
     "a about after again all also am an and any are as at be because been but by can could did do does doing done for from "
     "get give go had has have he help her here hi hello hey him his how i if in into is it its just let like make me more my "
@@ -50,6 +51,7 @@ class Option(Struct, frozen=True):
     """An example that may be shown."""
 
     example: Example
+    kind: str = ""  # its tool, or the program a shell runs: each is shown once before any twice
     match: float = 0.0  # its own BM25
     template: float = 0.0  # its template's: the mean of its best
     usual: float = 1.0  # 0-1: how many sessions made such a call, the most usual of its template being 1
@@ -57,7 +59,8 @@ class Option(Struct, frozen=True):
 
 def words(text: str) -> list[str]:
     """Words as they are compared: lower case, parts of snake_case and camelCase, roughly stemmed, no filler."""
-    found = (_stem(word.lower()) for word in _WORD.findall(_ID.sub(" ", text)))
+    found = [_stem(word.lower()) for word in _WORD.findall(_ID.sub(" ", text))]
+    found += [part for word in found for part in _PARTS if word != part and word.endswith(part)]
     return [word for word in found if len(word) > 1 and word not in _STOP]
 
 
@@ -142,7 +145,7 @@ def is_similar(match: Match, looked_up: int) -> bool:
 
 
 def diversify(options: Sequence[Option], most: int) -> list[int]:
-    """Places of the examples to show, best first: what fits the task and is usual in such work, each tool once before
+    """Places of the examples to show, the nearest to the task first. Taken is what fits the task and is usual in such work, each kind once before
     any twice."""
     best_match = max((option.match for option in options), default=0.0) or 1.0
     best_template = max((option.template for option in options), default=0.0) or 1.0
@@ -158,8 +161,8 @@ def diversify(options: Sequence[Option], most: int) -> list[int]:
     while len(taken) < min(most, len(options)):
         best = max(
             (place for place in range(len(options)) if place not in taken),
-            key=lambda place: (worths[place] * _SAME_TOOL ** shown[options[place].example.tool], -place),
+            key=lambda place: (worths[place] * _SAME_KIND ** shown[options[place].kind], -place),
         )
         taken.append(best)
-        shown[options[best].example.tool] += 1
-    return taken
+        shown[options[best].kind] += 1
+    return sorted(taken, key=lambda place: (-options[place].match, taken.index(place)))

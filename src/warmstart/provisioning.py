@@ -13,6 +13,7 @@ from warmstart.choose import ENOUGH, TEMPLATES, Match, Option, diversify, is_sim
 from warmstart.compose import Composed, Seed, compose
 from warmstart.model import Example, Omission, Pick, Task, Template
 from warmstart.names import name_key
+from warmstart.patterns import kind
 from warmstart.store import EVERYWHERE, FoundRow, Shelf, SqliteStore, TemplateRow, TrialRow
 from warmstart.tokens import estimate
 
@@ -190,6 +191,7 @@ class Provisioner:
         options = [
             Option(
                 example,
+                kind(example.tool, example.arguments),
                 scores.get(row.id, 0.0),
                 nearness.get((row.name, row.version), 0.0),
                 example.support / most[row.name, row.version],
