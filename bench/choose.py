@@ -3,11 +3,11 @@
     python bench/choose.py [DIR] [--json] [--splits N]
 
 Labelled tau-bench and tau2 sessions of DIR (default: the shared corpus beside the project) are split by task into halves,
-in several random ways. Templates are learned from one half; each task of the other is given as text (what the user
-first said), and of the tools that its successful run needed the share is taken which the seed shows within 1,500 tokens and three examples. Beside it,
-with the same budget and composer: "highest score wins" (the strongest template's examples, whatever the task) and random
-examples. Both halves take their turn as the learned one. A task's figures are the means over the splits; differences are
-paired by task, with a bootstrap interval over tasks.
+in several random ways. Templates are learned from one half; each task of the other is given as text (what the user first
+said), and of the tools that its successful run needed the share is taken which the seed shows within 1,500 tokens and
+three examples. Beside it, with the same budget and composer: "highest score wins" (the strongest template's examples,
+whatever the task) and random examples. Both halves take their turn as the learned one. A task's figures are the means
+over the splits; differences are paired by task, with a bootstrap interval over tasks.
 
 JSON keys: `tasks`, `ours`, `highest`, `random` (mean shares), `minus_highest` and `minus_random` {mean, low, high},
 `empty` (tasks that got no seed), `by_set` {name: the same figures}.

@@ -4,8 +4,11 @@
 
     warmstart.inspect("session.jsonl")          # what is in a transcript: parse, judge, score
     warmstart.judge(messages)                   # which tool calls of a conversation worked
-    with warmstart.open() as ws:                # remember
+    with warmstart.open() as ws:                # remember, learn, start warm
         ws.ingest()
+        ws.learn()
+        seed = ws.provision(warmstart.Task(text="fix the failing test", session="my-session-1"))
+        messages = seed.inject(messages)
 
 Names are loaded when first used: importing the package costs next to nothing.
 """
@@ -17,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from warmstart.compose import Seed
     from warmstart.errors import (
         BadName,
         ConfigError,
@@ -29,15 +33,23 @@ if TYPE_CHECKING:
         UnknownFormat,
         WarmstartError,
     )
+    from warmstart.learning import Imported, Learned, LearnedTemplate
+    from warmstart.linting import lint
+    from warmstart.linting_calls import Finding
     from warmstart.model import (
         Counts,
+        Decision,
         Evidence,
+        Example,
         Message,
+        Omission,
         Outcome,
         Problem,
         Score,
         Session,
         Step,
+        Task,
+        Template,
         ToolCall,
         ToolResult,
         Usage,
@@ -49,22 +61,32 @@ __all__ = [
     "BadName",
     "ConfigError",
     "Counts",
+    "Decision",
     "Evidence",
+    "Example",
+    "Finding",
+    "Imported",
     "Ingested",
     "Inspection",
+    "Learned",
+    "LearnedTemplate",
     "Message",
     "NotFound",
+    "Omission",
     "Outcome",
     "Problem",
     "Refused",
     "Score",
     "Scored",
+    "Seed",
     "Session",
     "SourceError",
     "Step",
     "StoreError",
     "StoreFull",
     "StoreTooNew",
+    "Task",
+    "Template",
     "ToolCall",
     "ToolResult",
     "UnknownFormat",
@@ -74,6 +96,7 @@ __all__ = [
     "__version__",
     "inspect",
     "judge",
+    "lint",
     "open",
     "scan",
     "score",
@@ -82,9 +105,14 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
+    "compose": "Seed",
     "errors": "BadName ConfigError NotFound Refused SourceError StoreError StoreFull StoreTooNew UnknownFormat "
     "WarmstartError",
-    "model": "Counts Evidence Message Outcome Problem Score Session Step ToolCall ToolResult Usage",
+    "learning": "Imported Learned LearnedTemplate",
+    "linting": "lint",
+    "linting_calls": "Finding",
+    "model": "Counts Decision Evidence Example Message Omission Outcome Problem Score Session Step Task Template "
+    "ToolCall ToolResult Usage",
     "pipeline": "Warmstart",
     "reading": "Ingested Inspection Scored inspect judge scan score",
 }

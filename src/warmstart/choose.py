@@ -145,8 +145,10 @@ def is_similar(match: Match, looked_up: int) -> bool:
 
 
 def diversify(options: Sequence[Option], most: int) -> list[int]:
-    """Places of the examples to show, the nearest to the task first. Taken is what fits the task and is usual in such work, each kind once before
-    any twice."""
+    """Places of the examples to show, the nearest to the task first.
+
+    Taken is what fits the task and is usual in such work, each kind once before any twice.
+    """
     best_match = max((option.match for option in options), default=0.0) or 1.0
     best_template = max((option.template for option in options), default=0.0) or 1.0
 

@@ -15,7 +15,7 @@ from warmstart.model import Task
 from warmstart.pipeline import Warmstart
 
 SAMPLES = Path(__file__).parents[1] / "samples"
-TASK = "run the order tests and find out why the total is wrong"
+TASK = "the order total test fails again: run it, find out why and fix it"
 _EXIT_CODE = re.compile(r"^Exit code:? \d+$|^Wall time|^Output:$")
 
 
@@ -33,8 +33,8 @@ def demo() -> None:
         _title(f"2. Learned: {learned.considered} sessions considered, refused {refused}")
         rows = [(t.name, coloured(t.status), t.examples, t.sessions, t.reason) for t in learned.templates]
         print_table(("template", "status", "#examples", "#sessions", "why"), rows)
-        _title(f"3. Warm seed out, for: {TASK}")
-        show_seed(ws.provision(Task(text=TASK, agent="claude-code")))
+        _title(f"3. Warm seed out, for a Codex session that is asked: {TASK}")
+        show_seed(ws.provision(Task(text=TASK, agent="codex")))
     _title("On your own history")
     click.echo("  warmstart ingest")
     click.echo("  warmstart learn")
