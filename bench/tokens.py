@@ -80,9 +80,8 @@ def show(report: dict[str, Any]) -> None:
         f"{report['texts']} texts, {report['characters'] / 1e6:.1f} M characters, {report['microseconds_per_kb']} us/KB"
     )
     for name, row in report["encodings"].items():
-        print(
-            f"{name}: {row['below']} estimated too low; estimate / exact: lowest {row['lowest']}, median {row['median']}, p99 {row['p99']}"
-        )
+        spread = ", ".join(f"{key} {row[key]}" for key in ("lowest", "median", "p99"))
+        print(f"{name}: {row['below']} estimated too low; estimate / exact: {spread}")
 
 
 if __name__ == "__main__":

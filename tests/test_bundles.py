@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from warmstart.bundles import MAX_BYTES, Bundle, read_bundle, read_bundles, redact_template, write_bundle
+from warmstart.bundle_export import redact_template, write_bundle
+from warmstart.bundles import MAX_BYTES, Bundle, read_bundle, read_bundles
 from warmstart.errors import SourceError, UnknownFormat
 from warmstart.excerpt import RESULT, cut, cut_value
 from warmstart.judging import judge_result

@@ -106,7 +106,7 @@ def test_quoted_errors_are_no_errors(found):
         result
         for scored in found.sessions
         for call, result in answered(scored.session)
-        if (call == LOGS or call.startswith(("Read", "read_file"))) and len(re.findall("error", result.text, re.I)) > 2
+        if (call == LOGS or call.startswith(("Read", "read_file"))) and len(re.findall("error", result.text, re.I)) > 1
     ]
     assert len(quoted) >= 3
     assert {result.outcome.status for result in quoted} == {"ok"}

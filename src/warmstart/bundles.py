@@ -14,7 +14,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -33,7 +33,7 @@ from warmstart.model import Arguments, Category, Example, Message, Problem, Prov
 from warmstart.names import check_name, name_key
 from warmstart.ports import Judge
 
-__all__ = ["MAX_BYTES", "Bundle", "read_bundle", "read_bundles", "redact_template", "write_bundle"]
+__all__ = ["MAX_BYTES", "VERSION", "Bundle", "clean_value", "read_bundle", "read_bundles"]
 
 VERSION = 1
 MAX_BYTES = 64 << 20  # of one file
@@ -49,7 +49,6 @@ _SUFFIXES = frozenset((".json", ".jsonl", ".ndjson", ".zst"))
 _CONTENTS = ("examples", "seed_messages", "system_prompt_addendum", "addendum")  # one of them makes a template
 _ARRAYS = frozenset(("templates", "examples", "seed_messages"))
 _FLAGS = {"true": True, "false": False, "1": True, "0": False}
-_PLACEHOLDER = re.compile(r"\{\{SECRET:([^#{}]*)#(\d+)\}\}")
 
 
 class Bundle(Struct, frozen=True):
@@ -282,7 +281,7 @@ class _Reading:
         known = flag if isinstance(flag, bool) else _FLAGS.get(string_of(flag).lower())
         if known is not None or is_ours:
             return known is not False
-        call = ToolCall("", _tool(record), _clean(parse_arguments(record.get("arguments"))))
+        call = ToolCall("", _tool(record), clean_value(parse_arguments(record.get("arguments"))))
         return self._judge(call, _result(record), None).status == "ok"
 
     def _from_messages(self, messages: list[Any]) -> list[dict[str, Any]]:
@@ -405,7 +404,7 @@ def _arguments(value: Any, is_ours: bool) -> Arguments | None:
     """As JSON says them, or as JSON text says them; None where they are too large."""
     if not isinstance(value, (dict, str, type(None))):
         value = _said(value)
-    parsed = _clean(value if is_ours and isinstance(value, str) else parse_arguments(value))
+    parsed = clean_value(value if is_ours and isinstance(value, str) else parse_arguments(value))
     kept: Arguments = parsed if is_ours and _fits(parsed) else cut_value(parsed, ARGUMENT - _GAP)
     return kept if len(json.dumps(kept)) <= _MAX_ARGUMENTS else None
 
@@ -414,13 +413,13 @@ def _said(value: Any) -> str:
     """A result as text: some tools left it as JSON."""
     if isinstance(value, str):
         return value
-    value = _clean(value)
+    value = clean_value(value)
     if isinstance(value, list) and value and all(isinstance(part, dict) and "type" in part for part in value):
         return text_of(value)
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _clean(value: Any, depth: int = 0) -> Any:
+def clean_value(value: Any, depth: int = 0) -> Any:
     """What every JSON writer takes: nothing endless, nothing too deep."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
@@ -429,8 +428,8 @@ def _clean(value: Any, depth: int = 0) -> Any:
     if depth >= _DEEPEST:
         return "[...]"
     if isinstance(value, dict):
-        return {key: _clean(item, depth + 1) for key, item in value.items()}
-    return [_clean(item, depth + 1) for item in value]
+        return {key: clean_value(item, depth + 1) for key, item in value.items()}
+    return [clean_value(item, depth + 1) for item in value]
 
 
 def _fits(value: Any) -> bool:
@@ -454,88 +453,3 @@ def _texts(values: Any, limit: int, most: int) -> tuple[str, ...]:
 def _whole(value: Any, otherwise: int) -> int:
     known = count_of(int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 10 else value)
     return otherwise if known is None else known
-
-
-def write_bundle(templates: Iterable[Template], *, redact: Callable[[Any], Any] | None) -> bytes:
-    """The templates as a file for `read_bundle`, in a stable order. `redact` hides what must not leave the machine."""
-    chosen = list(templates)
-    if redact is not None:
-        chosen = _redact_all(chosen, redact)
-    chosen.sort(key=lambda template: (name_key(template.name), template.name, template.version))
-    document = {"warmstart": VERSION, "templates": [_written(template) for template in chosen]}
-    return (json.dumps(scrub(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode()
-
-
-def _written(template: Template) -> dict[str, Any]:
-    fields = structs.asdict(template)
-    del fields["status"], fields["used"]
-    fields["examples"] = [
-        structs.asdict(example) | {"arguments": _clean(example.arguments)} for example in template.examples
-    ]
-    fields["provenance"] = structs.asdict(template.provenance)
-    del fields["provenance"]["origin"], fields["provenance"]["source"]
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in fields.items()}
-
-
-def _redact_all(templates: list[Template], redact: Callable[[Any], Any]) -> list[Template]:
-    """Names stay names, and different ones different; a parent is called as it is called now."""
-    names: dict[str, str] = {}
-    taken: set[str] = set()
-    for name in sorted({template.name for template in templates}):
-        wanted = hidden = _hide_name(name, redact)
-        count = 1
-        while name_key(hidden) in taken:
-            count += 1
-            hidden = f"{wanted} {count}"
-        taken.add(name_key(hidden))
-        names[name] = hidden
-    hidden_ones = []
-    for template in templates:
-        hidden_one = redact_template(structs.replace(template, name=names[template.name]), redact)
-        name, at, version = (template.provenance.parent or "").rpartition("@")
-        if name in names:
-            parent = structs.replace(hidden_one.provenance, parent=names[name] + at + version)
-            hidden_one = structs.replace(hidden_one, provenance=parent)
-        hidden_ones.append(hidden_one)
-    return hidden_ones
-
-
-def redact_template(template: Template, redact: Callable[[Any], Any]) -> Template:
-    """The template with `redact` applied to everything that anybody wrote. A project that says where it lay is left
-    out: a path of another machine would only keep the template from being chosen."""
-    known = template.provenance
-    provenance = structs.replace(
-        known,
-        project=known.project if redact(known.project) == known.project else None,
-        agent=redact(known.agent),
-        parent=redact(known.parent),
-        source=redact(known.source),
-        suspicions=tuple(map(redact, known.suspicions)),
-    )
-    return structs.replace(
-        template,
-        name=_hide_name(template.name, redact),
-        description=redact(template.description),
-        tags=tuple(map(redact, template.tags)),
-        addendum=redact(template.addendum),
-        examples=tuple(_redact_example(example, redact) for example in template.examples),
-        source_sessions=tuple(map(redact, template.source_sessions)),
-        provenance=provenance,
-    )
-
-
-def _redact_example(example: Example, redact: Callable[[Any], Any]) -> Example:
-    """Field by field: under a name like `session` a redactor would take a plain id for a secret."""
-    written = ("tool", "arguments", "result", "intent", "task", "correction", "why", "session")
-    return structs.replace(example, **{field: redact(getattr(example, field)) for field in written})
-
-
-def _hide_name(name: str, redact: Callable[[Any], Any]) -> str:
-    """`{{SECRET:email#1}}` cannot stand in a name; `email-1` can."""
-    hidden = redact(name)
-    if hidden == name:
-        return name
-    try:
-        return check_name(_PLACEHOLDER.sub(r"\1-\2", hidden))
-    except BadName:
-        return "shared template"

@@ -139,9 +139,9 @@ def rank(
     ]
 
 
-def is_similar(match: Match, looked_up: int) -> bool:
-    """Whether an example speaks of the task at all: one word of many is chance."""
-    return match.words >= min(2, looked_up) and match.words >= MIN_SHARE * looked_up
+def is_similar(match: Match, looked_up: int, asked: int) -> bool:
+    """Whether an example speaks of the task at all: one word of many is chance, also where it is the only one known."""
+    return match.words >= (1 if asked <= 2 else 2) and match.words >= MIN_SHARE * looked_up
 
 
 def diversify(options: Sequence[Option], most: int) -> list[int]:

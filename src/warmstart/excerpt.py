@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-RESULT, ARGUMENT, MESSAGE = 800, 1_000, 4_000  # characters kept of a result, of a string in arguments, of a message
+RESULT, ARGUMENT, MESSAGE = 400, 600, 4_000  # characters kept of a result, of a string in arguments, of a message
 
 _SEAM = re.compile(r"[^A-Za-z0-9+/=_.%\\:@~$-]")
 _REACH = 400  # how far a cut may move to find a seam

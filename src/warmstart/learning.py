@@ -7,23 +7,26 @@ sessions with enough support and nothing suspicious. A change and its record com
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct, structs
 
-from warmstart.bundles import read_bundles, redact_template, write_bundle
+from warmstart.bundle_export import redact_template, write_bundle
+from warmstart.bundles import read_bundles
 from warmstart.choose import index_weights
 from warmstart.compose import cost
 from warmstart.config import Settings
-from warmstart.errors import NotFound, Refused
+from warmstart.errors import NotFound, Refused, SourceError
 from warmstart.judging import judge_result
 from warmstart.mine import Mining, capture, mine
 from warmstart.model import (
     DIALECTS,
+    Arguments,
     Decision,
+    Origin,
     Outcome,
     PastCall,
     PastSession,
@@ -37,13 +40,14 @@ from warmstart.names import check_name, name_key
 from warmstart.patterns import signature
 from warmstart.redact import Redactor
 from warmstart.scoring import gate
-from warmstart.store import SessionRow, Shelf, SqliteStore, TemplateRow
+from warmstart.store import EVERYWHERE, SessionRow, Shelf, SqliteStore, TemplateRow
 from warmstart.tokens import estimate
 
 POLICY = "policy:own-sessions"
 PERSON = "person"
+_HIDDEN = "{{SECRET:"  # in an id: it was redacted
+_UNREADABLE = "its record cannot be read"
 _encode = msgspec.json.Encoder(order="deterministic").encode
-_picks = msgspec.json.Decoder(list[Pick])
 
 
 class LearnedTemplate(Struct, frozen=True, kw_only=True):
@@ -90,13 +94,20 @@ class Teacher:
     def learn(self, *, agent: str | None = None, since: float | None = None, project: str | None = None) -> Learned:
         """Mine every remembered session that fits, and keep what is new of it. All of it or nothing."""
         rows = self._store.list_sessions(None, agent=agent, since=since, project=project)
-        past = list(self._past(rows))
-        mined = mine(past, self._options(), _refuse, seeded=self._seeded(past))
+        past = [session for row in rows if (session := self._past(row)) is not None]
+        seeded = self._seeded(past)
+        kept = [session for session in past if session.key in seeded and not self._is_revoked(session.key)]
+        mined = mine(kept, self._options(), _refuse, seeded=seeded)
+        refused = mined.refused | {
+            _UNREADABLE: len(rows) - len(seeded),
+            "a person revoked it": len(seeded) - len(kept),
+        }
         with self._store.writing():
             learned = tuple(self._keep(draft) for draft in mined.drafts)
             self._make_room({(draft.category, _project(draft)) for draft in mined.drafts})
         final = tuple(self._fresh(one) for one in learned)
-        return Learned(considered=mined.considered, refused=dict(mined.refused), templates=final)
+        told = {reason: count for reason, count in refused.items() if count}
+        return Learned(considered=len(rows), refused=told, templates=final)
 
     def capture(
         self,
@@ -110,16 +121,22 @@ class Teacher:
     ) -> LearnedTemplate:
         """One session into a template. Raises Refused with the reason why not."""
         row = self._store.find_session(session)
-        (past,) = self._past([row])
+        past = self._past(row)
+        given = self._seeded([past]) if past else {}
+        if past is None or past.key not in given:
+            raise Refused(f"session {session}: {_UNREADABLE}")
+        redact = self._redact()
+        if name and redact(name) != name:
+            raise Refused("there is a secret in the name; choose another")
         made = capture(
             past,
             self._options(),
             name=check_name(name) if name else None,
-            description=description,
-            tags=tags,
+            description=redact(description),
+            tags=tuple(map(redact, tags)),
             task_type=task_type,
             max_examples=max_examples,
-            seeded=self._seeded([past]).get(past.key, set()),
+            seeded=given[past.key],
         )
         if isinstance(made, str):
             raise Refused(f"session {session}: {made}")
@@ -130,14 +147,15 @@ class Teacher:
         extra = frozenset(name.lower() for name in self._settings.trivial_tools)
         return Mining(min_support=self._settings.min_support, trivial_tools=Mining().trivial_tools | extra)
 
-    def _past(self, rows: list[SessionRow]) -> Iterator[PastSession]:
-        for row in rows:
+    def _past(self, row: SessionRow) -> PastSession | None:
+        """The session as mining sees it, or None where its record cannot be read."""
+        try:
             calls = tuple(
                 PastCall(
                     ordinal=call.ordinal,
                     call_id=call.call_id,
                     tool=call.tool,
-                    arguments=msgspec.json.decode(call.arguments),
+                    arguments=_arguments(call.arguments),
                     intent=call.intent or "",
                     excerpt=call.excerpt,
                     outcome=Outcome(call.status, call.basis, call.error_kind),
@@ -145,33 +163,43 @@ class Teacher:
                 )
                 for call in self._store.calls_of(row.key)
             )
-            yield PastSession(
-                key=row.key,
-                id=row.id,
-                agent=row.agent,
-                category=row.category,
-                task_type=row.task_type,
-                verdict=row.verdict,
-                quality=row.quality,
-                project=row.project,
-                task=row.task or "",
-                started=row.started,
-                end_reason=row.end_reason,
-                parent=row.parent,
-                errors=row.errors,
-                results=row.results,
-                calls=calls,
-            )
+        except (msgspec.DecodeError, RecursionError):
+            return None
+        return PastSession(
+            key=row.key,
+            id=row.id,
+            agent=row.agent,
+            category=row.category,
+            task_type=row.task_type,
+            verdict=row.verdict,
+            quality=row.quality,
+            project=row.project,
+            task=row.task or "",
+            started=row.started,
+            end_reason=row.end_reason,
+            parent=row.parent,
+            errors=row.errors,
+            results=row.results,
+            calls=calls,
+        )
 
     def _seeded(self, past: list[PastSession]) -> dict[str, set[tuple[str, str]]]:
-        """What sessions were given by us: never to be mined back from them."""
+        """What sessions were given by us: never to be mined back from them. Where that cannot be read, no entry."""
         found: dict[str, set[tuple[str, str]]] = {}
         for session in past:
-            trial = self._shelf.trial(session.id)
-            if trial is not None:
-                given = _picks.decode(trial.picks)
-                found[session.key] = {signature(p.example.tool, p.example.arguments) for p in given}
+            if _HIDDEN in session.id:
+                trials = self._shelf.hidden_trials()
+            else:
+                trial = self._shelf.trial(session.id)
+                trials = [trial] if trial else []
+            given = [self._shelf.picks(trial) for trial in trials]
+            if None not in given:
+                picks = [pick for some in given for pick in some or ()]
+                found[session.key] = {signature(pick.example.tool, pick.example.arguments) for pick in picks}
         return found
+
+    def _is_revoked(self, key: str) -> bool:
+        return bool(self._shelf.decisions(_session_name(key)))
 
     # Keeping
 
@@ -180,8 +208,9 @@ class Teacher:
         name = check_name(draft.name)
         versions = self._shelf.versions(name_key(name))
         digest = _digest(draft)
-        if versions and versions[0].digest == digest:
-            return self._told(draft, versions[0], "same")
+        alike = next((row for row in versions if self._origin(row) in (draft.provenance.origin, None)), None)
+        if alike is not None and alike.digest == digest:
+            return self._told(draft, alike, "same")
         parent = f"{versions[0].name}@{versions[0].version}" if versions else draft.provenance.parent
         template = structs.replace(
             draft,
@@ -218,9 +247,17 @@ class Teacher:
             return "imported: a person decides"
         if template.provenance.suspicions:
             return "a person should look first: " + "; ".join(template.provenance.suspicions)
-        if len(template.source_sessions) < self._settings.min_support:
+        support = max((example.support for example in template.examples), default=0)  # forks and subagents not counted
+        if min(support, len(template.source_sessions)) < self._settings.min_support:
             return f"seen in fewer than {self._settings.min_support} sessions"
+        said = [one for one in self._shelf.decisions(template.name) if not one.by.startswith("policy:")]
+        if said and said[-1].status == "retired":
+            return f"a person retired version {said[-1].version}"
         return None
+
+    def _origin(self, row: TemplateRow) -> Origin | None:
+        template = self._shelf.facts(row.name, row.version, row.body)
+        return template.provenance.origin if template else None
 
     def _activate(self, row: TemplateRow, template: Template, by: str, reason: str) -> TemplateRow:
         for older in self._shelf.versions(row.name_key):
@@ -234,53 +271,56 @@ class Teacher:
         self._shelf.unindex(row)
         self._shelf.decide(row, "retired", by, reason, self._clock())
 
-    def _make_room(self, kinds: set[tuple[str, str]]) -> None:
+    def _make_room(self, kinds: set[tuple[str, str]], wanted: Collection[str] = ()) -> None:
+        """The weakest retire, those a person has just asked for last."""
         most = self._settings.max_active
         for category, project in sorted(kinds):
-            for row in self._shelf.active_of_kind(category, project)[most:]:
+            rows = sorted(self._shelf.active_of_kind(category, project), key=lambda row: row.name not in wanted)
+            for row in rows[most:]:
                 self._retire(row, POLICY, f"weaker than {most} others of its category and project")
 
     # Deciding
 
     def approve(self, name: str, *, reason: str = "", by: str = PERSON) -> Decision:
         """A person's yes to the latest version."""
-        row = self._latest(name)
-        template = self._load(row)
-        if row.status == "active":
-            raise Refused(f"{row.name}@{row.version} is active already")
         with self._store.writing():
-            self._activate(row, template, by, reason or "approved")
-            self._make_room({(row.category, row.project)})
+            row = self.latest(name)
+            template = self._load(row)
+            if row.status == "active":
+                raise Refused(f"{row.name}@{row.version} is active already")
+            self._activate(row, template, by, self._redact()(reason) or "approved")
+            self._make_room({(row.category, row.project)}, {row.name})
         return self._shelf.decisions(row.name)[-1]
 
     def retire(self, name: str, *, reason: str = "", by: str = PERSON) -> list[Decision]:
         """Out of use; nothing is deleted."""
-        wanted = [row for row in self._versions(name) if row.status != "retired"]
-        if not wanted:
-            raise Refused(f"{name} is retired already")
         with self._store.writing():
+            wanted = [row for row in self._versions(name) if row.status != "retired"]
+            if not wanted:
+                raise Refused(f"{name} is retired already")
             for row in wanted:
-                self._retire(row, by, reason or "retired")
+                self._retire(row, by, self._redact()(reason) or "retired")
         return self._shelf.decisions(wanted[0].name)[-len(wanted) :]
 
     def revoke(self, session: str, *, reason: str = "") -> list[str]:
-        """Retire every template that shows a call of this session, whatever its version."""
+        """Retire every template that shows a call of this session, whatever its version, and never learn from it again."""
         row = self._store.find_session(session)
-        found = set(self._shelf.from_session(row.key))
+        said = self._redact()(reason) or f"shows calls of session {row.id}"
         gone = []
         with self._store.writing():
+            found = set(self._shelf.from_session(row.key))
+            self._shelf.note(_session_name(row.key), "retired", PERSON, said, self._clock())
             for name in sorted({name for name, _version in found}):
                 for version in self._shelf.versions(name_key(name)):
                     if (version.name, version.version) in found and version.status != "retired":
-                        self._retire(version, PERSON, reason or f"shows calls of session {row.id}")
+                        self._retire(version, PERSON, said)
                         gone.append(f"{version.name}@{version.version}")
         return gone
 
     def delete(self, name: str) -> list[str]:
         """Every version, for good."""
-        rows = self._versions(name)
         with self._store.writing():
-            gone = self._shelf.delete(rows[0].name_key)
+            gone = self._shelf.delete(self.latest(name).name_key)
         self._store.erase()
         return [f"{own}@{version}" for own, version in gone]
 
@@ -291,24 +331,30 @@ class Teacher:
         kept: list[LearnedTemplate] = []
         problems: list[Problem] = []
         for path in paths:
-            bundle = read_bundles(path, judge_result)
+            try:
+                bundle = read_bundles(path, judge_result)
+            except SourceError as error:
+                problems.append(Problem(error.path, error.reason, error.line))
+                continue
             problems += bundle.problems
-            scope = Redactor(self._settings.secrets).scope()
+            redact = self._redact()
             for template in bundle.templates:
                 with self._store.writing():
-                    one = self._keep(redact_template(template, scope.value))
-                    if approve and one.status != "active":
-                        row = self._latest(one.name)
-                        row = self._activate(row, self._load(row), PERSON, "approved at import")
-                        self._make_room({(row.category, row.project)})
-                kept.append(self._fresh(one))
-        return Imported(templates=tuple(kept), problems=tuple(problems))
+                    one = self._keep(redact_template(template, redact))
+                    kept.append(one)
+                    row = self._row(one)
+                    if approve and row.status != "active":
+                        self._activate(row, self._load(row), PERSON, "approved at import")
+                        self._make_room({(row.category, row.project)}, {done.name for done in kept})
+        return Imported(templates=tuple(map(self._fresh, kept)), problems=tuple(problems))
 
     def give_out(self, *names: str, share: bool = True) -> bytes:
         """A bundle of the named templates, or of all that are not retired. `share` hides people and machines too."""
-        rows = [self._latest(name) for name in names] if names else self._current()
-        scope = Redactor(self._settings.secrets, share=share).scope()
-        return write_bundle([self._load(row) for row in rows], redact=scope.value)
+        if names:
+            chosen = [self._load(self.latest(name)) for name in names]
+        else:  # what cannot be read is told in `problems`, the rest is given
+            chosen = [template for row in self._current() if (template := self._shelf.load(row)) is not None]
+        return write_bundle(chosen, redact=self._redact(share=share))
 
     def _current(self) -> list[TemplateRow]:
         latest = {row.name: row for row in self._shelf.find() if row.status != "retired"}
@@ -324,7 +370,7 @@ class Teacher:
         return [(row, template) for row in rows if (template := self._shelf.load(row)) is not None]
 
     def show(self, name: str) -> tuple[TemplateRow, Template, list[Decision]]:
-        row = self._latest(name)
+        row = self.latest(name)
         return row, self._load(row), self._shelf.decisions(row.name)
 
     def stats(self) -> dict[str, Any]:
@@ -347,7 +393,7 @@ class Teacher:
             "uses": sum(row[4] for row in totals),
             "provisions": sum(arms.values()),
             "recent": [
-                {"session": t.session, "arm": t.arm, "at": t.at, "templates": _given(t.picks)}
+                {"session": t.session, "arm": t.arm, "at": t.at, "templates": _given(self._shelf.picks(t) or ())}
                 for t in self._shelf.recent_trials(10)
             ],
         }
@@ -356,19 +402,29 @@ class Teacher:
     def problems(self) -> list[Problem]:
         return self._shelf.problems
 
+    def latest(self, name: str) -> TemplateRow:
+        """The latest version of NAME, or the one that NAME@VERSION names."""
+        return self._versions(name)[0]
+
     def _versions(self, name: str) -> list[TemplateRow]:
-        found = self._shelf.versions(name_key(name.partition("@")[0]))
+        """Of NAME all versions, the latest first; of NAME@VERSION that one. A name may have an @ of its own."""
+        if found := self._shelf.versions(name_key(name)):
+            return found
+        own, _, version = name.rpartition("@")
+        found = self._shelf.versions(name_key(own)) if own and version.isdecimal() else []
         if not found:
             raise NotFound(f"no template {name}; see: warmstart templates list")
-        return found
-
-    def _latest(self, name: str) -> TemplateRow:
-        own, _, version = name.partition("@")
-        rows = self._versions(own)
-        wanted = [row for row in rows if not version or str(row.version) == version]
+        wanted = [row for row in found if row.version == int(version)]
         if not wanted:
             raise NotFound(f"no version {version} of template {own}")
-        return wanted[0]
+        return wanted
+
+    def _row(self, one: LearnedTemplate) -> TemplateRow:
+        return next(row for row in self._shelf.versions(name_key(one.name)) if row.version == one.version)
+
+    def _redact(self, *, share: bool = False) -> Callable[[Any], Any]:
+        """One scope: the same secret gets the same placeholder."""
+        return Redactor(self._settings.secrets, share=share).scope().value
 
     def _load(self, row: TemplateRow) -> Template:
         template = self._shelf.load(row)
@@ -392,8 +448,18 @@ class Teacher:
 
     def _fresh(self, one: LearnedTemplate) -> LearnedTemplate:
         """As it stands after all others were kept too."""
-        row = self._latest(f"{one.name}@{one.version}")
+        row = self._row(one)
         return structs.replace(one, status=row.status, reason=row.reason)
+
+
+def _arguments(said: str) -> Arguments:
+    found: Arguments = msgspec.json.decode(said, type=Arguments)
+    return found
+
+
+def _session_name(key: str) -> str:
+    """What a decision about a session is filed under; no template can be called so."""
+    return f"session:{key}"
 
 
 def _refuse(session: PastSession) -> str | None:
@@ -401,7 +467,8 @@ def _refuse(session: PastSession) -> str | None:
 
 
 def _project(template: Template) -> str:
-    return template.provenance.project or ""
+    project = template.provenance.project or ""
+    return "" if project == EVERYWHERE else project
 
 
 def _strength(template: Template) -> float:
@@ -418,5 +485,5 @@ def _digest(template: Template) -> str:
     return hashlib.blake2b(_encode(said), digest_size=16).hexdigest()
 
 
-def _given(picks: str) -> list[str]:
-    return list(dict.fromkeys(f"{pick.template}@{pick.version}" for pick in _picks.decode(picks)))
+def _given(picks: Iterable[Pick]) -> list[str]:
+    return list(dict.fromkeys(f"{pick.template}@{pick.version}" for pick in picks))

@@ -12,7 +12,7 @@ import unicodedata
 
 from warmstart.errors import BadName
 
-__all__ = ["MAX_BYTES", "check_name", "name_key"]
+__all__ = ["MAX_BYTES", "check_name", "could_hide_secret", "name_key"]
 
 MAX_BYTES = 200
 _MAX_CHARACTERS = 4 * MAX_BYTES  # composing shortens a name to a third at most; longer ones are not even looked at
@@ -31,6 +31,14 @@ _UNSEEN = re.compile(  # letters and marks that show nothing: fillers, joiners, 
 )
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$|conout\$|clock\$)\Z")
 _ROUNDS = 6  # folding and composing feed each other; two rounds are the most ever seen
+
+
+_COULD_HIDE = re.compile(r"[A-Za-z0-9+_=]{16,}|[^\x20-\x7e]|[@%&?]|pass|pwd|secret|token|key|auth|bearer", re.I)
+
+
+def could_hide_secret(text: str) -> bool:
+    """Whether an id, a path or a name is worth the price of a real search: most plainly are not."""
+    return _COULD_HIDE.search(text) is not None
 
 
 def check_name(name: str) -> str:

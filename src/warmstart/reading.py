@@ -200,7 +200,9 @@ def _look(path: Path) -> Looks | None:
     except OSError:
         return None
     try:
-        log = path.with_name(path.name + "-wal").stat()
+        log = path.with_name(path.name + "-wal").stat() if path.suffix not in (".jsonl", ".json") else None
     except OSError:
+        log = None
+    if log is None:
         return main.st_size, main.st_mtime_ns, main.st_ino
     return main.st_size + log.st_size, max(main.st_mtime_ns, log.st_mtime_ns), main.st_ino

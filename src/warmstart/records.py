@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 
 import msgspec
 from msgspec import Struct, structs
 
 from warmstart.excerpt import first
 from warmstart.model import Message, Score, Session, ToolCall, ToolResult
+from warmstart.names import could_hide_secret
 from warmstart.redact import Redactor, Scope
 from warmstart.store import CallRow, SessionRow
 
-INTENT, TASK = 300, 1_200  # characters kept; results and arguments come already shortened
+INTENT, TASK = 240, 1_200  # characters kept; results and arguments come already shortened
+_CALL_IDS = re.compile(  # as agents make them: nothing can be told from them
+    r"\b(?:toolu_(?:vrtx_|bdrk_)?|call_(?:\d+_)?|fc_|msg_|chatcmpl-(?:tool-)?)[A-Za-z0-9]{8,40}\b"
+    r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
+)
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -29,16 +35,19 @@ class Recorder:
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         self._redactor = Redactor(secrets)
+        self._known = tuple(secrets.values())
 
     def name(self, text: str) -> str:
         """A path or name that is shown or kept on its own."""
+        if not could_hide_secret(text) and not any(value in text for value in self._known):
+            return text
         return self._redactor.scope().identifier(text)
 
     def record(self, session: Session, score: Score, now: float) -> Record:
         scope = self._redactor.scope()
         key = session_key(session)
         answered = session.calls()
-        names = _Names(scope, _names_in(session, answered))
+        names = _Names(scope, _names_in(session, answered), self._known)
         calls = tuple(_calls(session, answered, key, scope, names))
         counts = score.counts
         tools = {names.clean(name): used for name, used in counts.tools.items()}
@@ -83,9 +92,13 @@ def session_key(session: Session) -> str:
 
 
 def _digest(row: SessionRow, calls: tuple[CallRow, ...]) -> str:
-    """Of everything that is kept but the times of keeping."""
-    said = structs.asdict(row) | {"first_seen": 0, "updated": 0, "digest": "", "source_uri": ""}
-    return hashlib.blake2b(_encode([said, calls]), digest_size=16).hexdigest()
+    """Of everything that is kept but where it came from and when."""
+    facts = structs.replace(row, first_seen=0, updated=0, digest="", source_uri="")
+    made = hashlib.blake2b(_encode(facts), digest_size=16)
+    for call in calls:
+        told = (call.call_id, call.tool, call.arguments, call.intent or "", call.excerpt or "", call.status, call.basis)
+        made.update("\x1f".join(told).encode("utf-8", "replace"))
+    return made.hexdigest()
 
 
 Answered = list[tuple[ToolCall, ToolResult | None]]
@@ -99,9 +112,10 @@ def _names_in(session: Session, answered: Answered) -> list[str]:
 class _Names:
     """Ids, tool names and paths. They are many and nearly always clean, so they are looked through together first."""
 
-    def __init__(self, scope: Scope, names: list[str]) -> None:
+    def __init__(self, scope: Scope, names: list[str], known: Collection[str]) -> None:
         said = "\n".join(names)
-        self._scope = None if scope.identifier(said) == said else scope
+        plain = not could_hide_secret(_CALL_IDS.sub("", said)) and not any(value in said for value in known)
+        self._scope = None if plain or scope.identifier(said) == said else scope
 
     def clean(self, name: str) -> str:
         return self._scope.identifier(name) if self._scope else name
@@ -113,13 +127,14 @@ class _Names:
 def _calls(session: Session, answered: Answered, key: str, scope: Scope, names: _Names) -> list[CallRow]:
     pairs = iter(answered)
     rows: list[CallRow] = []
-    intent = ""
+    said, intent = "", ""
     for step in session.steps:
-        if isinstance(step, Message):
-            if step.role != "system":
-                intent = first(step.text, INTENT)
-        elif isinstance(step, ToolCall):
+        if isinstance(step, ToolCall):
+            if said:  # cleaned once, however many calls follow
+                said, intent = "", scope.text(first(said, INTENT))
             rows.append(_call(*next(pairs), len(rows), key, scope, names, intent))
+        elif isinstance(step, Message) and step.role != "system":
+            said = step.text
     return rows
 
 
@@ -128,10 +143,10 @@ def _call(
 ) -> CallRow:
     arguments = _encode(call.arguments).decode()
     excerpt = answer.text if answer else ""
-    said = f"{arguments}\n{intent}\n{excerpt}"
+    said = f"{arguments}\n{excerpt}"
     if scope.text(said) != said:  # something in there: each part by itself, arguments by their keys
         arguments = _encode(scope.value(call.arguments)).decode()
-        excerpt, intent = scope.text(excerpt), scope.text(intent)
+        excerpt = scope.text(excerpt)
     return CallRow(
         session_key=key,
         ordinal=ordinal,

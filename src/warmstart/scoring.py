@@ -46,6 +46,7 @@ _TEST = re.compile(
     r"|mise run (?:test|lint)|dotnet test|mix test|ruff check|mypy|pyright|tsc|eslint|golangci-lint|xcodebuild|swift test"
     r"|deno test|bundle exec|rake test|sbt test|just test|playwright test|cypress run)\b"
 )
+_TEST_HINTS = tuple("test check lint build tsc mypy pyright vet clippy mvn gradle tox nox mocha rspec rake".split())
 _THANKS = re.compile(
     r"\b(?:thanks?|thank you|thx|great|perfect|excellent|awesome|amazing|nice|works now|it works|that works|looks good|lgtm"
     r"|well done|good job|appreciate|that(?:'s| is) (?:all|it|exactly))\b",
@@ -119,9 +120,10 @@ def count(session: Session) -> Counts:
             used[step.tool] += 1
         elif isinstance(step, ToolResult):
             results += 1
-            status = step.outcome.status
-            ok += status == "ok"
-            errors += status == "error"
+            if step.outcome.status == "ok":
+                ok += 1
+            elif step.outcome.status == "error":
+                errors += 1
         elif step.role != "system":
             messages += 1
     return Counts(
@@ -149,31 +151,26 @@ def _effort(session: Session, kind: Category) -> Iterator[Evidence]:
     """Wandering: every doubling of steps and of words costs; being short is never a merit beyond that."""
     usual = 1.0 if kind == "general" else _WORK
     steps = len(session.steps) + session.unkept
-    words = sum(len(s.text) for s in session.steps if isinstance(s, Message) and s.role != "system")
+    words = sum([len(s.text) for s in session.steps if isinstance(s, Message) and s.role != "system"])
     cost = math.log(max(1.0, steps / (_STEPS * usual))) + math.log(max(1.0, words / (_WORDS * usual)))
     yield Evidence("effort", round(1.4 - 0.45 * cost, 3))
 
 
 def _errors(session: Session) -> Iterator[Evidence]:
-    open_calls: dict[str, tuple[int, ToolCall]] = {}
     failures: Counter[tuple[str, bytes]] = Counter()
     broken: dict[str, int] = {}  # tool -> step of a failure that no later success of that tool mended
-    total = 0
+    waiting: dict[str, ToolCall] = {}
     for index, step in enumerate(session.steps):
         if isinstance(step, ToolCall):
-            open_calls[step.call_id] = (index, step)
-        elif isinstance(step, ToolResult):
-            _at, call = open_calls.pop(step.call_id, (index, None))
-            if call is None:
-                continue
+            waiting[step.call_id] = step
+        elif isinstance(step, ToolResult) and (call := waiting.pop(step.call_id, None)) is not None:
             if step.outcome.status == "error":
-                total += 1
                 failures[call.tool, msgspec.json.encode(call.arguments)] += 1
                 broken[call.tool] = index
-            elif step.outcome.status == "ok":
+            elif broken and step.outcome.status == "ok":
                 broken.pop(call.tool, None)
-    if total:
-        yield Evidence("errors", -round(0.2 * math.log1p(total), 3))
+    if failures:
+        yield Evidence("errors", -round(0.2 * math.log1p(failures.total()), 3))
     worst = max(failures.values(), default=0)
     if worst > 1:
         yield Evidence("repeated_failure", -round(0.3 * math.log(worst), 3))
@@ -207,7 +204,7 @@ def _checks(session: Session) -> Iterator[Evidence]:
             base = tools.base_tool(step.tool)
             if base in (tools.WRITE, tools.PATCH):
                 verdict = None
-            elif base == tools.TERMINAL and _TEST.search(_text_of(step)):
+            elif base == tools.TERMINAL and _is_check(_text_of(step)):
                 open_checks[step.call_id] = index
         elif isinstance(step, ToolResult) and open_checks.pop(step.call_id, None) is not None:
             if step.outcome.status == "ok":
@@ -218,10 +215,15 @@ def _checks(session: Session) -> Iterator[Evidence]:
         yield verdict
 
 
+def _is_check(command: str) -> bool:
+    return any(hint in command for hint in _TEST_HINTS) and _TEST.search(command) is not None
+
+
 def _text_of(call: ToolCall) -> str:
     if isinstance(call.arguments, str):
-        return call.arguments[:2_000]
-    return " ".join(str(v)[:2_000] for v in call.arguments.values())
+        return call.arguments
+    said = call.arguments.get("command") or call.arguments.get("cmd") or call.arguments.get("script") or ""
+    return said if isinstance(said, str) else " ".join(map(str, said)) if isinstance(said, list) else ""
 
 
 def _ending(session: Session) -> Iterator[Evidence]:

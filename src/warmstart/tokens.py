@@ -15,15 +15,29 @@ _PIECES = re.compile(
     r" ?[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d{1,3}|[ \t]{2,}|\n[ \t\n]*|[^\x00-\x7f]|\\[a-z\"\\]"
     r"|[\"'{}\[\](),:;=<>]{1,2}|\s|[^\sA-Za-z0-9]"
 )
+_BLOB = re.compile(r"[A-Za-z0-9+/]{24,}")  # base64, digests, ids: cut finer than words are
 _VOWELS = re.compile(r"[aeiouyAEIOUY]")
 _CAPITALS = 2.2  # letters of a word in capitals that one token covers; capitals are rare and cut short
 _UNSPEAKABLE = 2.0  # the same where vowels are missing: "drwxr", ids
-_USUAL, _LONG = 8, 4.5  # a usual word is one token; of a long one the rest costs a token for so many letters
+_USUAL, _LONG = 8, 4.0  # a usual word is one token; of a long one the rest costs a token for so many letters
 
 
 def estimate(text: str) -> int:
     """Tokens of a text, at most."""
-    return int(sum(map(_charge, _PIECES.findall(text)))) + 2
+    return int(_count(text) + sum(map(_surcharge, _BLOB.findall(text)))) + 2
+
+
+def _count(text: str) -> float:
+    return sum(map(_charge, _PIECES.findall(text)))
+
+
+def _surcharge(run: str) -> float:
+    """What a run of letters and digits costs beyond its pieces, where it is no path or long word."""
+    digits = sum(map(run.count, "0123456789"))
+    if digits * 20 < len(run):
+        return 0.0
+    each = 0.62 if run.islower() or run.isupper() else 0.75
+    return max(0.0, each * len(run) - _count(run))
 
 
 def _charge(piece: str) -> float:

@@ -199,7 +199,7 @@ def retire(ws: Warmstart, name: str | None, session: str | None, reason: str, as
 @click.pass_obj
 def delete(ws: Warmstart, name: str, yes: bool, as_json: bool) -> None:
     """Delete a template, every version, for good."""
-    row, _template, _decisions = ws.templates.show(name)
+    row = ws.templates.latest(name)
     if not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("deleting cannot be undone; add --yes")
@@ -215,7 +215,9 @@ def delete(ws: Warmstart, name: str, yes: bool, as_json: bool) -> None:
 @click.pass_obj
 def export(ws: Warmstart, names: tuple[str, ...], output: Path | None, private: bool) -> None:
     """Write templates as a bundle that `import` reads back. Without names: all that are not retired."""
-    data = ws.templates.give_out(*names, share=not private)
+    teacher = ws.templates
+    data = teacher.give_out(*names, share=not private)
+    _tell(teacher.problems)
     if output is None:
         sys.stdout.write(data.decode())
         return

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.claude_code import result_text
+from warmstart.formats.claude_code import Block, TokenUsage, result_text
 from warmstart.formats.draft import Draft, parse_time
 from warmstart.formats.source import Head, Source
 from warmstart.model import Session, Signal, Usage
@@ -33,31 +33,13 @@ _MAX_PARAMETERS = 32
 _GOOD, _BAD = Signal(failed=False), Signal(failed=True)
 
 
-class _Block(msgspec.Struct, gc=False):
-    type: str | None = None
-    text: str | None = None
-    id: str | None = None
-    name: str | None = None
-    input: Any = None
-    tool_use_id: str | None = None
-    content: Any = None
-    is_error: bool | None = None
-
-
-class _Usage(msgspec.Struct, gc=False):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-
-
 class _Message(msgspec.Struct, gc=False):
     role: str | None = None
-    content: str | list[_Block] | None = None
+    content: str | list[Block] | None = None
     ts: float | None = None
     timestamp: str | float | None = None
     model: str | None = None
-    usage: _Usage | None = None
+    usage: TokenUsage | None = None
 
 
 class _Record(_Message, gc=False):
@@ -148,11 +130,11 @@ class _Reader:
         agent = next((name for folder, name in _AGENTS.items() if folder in parts), NAME)
         self.draft = Draft(source, judge, format=NAME, agent=agent)
         self._held: tuple[str, float | None] | None = None  # an assistant's text that may end in a call
-        self._usage: list[_Usage] = []
+        self._usage: list[TokenUsage] = []
 
     def take(self, message: _Message) -> None:
         at = parse_time(message.ts if message.ts is not None else message.timestamp)
-        blocks = [_Block("text", text=message.content)] if isinstance(message.content, str) else message.content or []
+        blocks = [Block("text", text=message.content)] if isinstance(message.content, str) else message.content or []
         if message.role == "assistant":
             self._release()
             self.draft.model = message.model or self.draft.model
@@ -166,7 +148,7 @@ class _Reader:
         elif message.role == "system":
             self.draft.message("system", "\n".join(b.text or "" for b in blocks), at)
 
-    def _assistant(self, block: _Block, at: float | None) -> None:
+    def _assistant(self, block: Block, at: float | None) -> None:
         kind = block.type or ""
         if kind == "text" and block.text:
             self._release()
@@ -178,7 +160,7 @@ class _Reader:
         elif kind.endswith("tool_result"):  # of a tool that the provider runs itself
             self._result(block, at)
 
-    def _user(self, blocks: list[_Block], at: float | None) -> None:
+    def _user(self, blocks: list[Block], at: float | None) -> None:
         answer: list[str] | None = None  # of the call in the assistant's text
         for block in blocks:
             if (block.type or "").endswith("tool_result"):
@@ -201,7 +183,7 @@ class _Reader:
             self._release()
             self.draft.message("user", text, at)
 
-    def _result(self, block: _Block, at: float | None) -> None:
+    def _result(self, block: Block, at: float | None) -> None:
         self._release()
         signal = None if block.is_error is None else _BAD if block.is_error else _GOOD
         self.draft.result(block.tool_use_id or "", result_text(block.content), at, signal)
@@ -267,7 +249,7 @@ def _unwrap(text: str) -> str:
     return text
 
 
-def _total(usages: list[_Usage]) -> Usage | None:
+def _total(usages: list[TokenUsage]) -> Usage | None:
     if not usages:
         return None
     return Usage(

@@ -34,8 +34,10 @@ _INTERRUPTED = "[Request interrupted by user"
 _GOOD, _BAD = Signal(failed=False), Signal(failed=True)
 
 
-class _Block(msgspec.Struct, gc=False):
-    type: str = ""
+class Block(msgspec.Struct, gc=False):
+    """A content block of Anthropic's messages."""
+
+    type: str | None = None
     text: str | None = None
     id: str | None = None
     name: str | None = None
@@ -45,7 +47,9 @@ class _Block(msgspec.Struct, gc=False):
     is_error: bool | None = None
 
 
-class _Usage(msgspec.Struct, gc=False):
+class TokenUsage(msgspec.Struct, gc=False):
+    """Tokens of one message, as Anthropic's API counts them."""
+
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
@@ -56,8 +60,8 @@ class _Message(msgspec.Struct, gc=False):
     id: str | None = None
     role: str | None = None
     model: str | None = None
-    content: str | list[_Block] | None = None
-    usage: _Usage | None = None
+    content: str | list[Block] | None = None
+    usage: TokenUsage | None = None
 
 
 class _Line(msgspec.Struct, gc=False):
@@ -117,7 +121,7 @@ class _Reader:
         self._source = source
         self._judge = judge
         self._drafts: dict[str, Draft] = {}
-        self._usage: dict[str, dict[str, _Usage]] = {}
+        self._usage: dict[str, dict[str, TokenUsage]] = {}
         self._chains: dict[str, str] = {}  # uuid of a sidechain line -> its draft's id
         self._current = ""
 
@@ -155,7 +159,7 @@ class _Reader:
 
     def _user(self, draft: Draft, line: _Line, message: _Message, at: float | None) -> None:
         content = message.content
-        for block in (_Block("text", text=content),) if isinstance(content, str) else content or ():
+        for block in (Block("text", text=content),) if isinstance(content, str) else content or ():
             if block.type == "tool_result":
                 draft.result(block.tool_use_id or "", result_text(block.content), at, _BAD if block.is_error else _GOOD)
             elif block.type == "text" and not line.isMeta:
@@ -216,7 +220,7 @@ def result_text(content: Any) -> str:
     return "\n".join(parts)
 
 
-def _total(by_message: dict[str, _Usage]) -> Usage | None:
+def _total(by_message: dict[str, TokenUsage]) -> Usage | None:
     if not by_message:
         return None
     read = [u.cache_read_input_tokens for u in by_message.values()]

@@ -194,6 +194,10 @@ SELECT example, weight FROM postings WHERE scope = :scope AND term = :term LIMIT
 -- name: trial
 SELECT session, arm, picks, task, at FROM trials WHERE session = :session;
 
+-- name: hidden_trials
+-- Of sessions whose ids were redacted: which of them is which can no longer be told.
+SELECT session, arm, picks, task, at FROM trials WHERE instr(session, '{{SECRET:') > 0;
+
 -- name: put_trial
 INSERT INTO trials (session, arm, picks, task, at) VALUES (:session, :arm, :picks, :task, :at);
 
@@ -218,4 +222,6 @@ SELECT t.status, t.category, t.task_type, count(*), coalesce(sum(t.used), 0),
 FROM templates t GROUP BY t.status, t.category, t.task_type;
 
 -- name: templates_from_session
-SELECT DISTINCT name, version FROM examples WHERE json_extract(body, '$.session') = :session;
+-- A body that is no JSON is of no session; json_extract alone would fail for all.
+SELECT DISTINCT name, version FROM examples
+WHERE CASE WHEN json_valid(body) THEN json_extract(body, '$.session') END = :session;

@@ -164,16 +164,9 @@ class ExampleRow(Row, frozen=True, kw_only=True, gc=False):
     costs: str  # JSON: dialect -> tokens
 
 
-class FoundRow(Row, frozen=True, kw_only=True, gc=False):
-    """An example found by its words, with what filters need to know of its template."""
+class FoundRow(ExampleRow, frozen=True, kw_only=True, gc=False):
+    """An example with what filters need to know of its template."""
 
-    id: int  # the store's
-    name: str  # of the template
-    version: int  # of the template
-    ordinal: int  # place in the template, from 0
-    tool: str  # as the agent names it
-    body: str  # JSON of model.Example
-    costs: str  # JSON: dialect -> tokens
     category: Category  # of the template
     task_type: TaskType  # of the template
     used: int  # sessions the template was given to

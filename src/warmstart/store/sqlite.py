@@ -215,6 +215,14 @@ class SqliteStore:
             whole = [v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for v in values]
             return self._db.execute(QUERIES[query], whole)
 
+    def run_many(self, query: str, values: Sequence[Sequence[Any]]) -> None:
+        try:
+            with self._part():
+                self._db.executemany(QUERIES[query], values)
+        except UnicodeEncodeError:  # somewhere among them: one by one, each mended where needed
+            for one in values:
+                self.run(query, one)
+
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._asking():
             try:
@@ -277,8 +285,7 @@ class SqliteStore:
                     return "same"
                 self.run("delete_calls", (row.key,))
             self.run("put_session", row.to_columns())
-            for call in calls:
-                self.run("put_call", call.to_columns())
+            self.run_many("put_call", [call.to_columns() for call in calls])
         return "updated" if known else "new"
 
     def delete_session(self, key: str) -> None:

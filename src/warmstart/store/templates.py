@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from warmstart.errors import NotFound
-from warmstart.model import Decision, Example, Problem, Template, TemplateStatus
+from warmstart.model import Decision, Example, Pick, Problem, Template, TemplateStatus
 from warmstart.store.rows import ExampleRow, FoundRow, TemplateRow, TrialRow
 from warmstart.store.sqlite import SqliteStore
 
@@ -18,7 +18,8 @@ EVERYWHERE = "*"  # the scope of all examples together
 _template = msgspec.json.Decoder(Template)
 _example = msgspec.json.Decoder(Example)
 _costs = msgspec.json.Decoder(dict[str, int])
-_BROKEN = (msgspec.DecodeError, UnicodeDecodeError)
+_BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_picks = msgspec.json.Decoder(list[Pick])
 
 
 class Shelf:
@@ -52,28 +53,34 @@ class Shelf:
 
     def load(self, row: TemplateRow) -> Template | None:
         """The whole template, or None (told in `problems`) where its record cannot be read."""
-        try:
-            template = _template.decode(row.body)
-        except _BROKEN as error:
-            self._complain(row.name, row.version, error)
+        template = self.facts(row.name, row.version, row.body)
+        if template is None:
             return None
         examples = tuple(example for _row, example in self.examples(row.name, row.version))
         return msgspec.structs.replace(
             template, version=row.version, status=row.status, created=row.created, used=row.used, examples=examples
         )
 
+    def facts(self, name: str, version: int, body: str) -> Template | None:
+        """A template without its examples, or None (told in `problems`)."""
+        try:
+            return _template.decode(body)
+        except _BROKEN as error:
+            self._complain(name, version, error)
+            return None
+
     def examples(self, name: str, version: int) -> list[tuple[ExampleRow, Example]]:
         rows = [ExampleRow.from_columns(row) for row in self.store.rows("examples_of", (name, version))]
         return [(row, example) for row in rows if (example := self.decode(row)) is not None]
 
-    def decode(self, row: ExampleRow | FoundRow) -> Example | None:
+    def decode(self, row: ExampleRow) -> Example | None:
         try:
             return _example.decode(row.body)
         except _BROKEN as error:
             self._complain(row.name, row.version, error)
             return None
 
-    def cost(self, row: ExampleRow | FoundRow, dialect: str) -> int | None:
+    def cost(self, row: ExampleRow, dialect: str) -> int | None:
         try:
             return _costs.decode(row.costs).get(dialect)
         except _BROKEN:
@@ -127,9 +134,15 @@ class Shelf:
         self.store.run("set_status", (status, reason, row.name, row.version))
         self.store.run("put_decision", (row.name, row.version, status, by, reason, at))
 
+    def note(self, name: str, status: TemplateStatus, by: str, reason: str, at: float) -> None:
+        """A decision about something that is no template."""
+        self.store.run("put_decision", (name, 0, status, by, reason, at))
+
     def index(self, row: TemplateRow, weights: Iterable[Mapping[str, float]]) -> None:
         """Make the examples of a version findable; `weights` in their order."""
         for (example, _value), found in zip(self.examples(row.name, row.version), weights, strict=False):
+            if not found:
+                continue  # counted without a word it could not be uncounted
             for scope in (row.project, EVERYWHERE):
                 self.store.run("count_term", (scope, ""))
                 for term, weight in found.items():
@@ -158,6 +171,18 @@ class Shelf:
     def trial(self, session: str) -> TrialRow | None:
         found = self.store.rows("trial", (session,))
         return TrialRow.from_columns(found[0]) if found else None
+
+    def hidden_trials(self) -> list[TrialRow]:
+        """Of sessions whose ids were redacted."""
+        return [TrialRow.from_columns(row) for row in self.store.rows("hidden_trials")]
+
+    def picks(self, trial: TrialRow) -> list[Pick] | None:
+        """What a session was given, or None (told in `problems`) where the record cannot be read."""
+        try:
+            return _picks.decode(trial.picks)
+        except _BROKEN as error:
+            self.problems.append(Problem(f"session {trial.session}", f"its record cannot be read: {error}"))
+            return None
 
     def put_trial(self, row: TrialRow, used: Iterable[tuple[str, int]]) -> None:
         self.store.run("put_trial", row.to_columns())

@@ -64,5 +64,3 @@ CREATE TABLE calls (
     at          REAL,
     PRIMARY KEY (session_key, ordinal)
 ) STRICT, WITHOUT ROWID;
-
-CREATE INDEX calls_by_tool ON calls (tool);
