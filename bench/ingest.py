@@ -122,14 +122,25 @@ def memory(scratch: Path, size: int) -> dict[str, Any]:
 
 
 def run(command: str, path: Path | None, home: Path) -> tuple[float, float]:
-    """Seconds and peak memory in MB of a process of its own."""
+    """Seconds and peak memory in MB of a process of its own, started by a small one: a child's peak counts its parent's."""
     words = [sys.executable, "-m", "warmstart", "--home", str(home), command, *([str(path), "--json"] if path else [])]
-    started = time.perf_counter()
-    child = subprocess.Popen(words, env=os.environ | {"PYTHONPATH": str(ROOT / "src")}, stdout=subprocess.DEVNULL)
-    _pid, status, usage = os.wait4(child.pid, 0)
-    if status:
-        sys.exit(f"{' '.join(words)} failed")
-    return time.perf_counter() - started, usage.ru_maxrss / 1024
+    done = subprocess.run(
+        [sys.executable, "-c", STARTER, *words], env=os.environ | {"PYTHONPATH": str(ROOT / "src")}, capture_output=True
+    )
+    if done.returncode:
+        sys.exit(f"{' '.join(words)} failed: {done.stderr.decode()}")
+    seconds, peak = done.stdout.split()
+    return float(seconds), float(peak) / 1024
+
+
+STARTER = """
+import os, subprocess, sys, time
+started = time.perf_counter()
+child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_pid, status, usage = os.wait4(child.pid, 0)
+print(time.perf_counter() - started, usage.ru_maxrss)
+sys.exit(status != 0)
+"""
 
 
 def write_transcript(path: Path, size: int, seed: int = 0) -> None:

@@ -36,10 +36,10 @@ def _head(text: str, end: int) -> str:
     newline = text.rfind("\n", max(0, end - _REACH // 2), end)
     if newline > 0:
         return text[:newline]
-    for at in range(end, max(0, end - _REACH), -1):
+    for at in range(end, max(end // 2, end - _REACH), -1):
         if _SEAM.match(text[at]):
             return text[:at]
-    return text[: max(0, end - _REACH)]
+    return text[: max(end // 2, end - _REACH)]  # one long run: a piece this long is still recognised for what it is
 
 
 def _tail(text: str, start: int) -> str:

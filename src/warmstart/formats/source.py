@@ -22,6 +22,7 @@ _HEAD, _HEAD_LINES = 16 << 10, 8
 _FURTHER, _FURTHER_LINES = 256 << 10, 60  # some files begin with much that says nothing
 _LONG_HEAD = 4 << 20  # of a document whose first element does not end sooner
 _BUFFER = 128 << 10
+_BLOCK = 128 << 10  # of lines, decoded together
 _WHOLE = 32 << 20  # documents up to this size are decoded in one go
 _MAX_UNPACKED = 8 << 30
 _PACKED_CHUNK = 16 << 10  # small: a bomb may unpack each to a thousand times its size
@@ -86,21 +87,28 @@ class Source:
         self.head = self.look(_FURTHER, _FURTHER_LINES)
         return self.head
 
-    def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Numbered lines; one too long to hold is skipped and reported."""
-        number = 0
+    def blocks(self) -> Iterator[tuple[int, bytes]]:
+        """Whole lines, some at a time, with the number of the first; a line too long to hold is skipped and reported."""
+        number = 1
         with self.open() as stream:
             try:
-                for line in iter(partial(stream.readline, MAX_VALUE), b""):
+                while block := stream.read(_BLOCK):
+                    rest = b"" if block.endswith(b"\n") else stream.readline(MAX_VALUE)
+                    self.read_bytes += len(block) + len(rest)
+                    if len(rest) < MAX_VALUE or rest.endswith(b"\n"):
+                        block += rest
+                        yield number, block
+                        number += block.count(b"\n")
+                        continue
+                    whole, newline, start = block.rpartition(b"\n")
+                    if newline:
+                        yield number, whole
+                        number += whole.count(b"\n") + 1
+                    size = len(start) + len(rest) + self._skip_line(stream)
+                    self.report(f"a line of {size >> 20} MB is longer than {MAX_VALUE >> 20} MB; skipped", number)
                     number += 1
-                    self.read_bytes += len(line)
-                    if len(line) == MAX_VALUE and not line.endswith(b"\n"):
-                        size = len(line) + self._skip_line(stream)
-                        self.report(f"a line of {size >> 20} MB is longer than {MAX_VALUE >> 20} MB; skipped", number)
-                    else:
-                        yield number, line
             except OSError as error:
-                self.report(f"reading stopped: {_say(error)}", number + 1)
+                self.report(f"reading stopped: {_say(error)}", number)
 
     def _skip_line(self, stream: IO[bytes]) -> int:
         size = 0
@@ -111,17 +119,32 @@ class Source:
         self.read_bytes += size
         return size
 
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Numbered lines, without those that are empty."""
+        for first, block in self.blocks():
+            for number, line in enumerate(block.split(b"\n"), first):
+                if line and not line.isspace():
+                    yield number, line
+
     def records(self, decoder: msgspec.json.Decoder[T]) -> Iterator[tuple[int, T]]:
         """Each JSON object of a JSONL file, typed; a bad line is reported and the next one read."""
-        decode = decoder.decode
-        for number, line in self.lines():
+        for first, block in self.blocks():
             try:
-                record = decode(line)
+                records = decoder.decode_lines(block)
             except DECODE_ERRORS:
-                for loose in self.recover(line, decoder, number):
-                    yield number, loose
-                continue
-            yield number, record
+                records = []
+                for number, line in enumerate(block.split(b"\n"), first):
+                    for record in self._decode_line(line, decoder, number):
+                        yield number, record
+            yield from enumerate(records, first)
+
+    def _decode_line(self, line: bytes, decoder: msgspec.json.Decoder[T], number: int) -> Iterable[T]:
+        if not line or line.isspace():
+            return ()
+        try:
+            return (decoder.decode(line),)
+        except DECODE_ERRORS:
+            return self.recover(line, decoder, number)
 
     def recover(self, data: bytes, decoder: msgspec.json.Decoder[T], line: int | None) -> Iterable[T]:
         """What can be saved of a piece of JSON that did not decode."""
