@@ -28,7 +28,9 @@ _FIELDS = {"tool": 2.0, "intent": 1.5, "task": 0.8, "arguments": 1.2, "template"
 _K1, _B, _USUAL_LENGTH = 1.2, 0.6, 80.0
 
 _WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]+(?![a-z])|[a-z]+|[^\W\d_a-zA-Z]+")
-_ID = re.compile(r"(?=\S*\d)#?[A-Za-z0-9_-]{5,}")  # order numbers, ids: they say which, not what
+_ID = re.compile(
+    r"#?(?<!\w)(?=[A-Z0-9_-]*\d)[A-Z0-9_-]{5,}(?!\w)|(?<!\w)#?[\w-]*\d{3,}[\w-]*"
+)  # they say which, not what
 _PARTS = ("test", "sql", "log", "lint")  # what pytest, psql, journalctl's syslog and pylint are about
 _STOP = frozenset(
     "a about after again all also am an and any are as at be because been but by can could did do does doing done for from "

@@ -33,12 +33,13 @@ _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$|conout\$|clo
 _ROUNDS = 6  # folding and composing feed each other; two rounds are the most ever seen
 
 
-_COULD_HIDE = re.compile(r"[A-Za-z0-9+_=]{16,}|[^\x20-\x7e]|[@%&?]|pass|pwd|secret|token|key|auth|bearer", re.I)
+_UUID = re.compile(r"(?<![\w-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])", re.I)
+_COULD_HIDE = re.compile(r"[A-Za-z0-9+_=~-]{16,}|[^\x20-\x7e]|[@%&?]|pass|pwd|secret|token|key|auth|bearer", re.I)
 
 
 def could_hide_secret(text: str) -> bool:
     """Whether an id, a path or a name is worth the price of a real search: most plainly are not."""
-    return _COULD_HIDE.search(text) is not None
+    return _COULD_HIDE.search(_UUID.sub(" ", text)) is not None
 
 
 def check_name(name: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
@@ -24,8 +23,6 @@ _MATCHES = 200  # best examples whose templates are compared
 _FILTERED = 200  # the same where some of them will not do
 _UNREADABLE = "its record cannot be read; see: warmstart doctor"
 _seed = msgspec.json.Decoder(Seed)
-_UUID = re.compile(r"(?<![\w-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])", re.I)
-_JOINED = re.compile(r"[A-Za-z0-9+_=~-]{20,}")  # some vendors' tokens have dashes in them
 
 
 class _Chosen(Struct, frozen=True):
@@ -281,8 +278,7 @@ class Provisioner:
     def _clean(self, text: str) -> str:
         """Redaction takes a tenth of a second to load: only for what could hold a secret at all."""
         text = text.encode("utf-8", "replace").decode()  # half a character cannot be stored
-        bare = _UUID.sub(" ", text)
-        worth_it = could_hide_secret(bare) or _JOINED.search(bare)
+        worth_it = could_hide_secret(text)
         if not worth_it and not any(value in text for value in self._secrets.values()):
             return text
         from warmstart.redact import Redactor

@@ -16,6 +16,8 @@ _PIECES = re.compile(
     r"|[\"'{}\[\](),:;=<>]{1,2}|\s|[^\sA-Za-z0-9]"
 )
 _BLOB = re.compile(r"[A-Za-z0-9+/]{24,}")  # base64, digests, ids: cut finer than words are
+_ACCENTED = re.compile(r"[^\W\d_\x00-\x7f]")
+_FOREIGN = 1.15  # vocabularies are mostly English; words of other languages are cut shorter
 _VOWELS = re.compile(r"[aeiouyAEIOUY]")
 _CAPITALS = 2.2  # letters of a word in capitals that one token covers; capitals are rare and cut short
 _UNSPEAKABLE = 2.0  # the same where vowels are missing: "drwxr", ids
@@ -24,7 +26,8 @@ _USUAL, _LONG = 8, 4.0  # a usual word is one token; of a long one the rest cost
 
 def estimate(text: str) -> int:
     """Tokens of a text, at most."""
-    return int(_count(text) + sum(map(_surcharge, _BLOB.findall(text)))) + 2
+    foreign = _FOREIGN if _ACCENTED.search(text) else 1.0
+    return int(_count(text) * foreign + sum(map(_surcharge, _BLOB.findall(text)))) + 2
 
 
 def _count(text: str) -> float:

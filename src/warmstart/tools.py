@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 TERMINAL, CODE = "terminal", "execute_code"
 READ, WRITE, PATCH, SEARCH = "read_file", "write_file", "patch", "search_files"
@@ -94,10 +95,10 @@ _PREFIX = re.compile(r"^(?:functions?\.|default_api[.:]|mcp__[^_]+(?:_[^_]+)*__|
 
 def base_tool(name: str, more: Mapping[str, str] | None = None) -> str | None:
     """The base tool that `name` stands for, or None for a tool of its own kind (a business function, most MCP tools)."""
-    if more and name in more:
-        return more[name]
-    known = _BY_NAME.get(name)
-    if known is None:
-        folded = name.lower().strip()
-        known = _BY_NAME.get(folded) or _BY_NAME.get(_PREFIX.sub("", folded, count=1))
-    return known
+    return more[name] if more and name in more else _base_tool(name)
+
+
+@lru_cache(2_048)
+def _base_tool(name: str) -> str | None:
+    folded = name.lower().strip()
+    return _BY_NAME.get(folded) or _BY_NAME.get(_PREFIX.sub("", folded, count=1))

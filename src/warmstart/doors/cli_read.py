@@ -244,5 +244,11 @@ def doctor(ws: Warmstart, as_json: bool) -> None:
         found = [(p["agent"], p["path"], p["files"]) for p in report["places"]]
         print_table(("agent", "transcripts in", "#files"), found or [("none found", "", "")], title="agents")
         print_table(("", ""), [(k, v) for k, v in report["store"].items()], title="store")
+        unreadable = report["templates"].pop("unreadable", [])
+        print_table(
+            ("", ""),
+            [*report["templates"].items(), *(("cannot be read", told) for told in unreadable)],
+            title="templates",
+        )
     if not report["healthy"]:
         sys.exit(1)

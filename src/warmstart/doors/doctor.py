@@ -23,9 +23,13 @@ def examine(ws: Warmstart) -> dict[str, Any]:
         except SourceError:
             files = 0
         places.append({"agent": agent, "path": str(path), "files": files})
+    templates: dict[str, Any] = {}
     try:
         store = ws.store.health()
         healthy = store.get("integrity") == "ok"
+        if healthy:
+            templates = _templates(ws)
+            healthy = not templates["unreadable"]
     except WarmstartError as error:
         store, healthy = {"error": str(error)}, False
     return {
@@ -33,8 +37,18 @@ def examine(ws: Warmstart) -> dict[str, Any]:
         "home": str(ws.settings.home),
         "places": places,
         "store": store,
+        "templates": templates,
         "healthy": healthy,
     }
+
+
+def _templates(ws: Warmstart) -> dict[str, Any]:
+    teacher = ws.templates
+    found = teacher.find()
+    by_status: dict[str, int] = {}
+    for row, _template in found:
+        by_status[row.status] = by_status.get(row.status, 0) + 1
+    return by_status | {"unreadable": [f"{problem.path}: {problem.reason}" for problem in teacher.problems]}
 
 
 def _version(part: str) -> str:

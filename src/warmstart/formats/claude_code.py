@@ -127,16 +127,18 @@ class _Reader:
 
     def take(self, line: _Line) -> None:
         message = line.message
-        if message is None or (line.type != "user" and line.type != "assistant") or line.isCompactSummary:
+        if message is None or line.isCompactSummary:
+            return
+        if line.type == "assistant":
+            work = self._assistant
+        elif line.type == "user":
+            work = self._user
+        else:
             return
         draft = self._draft_of(line)
-        at = line.timestamp.timestamp() if line.timestamp else None
         if line.cwd and draft.project is None:
             draft.project = line.cwd
-        if line.type == "assistant":
-            self._assistant(draft, line, message, at)
-        else:
-            self._user(draft, line, message, at)
+        work(draft, line, message, line.timestamp.timestamp() if line.timestamp else None)
 
     def _assistant(self, draft: Draft, line: _Line, message: _Message, at: float | None) -> None:
         if line.isApiErrorMessage:

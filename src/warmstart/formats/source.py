@@ -87,28 +87,17 @@ class Source:
         self.head = self.look(_FURTHER, _FURTHER_LINES)
         return self.head
 
-    def blocks(self) -> Iterator[tuple[int, bytes]]:
-        """Whole lines, some at a time, with the number of the first; a line too long to hold is skipped and reported."""
-        number = 1
+    def _blocks(self) -> Iterator[tuple[bytes, int]]:
+        """Whole lines, some at a time, each with the size of a line too long to hold that follows them (0: none)."""
         with self.open() as stream:
-            try:
-                while block := stream.read(_BLOCK):
-                    rest = b"" if block.endswith(b"\n") else stream.readline(MAX_VALUE)
-                    self.read_bytes += len(block) + len(rest)
-                    if len(rest) < MAX_VALUE or rest.endswith(b"\n"):
-                        block += rest
-                        yield number, block
-                        number += block.count(b"\n")
-                        continue
+            while block := stream.read(_BLOCK):
+                rest = b"" if block.endswith(b"\n") else stream.readline(MAX_VALUE)
+                self.read_bytes += len(block) + len(rest)
+                if len(rest) < MAX_VALUE or rest.endswith(b"\n"):
+                    yield block + rest if rest else block, 0
+                else:
                     whole, newline, start = block.rpartition(b"\n")
-                    if newline:
-                        yield number, whole
-                        number += whole.count(b"\n") + 1
-                    size = len(start) + len(rest) + self._skip_line(stream)
-                    self.report(f"a line of {size >> 20} MB is longer than {MAX_VALUE >> 20} MB; skipped", number)
-                    number += 1
-            except OSError as error:
-                self.report(f"reading stopped: {_say(error)}", number)
+                    yield whole + newline, len(start) + len(rest) + self._skip_line(stream)
 
     def _skip_line(self, stream: IO[bytes]) -> int:
         size = 0
@@ -120,23 +109,44 @@ class Source:
         return size
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Numbered lines, without those that are empty."""
-        for first, block in self.blocks():
-            for number, line in enumerate(block.split(b"\n"), first):
-                if line and not line.isspace():
-                    yield number, line
+        """Numbered lines, without those that are empty; one too long to hold is skipped and reported."""
+        number = 0
+        try:
+            for block, skipped in self._blocks():
+                lines = block.split(b"\n")
+                for place, line in enumerate(lines, number + 1):
+                    if line and not line.isspace():
+                        yield place, line
+                number = self._after(number + len(lines) - (not lines[-1]), skipped)
+        except OSError as error:
+            self.report(f"reading stopped: {_say(error)}", number + 1)
 
     def records(self, decoder: msgspec.json.Decoder[T]) -> Iterator[tuple[int, T]]:
         """Each JSON object of a JSONL file, typed; a bad line is reported and the next one read."""
-        for first, block in self.blocks():
-            try:
-                records = decoder.decode_lines(block)
-            except DECODE_ERRORS:
-                records = []
-                for number, line in enumerate(block.split(b"\n"), first):
-                    for record in self._decode_line(line, decoder, number):
-                        yield number, record
-            yield from enumerate(records, first)
+        number = 0
+        try:
+            for block, skipped in self._blocks():
+                try:
+                    records = decoder.decode_lines(block)
+                except DECODE_ERRORS:
+                    lines = block.split(b"\n")
+                    for place, line in enumerate(lines, number + 1):
+                        for record in self._decode_line(line, decoder, place):
+                            yield place, record
+                    number += len(lines) - (not lines[-1])
+                else:
+                    yield from enumerate(records, number + 1)
+                    number += len(records)
+                number = self._after(number, skipped)
+        except OSError as error:
+            self.report(f"reading stopped: {_say(error)}", number + 1)
+
+    def _after(self, number: int, skipped: int) -> int:
+        """The number of the last line behind us, past one that was skipped."""
+        if not skipped:
+            return number
+        self.report(f"a line of {skipped >> 20} MB is longer than {MAX_VALUE >> 20} MB; skipped", number + 1)
+        return number + 1
 
     def _decode_line(self, line: bytes, decoder: msgspec.json.Decoder[T], number: int) -> Iterable[T]:
         if not line or line.isspace():
