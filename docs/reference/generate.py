@@ -55,7 +55,17 @@ def readers() -> str:
     parts = ["# Transcript formats\n", NOTE, "\nRecognised by content, whatever the file is called, in this order.\n"]
     for known in formats.FORMATS:
         parts.append(f"\n## `{known.NAME}`\n\n{inspect.getdoc(known)}\n")
+    parts.append(NOT_YET)
     return "".join(parts)
+
+
+NOT_YET = """
+## Not read yet
+
+OpenCode, Pi and OpenClaw, Copilot CLI, Qwen, Cursor, Droid, Kimi, Grok, Antigravity; OpenTelemetry GenAI spans, LangChain and
+OpenAI Agents sessions, OpenHands, Inspect logs, SWE-agent `.traj`. Such files are passed over in folders and named as unknown
+when asked for outright.
+"""
 
 
 def library() -> str:

@@ -21,7 +21,7 @@ from warmstart.compose import cost
 from warmstart.config import Settings
 from warmstart.errors import NotFound, Refused, SourceError
 from warmstart.judging import judge_result
-from warmstart.mine import Mining, capture, mine
+from warmstart.mining import Mining, capture, mine
 from warmstart.model import (
     DIALECTS,
     Arguments,

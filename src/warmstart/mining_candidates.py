@@ -8,12 +8,13 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from warmstart import grouping, tools
-from warmstart.corrections import Fix, find_fixes
+from warmstart import mining_groups as groups
+from warmstart import tools
 from warmstart.excerpt import first
+from warmstart.mining_corrections import Fix, find_fixes
+from warmstart.mining_suspicion import gives_orders, hosts_in, without_reminders
 from warmstart.model import Arguments, Category, Example, PastCall, PastSession, TaskType
 from warmstart.patterns import COMMONPLACE, canonical, command_of, heads, kind, operands, shape, values_of
-from warmstart.suspicion import gives_orders, hosts_in, without_reminders
 
 INTENT, TASK = 200, 300  # characters shown of what was wanted, searched of what was asked
 _PER_SHAPE, _PER_SESSION = 2, 40  # candidates kept of a session
@@ -92,7 +93,7 @@ def keep(session: PastSession, calls: Sequence[PastCall]) -> Kept:
         key=session.key,
         origin=find_origin(session),
         group=(session.project or "", session.agent, session.category, session.task_type),
-        task=first(grouping.plain(session.task), 2 * TASK),
+        task=first(groups.plain(session.task), 2 * TASK),
         started=session.started or 0.0,
         tools=Counter(kind(call.tool, call.arguments) for call in calls),
         candidates=best,
@@ -125,8 +126,8 @@ def _candidate(session: PastSession, call: PastCall, fix: Fix | None) -> Candida
         tool=call.tool,
         arguments=call.arguments,
         result=result,
-        intent=grouping.state_intent(call.intent, note, session.task, INTENT),
-        task=grouping.opening(session.task, TASK),
+        intent=groups.state_intent(call.intent, note, session.task, INTENT),
+        task=groups.opening(session.task, TASK),
         correction=fix.said if fix else None,
         session=session.key,
         step=call.ordinal,

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from warmstart.mine import Mined, Mining, capture, mine
+from warmstart.mining import Mined, Mining, capture, mine
+from warmstart.mining_suspicion import suspicions
 from warmstart.model import Arguments, ErrorKind, Example, Outcome, PastCall, PastSession, Template
 from warmstart.patterns import shape, signature
-from warmstart.suspicion import suspicions
 
 OK = Outcome("ok", "flag")
 OPTIONS = Mining()

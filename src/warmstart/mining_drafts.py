@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, structs
 
-from warmstart import grouping
-from warmstart.candidates import Candidate, Kept, child_of, find_origin
+from warmstart import mining_groups as groups
+from warmstart.mining_candidates import Candidate, Kept, child_of, find_origin
+from warmstart.mining_suspicion import suspicions
 from warmstart.model import Example, Origin, PastCall, PastSession, Provenance, Template
 from warmstart.patterns import Pattern, alike, shape, tokens
-from warmstart.suspicion import suspicions
 
 _MOST_LESSONS, _MOST_TAGS = 3, 6
 _ALIKE = 0.6  # share of common words from which two calls of one shape are one
@@ -176,8 +176,8 @@ class Draft:
 
     def _describe(self, used: Sequence[str], examples: Sequence[Example]) -> str:
         _project, agent, _category, _type = self._kept[0].group
-        tasks = [grouping.gist(task, 90) for task in grouping.drop_boilerplate([one.task for one in self._kept])]
-        tasks = [task for task in tasks if grouping.words(task)]
+        tasks = [groups.gist(task, 90) for task in groups.drop_boilerplate([one.task for one in self._kept])]
+        tasks = [task for task in tasks if groups.words(task)]
         such = f", such as “{max(tasks, key=lambda task: (len(task), task))}”" if tasks else ""
         names = ", ".join(name.removeprefix(f"{name.partition(': ')[0]}: ") for name in used[:5])
         corrected = sum(example.correction is not None for example in examples)
@@ -211,7 +211,7 @@ def _merge(candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, int]]:
 
 
 def _tags(used: Sequence[str], topics: Sequence[str]) -> tuple[str, ...]:
-    named = (grouping.slug(name.rpartition(": ")[2]) for name in used)
+    named = (groups.slug(name.rpartition(": ")[2]) for name in used)
     return tuple(list(dict.fromkeys(filter(None, [*list(topics)[:3], *named])))[:_MOST_TAGS])
 
 

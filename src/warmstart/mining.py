@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from msgspec import Struct, structs
 
-from warmstart import grouping
-from warmstart.candidates import Kept, keep
-from warmstart.drafting import Draft, Evidence
+from warmstart import mining_groups as groups
+from warmstart.mining_candidates import Kept, keep
+from warmstart.mining_drafts import Draft, Evidence
 from warmstart.model import PastCall, PastSession, TaskType, Template
 from warmstart.patterns import signature
 
@@ -106,7 +106,7 @@ def capture(
     kept = keep(session, calls)
     seen.settle([kept], options.min_support)
     most = options.max_examples if max_examples is None else max(1, max_examples)
-    topics = grouping.top_words([kept.task], Counter(), 0)
+    topics = groups.top_words([kept.task], Counter(), 0)
     draft = Draft([kept], seen, most, options.min_support).make(topics, "captured")
     draft = structs.replace(draft, name=_name(draft, kept, topics, set()))
     changes: dict[str, object] = {"name": name, "description": description, "task_type": task_type}
@@ -166,12 +166,12 @@ def _draft_all(kept: Sequence[Kept], seen: Evidence, options: Mining) -> list[Te
 def _kinds_of_work(kept: Sequence[Kept]) -> Iterator[tuple[list[Kept], list[str]]]:
     """Sessions of one kind of work, with the words that tell it from its neighbours."""
     for group in _groups(kept):
-        tasks = grouping.drop_boilerplate([one.task for one in group])
-        everywhere = Counter(word for task in tasks for word in set(grouping.words(task)))
-        for indices in grouping.cluster(tasks, [one.tools for one in group], _MOST_CLUSTERS):
+        tasks = groups.drop_boilerplate([one.task for one in group])
+        everywhere = Counter(word for task in tasks for word in set(groups.words(task)))
+        for indices in groups.cluster(tasks, [one.tools for one in group], _MOST_CLUSTERS):
             inside = [tasks[index] for index in indices]
-            elsewhere = everywhere - Counter(word for task in inside for word in set(grouping.words(task)))
-            topics = grouping.top_words(inside, elsewhere, len(group) - len(indices))
+            elsewhere = everywhere - Counter(word for task in inside for word in set(groups.words(task)))
+            topics = groups.top_words(inside, elsewhere, len(group) - len(indices))
             yield [group[index] for index in indices], topics
 
 
@@ -198,6 +198,6 @@ def _groups(kept: Sequence[Kept]) -> Iterator[list[Kept]]:
 def _name(draft: Template, earliest: Kept, topics: Sequence[str], taken: set[str]) -> str:
     project, agent, _category, _type = earliest.group
     category, task_type = draft.category, draft.task_type
-    place = grouping.place_name(project, agent)
+    place = groups.place_name(project, agent)
     about = [*topics[:2], *draft.tags[len(topics[:3]) :]][:2]
-    return grouping.unique_name((place, category, *about), (agent, task_type, *topics[2:3], project), taken)
+    return groups.unique_name((place, category, *about), (agent, task_type, *topics[2:3], project), taken)
