@@ -98,6 +98,7 @@ HERMES = [  # the table of Hermes' result shapes
     ("process", {"status": "exited", "error": None}, "ok"),
     ("clarify", {"error": {"message": "Unknown tool"}}, "error"),
     ("x", {"ok": False}, "error"),
+    ("x", {"status": "error", "message": "no such thing", "code": 4, "id": 1}, "error"),
     ("x", {"result": {"success": False}}, "error"),
 ]
 
@@ -131,6 +132,8 @@ FAILED = [
     (call("mcp__db__query"), "MCP error -32602: Invalid arguments for tool query", "arguments"),
     (call("book"), "Error: gift card balance is not enough", "semantic"),
     (call("book"), "payment amount does not add up, total price is 375, but paid 299", "semantic"),
+    (call("Read"), "Permission to use Read has been denied. IMPORTANT: You may attempt to do this otherwise. " * 8, "permission"),
+    (call("mcp__probe__run"), "probe internal error", "other"),
     (call("Bash", "foo"), "bash: foo: command not found", "environment"),
     (call("Bash", "foo"), "zsh:1: command not found: foo", "environment"),
     (call("Bash", "cat nope.txt"), "cat: nope.txt: No such file or directory", "precondition"),
@@ -189,6 +192,8 @@ FINE = [
     (call("Bash", "ruff check"), "All checks passed!"),
     (call("Bash", "python run.py"), "epoch 1 error 0.25\nepoch 2 error 0.12\nmean error: 0.1"),
     (call("Bash", "mkdir x"), ""),
+    (call("Bash", "mytool --help"), "Usage: mytool [OPTIONS]\n\nOptions:\n  --help  Show this message."),
+    (call("get_build"), '{"id": 7, "status": "failed", "branch": "main", "started": "now"}'),
     (call("Bash", "docker logs web"), "ERROR 500 internal\nTraceback (most recent call last):\nValueError: x"),
     (call("Bash", "zsh -lc ls"), "/opt/brew/shellenv.sh: line 18: /bin/ps: Operation not permitted\nREADME.md\nsrc"),
     (call("Bash", "python -c 'try: f()\nexcept E as e: print(e)'"), "Error: handled by the program"),

@@ -140,8 +140,8 @@ def _by_fields(value: dict[str, Any], text: str) -> Outcome:
     if _is_error_value(value.get("error")) or _is_error_value(value.get("errors")):
         return _error(text, "structure")
     status = value.get("status")
-    if isinstance(status, str) and status.lower() in _FAILED_WORDS and len(value) <= 8:
-        return _error(text, "structure")
+    if isinstance(status, str) and status.lower() in _FAILED_WORDS and (len(value) <= 3 or value.get("message")):
+        return _error(text, "structure")  # with more beside it, it is rather the status of what was asked about
     inner = value.get("result")
     if isinstance(inner, dict) and len(value) <= 4:
         return _by_fields(inner, text)

@@ -66,7 +66,7 @@ _EDGE = re.compile(
     r"|No such |Permission denied|Access denied|Command failed|Command timed out|Command terminated|Timed out|timed out"
     r"|Invalid |invalid |Unknown |unknown |Unrecognized |unrecognized |Missing (?:required|argument)|missing required "
     r"|An error occurred|Error response from daemon|Error from server|The connection to the server|HTTP \d{3}: "
-    r"|GraphQL: |Usage: .*\n?|usage: .*|could not |no test files|no such |not a git repository|Aborting\.?$"
+    r"|GraphQL: |could not |no test files|no such |not a git repository|Aborting\.?$"
     r"|Sorry: |error\[E\d+\]|error TS\d+|npm ERR!|npm error|╷|│ Error: )",
     re.M,
 )
@@ -141,7 +141,7 @@ _OPENING = re.compile(
 _OUTRIGHT = re.compile(
     r"^(?:Error(?:: |:\n|\n|$| \(| executing | calling )|error: |ERROR[: ]|<error>|Traceback \(most recent|MCP error |API Error|"
     r"[A-Z]\w+(?:Error|Exception): |### (?:Result|Error)\s*\n+\s*(?:\w*Error)|String to replace not found|Found \d+ matches of the "
-    r"string|File content \(|\[?Tool \S+ (?:error|failed)|Tool permission request failed|PreToolUse:\S+ hook error)"
+    r"string|File content \(|\[?Tool \S+ (?:error|failed)|Tool permission request failed|Permission to use \S+ |Claude requested permissions|PreToolUse:\S+ hook error)"
 )
 
 _FIRST_SENTENCE = re.compile(r"^[^.!?\n]{1,120}\b(?:not found|does not exist|is not supported|failed)[.:!](?:\s|$)")
@@ -149,7 +149,7 @@ _FIRST_SENTENCE = re.compile(r"^[^.!?\n]{1,120}\b(?:not found|does not exist|is 
 # ... and what a short answer that is nothing but a refusal says.
 _REFUSAL = re.compile(
     r"\bnot found\b|\bunable to\b|\bcould not\b|\bcannot\b|\bwas blocked\b|\bE(?:NOTFOUND|CONN\w+|TIMEDOUT|ACCES|NOENT)\b"
-    r"|\bhas expired\b|\btoo many\b|\bhook (?:error|blocked)\b|\bdoes not (?:exist|match|add up|belong|have|support|allow|contain)\b|\bdo(?:es)?n['’]t (?:exist|match)\b"
+    r"|\berror[.!]?$|\brefusing\b|\bhas expired\b|\btoo many\b|\bhook (?:error|blocked)\b|\bdoes not (?:exist|match|add up|belong|have|support|allow|contain)\b|\bdo(?:es)?n['’]t (?:exist|match)\b"
     r"|\bis not (?:a |an |available|enough|valid|allowed|supported|defined|permitted|in |found|eligible|pending|possible|"
     r"recogni[sz]ed|callable|installed|running|iterable|cancelled|delivered)|\bnot (?:enough|available|eligible|permitted)\b"
     r"|\bcannot be\b|\bcan not be\b|\bcan['’]t be\b|\bnon-\w+ (?:order|item|user)\b.*\bcannot\b|\balready (?:exists|in use|used|been)\b"
