@@ -90,6 +90,7 @@ BASE_TOOLS: dict[str, tuple[str, ...]] = {
 }
 
 _BY_NAME = {name: base for base, names in BASE_TOOLS.items() for name in names}
+_PLAIN = frozenset(("bash", "shell", "terminal", "grep", "glob", "fetch", "python"))
 _PREFIX = re.compile(r"^(?:functions?\.|default_api[.:]|mcp__[^_]+(?:_[^_]+)*__|[a-z]+\.(?=[a-z]))")
 
 
@@ -101,4 +102,7 @@ def base_tool(name: str, more: Mapping[str, str] | None = None) -> str | None:
 @lru_cache(2_048)
 def _base_tool(name: str) -> str | None:
     folded = name.lower().strip()
-    return _BY_NAME.get(folded) or _BY_NAME.get(_PREFIX.sub("", folded, count=1))
+    bare = _PREFIX.sub("", folded, count=1)
+    if bare != folded and folded.startswith("mcp__") and "_" not in bare and bare not in _PLAIN:
+        return None  # a server's own `run` or `search` may do anything
+    return _BY_NAME.get(folded) or _BY_NAME.get(bare)
