@@ -30,8 +30,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from warmstart import formats
 from warmstart.errors import SourceError
 from warmstart.formats.source import Source
-from warmstart.judging import command_of, judge_result
-from warmstart.judging_shell import read_line
+from warmstart.judging import judge_result
+from warmstart.judging_shell import command_in, read_line
 from warmstart.judging_text import stopped_by
 from warmstart.model import UNKNOWN, Outcome, Signal, ToolCall
 
@@ -106,7 +106,10 @@ def truth(call: ToolCall | None, text: str, signal: Signal) -> Case | None:
         return None
     if signal.exit_code is not None and not signal.failed:
         nothing_matched = (
-            signal.exit_code == 1 and not bare(text) and call is not None and read_line(command_of(call)).matches
+            signal.exit_code == 1
+            and not bare(text)
+            and call is not None
+            and read_line(command_in(call.arguments)).matches
         )
         return None if nothing_matched else Case(call, text, signal, signal.exit_code != 0)
     return Case(call, text, signal, bool(signal.failed) or signal.status == "error")

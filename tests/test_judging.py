@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warmstart.judging import command_of, judge_result
-from warmstart.judging_shell import read_line
+from warmstart.judging import judge_result
+from warmstart.judging_shell import command_in, read_line
 from warmstart.model import Signal, ToolCall
 
 
@@ -132,7 +132,11 @@ FAILED = [
     (call("mcp__db__query"), "MCP error -32602: Invalid arguments for tool query", "arguments"),
     (call("book"), "Error: gift card balance is not enough", "semantic"),
     (call("book"), "payment amount does not add up, total price is 375, but paid 299", "semantic"),
-    (call("Read"), "Permission to use Read has been denied. IMPORTANT: You may attempt to do this otherwise. " * 8, "permission"),
+    (
+        call("Read"),
+        "Permission to use Read has been denied. IMPORTANT: You may attempt to do this otherwise. " * 8,
+        "permission",
+    ),
     (call("mcp__probe__run"), "probe internal error", "other"),
     (call("Bash", "foo"), "bash: foo: command not found", "environment"),
     (call("Bash", "foo"), "zsh:1: command not found: foo", "environment"),
@@ -246,11 +250,11 @@ def test_whose_exit_code_counts(command, reach, program):
 
 
 def test_commands_are_found_however_they_are_passed():
-    assert command_of(ToolCall("", "shell", {"command": ["bash", "-lc", "ls -l"]})) == "ls -l"
-    assert command_of(ToolCall("", "shell", {"cmd": "ls"})) == "ls"
-    assert command_of(ToolCall("", "shell", "ls")) == "ls"
-    assert command_of(ToolCall("", "shell", {"command": "bash -lc 'ls -l'"})) == "ls -l"
-    assert command_of(ToolCall("", "shell", {"other": 1})) == ""
+    assert command_in({"command": ["bash", "-lc", "ls -l"]}) == "ls -l"
+    assert command_in({"cmd": "ls"}) == "ls"
+    assert command_in("ls") == "ls"
+    assert command_in({"command": "bash -lc 'ls -l'"}) == "ls -l"
+    assert command_in({"other": 1}) == ""
 
 
 @given(st.text(max_size=400), st.text(max_size=200), st.sampled_from(["Bash", "Read", "x", ""]))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import warmstart
-from warmstart.judging import command_of
+from warmstart.judging_shell import command_in
 from warmstart.model import ToolCall, ToolResult
 from warmstart.scoring import refusal
 
@@ -45,7 +45,7 @@ def found() -> warmstart.Inspection:
 
 def said(call: ToolCall) -> str:
     """The command of a shell call; the tool and its arguments of another."""
-    return command_of(call) or f"{call.tool} {json.dumps(call.arguments)}"
+    return command_in(call.arguments) or f"{call.tool} {json.dumps(call.arguments)}"
 
 
 def answered(session: warmstart.Session) -> list[tuple[str, ToolResult]]:

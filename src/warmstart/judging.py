@@ -7,7 +7,7 @@ from json import JSONDecodeError, JSONDecoder
 from typing import Any
 
 from warmstart import tools
-from warmstart.judging_shell import Line, read_line
+from warmstart.judging_shell import Line, command_in, read_line
 from warmstart.judging_text import answer_failed, error_kind, plain, shell_failed, stopped_by
 from warmstart.model import Basis, Outcome, Signal, ToolCall
 
@@ -28,7 +28,6 @@ _SPOKEN = re.compile(  # exit codes as agents speak them, alone on a line at the
 )
 _WRAPPED = re.compile(r"^\s*<untrusted_tool_result[^>]*>\s*(?:.*\n)??\s*(?=[{\[])")
 _NOT_AN_ERROR = re.compile(r"not an error|no match|not found is|differ|informational", re.I)
-_LOGIN_SHELL = re.compile(r"\s*(?:/\S*/)?(?:ba|z|da|k)?sh\s+-[a-z]*c\s+(.+)", re.S)
 _decoder = JSONDecoder(strict=False)
 
 _FAILED_WORDS = frozenset(
@@ -82,7 +81,7 @@ def _by_spoken_code(call: ToolCall | None, text: str) -> Outcome | None:
     found = _SPOKEN.match(head) or _first_lines(head) or _last_line(tail or head)
     if found is None and head.startswith("Command: "):  # Gemini CLI's report: its parts in lines of their own
         found = re.search(r"^Exit Code: (-?\d+)$", text[-600:], re.M)
-    if found is None or (call is not None and "$?" in command_of(call)):
+    if found is None or (call is not None and "$?" in command_in(call.arguments)):
         return None
     code = int(next(group for group in found.groups() if group is not None))
     return _by_exit_code(call, _SPOKEN.sub("", text, count=1).replace("<output>", "").replace("</output>", ""), code)
@@ -191,21 +190,4 @@ def _error(text: str, basis: Basis) -> Outcome:
 
 
 def _line_of(call: ToolCall | None) -> Line:
-    return read_line(command_of(call) if call else "")
-
-
-def command_of(call: ToolCall) -> str:
-    """The command line of a shell call, however the agent passes it."""
-    arguments = call.arguments
-    if isinstance(arguments, str):
-        return arguments
-    for name in ("command", "cmd", "script", "input", "code"):
-        value = arguments.get(name)
-        if isinstance(value, str):
-            wrapped = _LOGIN_SHELL.match(value)
-            return wrapped[1].strip("'\"") if wrapped else value
-        if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
-            if len(value) >= 3 and value[1].startswith("-") and value[1].endswith("c"):
-                return str(value[2])
-            return " ".join(value)
-    return ""
+    return read_line(command_in(call.arguments) if call else "")

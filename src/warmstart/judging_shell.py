@@ -11,6 +11,8 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
+from warmstart.model import Arguments
+
 Reach = Literal["whole", "last", "none"]
 
 _FILTERS = frozenset(
@@ -34,6 +36,8 @@ _WRAPPERS = frozenset("sudo time nohup command exec env nice stdbuf timeout gtim
 _PLAIN = re.compile(r"[^\\'\"`<\n(){}|&;#]+")
 _CATCHES = re.compile(r"\bexcept\b[^\n]*:|\btraceback\.print_exc|\bcatch\s*[({]|\brescue\b")
 _LIMIT = 6_000
+_COMMAND_NAMES = ("command", "cmd", "script", "commands", "input", "code", "CommandLine")
+_LOGIN_SHELL = re.compile(r"\s*(?:/\S*/)?(?:ba|z|da|k)?sh\s+-[a-z]*c\s+(['\"]?)(.*)\1\s*$", re.S)
 
 
 class Line(Struct, frozen=True):
@@ -46,6 +50,23 @@ class Line(Struct, frozen=True):
     text: str = ""  # the command line itself
     commits: bool = False  # `git commit` fails when there is nothing to commit
     handles: bool = False  # the code in it catches exceptions: a printed one is not its failure
+
+
+def command_in(arguments: Arguments) -> str:
+    """The command line of a shell call, however the agent passes it; "" where there is none."""
+    if isinstance(arguments, str):
+        return arguments
+    for name in _COMMAND_NAMES:
+        value = arguments.get(name)
+        if isinstance(value, str) and value:
+            wrapped = _LOGIN_SHELL.match(value)
+            return wrapped[2] if wrapped else value
+        if isinstance(value, list) and value:
+            words = [word for word in value if isinstance(word, str)]
+            if len(words) >= 3 and words[1].startswith("-") and words[1].endswith("c"):
+                return words[2]
+            return " ".join(words)
+    return ""
 
 
 def read_line(command: str) -> Line:

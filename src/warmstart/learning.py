@@ -7,7 +7,7 @@ sessions with enough support and nothing suspicious. A change and its record com
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +35,11 @@ from warmstart.model import (
     TaskType,
     Template,
     TemplateStatus,
+    Verdict,
 )
 from warmstart.names import check_name, name_key
 from warmstart.patterns import signature
+from warmstart.ports import Progress
 from warmstart.redact import Redactor
 from warmstart.scoring import gate
 from warmstart.store import EVERYWHERE, SessionRow, Shelf, SqliteStore, TemplateRow
@@ -91,13 +93,30 @@ class Teacher:
 
     # Learning
 
-    def learn(self, *, agent: str | None = None, since: float | None = None, project: str | None = None) -> Learned:
-        """Mine every remembered session that fits, and keep what is new of it. All of it or nothing."""
-        rows = self._store.list_sessions(None, agent=agent, since=since, project=project)
-        past = [session for row in rows if (session := self._past(row)) is not None]
+    def learn(
+        self,
+        *,
+        agent: str | None = None,
+        since: float | None = None,
+        project: str | None = None,
+        verdict: Verdict | None = None,
+        limits: Mapping[str, Any] | None = None,
+        progress: Progress | None = None,
+    ) -> Learned:
+        """Mine every remembered session that fits, and keep what is new of it. All of it or nothing.
+
+        `limits` are fields of `mining.Mining`: min_calls, max_error_rate, skip_end_reasons, max_examples.
+        """
+        rows = self._store.list_sessions(None, agent=agent, since=since, project=project, verdict=verdict)
+        past: list[PastSession] = []
+        for done, row in enumerate(rows):
+            if progress:
+                progress(done, len(rows), row.id)
+            if (session := self._past(row)) is not None:
+                past.append(session)
         seeded = self._seeded(past)
         kept = [session for session in past if session.key in seeded and not self._is_revoked(session.key)]
-        mined = mine(kept, self._options(), _refuse, seeded=seeded)
+        mined = mine(kept, structs.replace(self._options(), **(limits or {})), _refuse, seeded=seeded)
         refused = mined.refused | {
             _UNREADABLE: len(rows) - len(seeded),
             "a person revoked it": len(seeded) - len(kept),

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from warmstart import tools
-from warmstart.judging_shell import split_line
+from warmstart.judging_shell import command_in, split_line
 from warmstart.model import Arguments
 
 _COMMENTARY = frozenset(  # arguments that say something about a call and do not change what it does
@@ -26,8 +26,6 @@ _FREE_TEXT = frozenset(
     "pattern query old_string new_string content prompt summary title body message thought text code expression "
     "instruction instructions input regex reason diff patch old_str new_str file_text insert_text search replace".split()
 )
-_COMMAND_NAMES = ("command", "cmd", "script", "commands", "input", "code", "CommandLine")
-_SHELLS = frozenset(("bash", "sh", "zsh", "dash", "/bin/bash", "/bin/sh", "/bin/zsh", "powershell", "pwsh", "cmd"))
 
 _SUBCOMMANDS = {  # program -> how many words after it name what it does
     **dict.fromkeys(
@@ -107,21 +105,8 @@ def kind(tool: str, arguments: Arguments) -> str:
 
 
 def command_of(tool: str, arguments: Arguments) -> str | None:
-    """The command line, where the tool is a shell. Codex wraps it: ["bash", "-lc", LINE]."""
-    if tools.base_tool(tool) != tools.TERMINAL:
-        return None
-    if isinstance(arguments, str):
-        return arguments
-    found = next((arguments[name] for name in _COMMAND_NAMES if arguments.get(name)), None)
-    if isinstance(found, list):
-        words = [word for word in found if isinstance(word, str)]
-        if len(words) > 2 and words[0] in _SHELLS:
-            return words[-1]
-        return " ".join(words)
-    if not isinstance(found, str):
-        return None
-    wrapped = re.match(r"(?:bash|sh|zsh) -l?c (['\"]?)(.*)\1$", found, re.S)
-    return wrapped[2] if wrapped else found
+    """The command line, where the tool is a shell and was given one."""
+    return command_in(arguments) or None if tools.base_tool(tool) == tools.TERMINAL else None
 
 
 @lru_cache(4_096)

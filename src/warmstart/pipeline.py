@@ -71,9 +71,12 @@ class Warmstart:
         row = self.store.find_session(name)
         return Record(row, tuple(self.store.calls_of(row.key)))
 
-    def learn(self, *, agent: str | None = None, since: float | None = None, project: str | None = None) -> Learned:
-        """Mine the remembered sessions for templates. What is well supported and unsuspicious becomes active."""
-        return self.templates.learn(agent=agent, since=since, project=project)
+    def learn(self, **filters: Any) -> Learned:
+        """Mine the remembered sessions for templates. What is well supported and unsuspicious becomes active.
+
+        Filters: agent, since, project, verdict, limits (min_calls, max_error_rate, skip_end_reasons, max_examples), progress.
+        """
+        return self.templates.learn(**filters)
 
     def capture(self, session: str, **wishes: Any) -> LearnedTemplate:
         """One session into a template; raises Refused with the reason why not."""

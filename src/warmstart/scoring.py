@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from warmstart import tools
+from warmstart.judging_shell import command_in
 from warmstart.model import (
     Category,
     Counts,
@@ -204,7 +205,7 @@ def _checks(session: Session) -> Iterator[Evidence]:
             base = tools.base_tool(step.tool)
             if base in (tools.WRITE, tools.PATCH):
                 verdict = None
-            elif base == tools.TERMINAL and _is_check(_text_of(step)):
+            elif base == tools.TERMINAL and _is_check(command_in(step.arguments)):
                 open_checks[step.call_id] = index
         elif isinstance(step, ToolResult) and open_checks.pop(step.call_id, None) is not None:
             if step.outcome.status == "ok":
@@ -217,13 +218,6 @@ def _checks(session: Session) -> Iterator[Evidence]:
 
 def _is_check(command: str) -> bool:
     return any(hint in command for hint in _TEST_HINTS) and _TEST.search(command) is not None
-
-
-def _text_of(call: ToolCall) -> str:
-    if isinstance(call.arguments, str):
-        return call.arguments
-    said = call.arguments.get("command") or call.arguments.get("cmd") or call.arguments.get("script") or ""
-    return said if isinstance(said, str) else " ".join(map(str, said)) if isinstance(said, list) else ""
 
 
 def _ending(session: Session) -> Iterator[Evidence]:

@@ -11,7 +11,7 @@ import click
 
 from warmstart.doors.cli import PATH, json_option
 from warmstart.doors.cli_provision import split
-from warmstart.doors.show import clean, coloured, iso, print_json, print_table, when
+from warmstart.doors.show import clean, coloured, iso, print_json, print_table, progress_bar, when
 from warmstart.learning import LearnedTemplate
 from warmstart.model import Problem, Template
 from warmstart.pipeline import Warmstart
@@ -25,12 +25,28 @@ _CATEGORIES = click.Choice(["coding", "research", "ops", "general"])
 @click.option("--source", "agent", help="Only sessions of this agent: claude-code, codex, hermes ...")
 @click.option("--since", type=click.DateTime(["%Y-%m-%d"]), help="Only sessions started on or after this day (UTC).")
 @click.option("--project", help="Only sessions of this working folder.")
+@click.option("--verdict", type=click.Choice(["success", "unknown"]), help="Only sessions with this verdict.")
+@click.option("--min-calls", type=click.IntRange(1), help="Calls that worked, which a session must have.  [default: 2]")
+@click.option("--max-error-rate", type=click.FloatRange(0, 1), help="Of a session's judged calls.  [default: 0.5]")
+@click.option("--skip-ended", multiple=True, metavar="REASON", help="Not sessions that ended so; may be repeated.")
 @json_option
 @click.pass_obj
-def learn(ws: Warmstart, agent: str | None, since: datetime | None, project: str | None, as_json: bool) -> None:
+def learn(
+    ws: Warmstart,
+    /,
+    since: datetime | None,
+    min_calls: int | None,
+    max_error_rate: float | None,
+    skip_ended: tuple[str, ...],
+    as_json: bool,
+    **filters: Any,
+) -> None:
     """Mine the remembered sessions for templates. What is well supported and unsuspicious becomes active."""
+    asked = {"min_calls": min_calls, "max_error_rate": max_error_rate, "skip_end_reasons": skip_ended or None}
+    limits = {name: value for name, value in asked.items() if value is not None}
     started = since.replace(tzinfo=UTC).timestamp() if since else None
-    learned = ws.learn(agent=agent, since=started, project=project)
+    with progress_bar("learning") as tell:
+        learned = ws.learn(since=started, limits=limits, progress=tell, **filters)
     if as_json:
         print_json(learned)
         return
