@@ -62,6 +62,12 @@ def test_learn_filters(sessions):
     assert "Invalid value" in run("learn", "--since", "yesterday", code=2).stderr
 
 
+def test_learn_limits(sessions):
+    assert told("learn", "--min-calls", 99)["refused"] == {"fewer than 99 calls worked": 3}
+    assert told("learn", "--verdict", "success")["considered"] <= 3
+    assert run("learn", "--max-error-rate", 2, code=2).stderr
+
+
 def test_learn_without_anything_says_what_to_do():
     assert "warmstart ingest" in run("learn").stdout
 

@@ -100,6 +100,7 @@ RULES: tuple[Rule, ...] = (
     Rule("anyscale", rf"\besecret_{_B}{{16,}}"),
     Rule("brave", rf"\bBSA{_D}{{20,}}", "random"),
     Rule("wandb", rf"\bwandb_v1_{_U}{{16,}}"),
+    Rule("wakatime", r"\bwaka_[0-9a-f]{8}-[0-9a-f\-]{20,}"),
     # packages
     Rule("npm", rf"\bnpm_{_B}{{20,}}", "random"),
     Rule("pypi", rf"pypi-{_D}{{16,}}", "random"),
@@ -231,6 +232,12 @@ RULES: tuple[Rule, ...] = (
         rf"(?:[^\n|;&]{{0,200}}?[ \t])??(?:-a|--pass)[ \t]+{_Q}(?P<v>{_PLAIN}{{3,128}})",
         "flagged",
         r"\bredis-cli[ \t]",
+    ),
+    Rule(
+        "password",
+        rf"(?:[^\n|;&]{{0,200}}?[ \t])??(?:-k|-pass(?:in|out)?[ \t]+pass:|-passin|-passout)[ \t]*{_Q}(?P<v>{_PLAIN}{{3,128}})",
+        "flagged",
+        r"\bopenssl[ \t]",
     ),
     Rule(
         "password",
