@@ -98,7 +98,7 @@ VENDOR: dict[str, tuple[Maker, str]] = {
         "https://shop.blob.core.windows.net/c?sv=2022-11-02&sp=r&sig={}",
     ),
     "azure ad": (lambda d: d(ALNUM, 3) + "8Q~" + d(ALNUM + "_-.~", 33) + d(ALNUM, 1), "app secret {} created"),
-    "npm": (lambda d: "np" + "m_" + d(ALNUM, 36), "//registry.npmjs.org/:_authToken={}"),
+    "npm": (lambda d: "np" + "m_" + d(ALNUM, 36), "//registry.example.com/:_authToken={}"),
     "pypi": (lambda d: "py" + "pi-AgEIcHlwaS5vcmc" + d(URLSAFE, 150) + d(ALNUM, 1), "password = {}"),
     "docker hub": (lambda d: "dckr" + "_pat_" + d(URLSAFE, 26) + d(ALNUM, 1), "docker login -u me -p {}"),
     "huggingface": (lambda d: "h" + "f_" + d(ALNUM, 34), "HF_TOKEN={}"),

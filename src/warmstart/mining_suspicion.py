@@ -22,7 +22,7 @@ from warmstart.patterns import strings_in
 _MOST = 12  # reasons told; the rest is counted
 _ORDINARY_HOSTS = frozenset(("localhost", "127.0.0.1", "::1", "example.com", "example.org", "example.net"))
 _OFTEN_QUOTED = frozenset(  # in results only: a link that stands in every second file is no news
-    "github.com docs.github.com help.github.com pypi.org npmjs.com www.npmjs.com registry.npmjs.org www.w3.org json-schema.org "
+    "github.com docs.github.com help.github.com www.w3.org json-schema.org "
     "docs.python.org pkg.go.dev developer.mozilla.org stackoverflow.com en.wikipedia.org www.apache.org opensource.org".split()
 )
 

@@ -25,10 +25,10 @@ _HOST = Pattern(
 )
 _PUBLIC_HOSTS = word_set(
     """
-    github.com githubusercontent.com github.io gitlab.com bitbucket.org pypi.org python.org pythonhosted.org
-    readthedocs.io npmjs.com npmjs.org nodejs.org google.com googleapis.com gstatic.com microsoft.com azure.com
+    github.com githubusercontent.com github.io gitlab.com bitbucket.org python.org
+    readthedocs.io nodejs.org google.com googleapis.com gstatic.com microsoft.com azure.com
     windows.net amazonaws.com amazon.com docker.com docker.io huggingface.co anthropic.com openai.com claude.ai
-    stackoverflow.com wikipedia.org mozilla.org w3.org apache.org debian.org ubuntu.com kernel.org gnu.org
+    stackoverflow.com wikipedia.org mozilla.org w3.org apache.org ubuntu.com kernel.org gnu.org
     rust-lang.org crates.io docs.rs golang.org go.dev json-schema.org schema.org example.com example.org
     example.net cloudflare.com unpkg.com jsdelivr.net vercel.com netlify.com apple.com youtube.com sqlite.org
     postgresql.org opensource.org creativecommons.org medium.com reactjs.org react.dev typescriptlang.org
