@@ -183,18 +183,19 @@ def _fit_examples(picks: Sequence[Pick], room: int, form: _Form, omitted: list[O
     """Where the whole does not fit, each may take its share of what is left, so that the first do not crowd out the rest."""
     fitted: list[_Fitted] = []
     seen: set[str] = set()
-    usable = [pick for pick in picks if refuse(pick.example, form.dialect, thinking=form.thinking) is None]
-    crowded = sum(_whole(pick, form).tokens for pick in usable) > room
-    for place, pick in enumerate(picks):
+    wholes = [refuse(pick.example, form.dialect, thinking=form.thinking) or _whole(pick, form) for pick in picks]
+    crowded = sum(whole.tokens for whole in wholes if not isinstance(whole, str)) > room
+    for place, (pick, whole) in enumerate(zip(picks, wholes, strict=True)):
         key = call_id(pick.example)
-        reason = refuse(pick.example, form.dialect, thinking=form.thinking)
-        if reason is None and key in seen:
+        if isinstance(whole, str):
+            reason = whole
+        elif key in seen:
             reason = "the same call is already shown"
-        if reason is None:
+        else:
             share = room // (len(picks) - place) if crowded else room
-            found = _fit(pick, share, form)
+            found = _fit(whole, share, form)
             if found.tokens > share:
-                found = _fit(pick, room, form)
+                found = _fit(whole, room, form)
             if found.tokens <= room:
                 fitted.append(found)
                 room -= found.tokens
@@ -205,9 +206,9 @@ def _fit_examples(picks: Sequence[Pick], room: int, form: _Form, omitted: list[O
     return fitted
 
 
-def _fit(pick: Pick, room: int, form: _Form) -> _Fitted:
+def _fit(whole: _Fitted, room: int, form: _Form) -> _Fitted:
     """The pick with as much of its result as there is room for; where even the least is too much, that."""
-    whole = _whole(pick, form)
+    pick = whole.pick
     limits = [limit for limit in _RESULT_LIMITS if limit < len(pick.example.result)]
     if whole.tokens <= room or not limits:
         return whole

@@ -24,11 +24,8 @@ from warmstart.judging import judge_result
 from warmstart.mining import Mining, capture, mine
 from warmstart.model import (
     DIALECTS,
-    Arguments,
     Decision,
     Origin,
-    Outcome,
-    PastCall,
     PastSession,
     Pick,
     Problem,
@@ -40,9 +37,10 @@ from warmstart.model import (
 from warmstart.names import check_name, name_key
 from warmstart.patterns import signature
 from warmstart.ports import Progress
+from warmstart.records import past_session
 from warmstart.redact import Redactor
 from warmstart.scoring import gate
-from warmstart.store import EVERYWHERE, SessionRow, Shelf, SqliteStore, TemplateRow
+from warmstart.store import EVERYWHERE, Shelf, SqliteStore, TemplateRow
 from warmstart.tokens import estimate
 
 POLICY = "policy:own-sessions"
@@ -112,7 +110,7 @@ class Teacher:
         for done, row in enumerate(rows):
             if progress:
                 progress(done, len(rows), row.id)
-            if (session := self._past(row)) is not None:
+            if (session := past_session(row, self._store.calls_of(row.key))) is not None:
                 past.append(session)
         seeded = self._seeded(past)
         kept = [session for session in past if session.key in seeded and not self._is_revoked(session.key)]
@@ -140,7 +138,7 @@ class Teacher:
     ) -> LearnedTemplate:
         """One session into a template. Raises Refused with the reason why not."""
         row = self._store.find_session(session)
-        past = self._past(row)
+        past = past_session(row, self._store.calls_of(row.key))
         given = self._seeded([past]) if past else {}
         if past is None or past.key not in given:
             raise Refused(f"session {session}: {_UNREADABLE}")
@@ -165,42 +163,6 @@ class Teacher:
     def _options(self) -> Mining:
         extra = frozenset(name.lower() for name in self._settings.trivial_tools)
         return Mining(min_support=self._settings.min_support, trivial_tools=Mining().trivial_tools | extra)
-
-    def _past(self, row: SessionRow) -> PastSession | None:
-        """The session as mining sees it, or None where its record cannot be read."""
-        try:
-            calls = tuple(
-                PastCall(
-                    ordinal=call.ordinal,
-                    call_id=call.call_id,
-                    tool=call.tool,
-                    arguments=_arguments(call.arguments),
-                    intent=call.intent or "",
-                    excerpt=call.excerpt,
-                    outcome=Outcome(call.status, call.basis, call.error_kind),
-                    at=call.at,
-                )
-                for call in self._store.calls_of(row.key)
-            )
-        except (msgspec.DecodeError, RecursionError):
-            return None
-        return PastSession(
-            key=row.key,
-            id=row.id,
-            agent=row.agent,
-            category=row.category,
-            task_type=row.task_type,
-            verdict=row.verdict,
-            quality=row.quality,
-            project=row.project,
-            task=row.task or "",
-            started=row.started,
-            end_reason=row.end_reason,
-            parent=row.parent,
-            errors=row.errors,
-            results=row.results,
-            calls=calls,
-        )
 
     def _seeded(self, past: list[PastSession]) -> dict[str, set[tuple[str, str]]]:
         """What sessions were given by us: never to be mined back from them. Where that cannot be read, no entry."""
@@ -469,11 +431,6 @@ class Teacher:
         """As it stands after all others were kept too."""
         row = self._row(one)
         return structs.replace(one, status=row.status, reason=row.reason)
-
-
-def _arguments(said: str) -> Arguments:
-    found: Arguments = msgspec.json.decode(said, type=Arguments)
-    return found
 
 
 def _session_name(key: str) -> str:

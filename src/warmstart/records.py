@@ -1,16 +1,27 @@
-"""A scored session as the store keeps it: facts, redacted arguments and short redacted excerpts, never a transcript."""
+"""A scored session as the store keeps it: facts, redacted arguments and short redacted excerpts, never a transcript;
+and back, as mining sees it."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 from msgspec import Struct, structs
 
 from warmstart.excerpt import first
-from warmstart.model import Message, Score, Session, ToolCall, ToolResult
+from warmstart.model import (
+    Arguments,
+    Message,
+    Outcome,
+    PastCall,
+    PastSession,
+    Score,
+    Session,
+    ToolCall,
+    ToolResult,
+)
 from warmstart.names import could_hide_secret
 from warmstart.redact import Redactor, Scope
 from warmstart.store import CallRow, SessionRow
@@ -159,4 +170,41 @@ def _call(
         basis=answer.outcome.basis if answer else "none",
         error_kind=answer.outcome.error_kind if answer else None,
         at=call.at,
+    )
+
+
+def past_session(row: SessionRow, calls: Iterable[CallRow]) -> PastSession | None:
+    """The session as mining sees it, or None where its record cannot be read."""
+    try:
+        past = tuple(
+            PastCall(
+                ordinal=call.ordinal,
+                call_id=call.call_id,
+                tool=call.tool,
+                arguments=msgspec.json.decode(call.arguments, type=Arguments),
+                intent=call.intent or "",
+                excerpt=call.excerpt,
+                outcome=Outcome(call.status, call.basis, call.error_kind),
+                at=call.at,
+            )
+            for call in calls
+        )
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return PastSession(
+        key=row.key,
+        id=row.id,
+        agent=row.agent,
+        category=row.category,
+        task_type=row.task_type,
+        verdict=row.verdict,
+        quality=row.quality,
+        project=row.project,
+        task=row.task or "",
+        started=row.started,
+        end_reason=row.end_reason,
+        parent=row.parent,
+        errors=row.errors,
+        results=row.results,
+        calls=past,
     )
