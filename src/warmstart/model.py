@@ -102,6 +102,20 @@ class Session(Struct, frozen=True):
     parent: str | None = None  # the session that spawned this one
     unkept: int = 0  # steps counted but not kept, in sessions too long to hold
 
+    def number_turns(self) -> list[int]:
+        """For each step in which turn it stands. A turn is one answer of the agent, with all that it calls at once:
+        the next begins when it speaks again after a person or a tool has spoken."""
+        found: list[int] = []
+        turn, listening = 0, True
+        for step in self.steps:
+            if isinstance(step, ToolCall) or (isinstance(step, Message) and step.role == "assistant"):
+                turn += listening
+                listening = False
+            else:
+                listening = True
+            found.append(turn)
+        return found
+
     def calls(self) -> list[tuple[ToolCall, ToolResult | None]]:
         """Each call with its answer. Agents reuse ids: a result answers the latest open call of its id."""
         found: list[tuple[ToolCall, ToolResult | None]] = []
@@ -176,6 +190,8 @@ class PastCall(Struct, frozen=True, kw_only=True):
     excerpt: str | None = None  # None: never answered
     outcome: Outcome = UNKNOWN
     at: float | None = None
+    turn: int | None = None  # in which answer of the agent, from 1
+    answered: float | None = None  # when the result came
 
 
 class PastSession(Struct, frozen=True, kw_only=True):
@@ -196,6 +212,11 @@ class PastSession(Struct, frozen=True, kw_only=True):
     errors: int = 0
     results: int = 0
     calls: tuple[PastCall, ...] = ()
+    model: str | None = None
+    ended: float | None = None
+    label: bool | None = None
+    turns: int | None = None  # answers of the agent; None where nobody counted
+    usage: Usage | None = None
 
 
 class Example(Struct, frozen=True, kw_only=True):
@@ -276,6 +297,9 @@ class Task(Struct, frozen=True, kw_only=True):
     dialect: Dialect = "openai"
     thinking: bool = False  # the model thinks aloud in signed blocks (Anthropic)
     session: str | None = None  # the unit of assignment; None: a preview
+    parent: str | None = None  # the session that started this one, or that it goes on from: its arm is kept
+    continues: bool = False  # it goes on from its parent, so the seed stays the same too
+    cold: bool = False  # a person wants this session cold; it is then left out of the comparison
 
 
 class Decision(Struct, frozen=True, kw_only=True):
@@ -287,3 +311,56 @@ class Decision(Struct, frozen=True, kw_only=True):
     by: str  # "person", or the policy that decided
     reason: str
     at: float
+
+
+# Measured effect back: who got what, and what became of it.
+
+Assignment = Literal["random", "choice", "inherited", "unknown"]
+EffectVerdict = Literal["better", "worse", "inconclusive", "too_few"]
+WINDOW = (
+    30  # turns that the primary metric looks at: long sessions are the survivors, so all are compared at their start
+)
+
+
+class Measures(Struct, frozen=True, kw_only=True):
+    """How one session went, in the numbers that arms are compared by. None is not known."""
+
+    errors: int  # errors the agent could have avoided, in the window
+    judged: int  # calls in the window that worked or failed; a person's no, collateral and the unknown are out
+    calls: int  # calls in the window, however they ended
+    all_errors: int  # the same over the whole session
+    all_judged: int
+    all_calls: int
+    tools: int  # different tools used in the window
+    turns: int | None = None
+    success_turn: int | None = None  # the turn of the first call that worked; None: none did
+    success_seconds: float | None = None  # from the session's start
+    seconds: float | None = None  # how long it was watched
+    tokens: int | None = None  # all that were sent and answered, the seed's included
+    tokens_basis: Literal["reported", "estimated"] = "reported"
+    seed_tokens: int = 0
+    cost: float | None = None  # US dollars
+    label: bool | None = None  # task success, where someone labelled it
+
+
+class Effect(Struct, frozen=True, kw_only=True):
+    """What an arm did, compared with the control. An interval that is not defined is None, never a point."""
+
+    metric: str
+    arm: str
+    control: str
+    n: dict[str, int]  # sessions compared, by arm
+    missing: dict[str, int]  # assigned, but without a transcript
+    values: dict[str, float | None]  # the metric, by arm
+    difference: float | None = None
+    low: float | None = None  # of the difference; holds however often one looks
+    high: float | None = None
+    relative: float | None = None  # difference / control's value
+    verdict: EffectVerdict = "too_few"
+    reason: str = ""
+    blocked: str | None = None  # why no verdict may be given
+    harmed: int | None = None  # sessions that did worse than nine in ten of the control's
+    harmed_expected: float | None = None  # as many would by chance
+    clusters: int = 0
+    clustered_by: str = "session"
+    adjusted: bool = False  # for what was known before the sessions

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct, structs
@@ -21,6 +22,7 @@ from warmstart.model import (
     Session,
     ToolCall,
     ToolResult,
+    Usage,
 )
 from warmstart.names import could_hide_secret
 from warmstart.redact import Redactor, Scope
@@ -92,6 +94,7 @@ class Recorder:
             digest="",
             first_seen=now,
             updated=now,
+            turns=max(session.number_turns(), default=0),
         )
         return Record(structs.replace(row, digest=_digest(row, calls)), calls)
 
@@ -135,23 +138,30 @@ class _Names:
         return self.clean(name) if name else None
 
 
+class _Place(NamedTuple):
+    """Where in a session a call stands."""
+
+    key: str
+    ordinal: int
+    turn: int
+    intent: str | None
+
+
 def _calls(session: Session, answered: Answered, key: str, scope: Scope, names: _Names) -> list[CallRow]:
     pairs = iter(answered)
     rows: list[CallRow] = []
     said, intent = "", ""
-    for step in session.steps:
+    for step, turn in zip(session.steps, session.number_turns(), strict=True):
         if isinstance(step, ToolCall):
             if said:  # cleaned once, however many calls follow
                 said, intent = "", scope.text(first(said, INTENT))
-            rows.append(_call(*next(pairs), len(rows), key, scope, names, intent))
+            rows.append(_call(*next(pairs), _Place(key, len(rows), turn, intent or None), scope, names))
         elif isinstance(step, Message) and step.role != "system":
             said = step.text
     return rows
 
 
-def _call(
-    call: ToolCall, answer: ToolResult | None, ordinal: int, key: str, scope: Scope, names: _Names, intent: str
-) -> CallRow:
+def _call(call: ToolCall, answer: ToolResult | None, place: _Place, scope: Scope, names: _Names) -> CallRow:
     arguments = _encode(call.arguments).decode()
     excerpt = answer.text if answer else ""
     said = f"{arguments}\n{excerpt}"
@@ -159,17 +169,19 @@ def _call(
         arguments = _encode(scope.value(call.arguments)).decode()
         excerpt = scope.text(excerpt)
     return CallRow(
-        session_key=key,
-        ordinal=ordinal,
+        session_key=place.key,
+        ordinal=place.ordinal,
         call_id=names.clean(call.call_id),
         tool=names.clean(call.tool),
         arguments=arguments,
-        intent=intent or None,
+        intent=place.intent,
         excerpt=excerpt if answer else None,
         status=answer.outcome.status if answer else "unknown",
         basis=answer.outcome.basis if answer else "none",
         error_kind=answer.outcome.error_kind if answer else None,
         at=call.at,
+        turn=place.turn,
+        answered=answer.at if answer else None,
     )
 
 
@@ -186,9 +198,12 @@ def past_session(row: SessionRow, calls: Iterable[CallRow]) -> PastSession | Non
                 excerpt=call.excerpt,
                 outcome=Outcome(call.status, call.basis, call.error_kind),
                 at=call.at,
+                turn=call.turn,
+                answered=call.answered,
             )
             for call in calls
         )
+        usage = msgspec.json.decode(row.usage, type=Usage) if row.usage else None
     except (msgspec.DecodeError, RecursionError):
         return None
     return PastSession(
@@ -207,4 +222,9 @@ def past_session(row: SessionRow, calls: Iterable[CallRow]) -> PastSession | Non
         errors=row.errors,
         results=row.results,
         calls=past,
+        model=row.model,
+        ended=row.ended,
+        label=row.label,
+        turns=row.turns,
+        usage=usage,
     )

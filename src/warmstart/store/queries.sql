@@ -31,11 +31,11 @@ UPDATE sessions SET source_uri = :source_uri WHERE key = :key;
 INSERT INTO sessions (
     key, id, format, agent, model, project, source_uri, task, started, ended, end_reason, label, parent,
     messages, calls, results, errors, verdict, quality, confidence, category, task_type, score, usage,
-    digest, first_seen, updated)
+    digest, first_seen, updated, turns)
 VALUES (
     :key, :id, :format, :agent, :model, :project, :source_uri, :task, :started, :ended, :end_reason, :label, :parent,
     :messages, :calls, :results, :errors, :verdict, :quality, :confidence, :category, :task_type, :score, :usage,
-    :digest, :first_seen, :updated)
+    :digest, :first_seen, :updated, :turns)
 ON CONFLICT (key) DO UPDATE SET
     id = excluded.id, format = excluded.format, agent = excluded.agent, model = excluded.model,
     project = excluded.project, source_uri = excluded.source_uri, task = excluded.task,
@@ -44,27 +44,27 @@ ON CONFLICT (key) DO UPDATE SET
     results = excluded.results, errors = excluded.errors, verdict = excluded.verdict,
     quality = excluded.quality, confidence = excluded.confidence, category = excluded.category,
     task_type = excluded.task_type, score = excluded.score, usage = excluded.usage,
-    digest = excluded.digest, updated = excluded.updated;
+    digest = excluded.digest, updated = excluded.updated, turns = excluded.turns;
 
 -- name: delete_session
 DELETE FROM sessions WHERE key = :key RETURNING key;
 
 -- name: put_call
 INSERT INTO calls (
-    session_key, ordinal, call_id, tool, arguments, intent, excerpt, status, basis, error_kind, at)
-VALUES (:session_key, :ordinal, :call_id, :tool, :arguments, :intent, :excerpt, :status, :basis, :error_kind, :at);
+    session_key, ordinal, call_id, tool, arguments, intent, excerpt, status, basis, error_kind, at, turn, answered)
+VALUES (:session_key, :ordinal, :call_id, :tool, :arguments, :intent, :excerpt, :status, :basis, :error_kind, :at, :turn, :answered);
 
 -- name: delete_calls
 DELETE FROM calls WHERE session_key = :key;
 
 -- name: calls_of
-SELECT session_key, ordinal, call_id, tool, arguments, intent, excerpt, status, basis, error_kind, at
+SELECT session_key, ordinal, call_id, tool, arguments, intent, excerpt, status, basis, error_kind, at, turn, answered
 FROM calls WHERE session_key = :key ORDER BY ordinal;
 
 -- name: session_by_key
 SELECT key, id, format, agent, model, project, source_uri, task, started, ended, end_reason, label, parent,
        messages, calls, results, errors, verdict, quality, confidence, category, task_type, score, usage,
-       digest, first_seen, updated
+       digest, first_seen, updated, turns
 FROM sessions WHERE key = :key;
 
 -- name: keys_by_id
@@ -80,7 +80,7 @@ ORDER BY 1 LIMIT 6;
 -- name: list_sessions
 SELECT key, id, format, agent, model, project, source_uri, task, started, ended, end_reason, label, parent,
        messages, calls, results, errors, verdict, quality, confidence, category, task_type, score, usage,
-       digest, first_seen, updated
+       digest, first_seen, updated, turns
 FROM sessions
 WHERE (:agent IS NULL OR agent = :agent)
   AND (:verdict IS NULL OR verdict = :verdict)
@@ -97,35 +97,35 @@ SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM calls), (SELECT co
 
 -- name: put_template
 INSERT INTO templates (
-    name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used)
+    name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect)
 VALUES (
     :name, :version, :name_key, :status, :reason, :category, :task_type, :project, :strength, :body, :digest, :created,
-    :used, :last_used);
+    :used, :last_used, :effect);
 
 -- name: template
-SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used
+SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect
 FROM templates WHERE name = :name AND version = :version;
 
 -- name: template_versions
 -- By the key that alike-looking names share, the latest version first.
-SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used
+SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect
 FROM templates WHERE name_key = :name_key ORDER BY version DESC;
 
 -- name: list_templates
-SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used
+SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect
 FROM templates
 WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR category = ?2) AND (?3 IS NULL OR task_type = ?3)
 ORDER BY name, version;
 
 -- name: active_of_kind
 -- The strongest first; of equals the less used.
-SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used
+SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect
 FROM templates WHERE status = 'active' AND category = :category AND project = :project
 ORDER BY strength DESC, used, name;
 
 -- name: best_templates
 -- For a task without words: active, fitting, the strongest first; of equals the less used.
-SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used
+SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect
 FROM templates
 WHERE status = 'active' AND (?1 IS NULL OR category = ?1) AND (?2 IS NULL OR task_type = ?2)
   AND (?3 IS NULL OR project = ?3 OR project = '')
@@ -158,7 +158,7 @@ SELECT e.id, e.name, e.version FROM json_each(?) AS wanted JOIN examples AS e ON
 
 -- name: examples_with_kind
 -- The examples of templates, given as ["name", version] pairs, with what filters need to know.
-SELECT e.id, e.name, e.version, e.ordinal, e.tool, e.body, e.costs, t.category, t.task_type, t.used, t.body
+SELECT e.id, e.name, e.version, e.ordinal, e.tool, e.body, e.costs, t.category, t.task_type, t.used, t.body, t.effect
 FROM json_each(?) AS wanted
 JOIN templates AS t ON t.name = json_extract(wanted.value, '$[0]') AND t.version = json_extract(wanted.value, '$[1]')
 JOIN examples AS e ON e.name = t.name AND e.version = t.version
@@ -192,14 +192,17 @@ WHERE scope IN (SELECT value FROM json_each(?)) AND term IN (SELECT value FROM j
 SELECT example, weight FROM postings WHERE scope = :scope AND term = :term LIMIT :most;
 
 -- name: trial
-SELECT session, arm, picks, task, at FROM trials WHERE session = :session;
+SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed
+FROM trials WHERE session = :session;
 
 -- name: hidden_trials
 -- Of sessions whose ids were redacted: which of them is which can no longer be told.
-SELECT session, arm, picks, task, at FROM trials WHERE instr(session, '{{SECRET:') > 0;
+SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed
+FROM trials WHERE instr(session, '{{SECRET:') > 0;
 
 -- name: put_trial
-INSERT INTO trials (session, arm, picks, task, at) VALUES (:session, :arm, :picks, :task, :at);
+INSERT INTO trials (session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed)
+VALUES (:session, :arm, :picks, :task, :at, :experiment, :assignment, :propensities, :parent, :transcript, :measures, :closed);
 
 -- name: seed
 SELECT body FROM seeds WHERE session = :session AND dialect = :dialect;
@@ -211,7 +214,8 @@ INSERT INTO seeds (session, dialect, body) VALUES (:session, :dialect, :body);
 UPDATE templates SET used = used + 1, last_used = :at WHERE name = :name AND version = :version;
 
 -- name: recent_trials
-SELECT session, arm, picks, task, at FROM trials ORDER BY at DESC LIMIT :limit;
+SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed
+FROM trials ORDER BY at DESC LIMIT :limit;
 
 -- name: trial_totals
 SELECT arm, count(*) FROM trials GROUP BY arm;

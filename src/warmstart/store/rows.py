@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-from warmstart.model import Basis, Category, ErrorKind, Status, TaskType, TemplateStatus, Verdict
+from warmstart.model import Assignment, Basis, Category, ErrorKind, Status, TaskType, TemplateStatus, Verdict
 
 Change = Literal["new", "updated", "same"]
 
@@ -82,6 +82,7 @@ class SessionRow(Row, frozen=True, kw_only=True, gc=False):
     digest: str  # hash of the redacted content: another digest is a change
     first_seen: float  # when it first came here; an update keeps the stored value
     updated: float  # when its content last changed
+    turns: int | None = None  # answers of the agent
 
     @classmethod
     def from_columns(cls, values: Sequence[Any]) -> Self:
@@ -110,6 +111,8 @@ class CallRow(Row, frozen=True, kw_only=True, gc=False):
     basis: Basis  # how that is known
     error_kind: ErrorKind | None = None  # only for errors
     at: float | None = None  # seconds since the epoch
+    turn: int | None = None  # in which answer of the agent, from 1
+    answered: float | None = None  # when the result came, seconds since the epoch
 
 
 class Totals(Struct, frozen=True, kw_only=True):
@@ -150,6 +153,7 @@ class TemplateRow(Row, frozen=True, kw_only=True, gc=False):
     created: float  # seconds since the epoch
     used: int = 0  # sessions it was given to
     last_used: float | None = None  # seconds since the epoch
+    effect: str | None = None  # JSON of model.Effect: what it did to sessions it was shown to
 
 
 class ExampleRow(Row, frozen=True, kw_only=True, gc=False):
@@ -171,13 +175,34 @@ class FoundRow(ExampleRow, frozen=True, kw_only=True, gc=False):
     task_type: TaskType  # of the template
     used: int  # sessions the template was given to
     template: str  # JSON of model.Template without its examples
+    effect: str | None  # JSON of model.Effect
 
 
 class TrialRow(Row, frozen=True, kw_only=True, gc=False):
-    """What a session was given, once and for ever."""
+    """What a session was given, once and for ever; and, when its transcript is there, how it went."""
 
     session: str  # the unit of assignment
-    arm: str  # warm or cold
-    picks: str  # JSON: list of model.Pick
-    task: str  # JSON of model.Task, redacted
+    arm: str  # warm, cold, text or the name of a template
+    picks: str  # JSON: list of model.Pick; in the cold arm what would have been given
+    task: str  # JSON: what was known before the session, redacted
     at: float  # seconds since the epoch
+    experiment: str = ""  # '' is the standing holdout
+    assignment: Assignment = "random"  # how the arm came about
+    propensities: str = "{}"  # JSON: arm -> how probable it was
+    parent: str | None = None  # session whose arm it keeps
+    transcript: str | None = None  # SessionRow.key; None: missing so far
+    measures: str | None = None  # JSON of model.Measures
+    closed: float | None = None  # when the transcript was last read
+
+
+class ExperimentRow(Row, frozen=True, kw_only=True, gc=False):
+    """A comparison that a person has started."""
+
+    name: str  # as given
+    arms: str  # JSON: arm -> share
+    metric: str  # what decides
+    salt: str  # with a session's id it decides the arm
+    after: Literal["fixed", "thompson"]  # how arms are given once there is a verdict
+    floor: float  # the control's least share then
+    started: float  # seconds since the epoch
+    stopped: float | None = None  # None: running
