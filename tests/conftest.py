@@ -17,7 +17,8 @@ def sealed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A home of its own for every test, and no way out but loopback."""
     home = tmp_path / "user-home"
     home.mkdir()
-    for name, value in {"HOME": str(home), "WARMSTART_HOME": str(home / ".warmstart")}.items():
+    places = {"HOME": str(home), "WARMSTART_HOME": str(home / ".warmstart")}
+    for name, value in (places | {"WARMSTART_HOLDOUT": "0"}).items():  # one session in ten would be cold: see test_trials
         monkeypatch.setenv(name, value)
     for name in ("WARMSTART_STORE", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "HERMES_HOME"):
         monkeypatch.delenv(name, raising=False)

@@ -26,7 +26,7 @@ from warmstart.dialects import (
 from warmstart.excerpt import cut
 from warmstart.model import Dialect, Example, Omission, Pick
 
-__all__ = ["EXAMPLE_MARK", "TEXT_HEADER", "Composed", "Seed", "compose", "cost", "inject", "render"]
+__all__ = ["EXAMPLE_MARK", "TEXT_HEADER", "Composed", "Seed", "compose", "cost", "inject", "render", "tell"]
 
 Count = Callable[[str], int]
 
@@ -153,6 +153,15 @@ def compose(
         omitted=tuple(omitted),
         reason=f"{reason}; {_AS_TEXT}" if fitted and form.is_told else reason,
     )
+
+
+def tell(made: Composed, dialect: Dialect, count: Count) -> Composed:
+    """The same as one plain exchange instead of tool calls: what the text dialect made, in another dialect's messages."""
+    if dialect == "text" or not made.text:
+        return made
+    messages = remark(made.text, NOTES_REPLY, dialect)
+    tokens = _Form(dialect, count).measure(messages)
+    return msgspec.structs.replace(made, messages=tuple(messages), text=None, tokens=tokens)
 
 
 def cost(example: Example, dialect: Dialect, count: Count) -> int:

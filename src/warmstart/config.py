@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from warmstart.errors import ConfigError
+from warmstart.model import Price
 
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASS|PWD|PASSPHRASE|CREDENTIALS?|AUTH|APIKEY|PAT|DSN|COOKIE|PRIVATE)(?:$|_)"
@@ -33,6 +34,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_active: int = 5  # active templates a category and project
     budget: int = 1_500  # tokens of a seed
     examples: int = 3  # examples in a seed, at most
+    holdout: float = 0.1  # share of sessions kept cold, to compare with, while no experiment runs (WARMSTART_HOLDOUT)
+    prices: dict[str, Price] = field(default_factory=dict)  # by model, US dollars for a million tokens: above the built-in list
     secrets: dict[str, str] = field(default_factory=dict)  # values of secret-looking environment variables
     places: dict[str, Path] = field(default_factory=dict)  # folders that agents' own variables point to
     user_home: Path = Path("~")  # where the agents' usual places are looked for
@@ -50,6 +53,8 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
     max_active: Annotated[int, Meta(ge=1)] = 5
     budget: Annotated[int, Meta(ge=0)] = 1_500
     examples: Annotated[int, Meta(ge=0)] = 3
+    holdout: Annotated[float, Meta(ge=0, le=0.9)] = 0.1
+    prices: dict[str, Price] = field(default_factory=dict)
 
 
 def load(
@@ -69,6 +74,8 @@ def load(
         max_active=file.max_active,
         budget=file.budget,
         examples=file.examples,
+        holdout=_share("WARMSTART_HOLDOUT", env, file.holdout),
+        prices=file.prices,
         secrets=_secrets(env),
         places={
             name: Path(env[name]).expanduser()
@@ -77,6 +84,16 @@ def load(
         },
         user_home=user_home,
     )
+
+
+def _share(name: str, env: Mapping[str, str], otherwise: float) -> float:
+    """A share from the environment, held to the same limits as in the file."""
+    if not (text := env.get(name, "").strip()):
+        return otherwise
+    try:
+        return msgspec.convert(text, Annotated[float, Meta(ge=0, le=0.9)], strict=False)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{name}={text}: {error}") from error
 
 
 def _read(path: Path) -> _File:

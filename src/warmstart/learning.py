@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
+from warmstart.assigning import COLD
 from warmstart.bundle_export import redact_template, write_bundle
 from warmstart.bundles import read_bundles
 from warmstart.choose import index_weights
@@ -21,6 +22,7 @@ from warmstart.compose import cost
 from warmstart.config import Settings
 from warmstart.errors import NotFound, Refused, SourceError
 from warmstart.judging import judge_result
+from warmstart.lifecycle import MEASURED
 from warmstart.mining import Mining, capture, mine
 from warmstart.model import (
     DIALECTS,
@@ -40,7 +42,7 @@ from warmstart.ports import Progress
 from warmstart.records import past_session
 from warmstart.redact import Redactor
 from warmstart.scoring import gate
-from warmstart.store import EVERYWHERE, Shelf, SqliteStore, TemplateRow
+from warmstart.store import EVERYWHERE, Ledger, Shelf, SqliteStore, TemplateRow, TrialRow
 from warmstart.tokens import estimate
 
 POLICY = "policy:own-sessions"
@@ -86,6 +88,7 @@ class Teacher:
     def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
         self._store = store
         self._shelf = Shelf(store)
+        self._ledger = Ledger(store)
         self._settings = settings
         self._clock = clock
 
@@ -169,11 +172,10 @@ class Teacher:
         found: dict[str, set[tuple[str, str]]] = {}
         for session in past:
             if _HIDDEN in session.id:
-                trials = self._shelf.hidden_trials()
+                trials = self._ledger.hidden_trials()
             else:
-                trial = self._shelf.trial(session.id)
-                trials = [trial] if trial else []
-            given = [self._shelf.picks(trial) for trial in trials]
+                trials = self._ledger.trials_of_session(session.id, session.key)
+            given = [self._ledger.picks(trial) for trial in trials if trial.arm != COLD]
             if None not in given:
                 picks = [pick for some in given for pick in some or ()]
                 found[session.key] = {signature(pick.example.tool, pick.example.arguments) for pick in picks}
@@ -231,7 +233,10 @@ class Teacher:
         support = max((example.support for example in template.examples), default=0)  # forks and subagents not counted
         if min(support, len(template.source_sessions)) < self._settings.min_support:
             return f"seen in fewer than {self._settings.min_support} sessions"
-        said = [one for one in self._shelf.decisions(template.name) if not one.by.startswith("policy:")]
+        decisions = self._shelf.decisions(template.name)
+        if decisions and (decisions[-1].by, decisions[-1].status) == (MEASURED, "retired"):
+            return f"version {decisions[-1].version} was {decisions[-1].reason}"
+        said = [one for one in decisions if not one.by.startswith("policy:")]
         if said and said[-1].status == "retired":
             return f"a person retired version {said[-1].version}"
         return None
@@ -256,9 +261,14 @@ class Teacher:
         """The weakest retire, those a person has just asked for last."""
         most = self._settings.max_active
         for category, project in sorted(kinds):
-            rows = sorted(self._shelf.active_of_kind(category, project), key=lambda row: row.name not in wanted)
+            rows = self._shelf.active_of_kind(category, project)
+            rows.sort(key=lambda row: (row.name not in wanted, not self._is_proven(row)))
             for row in rows[most:]:
                 self._retire(row, POLICY, f"weaker than {most} others of its category and project")
+
+    def _is_proven(self, row: TemplateRow) -> bool:
+        effect = self._shelf.effect(row.effect)
+        return effect is not None and effect.verdict == "better"
 
     # Deciding
 
@@ -273,10 +283,20 @@ class Teacher:
             self._make_room({(row.category, row.project)}, {row.name})
         return self._shelf.decisions(row.name)[-1]
 
+    def promote(self, name: str, *, reason: str, by: str) -> Decision:
+        """Measured to help: active, whatever it was, and no longer the first to make room."""
+        with self._store.writing():
+            row = self.latest(name)
+            if row.status == "active":
+                self._shelf.decide(row, "active", by, reason, self._clock())
+            else:
+                self._activate(row, self._load(row), by, reason)
+        return self._shelf.decisions(row.name)[-1]
+
     def retire(self, name: str, *, reason: str = "", by: str = PERSON) -> list[Decision]:
         """Out of use; nothing is deleted."""
         with self._store.writing():
-            wanted = [row for row in self._versions(name) if row.status != "retired"]
+            wanted = [row for row in self.versions(name) if row.status != "retired"]
             if not wanted:
                 raise Refused(f"{name} is retired already")
             for row in wanted:
@@ -357,7 +377,7 @@ class Teacher:
     def stats(self) -> dict[str, Any]:
         """Totals, by type and category, examples, uses, recent provisions."""
         totals = self._shelf.totals()
-        arms = self._shelf.trial_totals()
+        arms = self._ledger.totals()
 
         def by(place: int) -> dict[str, int]:
             found: dict[str, int] = {}
@@ -374,20 +394,23 @@ class Teacher:
             "uses": sum(row[4] for row in totals),
             "provisions": sum(arms.values()),
             "recent": [
-                {"session": t.session, "arm": t.arm, "at": t.at, "templates": _given(self._shelf.picks(t) or ())}
-                for t in self._shelf.recent_trials(10)
+                {"session": t.session, "arm": t.arm, "at": t.at, "templates": self._shown(t)}
+                for t in self._ledger.recent_trials(10)
             ],
         }
 
+    def _shown(self, trial: TrialRow) -> list[str]:
+        return [] if trial.arm == COLD else _given(self._ledger.picks(trial) or ())
+
     @property
     def problems(self) -> list[Problem]:
-        return self._shelf.problems
+        return [*self._shelf.problems, *self._ledger.problems]
 
     def latest(self, name: str) -> TemplateRow:
         """The latest version of NAME, or the one that NAME@VERSION names."""
-        return self._versions(name)[0]
+        return self.versions(name)[0]
 
-    def _versions(self, name: str) -> list[TemplateRow]:
+    def versions(self, name: str) -> list[TemplateRow]:
         """Of NAME all versions, the latest first; of NAME@VERSION that one. A name may have an @ of its own."""
         if found := self._shelf.versions(name_key(name)):
             return found

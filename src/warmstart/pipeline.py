@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from warmstart import config
 from warmstart.ports import Progress
-from warmstart.store import SessionRow, SqliteStore, open_store
+from warmstart.store import Ledger, SessionRow, SqliteStore, TrialRow, open_store
 
 if TYPE_CHECKING:
+    from warmstart.accounting import Accounts
+    from warmstart.analysis import Report
     from warmstart.compose import Seed
+    from warmstart.experiments import Experiments
+    from warmstart.insights import Insights
     from warmstart.learning import Learned, LearnedTemplate, Teacher
     from warmstart.model import Task
     from warmstart.reading import Ingested
@@ -58,7 +62,11 @@ class Warmstart:
         from warmstart.records import Recorder
 
         run = Ingest(self.store, Recorder(self.settings.secrets), self.settings.tools, self._clock)
-        return run.run(paths or [path for _agent, path in self.places()], progress)
+        report = run.run(paths or [path for _agent, path in self.places()], progress)
+        if Ledger(self.store).closable():
+            closed = self.experiments.close()
+            report.trials, report.retired, report.promoted = closed.trials, closed.retired, closed.promoted
+        return report
 
     def sessions(self, **filters: Any) -> list[SessionRow]:
         """What is known: newest first. Filters: limit, offset, agent, verdict, project, since."""
@@ -82,6 +90,16 @@ class Warmstart:
         """One session into a template; raises Refused with the reason why not."""
         return self.templates.capture(session, **wishes)
 
+    def insights(self, *, top: int = 10, **filters: Any) -> Insights:
+        """What the remembered sessions tell: repeated errors, rates, the course of sessions, costs.
+
+        Filters: agent, project, since, progress.
+        """
+        from warmstart.insights import gather_insights
+        from warmstart.insights_history import read_history
+
+        return gather_insights(read_history(self.store, **filters), top=top)
+
     @property
     def templates(self) -> Teacher:
         """The templates: find, show, approve, retire, revoke, delete, take_in, give_out, stats."""
@@ -89,8 +107,30 @@ class Warmstart:
 
         return Teacher(self.store, self.settings, self._clock)
 
+    @property
+    def experiments(self) -> Experiments:
+        """What seeds do: start, stop, list, close, record, report, weigh, power."""
+        from warmstart.experiments import Experiments
+
+        return Experiments(self.store, self.settings, self._clock)
+
+    @property
+    def usage(self) -> Accounts:
+        """Tokens and costs: report, and set and add for callers that report them live."""
+        from warmstart.accounting import Accounts
+
+        return Accounts(self.store, self.settings, self._clock)
+
+    def record(self, session: str, path: Path | str) -> TrialRow:
+        """Close a session's trial by hand with its transcript."""
+        return self.experiments.record(session, path)
+
+    def report(self, experiment: str | None = None) -> Report:
+        """What seeds have done so far, compared with cold sessions."""
+        return self.experiments.report(experiment)
+
     def provision(self, task: Task) -> Seed:
         """The seed for a task: chosen once a session and then the same for ever; without a session a preview."""
         from warmstart.provisioning import Provisioner
 
-        return Provisioner(self.store, self.settings.secrets, self._clock).provision(task)
+        return Provisioner(self.store, self.settings, self._clock).provision(task)

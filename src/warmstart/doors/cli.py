@@ -26,6 +26,11 @@ COMMANDS = {  # name -> where it lives
     "capture": "cli_templates:capture",
     "templates": "cli_templates:templates",
     "provision": "cli_provision:provision",
+    "record": "cli_effect:record",
+    "report": "cli_effect:report",
+    "experiment": "cli_effect:experiment",
+    "insights": "cli_insights:insights",
+    "usage": "cli_usage:usage",
     "doctor": "cli_read:doctor",
     "demo": "demo:demo",
 }

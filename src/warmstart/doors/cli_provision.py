@@ -21,6 +21,9 @@ from warmstart.pipeline import Warmstart
 @click.option("--examples", type=click.IntRange(0, 50), help="Examples at most.  [default: 3]")
 @click.option("--dialect", type=click.Choice(DIALECTS), default="openai", show_default=True)
 @click.option("--model", help="The model that will read it: some want their own ids or signatures.")
+@click.option("--cold", is_flag=True, help="No seed for this session; it is then left out of the comparison.")
+@click.option("--parent", help="The session that started this one: it keeps that one's arm.")
+@click.option("--continues", is_flag=True, help="It goes on from its parent, so it keeps the seed too.")
 @click.option("--thinking", is_flag=True, help="The model thinks in signed blocks (Anthropic).")
 @json_option
 @click.pass_obj

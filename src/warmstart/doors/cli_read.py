@@ -131,6 +131,11 @@ def ingest(ws: Warmstart, paths: tuple[Path, ...], as_json: bool) -> None:
             f"{report.sessions} sessions read ({report.new} new, {report.updated} updated), {report.messages} messages, "
             f"{report.calls} tool calls, {report.errors} errors; {report.unchanged} files unchanged, {report.skipped} skipped"
         )
+        if report.trials:
+            click.echo(f"{report.trials} trials closed; see: warmstart report")
+        for change, names in (("retired", report.retired), ("promoted", report.promoted)):
+            for name in names:
+                click.echo(f"template {clean(name)} {change}, by what was measured; see: warmstart templates show")
         _tell_problems(report.problems, Recorder(ws.settings.secrets), as_json=False)
     if report.problems and not (report.sessions or report.unchanged):
         sys.exit(1)

@@ -15,25 +15,33 @@ from warmstart.store.rows import (
     ExampleRow,
     ExperimentRow,
     FoundRow,
+    LiveRow,
     SessionRow,
     SourceRow,
+    SpentRow,
     TemplateRow,
     Totals,
     TrialRow,
 )
+from warmstart.store.spending import Books
 from warmstart.store.sqlite import SqliteStore, check_owner, explain
 from warmstart.store.templates import EVERYWHERE, Shelf
+from warmstart.store.trials import Ledger
 
 __all__ = [
     "EVERYWHERE",
+    "Books",
     "CallRow",
     "Change",
     "ExampleRow",
     "ExperimentRow",
     "FoundRow",
+    "Ledger",
+    "LiveRow",
     "SessionRow",
     "Shelf",
     "SourceRow",
+    "SpentRow",
     "SqliteStore",
     "TemplateRow",
     "Totals",

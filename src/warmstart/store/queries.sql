@@ -47,7 +47,7 @@ ON CONFLICT (key) DO UPDATE SET
     digest = excluded.digest, updated = excluded.updated, turns = excluded.turns;
 
 -- name: delete_session
-DELETE FROM sessions WHERE key = :key RETURNING key;
+DELETE FROM sessions WHERE key = :key RETURNING id, agent;
 
 -- name: put_call
 INSERT INTO calls (
@@ -229,3 +229,124 @@ FROM templates t GROUP BY t.status, t.category, t.task_type;
 -- A body that is no JSON is of no session; json_extract alone would fail for all.
 SELECT DISTINCT name, version FROM examples
 WHERE CASE WHEN json_valid(body) THEN json_extract(body, '$.session') END = :session;
+
+-- name: put_effect
+UPDATE templates SET effect = :effect WHERE name = :name AND version = :version;
+
+-- name: trials_of
+SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed
+FROM trials WHERE experiment = :experiment ORDER BY at, session;
+
+-- name: trials_of_session
+SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed
+FROM trials WHERE session = :session OR transcript = :key;
+
+-- name: make_cold
+UPDATE trials SET arm = 'cold', assignment = 'choice' WHERE session = :session;
+
+-- name: delete_seeds
+DELETE FROM seeds WHERE session = :session;
+
+-- name: closable_trials
+-- One that was named by a person stays with its transcript; others follow their id. The longest known comes first.
+SELECT t.session, s.key, s.agent, t.task
+FROM trials AS t JOIN sessions AS s ON s.key = t.transcript
+WHERE s.updated > t.closed
+UNION ALL
+SELECT t.session, s.key, s.agent, t.task
+FROM trials AS t JOIN sessions AS s ON s.id = t.session
+WHERE t.transcript IS NULL
+ORDER BY 1, 2;
+
+-- name: close_trial
+UPDATE trials SET transcript = :transcript, measures = :measures, closed = :closed WHERE session = :session;
+
+-- name: seed_tokens
+SELECT max(CASE WHEN json_valid(body) THEN json_extract(body, '$.tokens') END) FROM seeds WHERE session = :session;
+
+-- name: running_experiment
+SELECT name, arms, shares, metric, salt, after, floor, started, stopped FROM experiments WHERE stopped IS NULL;
+
+-- name: experiments
+SELECT name, arms, shares, metric, salt, after, floor, started, stopped FROM experiments ORDER BY started DESC, name;
+
+-- name: experiment
+SELECT name, arms, shares, metric, salt, after, floor, started, stopped FROM experiments WHERE name = :name;
+
+-- name: put_experiment
+INSERT INTO experiments (name, arms, shares, metric, salt, after, floor, started, stopped)
+VALUES (:name, :arms, :shares, :metric, :salt, :after, :floor, :started, :stopped);
+
+-- name: stop_experiment
+UPDATE experiments SET stopped = :at WHERE name = :name AND stopped IS NULL;
+
+-- name: error_history
+SELECT coalesce(ended, started), project, model, category, errors, results FROM sessions
+WHERE coalesce(ended, started) IS NOT NULL ORDER BY 1;
+
+-- name: session_starts
+SELECT s.key, s.started, s.project, s.task,
+       coalesce(sum(c.status = 'error'), 0), coalesce(sum(c.status IN ('ok', 'error')), 0)
+FROM sessions AS s LEFT JOIN calls AS c ON c.session_key = s.key AND c.turn <= :window
+WHERE s.parent IS NULL AND s.turns IS NOT NULL
+GROUP BY s.key ORDER BY s.started, s.key;
+
+-- name: set_shares
+UPDATE experiments SET shares = :shares WHERE name = :name;
+
+-- name: session_keys
+-- The earliest first; those that do not say when they started come first of all.
+SELECT key FROM sessions
+WHERE (?1 IS NULL OR agent = ?1) AND (?2 IS NULL OR project = ?2) AND (?3 IS NULL OR started >= ?3)
+ORDER BY started, key;
+
+-- name: put_spent
+INSERT INTO spent (session_key, model, day, input, output, cache_read, cache_write, reasoning, cost, basis)
+VALUES (:session_key, :model, :day, :input, :output, :cache_read, :cache_write, :reasoning, :cost, :basis);
+
+-- name: delete_spent
+DELETE FROM spent WHERE session_key = :key;
+
+-- name: spent_of
+SELECT session_key, model, day, input, output, cache_read, cache_write, reasoning, cost, basis
+FROM spent WHERE session_key = :key ORDER BY model, day;
+
+-- name: all_spent
+SELECT session_key, model, day, input, output, cache_read, cache_write, reasoning, cost, basis
+FROM spent ORDER BY session_key, model, day;
+
+-- name: usage_facts
+-- Of every session; `usage` only where it was read before usage was kept by model and day.
+SELECT key, id, agent, model, project, coalesce(started, ended),
+       CASE WHEN EXISTS (SELECT 1 FROM spent WHERE session_key = sessions.key) THEN NULL ELSE usage END
+FROM sessions ORDER BY key;
+
+-- name: put_live
+INSERT INTO live_spent (
+    session, agent, model, project, day, input, output, cache_read, cache_write, reasoning, cost, updated)
+VALUES (
+    :session, :agent, :model, :project, :day, :input, :output, :cache_read, :cache_write, :reasoning, :cost, :updated)
+ON CONFLICT (session, agent, model, day) DO UPDATE SET
+    project = coalesce(excluded.project, project), input = excluded.input, output = excluded.output,
+    cache_read = excluded.cache_read, cache_write = excluded.cache_write, reasoning = excluded.reasoning,
+    cost = excluded.cost, updated = excluded.updated;
+
+-- name: live_of
+SELECT session, agent, model, project, day, input, output, cache_read, cache_write, reasoning, cost, updated
+FROM live_spent WHERE session = :session ORDER BY updated, agent, model, day;
+
+-- name: all_live
+SELECT session, agent, model, project, day, input, output, cache_read, cache_write, reasoning, cost, updated
+FROM live_spent ORDER BY session, updated, agent, model, day;
+
+-- name: name_live_agent
+UPDATE live_spent SET agent = :agent WHERE session = :session AND agent = '';
+
+-- name: name_live_model
+UPDATE live_spent SET model = :model WHERE session = :session AND agent = :agent AND model = '';
+
+-- name: delete_live
+DELETE FROM live_spent WHERE session = ?1 AND (agent = ?2 OR agent = '');
+
+-- name: put_usage_event
+INSERT INTO usage_events (session, event, at) VALUES (:session, :event, :at) ON CONFLICT DO NOTHING RETURNING event;

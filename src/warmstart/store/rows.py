@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-from warmstart.model import Assignment, Basis, Category, ErrorKind, Status, TaskType, TemplateStatus, Verdict
+from warmstart.model import Assignment, Basis, Category, ErrorKind, Status, TaskType, TemplateStatus, TokenBasis, Verdict
 
 Change = Literal["new", "updated", "same"]
 
@@ -115,6 +115,38 @@ class CallRow(Row, frozen=True, kw_only=True, gc=False):
     answered: float | None = None  # when the result came, seconds since the epoch
 
 
+class SpentRow(Row, frozen=True, kw_only=True, gc=False):
+    """What a session used of one model on one day, as its transcript tells."""
+
+    session_key: str  # SessionRow.key
+    model: str  # '' where it is not told
+    day: str  # UTC, 2026-11-16; '' where it is not told
+    input: int | None = None  # None is unknown, here and below
+    output: int | None = None  # tokens
+    cache_read: int | None = None  # tokens
+    cache_write: int | None = None  # tokens
+    reasoning: int | None = None  # tokens, part of the output
+    cost: float | None = None  # US dollars, as reported
+    basis: TokenBasis  # of the tokens
+
+
+class LiveRow(Row, frozen=True, kw_only=True, gc=False):
+    """The same as callers report it while the session runs."""
+
+    session: str  # the agent's own id
+    agent: str  # '' where it is not told
+    model: str  # '' where it is not told
+    project: str | None = None  # None: not told
+    day: str  # UTC, 2026-11-16
+    input: int | None = None  # None is unknown, here and below
+    output: int | None = None  # tokens
+    cache_read: int | None = None  # tokens
+    cache_write: int | None = None  # tokens
+    reasoning: int | None = None  # tokens, part of the output
+    cost: float | None = None  # US dollars
+    updated: float  # seconds since the epoch
+
+
 class Totals(Struct, frozen=True, kw_only=True):
     """What the store holds, in numbers."""
 
@@ -199,7 +231,8 @@ class ExperimentRow(Row, frozen=True, kw_only=True, gc=False):
     """A comparison that a person has started."""
 
     name: str  # as given
-    arms: str  # JSON: arm -> share
+    arms: str  # JSON: arm -> share, as it was started
+    shares: str  # JSON: arm -> share, as new sessions are given it now
     metric: str  # what decides
     salt: str  # with a session's id it decides the arm
     after: Literal["fixed", "thompson"]  # how arms are given once there is a verdict

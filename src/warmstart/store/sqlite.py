@@ -20,7 +20,7 @@ import apsw
 
 from warmstart.errors import NotFound, Refused, StoreError, StoreFull, StoreTooNew
 from warmstart.model import Verdict
-from warmstart.store.rows import CallRow, Change, SessionRow, SourceRow, Totals
+from warmstart.store.rows import CallRow, Change, SessionRow, SourceRow, SpentRow, Totals
 
 APPLICATION_ID = 0x57524D53  # "WRMS": says in the file's header whose it is
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -270,9 +270,9 @@ class SqliteStore:
             raise
         self._db.execute("RELEASE part")
 
-    def put_session(self, row: SessionRow, calls: Sequence[CallRow]) -> Change:
+    def put_session(self, row: SessionRow, calls: Sequence[CallRow], spent: Sequence[SpentRow] = ()) -> Change:
         """Remember a session. The same content again changes nothing; an older, shorter copy never wins."""
-        if any(call.session_key != row.key for call in calls):
+        if any(call.session_key != row.key for call in calls) or any(part.session_key != row.key for part in spent):
             raise ValueError("calls of another session")
         with self.writing():
             known = self.rows("known_session", (row.key,))
@@ -284,15 +284,19 @@ class SqliteStore:
                 if digest == row.digest or (moved and row.length < length):
                     return "same"
                 self.run("delete_calls", (row.key,))
+                self.run("delete_spent", (row.key,))
             self.run("put_session", row.to_columns())
             self.run_many("put_call", [call.to_columns() for call in calls])
+            self.run_many("put_spent", [part.to_columns() for part in spent])
         return "updated" if known else "new"
 
     def delete_session(self, key: str) -> None:
-        """Forget a session and its calls. `erase` afterwards takes the last bytes out of the files."""
+        """Forget a session, its calls and what it cost. `erase` afterwards takes the last bytes out of the files."""
         with self.writing():
-            if not self.run("delete_session", (key,)).fetchall():
+            forgotten = self.run("delete_session", (key,)).fetchall()
+            if not forgotten:
                 raise NotFound(f"no session {key}")
+            self.run("delete_live", forgotten[0])
 
     def erase(self) -> None:
         """Rewrite the database without what was deleted, and empty the WAL, where older pages live on."""

@@ -1,4 +1,4 @@
-"""Templates in the store: versions, decisions, the word index of the active ones, and what sessions were given."""
+"""Templates in the store: versions, decisions, and the word index of the active ones."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 import msgspec
 
 from warmstart.errors import NotFound
-from warmstart.model import Decision, Example, Pick, Problem, Template, TemplateStatus
-from warmstart.store.rows import ExampleRow, FoundRow, TemplateRow, TrialRow
+from warmstart.model import Decision, Effect, Example, Problem, Template, TemplateStatus
+from warmstart.store.rows import ExampleRow, FoundRow, TemplateRow
 from warmstart.store.sqlite import SqliteStore
 
 EVERYWHERE = "*"  # the scope of all examples together
 
 _template = msgspec.json.Decoder(Template)
 _example = msgspec.json.Decoder(Example)
+_effect = msgspec.json.Decoder(Effect)
 _costs = msgspec.json.Decoder(dict[str, int])
 _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_picks = msgspec.json.Decoder(list[Pick])
 
 
 class Shelf:
@@ -134,6 +134,17 @@ class Shelf:
         self.store.run("set_status", (status, reason, row.name, row.version))
         self.store.run("put_decision", (row.name, row.version, status, by, reason, at))
 
+    def put_effect(self, name: str, version: int, effect: Effect) -> None:
+        """What was measured of a version, for choosing and for people."""
+        self.store.run("put_effect", (msgspec.json.encode(effect).decode(), name, version))
+
+    def effect(self, body: str | None) -> Effect | None:
+        """The measured effect of a row, or None where there is none or it cannot be read."""
+        try:
+            return _effect.decode(body) if body else None
+        except _BROKEN:
+            return None
+
     def note(self, name: str, status: TemplateStatus, by: str, reason: str, at: float) -> None:
         """A decision about something that is no template."""
         self.store.run("put_decision", (name, 0, status, by, reason, at))
@@ -166,46 +177,12 @@ class Shelf:
             raise NotFound(f"no template {name_key}")
         return gone
 
-    # Trials
-
-    def trial(self, session: str) -> TrialRow | None:
-        found = self.store.rows("trial", (session,))
-        return TrialRow.from_columns(found[0]) if found else None
-
-    def hidden_trials(self) -> list[TrialRow]:
-        """Of sessions whose ids were redacted."""
-        return [TrialRow.from_columns(row) for row in self.store.rows("hidden_trials")]
-
-    def picks(self, trial: TrialRow) -> list[Pick] | None:
-        """What a session was given, or None (told in `problems`) where the record cannot be read."""
-        try:
-            return _picks.decode(trial.picks)
-        except _BROKEN as error:
-            self.problems.append(Problem(f"session {trial.session}", f"its record cannot be read: {error}"))
-            return None
-
-    def put_trial(self, row: TrialRow, used: Iterable[tuple[str, int]]) -> None:
-        self.store.run("put_trial", row.to_columns())
-        for name, version in used:
-            self.store.run("count_use", (row.at, name, version))
-
-    def seed(self, session: str, dialect: str) -> str | None:
-        found = self.store.rows("seed", (session, dialect))
-        return str(found[0][0]) if found else None
-
-    def put_seed(self, session: str, dialect: str, body: str) -> None:
-        self.store.run("put_seed", (session, dialect, body))
-
-    def recent_trials(self, limit: int) -> list[TrialRow]:
-        return [TrialRow.from_columns(row) for row in self.store.rows("recent_trials", (limit,))]
+    # Counting
 
     def totals(self) -> list[tuple[str, str, str, int, int, int]]:
         """`(status, category, task_type, templates, uses, examples)`."""
         found: list[tuple[str, str, str, int, int, int]] = self.store.rows("template_totals")
         return found
-
-    def trial_totals(self) -> dict[str, int]:
-        return dict(self.store.rows("trial_totals"))
 
     def _complain(self, name: str, version: int, error: Exception) -> None:
         self.problems.append(Problem(f"template {name}@{version}", f"its record cannot be read: {error}"))

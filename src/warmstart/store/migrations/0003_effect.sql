@@ -19,7 +19,8 @@ CREATE INDEX trials_by_transcript ON trials (transcript) WHERE transcript IS NOT
 
 CREATE TABLE experiments (
     name    TEXT NOT NULL PRIMARY KEY,
-    arms    TEXT NOT NULL,           -- JSON: arm -> share
+    arms    TEXT NOT NULL,           -- JSON: arm -> share, as it was started
+    shares  TEXT NOT NULL,           -- JSON: arm -> share, as new sessions are given it now
     metric  TEXT NOT NULL,
     salt    TEXT NOT NULL,           -- with a session's id it decides the arm
     after   TEXT NOT NULL,           -- once there is a verdict: fixed, thompson

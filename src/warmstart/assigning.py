@@ -1,0 +1,89 @@
+"""Who gets what: a session's arm, decided by a salted hash of its id.
+
+The same session gets the same arm on every machine and after every restart, nobody can steer it by trying again, and
+the chance of each arm is known and written down beside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+
+from warmstart.errors import Refused
+
+COLD, WARM, SEED, TEXT = "cold", "warm", "seed", "text"
+WORDS = frozenset((COLD, WARM, SEED, TEXT))  # arms that are no template's name; "seed" is "warm" by another name
+HOLDOUT = ""  # the standing comparison, when no experiment runs
+_SALT = "warmstart holdout"  # the same for everyone: a team's machines agree without having met
+
+
+def holdout_shares(share: float) -> dict[str, float]:
+    """Arms of the standing comparison. Nothing held out is nothing compared."""
+    if share <= 0:
+        return {WARM: 1.0}
+    return {COLD: share, WARM: 1.0 - share}
+
+
+def draw(session: str, salt: str = _SALT) -> float:
+    """A number from 0 to 1 that belongs to a session."""
+    said = f"{salt}\0{session}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(said, digest_size=8).digest(), "big") / 2**64
+
+
+def assign(session: str, shares: Mapping[str, float], salt: str = _SALT) -> str:
+    """The arm of a session."""
+    point, reached = draw(session, salt), 0.0
+    for arm, share in shares.items():
+        reached += share
+        if point < reached:
+            return arm
+    return [arm for arm, share in shares.items() if share > 0][-1]  # rounding, in the last digit
+
+
+def control_of(shares: Mapping[str, float]) -> str:
+    """The arm that others are compared with: the cold one, or else the first named."""
+    return COLD if COLD in shares else next(iter(shares))
+
+
+def parse_arms(text: str) -> dict[str, float]:
+    """`cold=.5,warm=.5`, or names alone for equal shares; `seed vs text` is `seed,text`."""
+    parts = [part.strip() for part in text.replace(" vs ", ",").split(",")]
+    arms: dict[str, float | None] = {}
+    for part in parts:
+        name, equals, share = part.rpartition("=")
+        if not equals:
+            name, share = part, ""
+        name = name.strip()
+        if not name:
+            raise Refused(f"--arms {text!r}: an arm has no name; write cold=.5,warm=.5")
+        if name in arms:
+            raise Refused(f"--arms: {name} is named twice")
+        arms[name] = _share(name, share) if equals else None
+    return _complete(arms)
+
+
+def _share(name: str, text: str) -> float:
+    try:
+        share = float(text.strip())
+    except ValueError:
+        raise Refused(f"--arms: the share of {name} is no number: {text.strip()!r}") from None
+    if not (math.isfinite(share) and 0 < share < 1):
+        raise Refused(f"--arms: the share of {name} must lie between 0 and 1, not {text.strip()}")
+    return share
+
+
+def _complete(arms: Mapping[str, float | None]) -> dict[str, float]:
+    if len(arms) < 2:
+        raise Refused("an experiment compares at least two arms; write cold=.5,warm=.5")
+    if WARM in arms and SEED in arms:
+        raise Refused("--arms: warm and seed are the same thing")
+    given = {name: share for name, share in arms.items() if share is not None}
+    if not given:
+        return dict.fromkeys(arms, 1 / len(arms))
+    if len(given) < len(arms):
+        raise Refused("--arms: give every arm a share, or none")
+    if abs(sum(given.values()) - 1) > 0.005:
+        raise Refused(f"--arms: the shares add up to {sum(given.values()):g}, not to 1")
+    total = sum(given.values())
+    return {name: share / total for name, share in given.items()}
