@@ -252,8 +252,8 @@ def _explain(verdict: str, metric: Metric, estimate: Estimate) -> str:
         return "too few sessions for an interval"
     if verdict == "inconclusive":
         return "the interval holds both less and more"
-    share = "" if estimate.relative is None else f" by {abs(estimate.relative):.0%}"
-    return f"{metric.title} {'falls' if (estimate.difference or 0) < 0 else 'rises'}{share}"
+    share = "" if estimate.relative is None else f" {abs(estimate.relative):.0%}"
+    return f"{metric.title}: {'down' if (estimate.difference or 0) < 0 else 'up'}{share}"
 
 
 def choose_clusters(

@@ -343,6 +343,21 @@ class Experiments:
             reach=tuple(reach),
         )
 
+    def outlook(self, report: Report) -> str | None:
+        """Where nothing is shown yet: what will be, and when. None where there is nothing to say."""
+        if report.blocked or all(effect.verdict in ("better", "worse") for effect in report.effects):
+            return None
+        total = sum(arm.expected for arm in report.arms.values())
+        share = report.arms[report.control].expected / total if total else 0.5
+        try:
+            power = self.power(cold_share=min(0.95, max(0.05, share)))
+        except Refused:
+            return None
+        soon = next((reach for reach in power.reach if reach.drop is not None and reach.drop <= 0.5), None)
+        return (
+            tell_reach(soon) if soon else "with your traffic not even half of all errors would be missed within a year"
+        )
+
     @property
     def _teacher(self) -> Teacher:
         return Teacher(self._store, self._settings, self._clock)
@@ -351,6 +366,12 @@ class Experiments:
 def deciding_metrics() -> Sequence[str]:
     """What an experiment can be decided by."""
     return [name for name, metric in METRICS.items() if metric.horizon is None]
+
+
+def tell_reach(reach: Reach) -> str:
+    """What can be seen after some weeks, in a sentence."""
+    weeks = "1 week" if reach.weeks == 1 else f"{reach.weeks} weeks"
+    return f"with your traffic you will be able to see a drop of {reach.drop or 0:.0%} in {weeks}"
 
 
 def read_facts(body: str) -> dict[str, str]:

@@ -47,10 +47,11 @@ def report(ws: Warmstart, experiment: str | None, as_json: bool) -> None:
     """What seeds did, compared with cold sessions: of EXPERIMENT, the running one, the last, or "holdout"."""
     found = ws.report(experiment)
     templates = ws.experiments.weigh()
+    outlook = ws.experiments.outlook(found)
     if as_json:
-        print_json({"report": found, "templates": templates})
+        print_json({"report": found, "templates": templates, "outlook": outlook})
         return
-    show_report(found, templates)
+    show_report(found, templates, outlook)
 
 
 @click.group()

@@ -8,7 +8,7 @@ import click
 
 from warmstart.analysis import Report
 from warmstart.doors.show import clean, print_table
-from warmstart.experiments import Power
+from warmstart.experiments import Power, tell_reach
 from warmstart.lifecycle import TemplateEffect
 from warmstart.metrics import METRICS
 from warmstart.model import Effect
@@ -17,7 +17,7 @@ _COLOURS = {"better": "green", "worse": "red"}
 _WIDTH = 21
 
 
-def show_report(report: Report, templates: Sequence[TemplateEffect]) -> None:
+def show_report(report: Report, templates: Sequence[TemplateEffect], outlook: str | None) -> None:
     """An experiment as it stands."""
     title = "The standing holdout" if report.experiment == "holdout" else f"Experiment {clean(report.experiment)}"
     click.secho(title, bold=True)
@@ -29,13 +29,17 @@ def show_report(report: Report, templates: Sequence[TemplateEffect]) -> None:
         click.secho(f"NO VERDICT: {clean(report.blocked)}", fg="red", bold=True)
     for effect in report.effects:
         _say(effect)
-    print_table(
-        ("metric", "arm", "#arm", "#control", "#difference", "#95 % interval", f"{'less':<10}0{'more':>10}"),
-        [_line(effect) for effect in (*report.effects, *report.secondary) if _is_known(effect)],
-    )
-    click.echo(
-        "Intervals hold however often one looks. Only the first metric decides; the others are to understand it."
-    )
+    if len(report.arms) < 2:
+        click.echo("nothing is held out, so there is nothing to compare; see `holdout` in config.toml")
+    if outlook:
+        click.echo(f"{outlook[0].upper()}{outlook[1:]}; see: warmstart experiment power")
+    lines = [_line(effect) for effect in (*report.effects, *report.secondary) if _is_known(effect)]
+    if lines:
+        columns = ("metric", "arm", "#arm", "#control", "#difference", "#95 % interval", f"{'less':<10}0{'more':>10}")
+        print_table(columns, lines)
+        click.echo(
+            "Intervals hold however often one looks. Only the first metric decides; the others help to understand."
+        )
     if templates:
         _show_templates(templates)
 
@@ -54,8 +58,6 @@ def _say(effect: Effect) -> None:
     if not effect.blocked:
         click.secho(f"{name}: {verdict}", fg=_COLOURS.get(effect.verdict, "yellow"), bold=True, nl=False)
         click.echo(f" - {clean(effect.reason)} ({'; '.join(told)})")
-        if effect.verdict in ("inconclusive", "too_few"):
-            click.echo("  What your traffic can show, and when: warmstart experiment power")
 
 
 def _is_known(effect: Effect) -> bool:
@@ -118,9 +120,7 @@ def show_power(power: Power) -> None:
         f"{power.per_week:.1f} sessions a week",
         bold=True,
     )
-    click.echo(
-        f"Shares: {power.cold_share:.0%} cold. Chance to see what is there: {power.power:.0%}."
-    )
+    click.echo(f"Shares: {power.cold_share:.0%} cold. Chance to see what is there: {power.power:.0%}.")
     print_table(
         ("drop of errors", "#sessions needed", "#weeks"),
         [
@@ -134,9 +134,6 @@ def show_power(power: Power) -> None:
     )
     for reach in power.reach:
         if reach.drop is not None:
-            click.echo(
-                f"With your traffic you will be able to see a drop of {reach.drop:.0%} in {reach.weeks} "
-                f"week{'s' if reach.weeks > 1 else ''} ({reach.sessions:,} sessions)."
-            )
+            click.echo(f"{tell_reach(reach).capitalize()} ({reach.sessions:,} sessions).")
     if all(reach.drop is None for reach in power.reach):
         click.echo("With your traffic no drop can be seen within a year; a team's sessions together can.")
