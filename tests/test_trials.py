@@ -157,6 +157,17 @@ class TestInheriting:
         other = ws.provision(Task(text="write the quarterly report", session="sub", parent=parent))
         assert other.templates != first.templates
 
+    def test_what_adds_to_a_seed_shows_nothing_twice(self, ws):
+        (parent,) = ids("warm", 1)
+        first = ws.provision(task(parent, examples=1))
+        more = ws.provision(task(f"{parent}#prompt", parent=parent, adds=True))
+        again = ws.provision(task(f"{parent}#other", parent=parent))
+        assert more.templates and again.templates
+        shown = {json.dumps(message) for message in first.messages}
+        assert shown & {json.dumps(message) for message in again.messages}
+        calls = [{c["id"] for m in seed.messages for c in m.get("tool_calls", ())} for seed in (first, more)]
+        assert calls[0] and calls[1] and not calls[0] & calls[1]
+
     def test_of_a_parent_that_was_never_asked_about_all_children_agree(self, ws):
         arms = {ws.provision(task(f"child-{n}", parent="unheard of")).arm for n in range(30)}
         assert arms == {assign("unheard of", holdout_shares(0.1))}

@@ -206,7 +206,8 @@ def compare_pair(
             known = _covariates(one, strata) if metric.adjusted else ()
             comparison.add(is_treatment, *pair, cluster=cluster(one), weight=one.weight, covariates=known)
     estimate = comparison.estimate(alpha)
-    harmed, expected = _count_harmed(*([y / n for _one, (y, n) in side if n > 0] for side in told), metric)
+    rates = [[y / n for _one, (y, n) in side if n > 0] for side in told]
+    harmed, expected = _count_harmed(rates[0], rates[1], metric)
     effect = structs.replace(
         _describe(metric, names, missing, estimate),
         harmed=harmed,

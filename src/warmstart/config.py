@@ -35,7 +35,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     budget: int = 1_500  # tokens of a seed
     examples: int = 3  # examples in a seed, at most
     holdout: float = 0.1  # share of sessions kept cold, to compare with, while no experiment runs (WARMSTART_HOLDOUT)
-    prices: dict[str, Price] = field(default_factory=dict)  # by model, US dollars for a million tokens: above the built-in list
+    prices: dict[str, Price] = field(
+        default_factory=dict
+    )  # by model, US dollars for a million tokens: above the built-in list
     secrets: dict[str, str] = field(default_factory=dict)  # values of secret-looking environment variables
     places: dict[str, Path] = field(default_factory=dict)  # folders that agents' own variables point to
     user_home: Path = Path("~")  # where the agents' usual places are looked for
@@ -91,9 +93,10 @@ def _share(name: str, env: Mapping[str, str], otherwise: float) -> float:
     if not (text := env.get(name, "").strip()):
         return otherwise
     try:
-        return msgspec.convert(text, Annotated[float, Meta(ge=0, le=0.9)], strict=False)
+        share: float = msgspec.convert(text, Annotated[float, Meta(ge=0, le=0.9)], strict=False)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{name}={text}: {error}") from error
+    return share
 
 
 def _read(path: Path) -> _File:

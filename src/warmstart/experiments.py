@@ -275,7 +275,11 @@ class Experiments:
         """The sessions that are compared, with what was known before each."""
         drawn = [trial for trial in trials if trial.assignment == "random"]
         facts = [read_facts(trial.task) for trial in drawn]
-        shown = [self._templates(trial) for trial in drawn]
+        added: dict[str, set[str]] = {}  # what sessions were shown beside their own seed, later or by what they started
+        for trial in trials:
+            if trial.assignment == "inherited" and trial.parent:
+                added.setdefault(trial.parent, set()).update(self._templates(trial))
+        shown = [self._templates(trial) | added.get(trial.session, set()) for trial in drawn]
         of_arm: dict[str, set[str]] = {}
         for trial, names in zip(drawn, shown, strict=True):
             if trial.arm not in WORDS:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 Status = Literal["ok", "error", "rejected", "cancelled", "unknown"]
 Basis = Literal["flag", "exit_code", "structure", "text", "none"]
@@ -13,6 +13,7 @@ Verdict = Literal["success", "failure", "unknown"]
 Category = Literal["coding", "research", "ops", "general"]
 TaskType = Literal["code", "file", "research", "mixed"]
 Role = Literal["system", "user", "assistant"]
+TokenBasis = Literal["reported", "estimated"]
 
 Arguments = dict[str, Any] | str  # a string where the agent wrote something that is no JSON object
 
@@ -80,7 +81,38 @@ class Usage(Struct, frozen=True, gc=False):
     cache_write: int | None = None
     reasoning: int | None = None
     cost: float | None = None  # US dollars, as the transcript reports it
-    basis: Literal["reported", "estimated"] = "reported"
+    basis: TokenBasis = "reported"  # of the tokens; a cost is always as reported
+
+
+class Spent(Struct, frozen=True, gc=False):
+    """What a session used of one model on one day."""
+
+    usage: Usage
+    model: str = ""  # "" where it is not told
+    day: str = ""  # UTC, "2026-11-16"; "" where it is not told
+
+
+class LiveUsage(Struct, frozen=True, kw_only=True):
+    """What a caller says of a session while it runs: running totals, or what one answer cost."""
+
+    session: str  # the agent's own id, as its transcript will name it
+    usage: Usage
+    model: str = ""  # "" is not told
+    agent: str = ""  # "claude-code", "codex", ...; "" is not told
+    project: str | None = None
+    event: str | None = None  # an id of this report: told again it changes nothing
+    at: float | None = None  # seconds since the epoch; None is now
+    whole: bool = False  # running totals of the session over all its models, not of this model alone
+
+
+class Price(Struct, frozen=True, forbid_unknown_fields=True):
+    """US dollars for a million tokens. None: there is no such price, so what needs it has no known cost."""
+
+    input: Annotated[float, Meta(ge=0, le=1e6)] | None = None
+    output: Annotated[float, Meta(ge=0, le=1e6)] | None = None
+    cache_read: Annotated[float, Meta(ge=0, le=1e6)] | None = None
+    cache_write: Annotated[float, Meta(ge=0, le=1e6)] | None = None
+    window: int | None = None  # tokens that the model takes in
 
 
 class Session(Struct, frozen=True):
@@ -101,6 +133,7 @@ class Session(Struct, frozen=True):
     label: bool | None = None  # success, where someone labelled it
     parent: str | None = None  # the session that spawned this one
     unkept: int = 0  # steps counted but not kept, in sessions too long to hold
+    spent: tuple[Spent, ...] = ()  # `usage` by model and day
 
     def number_turns(self) -> list[int]:
         """For each step in which turn it stands. A turn is one answer of the agent, with all that it calls at once:
@@ -299,6 +332,7 @@ class Task(Struct, frozen=True, kw_only=True):
     session: str | None = None  # the unit of assignment; None: a preview
     parent: str | None = None  # the session that started this one, or that it goes on from: its arm is kept
     continues: bool = False  # it goes on from its parent, so the seed stays the same too
+    adds: bool = False  # it adds to its parent's seed in the same conversation, so nothing is shown twice
     cold: bool = False  # a person wants this session cold; it is then left out of the comparison
 
 
@@ -325,7 +359,7 @@ WINDOW = (
 class Measures(Struct, frozen=True, kw_only=True):
     """How one session went, in the numbers that arms are compared by. None is not known."""
 
-    errors: int  # errors the agent could have avoided, in the window
+    errors: int  # calls in the window that failed
     judged: int  # calls in the window that worked or failed; a person's no, collateral and the unknown are out
     calls: int  # calls in the window, however they ended
     all_errors: int  # the same over the whole session
@@ -337,7 +371,7 @@ class Measures(Struct, frozen=True, kw_only=True):
     success_seconds: float | None = None  # from the session's start
     seconds: float | None = None  # how long it was watched
     tokens: int | None = None  # all that were sent and answered, the seed's included
-    tokens_basis: Literal["reported", "estimated"] = "reported"
+    tokens_basis: TokenBasis = "reported"
     seed_tokens: int = 0
     cost: float | None = None  # US dollars
     label: bool | None = None  # task success, where someone labelled it
@@ -364,3 +398,4 @@ class Effect(Struct, frozen=True, kw_only=True):
     clusters: int = 0
     clustered_by: str = "session"
     adjusted: bool = False  # for what was known before the sessions
+    shrunk: float | None = None  # of one among many: the relative effect, drawn towards the others'

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from warmstart import config
 from warmstart.ports import Progress
-from warmstart.store import Ledger, SessionRow, SqliteStore, TrialRow, open_store
+from warmstart.store import Books, Ledger, SessionRow, SqliteStore, TrialRow, open_store
 
 if TYPE_CHECKING:
     from warmstart.accounting import Accounts
@@ -77,7 +77,7 @@ class Warmstart:
         from warmstart.records import Record
 
         row = self.store.find_session(name)
-        return Record(row, tuple(self.store.calls_of(row.key)))
+        return Record(row, tuple(self.store.calls_of(row.key)), tuple(Books(self.store).spent_of(row.key)))
 
     def learn(self, **filters: Any) -> Learned:
         """Mine the remembered sessions for templates. What is well supported and unsuspicious becomes active.
@@ -95,8 +95,8 @@ class Warmstart:
 
         Filters: agent, project, since, progress.
         """
+        from warmstart.history import read_history
         from warmstart.insights import gather_insights
-        from warmstart.insights_history import read_history
 
         return gather_insights(read_history(self.store, **filters), top=top)
 

@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 from warmstart.assigning import COLD, HOLDOUT, TEXT, WORDS, assign, holdout_shares
 from warmstart.compose import Composed, Seed, compose, tell
 from warmstart.config import Settings
+from warmstart.dialects import call_id
 from warmstart.errors import Refused
 from warmstart.model import Assignment, Pick, Task
 from warmstart.names import could_hide_secret, name_key
@@ -142,10 +143,20 @@ class Provisioner:
 
     def _choose_for(self, task: Task, ticket: _Ticket) -> Chosen:
         """What the arm shows. A cold session's is chosen too, though not shown: that is what it is compared by."""
-        if task.continues and task.parent and (trial := self._ledger.trial(task.parent)):
-            given = self._ledger.picks(trial)
-            if given is not None:
-                return Chosen(tuple(given), (), "as the session it goes on from")
+        before = self._given(task.parent) if task.continues or task.adds else ()
+        if task.continues and before:
+            return Chosen(before, (), "as the session it goes on from")
+        chosen = self._choose_in(task, ticket)
+        if not task.adds:
+            return chosen
+        shown = {call_id(pick.example) for pick in before}
+        return structs.replace(chosen, picks=tuple(p for p in chosen.picks if call_id(p.example) not in shown))
+
+    def _given(self, session: str | None) -> tuple[Pick, ...]:
+        trial = self._ledger.trial(session) if session else None
+        return tuple(self._ledger.picks(trial) or ()) if trial else ()
+
+    def _choose_in(self, task: Task, ticket: _Ticket) -> Chosen:
         arm = ticket.arm
         if arm == COLD and ticket.shares and not WORDS & (ticket.shares.keys() - {COLD}):
             arm = next((name for name in ticket.shares if name != COLD), arm)

@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from warmstart.doors.cli import PATH, json_option
-from warmstart.doors.insights_text import (
+from warmstart.doors.insights.text import (
     NOTES,
     UNKNOWN,
     costs_of,
@@ -27,8 +27,8 @@ from warmstart.doors.insights_text import (
     what_failed,
 )
 from warmstart.doors.show import clean, iso, print_json, print_table, progress_bar, when
-from warmstart.insights_advice import percent
-from warmstart.insights_types import Breakdown, Insights, Rate, RepeatedError
+from warmstart.insights.advice import percent
+from warmstart.insights.types import Breakdown, Insights, Rate, RepeatedError
 from warmstart.pipeline import Warmstart
 
 _DAY = 86_400.0
@@ -66,7 +66,7 @@ def insights(ws: Warmstart, /, page: Path | None, as_json: bool, **filters: Any)
     with progress_bar("looking through sessions") as tell:
         found = ws.insights(progress=tell, **filters)
     if page is not None:
-        from warmstart.doors.insights_page import render_page, write_page
+        from warmstart.doors.insights.page import render_page, write_page
 
         write_page(page, render_page(found, made=time.time(), about=_describe(filters)))
     if as_json:

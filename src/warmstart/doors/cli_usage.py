@@ -70,9 +70,9 @@ def usage(ctx: click.Context, /, limit: int, as_json: bool, **wanted: Any) -> No
     """
     if ctx.invoked_subcommand is not None:
         return
-    from warmstart.spending_report import Wanted
-
-    report = ctx.find_object(Warmstart).usage.report(Wanted(**wanted))  # type: ignore[union-attr]
+    ws = ctx.find_object(Warmstart)
+    assert ws is not None
+    report = ws.usage.report(**wanted)
     if as_json:
         from warmstart.doors.show import print_json
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _UNSEEN = (*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF)
-_CLEAN: dict[int, str | None] = dict.fromkeys((*range(9), *range(11, 32), 127), "�") | dict.fromkeys(_UNSEEN)
+_CLEAN: dict[int, str | None] = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)), "�") | dict.fromkeys(_UNSEEN)
 
 
 def print_json(value: Any) -> None:
@@ -36,7 +36,8 @@ def clean(text: Any) -> str:
 
 def when(seconds: float | None) -> str:
     """A time for people, in UTC."""
-    return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+    found = iso(seconds)
+    return "" if found is None else f"{found[:10]} {found[11:16]}"
 
 
 def iso(seconds: float | None) -> str | None:

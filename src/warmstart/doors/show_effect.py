@@ -33,8 +33,8 @@ def show_report(report: Report, templates: Sequence[TemplateEffect], outlook: st
         click.echo("nothing is held out, so there is nothing to compare; see `holdout` in config.toml")
     if outlook:
         click.echo(f"{outlook[0].upper()}{outlook[1:]}; see: warmstart experiment power")
-    lines = [_line(effect) for effect in (*report.effects, *report.secondary) if _is_known(effect)]
-    if lines:
+    compared = [_line(effect) for effect in (*report.effects, *report.secondary) if _is_known(effect)]
+    if compared:
         columns = ("metric", "arm", "#arm", "#control", "#difference", "#95 % interval", f"{'less':<10}0{'more':>10}")
         print_table(columns, lines)
         click.echo(

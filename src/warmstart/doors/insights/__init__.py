@@ -1,0 +1,1 @@
+"""The page of `warmstart insights`: one file that needs nothing else."""

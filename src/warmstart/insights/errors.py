@@ -1,0 +1,179 @@
+"""Which errors come again and again: the same tool, kind of error, argument shape and message, as one line each.
+
+Numbers, paths, ids and quoted text in messages are masked, so that the same error about another file is the same. A
+command line has too many shapes to tell errors apart by: there the message decides, and the shape only where there is
+none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from msgspec import Struct, field
+
+from warmstart.excerpt import first
+from warmstart.insights.costs import CostTally, Meter, Trouble
+from warmstart.insights.fixes import Ending
+from warmstart.insights.times import find_latest
+from warmstart.insights.types import FixedBy, How, RepeatedError
+from warmstart.mining_corrections import error_line
+from warmstart.model import ErrorKind, PastCall, PastSession
+from warmstart.patterns import command_of, shape
+
+MESSAGE, EXAMPLE, SHAPE = 110, 160, 160  # characters kept
+FIXES = 3  # ways of fixing that are shown
+_MASKS = (
+    (re.compile(r"\{\{[^{}]{0,80}\}\}"), "<secret>"),
+    (re.compile(r"(?<!\w)(['\"`])(?:(?!\1).){1,120}\1(?!\w)|‘[^’]{1,120}’|“[^”]{1,120}”"), "<text>"),
+    (re.compile(r"\b[a-z][a-z0-9+.-]{1,12}://[^\s'\"<>)]+", re.I), "<url>"),
+    (re.compile(r"[^\s@<>()]{1,64}@[\w-]+(?:\.[\w-]+)+"), "<email>"),
+    (re.compile(r"(?<![\w/<])[\w.@+-]+(?:/[\w.@+()-]+)+"), "<path>"),
+    (re.compile(r"(?<![\w<])(?:[A-Za-z]:[\\/]|~?/|\.{1,2}/)[^\s'\":;,()<>\[\]]+"), "<path>"),
+    (
+        re.compile(
+            r"\b[\w-]*[A-Za-z_]\.(?:[jt]sx?|py|go|rs|rb|java|json|ya?ml|toml|md|txt|sh|c|h|cpp|css|html|lock)\b"
+        ),
+        "<path>",
+    ),
+    (re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::[\d.]+)?Z?)?(?!\w)"), "<date>"),
+    (re.compile(r"\b0x[0-9a-f]+\b", re.I), "<id>"),
+    (re.compile(r"#?\b(?=\w*\d)(?=\w*[A-Za-z])[\w-]{4,}\b"), "<id>"),
+    (re.compile(r"(?<![\w<])[-+]?[#$€]?\d(?:[\d.,:_]*\d)?%?(?![\w>])"), "<n>"),
+)
+_TAG = re.compile(r"</?[a-z_]+>")
+_LETTER = re.compile(r"[^\W\d_]")
+
+_T = TypeVar("_T")
+Key = tuple[
+    str, ErrorKind | None, str, str
+]  # tool, kind, message in small letters, shape where that tells errors apart
+
+
+class Failure(Struct, frozen=True):
+    """One failed call of a session and what became of it."""
+
+    index: int  # among the session's calls
+    ending: Ending | None
+
+    @property
+    def trouble(self) -> Trouble:
+        return Trouble(self.index, self.ending.index if self.ending else None)
+
+
+class _Group(Struct):
+    """One repeated error while it is counted."""
+
+    count: int = 0
+    sessions: int = 0
+    shapes: Counter[str] = field(default_factory=Counter)
+    message: str = ""
+    example: str = ""
+    last_seen: float | None = None
+    last_session: str = ""
+    fixes: Counter[tuple[How, str]] = field(default_factory=Counter)
+    unfixed: int = 0
+    cost: CostTally = field(default_factory=CostTally)
+
+
+class ErrorTally:
+    """Counts errors, session by session."""
+
+    def __init__(self) -> None:
+        self._groups: dict[Key, _Group] = {}
+
+    def add(self, session: PastSession, failures: Sequence[Failure], meter: Meter) -> None:
+        found: dict[Key, list[Failure]] = {}
+        for failure in failures:
+            call = session.calls[failure.index]
+            call_shape = first(shape(call.tool, call.arguments), SHAPE)
+            line = _telling_line(call)
+            message = mask_message(line)
+            key = _key_of(call, call_shape, message)
+            found.setdefault(key, []).append(failure)
+            if key not in self._groups:
+                self._groups[key] = _Group(message=message, example=_excerpt(call, line))
+            self._groups[key].shapes[call_shape] += 1
+        for key, some in found.items():
+            _count_session(self._groups[key], session, some, meter)
+
+    def freeze(self, top: int) -> tuple[tuple[RepeatedError, ...], int, int]:
+        """The most repeated ones, how many repeated ones were left out, and how many errors came once."""
+        repeated = {key: group for key, group in self._groups.items() if group.count > 1}
+        order = sorted(repeated, key=lambda key: (-repeated[key].count, -repeated[key].sessions, _sortable(key)))
+        shown = tuple(_freeze(key, repeated[key]) for key in order[:top])
+        return shown, len(order) - len(shown), len(self._groups) - len(repeated)
+
+
+def mask_message(line: str) -> str:
+    """A message without what is only of its own occurrence."""
+    for pattern, mask in _MASKS:
+        line = pattern.sub(mask, line)
+    return first(" ".join(line.split()), MESSAGE)
+
+
+def _key_of(call: PastCall, call_shape: str, message: str) -> Key:
+    decides = bool(message) and command_of(call.tool, call.arguments) is not None
+    return call.tool, call.outcome.error_kind, message.casefold(), "" if decides else call_shape
+
+
+def _telling_line(call: PastCall) -> str:
+    """The line that says most; never one of mere drawing."""
+    line = error_line(call)
+    if line and not _LETTER.search(line):
+        line = next((told for told in (call.excerpt or "").splitlines() if _LETTER.search(told)), "")
+    return line.strip(" \t│┃|╭╮╰╯─")
+
+
+def _excerpt(call: PastCall, line: str) -> str:
+    if line:
+        return first(line, EXAMPLE)
+    said = " ".join(_TAG.sub(" ", call.excerpt or "").split())
+    return first(said, EXAMPLE) if _LETTER.search(said) else ""
+
+
+def _count_session(group: _Group, session: PastSession, failures: Sequence[Failure], meter: Meter) -> None:
+    group.count += len(failures)
+    group.sessions += 1
+    ending = failures[-1].ending
+    if ending is None:
+        group.unfixed += 1
+    else:
+        group.fixes[ending.how, ending.what] += 1
+    group.cost.add(meter, [failure.trouble for failure in failures])
+    at = session.calls[failures[-1].index].at
+    seen = find_latest(session.started if at is None else at)
+    if group.last_seen is None or (seen is not None and seen >= group.last_seen):
+        group.last_seen, group.last_session = seen, session.key
+
+
+def _freeze(key: Key, group: _Group) -> RepeatedError:
+    tool, kind, _message, _shape = key
+    return RepeatedError(
+        tool=tool,
+        error_kind=kind,
+        shape=_commonest(group.shapes)[0][0],
+        shapes=len(group.shapes),
+        message=group.message,
+        example=group.example,
+        count=group.count,
+        sessions=group.sessions,
+        last_seen=group.last_seen,
+        last_session=group.last_session,
+        fixes=tuple(
+            FixedBy(how=how, what=what, sessions=count) for (how, what), count in _commonest(group.fixes)[:FIXES]
+        ),
+        unfixed=group.unfixed,
+        cost=group.cost.freeze(),
+    )
+
+
+def _commonest(counts: Mapping[_T, int]) -> list[tuple[_T, int]]:
+    """The most frequent first; of equals in the order of the alphabet, so that output is stable."""
+    return sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
+
+
+def _sortable(key: Key) -> tuple[str, ...]:
+    return tuple(part or "" for part in key)
