@@ -41,12 +41,14 @@ if TYPE_CHECKING:
         Decision,
         Evidence,
         Example,
+        LiveUsage,
         Message,
         Omission,
         Outcome,
         Problem,
         Score,
         Session,
+        Spent,
         Step,
         Task,
         Template,
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     )
     from warmstart.pipeline import Warmstart
     from warmstart.reading import Ingested, Inspection, Scored, inspect, judge, scan, score
+    from warmstart.spending_report import UsageReport
 
 __all__ = [
     "BadName",
@@ -70,6 +73,7 @@ __all__ = [
     "Inspection",
     "Learned",
     "LearnedTemplate",
+    "LiveUsage",
     "Message",
     "NotFound",
     "Omission",
@@ -81,6 +85,7 @@ __all__ = [
     "Seed",
     "Session",
     "SourceError",
+    "Spent",
     "Step",
     "StoreError",
     "StoreFull",
@@ -91,6 +96,7 @@ __all__ = [
     "ToolResult",
     "UnknownFormat",
     "Usage",
+    "UsageReport",
     "Warmstart",
     "WarmstartError",
     "__version__",
@@ -111,10 +117,11 @@ _HOMES = {
     "learning": "Imported Learned LearnedTemplate",
     "linting": "lint",
     "linting_calls": "Finding",
-    "model": "Counts Decision Evidence Example Message Omission Outcome Problem Score Session Step Task Template "
-    "ToolCall ToolResult Usage",
+    "model": "Counts Decision Evidence Example LiveUsage Message Omission Outcome Problem Score Session Spent Step Task "
+    "Template ToolCall ToolResult Usage",
     "pipeline": "Warmstart",
     "reading": "Ingested Inspection Scored inspect judge scan score",
+    "spending_report": "UsageReport",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 

@@ -25,8 +25,8 @@ from msgspec import Struct, structs
 from warmstart.errors import BadName, SourceError, UnknownFormat
 from warmstart.excerpt import ARGUMENT, MESSAGE, RESULT, cut, cut_value
 from warmstart.formats import Source, find_files
-from warmstart.formats.chat import count_of, string_of, text_of, time_of
-from warmstart.formats.draft import parse_arguments
+from warmstart.formats.chat import string_of, text_of, time_of
+from warmstart.formats.draft import count_of, parse_arguments
 from warmstart.formats.lenient import DECODE_ERRORS, Scanner, loose_values, scrub
 from warmstart.formats.openai_chat import from_messages
 from warmstart.model import Arguments, Category, Example, Message, Problem, Provenance, TaskType, Template, ToolCall

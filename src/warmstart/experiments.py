@@ -19,6 +19,7 @@ from warmstart.measuring import measure
 from warmstart.metrics import METRICS
 from warmstart.model import WINDOW, Measures
 from warmstart.names import check_name
+from warmstart.prices import PriceList
 from warmstart.provisioning import read_shares
 from warmstart.reading import scan, sources
 from warmstart.records import Recorder, past_session
@@ -82,6 +83,7 @@ class Experiments:
         self._shelf = Shelf(store)
         self._settings = settings
         self._clock = clock
+        self._prices = PriceList(settings.prices)
 
     # Starting and stopping
 
@@ -169,7 +171,8 @@ class Experiments:
     def _close(self, session: str, key: str) -> None:
         row = self._store.find_session(key)
         past = past_session(row, self._store.calls_of(key))
-        measures = measure(past, seed_tokens=self._ledger.seed_tokens(session)) if past else None
+        tokens = self._ledger.seed_tokens(session)
+        measures = measure(past, seed_tokens=tokens, price=self._prices.cost) if past else None
         self._ledger.close(session, key, measures, self._clock())
 
     def record(self, session: str, path: Path | str) -> TrialRow:
@@ -185,7 +188,7 @@ class Experiments:
             raise Refused(f"{recorder.name(str(path))}: holds {what}; give the file of that session alone")
         made = recorder.record(own[0].session, own[0].score, self._clock())
         with self._store.writing():
-            self._store.put_session(made.session, made.calls)
+            self._store.put_session(made.session, made.calls, made.spent)
             self._close(session, made.session.key)
             self._decide()
             self._share_out()

@@ -6,16 +6,26 @@ long ones are survivors, and inside a session errors rise. Every session is look
 
 from __future__ import annotations
 
-from warmstart.model import WINDOW, Measures, PastCall, PastSession, TokenBasis, Usage
+from collections.abc import Callable
+
+from msgspec import structs
+
+from warmstart.model import WINDOW, Measures, PastCall, PastSession, Usage
+from warmstart.spending import count_tokens
+
+Price = Callable[[Usage, str], float | None]
 
 
-def measure(session: PastSession, *, seed_tokens: int = 0) -> Measures | None:
-    """The measures of a session, or None where its calls' turns were never counted: it has to be read again first."""
+def measure(session: PastSession, *, seed_tokens: int = 0, price: Price | None = None) -> Measures | None:
+    """The measures of a session, or None where its calls' turns were never counted: it has to be read again first.
+
+    `price` says what tokens of a model cost, where the transcript does not say it itself.
+    """
     if session.turns is None or any(call.turn is None for call in session.calls):
         return None
     early = [call for call in session.calls if call.turn is not None and call.turn <= WINDOW]
     first = next((call for call in session.calls if call.outcome.status == "ok"), None)
-    tokens, basis = _tokens(session.usage, seed_tokens * session.turns)
+    usage = _with_seed(session.usage, seed_tokens * session.turns)
     return Measures(
         errors=_errors(early),
         judged=_judged(early),
@@ -28,10 +38,10 @@ def measure(session: PastSession, *, seed_tokens: int = 0) -> Measures | None:
         success_turn=first.turn if first else None,
         success_seconds=_since(session.started, (first.answered or first.at) if first else None),
         seconds=_since(session.started, session.ended),
-        tokens=tokens,
-        tokens_basis=basis,
+        tokens=count_tokens(usage) if usage else None,
+        tokens_basis=usage.basis if usage else "reported",
         seed_tokens=seed_tokens,
-        cost=session.usage.cost if session.usage else None,
+        cost=_cost(usage, session.model, price),
         label=session.label,
     )
 
@@ -48,11 +58,14 @@ def _since(start: float | None, moment: float | None) -> float | None:
     return None if start is None or moment is None else max(0.0, moment - start)
 
 
-def _tokens(usage: Usage | None, seed: int) -> tuple[int | None, TokenBasis]:
-    """All tokens. A provider's count has the seed in it; an estimate from the transcript does not, for it is not there."""
-    if usage is None:
-        return None, "reported"
-    known = [part for part in (usage.input, usage.output, usage.cache_read, usage.cache_write) if part is not None]
-    if not known:
-        return None, usage.basis
-    return sum(known) + (seed if usage.basis == "estimated" else 0), usage.basis
+def _with_seed(usage: Usage | None, seed: int) -> Usage | None:
+    """A provider's count has the seed in it; an estimate from the transcript does not, for it is not there."""
+    if usage is None or usage.basis == "reported" or usage.input is None:
+        return usage
+    return structs.replace(usage, input=usage.input + seed)
+
+
+def _cost(usage: Usage | None, model: str | None, price: Price | None) -> float | None:
+    if usage is None or usage.cost is not None or model is None or price is None:
+        return usage.cost if usage else None
+    return price(usage, model)

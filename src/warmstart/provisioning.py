@@ -13,8 +13,9 @@ from warmstart.compose import Composed, Seed, compose, tell
 from warmstart.config import Settings
 from warmstart.dialects import call_id
 from warmstart.errors import Refused
+from warmstart.hiding import Hider
 from warmstart.model import Assignment, Pick, Task
-from warmstart.names import could_hide_secret, name_key
+from warmstart.names import name_key
 from warmstart.picking import Chosen, Picker
 from warmstart.store import Ledger, Shelf, SqliteStore, TemplateRow, TrialRow
 from warmstart.tokens import estimate
@@ -41,6 +42,7 @@ class Provisioner:
         self._shelf = Shelf(store)
         self._ledger = Ledger(store)
         self._settings = settings
+        self._hider = Hider(settings.secrets)
         self._clock = clock
         self._picker = Picker(self._shelf)
 
@@ -51,7 +53,9 @@ class Provisioner:
         if not task.session.strip():
             raise Refused("the session's id is empty; give one, or none at all for a preview")
         task = structs.replace(
-            task, session=self._name(task.session), parent=self._name(task.parent) if task.parent else None
+            task,
+            session=self._hider.identify(task.session),
+            parent=self._hider.identify(task.parent) if task.parent else None,
         )
         known = self._known_seed(task)
         if known is not None:
@@ -107,7 +111,7 @@ class Provisioner:
     def _write_trial(self, task: Task, ticket: _Ticket, picks: Sequence[Pick]) -> None:
         assert task.session is not None
         facts = {"agent": task.agent, "model": task.model, "project": task.project, "category": task.category}
-        known = {name: self._clean(value) for name, value in facts.items() if value}
+        known = {name: self._hider.clean(value) for name, value in facts.items() if value}
         row = TrialRow(
             session=task.session,
             arm=ticket.arm,
@@ -212,25 +216,6 @@ class Provisioner:
                 if template and template.addendum:
                     found[f"{name}@{version}"] = template.addendum
         return list(found.items())
-
-    # Names
-
-    def _name(self, session: str) -> str:
-        """A session's id as it is kept. Two that hold secrets must not become one."""
-        hidden = self._clean(session)
-        if hidden == session:
-            return session
-        return f"{hidden} {hashlib.blake2b(session.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
-
-    def _clean(self, text: str) -> str:
-        """Redaction takes a tenth of a second to load: only for what could hold a secret at all."""
-        text = text.encode("utf-8", "replace").decode()  # half a character cannot be stored
-        worth_it = could_hide_secret(text)
-        if not worth_it and not any(value in text for value in self._settings.secrets.values()):
-            return text
-        from warmstart.redact import Redactor
-
-        return Redactor(self._settings.secrets).scope().identifier(text)
 
 
 def _content_id(task: Task, made: Composed) -> str:

@@ -53,6 +53,9 @@ class Ingested(Struct, kw_only=True):
     errors: int = 0  # tool errors judged
     unchanged: int = 0  # files not read because they look as they did
     skipped: int = 0  # files in folders that are no transcripts
+    trials: int = 0  # closed because their transcript came or grew
+    retired: tuple[str, ...] = ()  # templates, by what was measured
+    promoted: tuple[str, ...] = ()
     problems: list[Problem] = msgspec.field(default_factory=list)
 
 
@@ -182,7 +185,7 @@ class Ingest:
         if not self._records and not self._sources:
             return
         with self._store.writing():
-            changes = [self._store.put_session(record.session, record.calls) for record in self._records]
+            changes = [self._store.put_session(record.session, record.calls, record.spent) for record in self._records]
             for row in self._sources:
                 self._store.put_source(row)
         report = self.report

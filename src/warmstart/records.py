@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -20,13 +20,15 @@ from warmstart.model import (
     PastSession,
     Score,
     Session,
+    Spent,
     ToolCall,
     ToolResult,
     Usage,
 )
 from warmstart.names import could_hide_secret
 from warmstart.redact import Redactor, Scope
-from warmstart.store import CallRow, SessionRow
+from warmstart.spending import Tally
+from warmstart.store import CallRow, SessionRow, SpentRow
 
 INTENT, TASK = 240, 1_200  # characters kept; results and arguments come already shortened
 _CALL_IDS = re.compile(  # as agents make them: nothing can be told from them
@@ -41,6 +43,7 @@ class Record(Struct, frozen=True):
 
     session: SessionRow
     calls: tuple[CallRow, ...]
+    spent: tuple[SpentRow, ...] = ()  # tokens by model and day
 
 
 class Recorder:
@@ -62,6 +65,7 @@ class Recorder:
         answered = session.calls()
         names = _Names(scope, _names_in(session, answered), self._known)
         calls = tuple(_calls(session, answered, key, scope, names))
+        spent = tuple(_spent(session.spent, key, names))
         counts = score.counts
         tools = {names.clean(name): used for name, used in counts.tools.items()}
         evidence = tuple(structs.replace(found, sign=names.clean(found.sign)) for found in score.evidence)
@@ -96,7 +100,7 @@ class Recorder:
             updated=now,
             turns=max(session.number_turns(), default=0),
         )
-        return Record(structs.replace(row, digest=_digest(row, calls)), calls)
+        return Record(structs.replace(row, digest=_digest(row, calls, spent)), calls, spent)
 
 
 def session_key(session: Session) -> str:
@@ -105,10 +109,10 @@ def session_key(session: Session) -> str:
     return hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
-def _digest(row: SessionRow, calls: tuple[CallRow, ...]) -> str:
+def _digest(row: SessionRow, calls: tuple[CallRow, ...], spent: tuple[SpentRow, ...]) -> str:
     """Of everything that is kept but where it came from and when."""
     facts = structs.replace(row, first_seen=0, updated=0, digest="", source_uri="")
-    made = hashlib.blake2b(_encode(facts), digest_size=16)
+    made = hashlib.blake2b(_encode((facts, spent)), digest_size=16)
     for call in calls:
         told = (call.call_id, call.tool, call.arguments, call.intent or "", call.excerpt or "", call.status, call.basis)
         made.update("\x1f".join(told).encode("utf-8", "replace"))
@@ -120,7 +124,11 @@ Answered = list[tuple[ToolCall, ToolResult | None]]
 
 def _names_in(session: Session, answered: Answered) -> list[str]:
     facts = (session.id, session.source_uri, session.model, session.project, session.end_reason, session.parent)
-    return [*filter(None, facts), *(name for call, _answer in answered for name in (call.call_id, call.tool))]
+    models = (part.model for part in session.spent)
+    return [
+        *filter(None, (*facts, *models)),
+        *(name for call, _answer in answered for name in (call.call_id, call.tool)),
+    ]
 
 
 class _Names:
@@ -136,6 +144,14 @@ class _Names:
 
     def maybe(self, name: str | None) -> str | None:
         return self.clean(name) if name else None
+
+
+def _spent(parts: Iterable[Spent], key: str, names: _Names) -> Iterator[SpentRow]:
+    cleaned = Tally()  # two names with secrets in them may have become one
+    for part in parts:
+        cleaned.take(part.usage, names.clean(part.model), part.day)
+    for part in cleaned.spent():
+        yield SpentRow(session_key=key, model=part.model, day=part.day, **structs.asdict(part.usage))
 
 
 class _Place(NamedTuple):

@@ -46,7 +46,9 @@ def test_the_case() -> None:
     assert [r.outcome.status for r in steps(first, ToolResult)] == ["error", "unknown"]
     assert (first.model, first.project) == ("gpt-4.1-mini", "garden")  # both stand after the simulations
     assert first.usage is not None and (first.usage.input, first.usage.output, first.usage.cost) == (120, 11, 0.02)
-    assert second.usage is None and second.source_uri.endswith("#/simulations/1")
+    assert (
+        second.usage is not None and second.usage.basis == "estimated" and second.source_uri.endswith("#/simulations/1")
+    )
 
 
 def test_facts_before_the_simulations_and_a_bare_list(tmp_path: Path) -> None:

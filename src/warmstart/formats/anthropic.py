@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.claude_code import Block, TokenUsage, result_text
+from warmstart.formats.claude_code import Block, TokenUsage, result_text, usage_of
 from warmstart.formats.draft import Draft, parse_time
 from warmstart.formats.source import Head, Source
-from warmstart.model import Session, Signal, Usage
+from warmstart.model import Session, Signal
 from warmstart.ports import Judge
 
 NAME = "anthropic"
@@ -130,7 +130,6 @@ class _Reader:
         agent = next((name for folder, name in _AGENTS.items() if folder in parts), NAME)
         self.draft = Draft(source, judge, format=NAME, agent=agent)
         self._held: tuple[str, float | None] | None = None  # an assistant's text that may end in a call
-        self._usage: list[TokenUsage] = []
 
     def take(self, message: _Message) -> None:
         at = parse_time(message.ts if message.ts is not None else message.timestamp)
@@ -139,7 +138,7 @@ class _Reader:
             self._release()
             self.draft.model = message.model or self.draft.model
             if message.usage is not None:
-                self._usage.append(message.usage)
+                self.draft.spend(usage_of([message.usage]), message.model, at)
             for block in blocks:
                 self._assistant(block, at)
         elif message.role == "user":
@@ -212,7 +211,6 @@ class _Reader:
 
     def sessions(self) -> Iterator[Session]:
         self._release()
-        self.draft.usage = _total(self._usage)
         if not self.draft.empty:
             yield self.draft.close()
 
@@ -247,19 +245,3 @@ def _unwrap(text: str) -> str:
             inner, _, rest = text[len(opening) :].partition(closing)
             return f"{inner.strip()}\n{rest.strip()}".strip()
     return text
-
-
-def _total(usages: list[TokenUsage]) -> Usage | None:
-    if not usages:
-        return None
-    return Usage(
-        input=_sum([u.input_tokens for u in usages]),
-        output=_sum([u.output_tokens for u in usages]),
-        cache_read=_sum([u.cache_read_input_tokens for u in usages]),
-        cache_write=_sum([u.cache_creation_input_tokens for u in usages]),
-    )
-
-
-def _sum(values: list[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None

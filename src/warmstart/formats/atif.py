@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from warmstart.formats.claude_code import result_text
-from warmstart.formats.draft import Draft, parse_arguments, parse_time
+from warmstart.formats.draft import Draft, count_of, dollars_of, parse_arguments, parse_time
 from warmstart.formats.lenient import DECODE_ERRORS
 from warmstart.formats.source import Head, Source
 from warmstart.model import Session, Signal, Usage
@@ -152,8 +152,8 @@ def _read_helper(source: Source, judge: Judge, helper: _Trajectory, parent: str,
 class _Reader:
     def __init__(self, source: Source, judge: Judge) -> None:
         self.draft = Draft(source, judge, format=NAME, agent=NAME)
-        self._sums = _Metrics()
         self._totals: _Totals | None = None
+        self._cached: int | None = None  # tokens from the cache, summed over the steps
         self._steps = 0
 
     def learn(self, facts: _Trajectory) -> None:
@@ -177,7 +177,10 @@ class _Reader:
             self.draft.message("system", text, at)
         if not step.is_copied_context:  # its calls were made, and are told, elsewhere
             self._act(step, at)
-            self._count(step.metrics)
+            if step.metrics is not None and (usage := _usage(step.metrics)) is not None:
+                self.draft.spend(usage, step.model_name, at)
+                if usage.cache_read is not None:
+                    self._cached = (self._cached or 0) + usage.cache_read
 
     def _act(self, step: _Step, at: float | None) -> None:
         unanswered: list[str] = []
@@ -198,35 +201,27 @@ class _Reader:
             call_id = result.source_call_id or next_call or f"step_{self._steps}.result_{number}"
             self.draft.result(call_id, "" if result.content is None else result_text(result.content), at, signal)
 
-    def _count(self, metrics: _Metrics | None) -> None:
-        for name in _Metrics.__struct_fields__:
-            value = getattr(metrics, name, None)
-            if value is not None:
-                setattr(self._sums, name, (getattr(self._sums, name) or 0) + value)
-
     def sessions(self) -> Iterator[Session]:
-        totals, sums = self._totals or _Totals(), self._sums
-        self.draft.usage = _usage(
-            _Metrics(
-                sums.prompt_tokens if totals.total_prompt_tokens is None else totals.total_prompt_tokens,
-                sums.completion_tokens if totals.total_completion_tokens is None else totals.total_completion_tokens,
-                sums.cached_tokens if totals.total_cached_tokens is None else totals.total_cached_tokens,
-                sums.cost_usd if totals.total_cost_usd is None else totals.total_cost_usd,
+        if (told := self._totals) is not None:
+            self.draft.usage = _usage(
+                _Metrics(
+                    prompt_tokens=told.total_prompt_tokens,
+                    completion_tokens=told.total_completion_tokens,
+                    cached_tokens=self._cached if told.total_cached_tokens is None else told.total_cached_tokens,
+                    cost_usd=told.total_cost_usd,
+                )
             )
-        )
         if self.draft.id or not self.draft.empty:
             yield self.draft.close()
 
 
 def _usage(total: _Metrics) -> Usage | None:
-    if all(getattr(total, name) is None for name in _Metrics.__struct_fields__):
+    asked, said, cached = map(count_of, (total.prompt_tokens, total.completion_tokens, total.cached_tokens))
+    cost = dollars_of(total.cost_usd)
+    if asked is said is cached is cost is None:
         return None
-    asked, cached = total.prompt_tokens, total.cached_tokens
     return Usage(
-        input=None if asked is None else max(0, asked - (cached or 0)),
-        output=total.completion_tokens,
-        cache_read=cached,
-        cost=total.cost_usd,
+        input=None if asked is None else max(0, asked - (cached or 0)), output=said, cache_read=cached, cost=cost
     )
 
 

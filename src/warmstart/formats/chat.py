@@ -29,7 +29,6 @@ ROLES: dict[str, Role] = {
 RESULT_ROLES = frozenset(("tool", "function"))
 _UNSAID = ("thinking", "redacted_thinking", "reasoning")  # a tuple: what is compared may be unhashable
 _MAX_TOLD = 20
-_MANY = 1 << 50
 _FAR_OFF = 1e14  # milliseconds, some three thousand years on: not a time
 
 
@@ -124,17 +123,6 @@ def string_of(value: Any) -> str:
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else ""
-
-
-def count_of(value: Any) -> int | None:
-    """A number of tokens; what cannot be one is not known."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MANY else None
-
-
-def dollars_of(value: Any) -> float | None:
-    return (
-        float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < _MANY else None
-    )
 
 
 def time_of(value: Any) -> float | None:

@@ -7,16 +7,17 @@ subagent's own session. An error is flagged by `is_error`; without the flag a re
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from warmstart.formats.draft import Draft
+from warmstart.formats.draft import Count, Draft
 from warmstart.formats.source import Head, Source
 from warmstart.model import Session, Signal, Usage
 from warmstart.ports import Judge
+from warmstart.spending import DAY
 
 NAME = "claude_code"
 
@@ -50,10 +51,13 @@ class Block(msgspec.Struct, gc=False):
 class TokenUsage(msgspec.Struct, gc=False):
     """Tokens of one message, as Anthropic's API counts them."""
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cache_read_input_tokens: Count | None = None
+    cache_creation_input_tokens: Count | None = None
+
+
+_Answer = tuple[TokenUsage, str | None, float | None]  # tokens, model, when
 
 
 class _Message(msgspec.Struct, gc=False):
@@ -121,7 +125,7 @@ class _Reader:
         self._source = source
         self._judge = judge
         self._drafts: dict[str, Draft] = {}
-        self._usage: dict[str, dict[str, TokenUsage]] = {}
+        self._answers: dict[str, dict[str, _Answer]] = {}  # by draft and message id
         self._chains: dict[str, str] = {}  # uuid of a sidechain line -> its draft's id
         self._current = ""
 
@@ -145,10 +149,15 @@ class _Reader:
             draft.end_reason = "api_error"
             return
         draft.end_reason = None
-        if message.model and message.model != "<synthetic>":
+        synthetic = message.model == "<synthetic>"  # an answer that the program made up itself
+        if message.model and not synthetic:
             draft.model = message.model
-        if message.usage is not None:
-            self._usage[draft.id][message.id or line.uuid or ""] = message.usage
+        told = message.usage
+        if told is not None and (told.output_tokens is not None or told.input_tokens is not None) and not synthetic:
+            if (answers := self._answers.get(draft.id)) is None:
+                answers = self._answers[draft.id] = {}
+                draft.stop_guessing()
+            answers[message.id or line.uuid or ""] = (told, message.model, at)
         if isinstance(message.content, str):
             draft.message("assistant", message.content, at)
             return
@@ -196,13 +205,12 @@ class _Reader:
             draft = Draft(self._source, self._judge, format=NAME, agent="claude-code", id=key)
             draft.parent = parent
             self._drafts[key] = draft
-            self._usage[key] = {}
         return draft
 
     def sessions(self) -> Iterator[Session]:
         for key, draft in self._drafts.items():
             if not draft.empty:
-                draft.usage = _total(self._usage[key])
+                _spend(draft, self._answers.get(key, {}).values())
                 yield draft.close()
 
 
@@ -222,19 +230,25 @@ def result_text(content: Any) -> str:
     return "\n".join(parts)
 
 
-def _total(by_message: dict[str, TokenUsage]) -> Usage | None:
-    if not by_message:
-        return None
-    read = [u.cache_read_input_tokens for u in by_message.values()]
-    write = [u.cache_creation_input_tokens for u in by_message.values()]
+def _spend(draft: Draft, answers: Iterable[_Answer]) -> None:
+    """Answers are many: those of one model and day are added up together."""
+    days: dict[tuple[str | None, float | None], list[TokenUsage]] = {}
+    for usage, model, at in answers:
+        days.setdefault((model, at // DAY if at is not None else None), []).append(usage)
+    for (model, number), found in days.items():
+        draft.spend(usage_of(found), model, number * DAY if number is not None else None)
+
+
+def usage_of(told: list[TokenUsage]) -> Usage:
+    """The tokens of answers, as Anthropic counts them: the input leaves out what came from or went to the cache."""
     return Usage(
-        input=sum(u.input_tokens or 0 for u in by_message.values()),
-        output=sum(u.output_tokens or 0 for u in by_message.values()),
-        cache_read=_sum(read),
-        cache_write=_sum(write),
+        input=_sum([usage.input_tokens for usage in told]),
+        output=_sum([usage.output_tokens for usage in told]),
+        cache_read=_sum([usage.cache_read_input_tokens for usage in told]),
+        cache_write=_sum([usage.cache_creation_input_tokens for usage in told]),
     )
 
 
 def _sum(values: list[int | None]) -> int | None:
-    known = [v for v in values if v is not None]
+    known = [value for value in values if value is not None]
     return sum(known) if known else None

@@ -14,10 +14,11 @@ from typing import Any
 import msgspec
 
 from warmstart.formats.claude_code import result_text
-from warmstart.formats.draft import Draft, parse_arguments, parse_time
+from warmstart.formats.draft import Draft, count_of, parse_arguments, parse_time
 from warmstart.formats.source import Head, Source
 from warmstart.model import Role, Session, Signal, Usage
 from warmstart.ports import Judge
+from warmstart.spending import count_tokens
 
 NAME = "codex"
 
@@ -55,6 +56,9 @@ class _Tokens(msgspec.Struct, gc=False):
     cache_write_input_tokens: int | None = None
     output_tokens: int | None = None
     reasoning_output_tokens: int | None = None
+
+
+_NOTHING = _Tokens()
 
 
 class _Info(msgspec.Struct, gc=False):
@@ -117,7 +121,7 @@ def read(source: Source, judge: Judge) -> Iterator[Session]:
 class _Reader:
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
-        self._tokens: _Tokens | None = None
+        self._total: _Tokens | None = None  # tokens counted so far, as last told
         self._waiting: list[tuple[Role, str, float | None]] = []
         self._said_by = ""  # "items" or "events", once it is clear which of them tells the messages
         self._unnamed = 0
@@ -188,7 +192,7 @@ class _Reader:
     def _event(self, item: _Item, at: float | None) -> None:
         kind = item.type
         if kind == "token_count":
-            self._count(item.info)
+            self._count(item.info, at)
         elif kind == "turn_aborted":
             self._draft.end_reason = f"aborted:{item.reason or 'unknown'}"
         elif kind == "error":
@@ -207,12 +211,19 @@ class _Reader:
             self._say(role, text, at)
         self._waiting.clear()
 
-    def _count(self, info: _Info | None) -> None:
+    def _count(self, info: _Info | None, at: float | None) -> None:
+        """What is new in a running total belongs to the model and the day of this turn.
+
+        A total that became smaller has begun anew: a full context window or another process set it back.
+        """
         total = info.total_token_usage if info else None
         if total is None:
             return
-        if self._tokens is None or (total.input_tokens or 0) >= (self._tokens.input_tokens or 0):
-            self._tokens = total  # totals only grow; a smaller one was reset by a full context window
+        before = self._total or _NOTHING
+        new = _difference(total, _NOTHING if _is_smaller(total, before) else before)
+        if count_tokens(new) or self._total is None:
+            self._draft.spend(new, self._draft.model, at)
+        self._total = total
 
     def sessions(self) -> Iterator[Session]:
         draft = self._draft
@@ -220,7 +231,6 @@ class _Reader:
             ended = draft.end_reason
             self._use_events()
             draft.end_reason = ended
-        draft.usage = _usage(self._tokens)
         if draft.id or not draft.empty:
             yield draft.close()
 
@@ -287,14 +297,25 @@ def _stopped(text: str) -> Signal | None:
     return Signal(status="cancelled", basis="text") if _ABORTED.match(text) else None
 
 
-def _usage(total: _Tokens | None) -> Usage | None:
-    if total is None:
-        return None
-    asked, cached, written = total.input_tokens, total.cached_input_tokens, total.cache_write_input_tokens
+def _is_smaller(total: _Tokens, before: _Tokens) -> bool:
+    return (total.input_tokens or 0) < (before.input_tokens or 0) or (
+        (total.output_tokens or 0) < (before.output_tokens or 0)
+    )
+
+
+def _difference(total: _Tokens, before: _Tokens) -> Usage:
+    """Codex counts what came from or went to the cache as input too."""
+    asked = _minus(total.input_tokens, before.input_tokens)
+    cached = _minus(total.cached_input_tokens, before.cached_input_tokens)
+    written = _minus(total.cache_write_input_tokens, before.cache_write_input_tokens)
     return Usage(
-        input=None if asked is None else max(0, asked - (cached or 0) - (written or 0)),
-        output=total.output_tokens,
+        input=None if asked is None else asked - (cached or 0) - (written or 0),
+        output=_minus(total.output_tokens, before.output_tokens),
         cache_read=cached,
         cache_write=written,
-        reasoning=total.reasoning_output_tokens,
+        reasoning=_minus(total.reasoning_output_tokens, before.reasoning_output_tokens),
     )
+
+
+def _minus(total: int | None, before: int | None) -> int | None:
+    return None if count_of(total) is None or total is None else total - (before or 0)

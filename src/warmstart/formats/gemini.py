@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.draft import Draft, parse_arguments, parse_time
+from warmstart.formats.draft import Draft, count_of, parse_arguments, parse_time
 from warmstart.formats.source import Head, Source
 from warmstart.model import Session, Signal, Usage
 from warmstart.ports import Judge
@@ -128,7 +128,6 @@ class _Reader:
         self._draft = draft
         self._window: dict[str, _Message] = {}
         self._told: set[str] = set()
-        self._sums: dict[str, int] = {}
         self._ended: float | None = None
 
     def learn(self, facts: _Facts | _Line) -> None:
@@ -165,7 +164,8 @@ class _Reader:
             self._say_parts(message, at)
             for call in message.toolCalls or ():
                 self._call(call, at)
-            self._count(message.tokens)
+            if message.tokens is not None:
+                self._draft.spend(_usage(message.tokens), message.model, at)
         elif kind == "error" or (kind == "info" and "cancelled" in _text(message.content)):
             self._draft.end_reason = "error" if kind == "error" else "cancelled"
 
@@ -190,19 +190,10 @@ class _Reader:
             text = _text(call.result) or (call.resultDisplay if isinstance(call.resultDisplay, str) else "")
             self._draft.result(call_id, text, parse_time(call.timestamp) or at, _signal(call, text))
 
-    def _count(self, tokens: _Tokens | None) -> None:
-        if tokens is None:
-            return
-        for name in _Tokens.__struct_fields__:
-            value = getattr(tokens, name)
-            if value is not None:
-                self._sums[name] = self._sums.get(name, 0) + value
-
     def sessions(self) -> Iterator[Session]:
         while self._window:
             self._tell_oldest()
         draft = self._draft
-        draft.usage = _usage(self._sums)
         if self._ended is not None and (draft.ended is None or draft.ended < self._ended):
             draft.ended = self._ended
         if draft.id or not draft.empty:
@@ -251,14 +242,12 @@ def _name(value: dict[str, Any], key: str) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _usage(sums: dict[str, int]) -> Usage | None:
+def _usage(tokens: _Tokens) -> Usage:
     """Gemini's input holds what came from its cache, but its output leaves out the thoughts."""
-    if not sums:
-        return None
-    asked, cached, thoughts = sums.get("input"), sums.get("cached"), sums.get("thoughts")
+    asked, cached, thoughts, said = map(count_of, (tokens.input, tokens.cached, tokens.thoughts, tokens.output))
     return Usage(
-        input=None if asked is None else max(0, asked - (cached or 0)) + sums.get("tool", 0),
-        output=sums["output"] + (thoughts or 0) if "output" in sums else None,
+        input=None if asked is None else max(0, asked - (cached or 0)) + (count_of(tokens.tool) or 0),
+        output=None if said is None else said + (thoughts or 0),
         cache_read=cached,
         reasoning=thoughts,
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import apsw
 
-from warmstart.formats.hermes_rows import Row, Rows, SessionRow, describe
+from warmstart.formats.hermes_rows import ModelRow, Row, Rows, SessionRow, describe, tell_models
 from warmstart.formats.source import Head, Source
 from warmstart.model import Session
 from warmstart.ports import Judge
@@ -109,6 +109,7 @@ class _Reader:
         self._database = database
         self._session_fields = _select(SessionRow.__struct_fields__, _columns(database, "sessions"))
         self._row_fields = _select(Row.__struct_fields__, _columns(database, "messages"))
+        self._models = _select_models(_columns(database, "session_model_usage"))
 
     def sessions(self) -> Iterator[Session]:
         for row in self._session_rows():
@@ -116,6 +117,7 @@ class _Reader:
             describe(rows.draft, row, self._source)
             rows.draft.fragment = rows.draft.id
             try:
+                self._take_models(row, rows)
                 self._take_messages(row, rows)
             except apsw.BusyError:
                 raise
@@ -145,6 +147,18 @@ class _Reader:
             if damage is not None or len(batch) < _BATCH:
                 return
 
+    def _take_models(self, session: SessionRow, rows: Rows) -> None:
+        if not self._models or rows.draft.usage is None:
+            return
+        try:
+            found = [ModelRow(*row) for row in self._database.execute(self._models, (session.id,))]
+        except apsw.BusyError:
+            raise
+        except _TROUBLE as error:
+            self._source.report(f"session {rows.draft.id}: what its models used cannot be read: {error}")
+        else:
+            tell_models(rows.draft, found)
+
     def _take_messages(self, session: SessionRow, rows: Rows) -> None:
         query = f"SELECT {self._row_fields} FROM messages WHERE session_id = ? ORDER BY id"
         for role, content, calls, *rest in self._database.execute(query, (session.id,)):
@@ -153,6 +167,16 @@ class _Reader:
 
 def _select(fields: tuple[str, ...], present: frozenset[str]) -> str:
     return ", ".join(_expression(field) if field in present else f"NULL AS {field}" for field in fields)
+
+
+def _select_models(present: frozenset[str]) -> str:
+    """The query for what the main loop used by model; "" where this Hermes did not keep it. Other tasks (titles,
+    compression, vision) are not in the session's totals."""
+    if not {"session_id", "model", "input_tokens"} <= present:
+        return ""
+    fields = _select(ModelRow.__struct_fields__, present)
+    main_loop = " AND task = ''" if "task" in present else ""
+    return f"SELECT {fields} FROM session_model_usage WHERE session_id = ?{main_loop}"
 
 
 def _expression(field: str) -> str:

@@ -11,13 +11,14 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.chat import ROLES, Chat, count_of, dollars_of, string_of, text_of, time_of
-from warmstart.formats.draft import Draft
+from warmstart.formats.chat import ROLES, Chat, string_of, text_of, time_of
+from warmstart.formats.draft import Draft, count_of, dollars_of
 from warmstart.formats.labels import label_beside
 from warmstart.formats.lenient import DECODE_ERRORS, loose_values, scrub
 from warmstart.formats.source import Source
-from warmstart.model import Usage
+from warmstart.model import Spent, Usage
 from warmstart.ports import Judge
+from warmstart.spending import TOKENS, add_up, figures, make_usage
 
 AGENT = "hermes"
 _JSON_MARK = "\x00json:"
@@ -51,6 +52,19 @@ class SessionRow(msgspec.Struct, gc=False):
     end_reason: Any = None
     cwd: Any = None
     git_repo_root: Any = None
+    input_tokens: Any = None
+    output_tokens: Any = None
+    cache_read_tokens: Any = None
+    cache_write_tokens: Any = None
+    reasoning_tokens: Any = None
+    actual_cost_usd: Any = None
+    estimated_cost_usd: Any = None
+
+
+class ModelRow(msgspec.Struct, gc=False):
+    """A row of `session_model_usage`: what the main loop used of one model."""
+
+    model: Any = None
     input_tokens: Any = None
     output_tokens: Any = None
     cache_read_tokens: Any = None
@@ -149,7 +163,23 @@ def describe(draft: Draft, row: SessionRow, source: Source) -> None:
     draft.label = label_beside(source, draft.id)
 
 
-def _usage(row: SessionRow) -> Usage | None:
+def tell_models(draft: Draft, rows: list[ModelRow]) -> None:
+    """Put a session's tokens down to its models. The session's own row is right in all: what no model accounts for
+    is the session's model's, and models that account for more are not believed."""
+    known = [(string_of(row.model), usage) for row in rows if (usage := _usage(row)) is not None]
+    whole, models = draft.usage, add_up(Spent(usage) for _model, usage in known)
+    if whole is None or models is None:
+        return
+    rest = [(a or 0) - (b or 0) for a, b in zip(figures(whole), figures(models), strict=True)][: len(TOKENS)]
+    if min(rest) < 0:
+        return
+    for model, usage in known:
+        draft.spend(usage, "" if model == "unknown" else model)
+    if any(rest):
+        draft.spend(make_usage([*rest, None]))
+
+
+def _usage(row: SessionRow | ModelRow) -> Usage | None:
     """The columns begin at zero, so a session of zeros is one whose tokens nobody counted."""
     cost = dollars_of(row.actual_cost_usd) or dollars_of(row.estimated_cost_usd) or None
     usage = Usage(

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.chat import ROLES, count_of, dollars_of, string_of, text_of, time_of
-from warmstart.formats.draft import Draft, parse_arguments
+from warmstart.formats.chat import ROLES, string_of, text_of, time_of
+from warmstart.formats.draft import Draft, count_of, dollars_of, parse_arguments
 from warmstart.formats.labels import as_label, label_beside
 from warmstart.formats.source import Head, Source
 from warmstart.model import Arguments, Session, Signal, Usage
@@ -94,7 +94,6 @@ class _Reader:
     def __init__(self, source: Source, judge: Judge) -> None:
         self.draft = Draft(source, judge, format=NAME, agent="mini-swe-agent")
         self._waiting: list[str] = []  # executed actions without an observation yet
-        self._usage: list[dict[str, Any]] = []
 
     def take(self, message: _Message) -> None:
         extra = message.extra or _Extra()
@@ -113,7 +112,7 @@ class _Reader:
         if isinstance(response.get("model"), str):
             self.draft.model = response["model"]
         if usage := _dict(response.get("usage")):
-            self._usage.append(usage)
+            self.draft.spend(_tokens(usage), self.draft.model, at)
         self.draft.message("assistant", text, at)
         self._waiting.clear()
         for call_id, arguments in _actions(message, extra, text):
@@ -138,7 +137,8 @@ class _Reader:
         draft.model = draft.model or (model if isinstance(model, str) else None)
         folder = _dict(config.get("environment")).get("cwd")
         draft.project = folder if isinstance(folder, str) and folder else None
-        draft.usage = _total(self._usage, dollars_of(_dict(info.get("model_stats")).get("instance_cost")))
+        cost = dollars_of(_dict(info.get("model_stats")).get("instance_cost"))
+        draft.usage = None if cost is None else Usage(cost=cost)
 
 
 def _actions(message: _Message, extra: _Extra, text: str) -> Iterator[tuple[str, Arguments]]:
@@ -168,18 +168,19 @@ def _signal(extra: _Extra, text: str) -> Signal | None:
     return None if code is None else Signal(exit_code=code)
 
 
-def _total(usages: list[dict[str, Any]], cost: float | None) -> Usage | None:
-    if not usages:
-        return None if cost is None else Usage(cost=cost)
-    cached = [count_of(_dict(usage.get("prompt_tokens_details")).get("cached_tokens")) for usage in usages]
-    prompt = sum(count_of(usage.get("prompt_tokens")) or 0 for usage in usages)
-    read = sum(count for count in cached if count) if any(count is not None for count in cached) else None
+def _tokens(usage: dict[str, Any]) -> Usage:
+    """The prompt's tokens hold those from the cache."""
+    prompt, cached = count_of(usage.get("prompt_tokens")), _detail(usage, "prompt_tokens_details", "cached_tokens")
     return Usage(
-        input=max(0, prompt - (read or 0)),
-        output=sum(count_of(usage.get("completion_tokens")) or 0 for usage in usages),
-        cache_read=read,
-        cost=cost,
+        input=None if prompt is None else max(0, prompt - (cached or 0)),
+        output=count_of(usage.get("completion_tokens")),
+        cache_read=cached,
+        reasoning=_detail(usage, "completion_tokens_details", "reasoning_tokens"),
     )
+
+
+def _detail(usage: dict[str, Any], group: str, name: str) -> int | None:
+    return count_of(_dict(usage.get(group)).get(name))
 
 
 def _dict(value: Any) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.chat import Chat, count_of, decode_whole, dollars_of, string_of, text_of, time_of
-from warmstart.formats.draft import Draft
+from warmstart.formats.chat import Chat, decode_whole, string_of, text_of, time_of
+from warmstart.formats.draft import Draft, count_of, dollars_of
 from warmstart.formats.labels import reward_label
 from warmstart.formats.source import Head, Source
 from warmstart.model import Session, Signal, Usage
@@ -105,7 +105,6 @@ class _Reader:
         self._draft = draft
         self._chat = Chat(draft, source.report)
         self._of_user: set[str] = set()  # ids of the user's own calls
-        self._usage: list[dict[str, Any]] = []
 
     def take(self, simulation: _Simulation, line: int | None) -> None:
         try:
@@ -116,14 +115,16 @@ class _Reader:
         for raw in messages:
             if message := self._source.decode(raw, _message, line):
                 self._take(message)
-        self._draft.usage = _total(self._usage, simulation.agent_cost)
+        cost = dollars_of(simulation.agent_cost)
+        self._draft.usage = None if cost is None else Usage(cost=cost)
 
     def _take(self, message: _Message) -> None:
         at = time_of(message.timestamp)
         calls = message.tool_calls if isinstance(message.tool_calls, list) else ()
         if message.role == "assistant":
             if isinstance(message.usage, dict):
-                self._usage.append(message.usage)
+                asked, said = (count_of(message.usage.get(f"{kind}_tokens")) for kind in ("prompt", "completion"))
+                self._draft.spend(Usage(input=asked, output=said), None, at)
             self._draft.message("assistant", text_of(message.content), at)
             for call in calls:
                 self._chat.call(call, at)
@@ -158,18 +159,6 @@ def _describe(draft: Draft, simulation: _Simulation, info: dict[str, Any]) -> No
     started, ended = time_of(simulation.start_time), time_of(simulation.end_time)
     draft.started = draft.started if started is None else started
     draft.ended = draft.ended if ended is None else ended
-
-
-def _total(usages: list[dict[str, Any]], cost: Any) -> Usage | None:
-    dollars = dollars_of(cost)
-    if not usages:
-        return None if dollars is None else Usage(cost=dollars)
-    return Usage(input=_sum(usages, "prompt_tokens"), output=_sum(usages, "completion_tokens"), cost=dollars)
-
-
-def _sum(usages: list[dict[str, Any]], key: str) -> int | None:
-    known = [value for usage in usages if (value := count_of(usage.get(key))) is not None]
-    return sum(known) if known else None
 
 
 def _dict(value: Any) -> dict[str, Any]:

@@ -12,7 +12,17 @@ from typing import Any, Literal, Self
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-from warmstart.model import Assignment, Basis, Category, ErrorKind, Status, TaskType, TemplateStatus, TokenBasis, Verdict
+from warmstart.model import (
+    Assignment,
+    Basis,
+    Category,
+    ErrorKind,
+    Status,
+    TaskType,
+    TemplateStatus,
+    TokenBasis,
+    Verdict,
+)
 
 Change = Literal["new", "updated", "same"]
 
