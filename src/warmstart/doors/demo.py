@@ -39,6 +39,8 @@ def demo() -> None:
     click.echo("  warmstart ingest")
     click.echo("  warmstart learn")
     click.echo('  warmstart provision "what you want to do next"')
+    click.echo("  warmstart insights")
+    click.echo("  warmstart report")
 
 
 def _title(text: str) -> None:
