@@ -44,7 +44,8 @@ def settings() -> str:
             rows.append(f"| `{name}` | `{kind.strip()}` | {why} |\n")
     rows.append(
         "\nThe environment: `WARMSTART_HOME` is the home, `WARMSTART_STORE` another store, `WARMSTART_HOLDOUT` another "
-        "holdout; `CLAUDE_CONFIG_DIR`, `CODEX_HOME` and `HERMES_HOME` say where those agents keep their files. The values of variables whose names speak of keys, "
+        "holdout; `WARMSTART_OFF=1` tells agents' hooks to do nothing; `CLAUDE_CONFIG_DIR`, `CODEX_HOME` and "
+        "`HERMES_HOME` say where those agents keep their files. The values of variables whose names speak of keys, "
         "tokens, passwords and the like are never stored or printed.\n"
     )
     return "".join(rows)

@@ -1,5 +1,19 @@
-"""`python -m warmstart`."""
+"""`warmstart`, and `python -m warmstart`."""
 
-from warmstart.doors.cli import main
+import sys
 
-main(prog_name="warmstart")
+
+def main() -> None:
+    """A hook goes past the command line: an agent waits for it, and would wait for that one's imports too."""
+    if sys.argv[1:3] == ["hook", "run"]:
+        from warmstart.doors.hooks import main as run_hook
+
+        run_hook(sys.argv[3:])
+    else:
+        from warmstart.doors.cli import main as run_command
+
+        run_command(prog_name="warmstart")
+
+
+if __name__ == "__main__":
+    main()

@@ -35,9 +35,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     budget: int = 1_500  # tokens of a seed
     examples: int = 3  # examples in a seed, at most
     holdout: float = 0.1  # share of sessions kept cold, to compare with, while no experiment runs (WARMSTART_HOLDOUT)
-    prices: dict[str, Price] = field(
-        default_factory=dict
-    )  # by model, US dollars for a million tokens: above the built-in list
+    prices: dict[str, Price] = field(default_factory=dict)  # by model, US dollars for a million tokens: above our own
     secrets: dict[str, str] = field(default_factory=dict)  # values of secret-looking environment variables
     places: dict[str, Path] = field(default_factory=dict)  # folders that agents' own variables point to
     user_home: Path = Path("~")  # where the agents' usual places are looked for
@@ -64,8 +62,7 @@ def load(
 ) -> Settings:
     """Settings: what is passed in wins over the environment, that over the file, that over the defaults."""
     env = os.environ if environ is None else environ
-    user_home = Path(env.get("HOME") or env.get("USERPROFILE") or "~").expanduser()
-    chosen = Path(home or env.get("WARMSTART_HOME") or user_home / ".warmstart").expanduser()
+    user_home, chosen = find_homes(home, env)
     file = _read(chosen / "config.toml")
     return Settings(
         home=chosen,
@@ -86,6 +83,19 @@ def load(
         },
         user_home=user_home,
     )
+
+
+def find_homes(home: Path | str | None = None, environ: Mapping[str, str] | None = None) -> tuple[Path, Path]:
+    """The user's home and ours."""
+    env = os.environ if environ is None else environ
+    user_home = Path(env.get("HOME") or env.get("USERPROFILE") or "~").expanduser()
+    return user_home, Path(home or env.get("WARMSTART_HOME") or user_home / ".warmstart").expanduser()
+
+
+def is_off(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether WARMSTART_OFF tells the doors into agents to do nothing."""
+    env = os.environ if environ is None else environ
+    return env.get("WARMSTART_OFF", "").strip().lower() not in ("", "0", "false", "no", "off")
 
 
 def _share(name: str, env: Mapping[str, str], otherwise: float) -> float:

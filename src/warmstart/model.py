@@ -321,6 +321,7 @@ class Task(Struct, frozen=True, kw_only=True):
     agent: str | None = None
     model: str | None = None
     project: str | None = None  # only examples of this project and of none
+    own: bool = False  # of this project alone: nothing else is known that could make others fit
     tools: tuple[str, ...] | None = None  # the tools the session has; None: not known
     category: Category | None = None
     task_type: TaskType | None = None

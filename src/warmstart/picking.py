@@ -48,6 +48,8 @@ class Picker:
             what = f"of the category {task.category}" if task.category else "there is"
             most = _BEST if task.tools is None and not task.tags and task.agent is None else _FILTERED
             best = self._shelf.best(task.category, task.task_type, _scope(task.project), most)
+            if task.own:
+                best = [row for row in best if row.project and row.project == task.project]
             return self._from_templates(best, task, f"no task text to go by: the best {what}")
         return self._by_words(query, task)
 
@@ -59,7 +61,7 @@ class Picker:
 
     def _by_words(self, query: list[str], task: Task) -> Chosen:
         project = _scope(task.project)
-        scopes = [EVERYWHERE] if project is None else list(dict.fromkeys((project, "")))
+        scopes = [EVERYWHERE] if project is None else list(dict.fromkeys((project, project if task.own else "")))
         frequency = self._shelf.frequencies(scopes, set(query))
         total = frequency.get("", 0)
         if not total:

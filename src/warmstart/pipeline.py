@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from warmstart import config
 from warmstart.ports import Progress
+from warmstart.queue import Queue
 from warmstart.store import Books, Ledger, SessionRow, SqliteStore, TrialRow, open_store
 
 if TYPE_CHECKING:
@@ -27,9 +28,13 @@ if TYPE_CHECKING:
 class Warmstart:
     """Remembers sessions and, from them, starts others experienced. Use as a context manager, or close() it."""
 
-    def __init__(self, settings: config.Settings, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, settings: config.Settings, clock: Callable[[], float] = time.time, *, patience: float = 60.0
+    ) -> None:
+        """`patience`: seconds that a call waits for another process's write."""
         self.settings = settings
         self._clock = clock
+        self._patience = patience
         self._store: SqliteStore | None = None
 
     def __enter__(self) -> Self:
@@ -47,7 +52,7 @@ class Warmstart:
     def store(self) -> SqliteStore:
         """The store, opened when first needed."""
         if self._store is None:
-            self._store = open_store(self.settings.store_url)
+            self._store = open_store(self.settings.store_url, patience=self._patience)
         return self._store
 
     def places(self) -> list[tuple[str, Path]]:
@@ -57,12 +62,33 @@ class Warmstart:
         return list(usual_places(self.settings.user_home, self.settings.places))
 
     def ingest(self, *paths: Path | str, progress: Progress | None = None) -> Ingested:
-        """Read and remember; without a path, what agents left in their usual places. Doing it again changes nothing."""
+        """Read and remember; without a path, what agents left in their usual places and what their hooks queued.
+
+        Doing it again changes nothing.
+        """
+        if paths:
+            return self._ingest(paths, progress)
+        return self._ingest_queued([path for _agent, path in self.places()], progress)
+
+    def catch_up(self) -> Ingested:
+        """Read only what agents' hooks have queued."""
+        return self._ingest_queued([])
+
+    def _ingest_queued(self, places: list[Path], progress: Progress | None = None) -> Ingested:
+        queue = Queue(self.settings.home)
+        taken = queue.take()
+        waiting = [entry.transcript for entry in taken]
+        elsewhere = [path for path in waiting if not any(path.is_relative_to(place) for place in places)]
+        report = self._ingest([*places, *elsewhere], progress)
+        queue.forget(taken)
+        return report
+
+    def _ingest(self, paths: Iterable[Path | str], progress: Progress | None = None) -> Ingested:
         from warmstart.reading import Ingest
         from warmstart.records import Recorder
 
         run = Ingest(self.store, Recorder(self.settings.secrets), self.settings.tools, self._clock)
-        report = run.run(paths or [path for _agent, path in self.places()], progress)
+        report = run.run(paths, progress)
         if Ledger(self.store).closable():
             closed = self.experiments.close()
             report.trials, report.retired, report.promoted = closed.trials, closed.retired, closed.promoted

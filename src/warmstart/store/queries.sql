@@ -238,8 +238,10 @@ SELECT session, arm, picks, task, at, experiment, assignment, propensities, pare
 FROM trials WHERE experiment = :experiment ORDER BY at, session;
 
 -- name: trials_of_session
+-- With what was added to it in the same conversation, which is called `session#part`.
 SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed
-FROM trials WHERE session = :session OR transcript = :key;
+FROM trials
+WHERE session = :session OR transcript = :key OR (session > :session || '#' AND session < :session || '$');
 
 -- name: make_cold
 UPDATE trials SET arm = 'cold', assignment = 'choice' WHERE session = :session;
@@ -262,7 +264,10 @@ ORDER BY 1, 2;
 UPDATE trials SET transcript = :transcript, measures = :measures, closed = :closed WHERE session = :session;
 
 -- name: seed_tokens
-SELECT max(CASE WHEN json_valid(body) THEN json_extract(body, '$.tokens') END) FROM seeds WHERE session = :session;
+-- Of its parts together (see trials_of_session); of a part's dialects the dearest.
+SELECT sum(tokens) FROM (
+    SELECT max(CASE WHEN json_valid(body) THEN json_extract(body, '$.tokens') END) AS tokens FROM seeds
+    WHERE session = :session OR (session > :session || '#' AND session < :session || '$') GROUP BY session);
 
 -- name: running_experiment
 SELECT name, arms, shares, metric, salt, after, floor, started, stopped FROM experiments WHERE stopped IS NULL;

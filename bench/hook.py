@@ -1,0 +1,128 @@
+"""How long agents wait for our hooks: whole processes of the installed program, in bare interpreter starts.
+
+    python bench/hook.py [--json] [--rounds N]
+
+A store holds what is learned from the sample transcripts and 1,000 made-up templates. Each event goes as JSON to a
+process of its own, as an agent's hook starts it, by turns with the same interpreter doing nothing: the start of a
+session, its first prompt, a later prompt and a stop. Every round is a session of its own.
+
+JSON keys: `bare_ms`, `events` {name: {p50_ms, p90_ms, over_bare}} for `start`, `first_prompt`, `later_prompt`, `stop`
+(`over_bare` is the median of the pairs' ratios), `worst_over_bare`, `answered` {name: share of the processes that
+gave something}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "src"))
+
+from provision import fill, made_up, quantile
+from warmstart import config
+from warmstart.pipeline import Warmstart
+
+PROJECT = "/home/mira/orders-api"  # that the samples come from
+MODEL = "claude-sonnet-4-5-20250929"
+PROMPT = "the order total test fails again, please fix it"
+EVENTS = ("start", "first_prompt", "later_prompt", "stop")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--rounds", type=int, default=15)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="warmstart-bench-") as folder:
+        report = measure(Path(folder), options.rounds)
+    print(json.dumps(report)) if options.json else show(report)
+
+
+def measure(user_home: Path, rounds: int) -> dict[str, Any]:
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("WARMSTART_", "CLAUDE_CONFIG", "PYTHONDONTWRITE"))}
+    env |= {"HOME": str(user_home), "WARMSTART_HOLDOUT": "0"}
+    with Warmstart(config.load(environ=env)) as ws:
+        ws.ingest(ROOT / "src" / "warmstart" / "samples")
+        ws.learn()
+        fill(ws, [made_up(number) for number in range(1_000)])
+    transcripts = user_home / ".claude" / "projects" / "-home-mira-orders-api"
+    transcripts.mkdir(parents=True)
+    taken: dict[str, list[float]] = {name: [] for name in EVENTS}
+    bare: list[float] = []
+    ratios: dict[str, list[float]] = {name: [] for name in EVENTS}
+    answered = dict.fromkeys(EVENTS, 0)
+    for number in range(rounds + 1):
+        session = str(uuid.uuid4())
+        transcript = transcripts / f"{session}.jsonl"
+        transcript.write_text("{}\n")
+        for name in EVENTS:
+            ours, answer = run([str(program()), "hook", "run", "claude-code"], env, event(name, session, transcript))
+            start, _nothing = run([sys.executable, "-c", "pass"], env, b"")
+            if number:  # the first round fills the caches
+                taken[name].append(ours)
+                bare.append(start)
+                ratios[name].append(ours / start)
+                answered[name] += bool(answer)
+        shutil.rmtree(user_home / ".warmstart" / "queue")  # else the next start would have it read in the background
+    events = {
+        name: {
+            "p50_ms": round(statistics.median(taken[name]), 1),
+            "p90_ms": round(quantile(taken[name], 0.9), 1),
+            "over_bare": round(statistics.median(ratios[name]), 2),
+        }
+        for name in EVENTS
+    }
+    return {
+        "bare_ms": round(statistics.median(bare), 1),
+        "events": events,
+        "worst_over_bare": max(one["over_bare"] for one in events.values()),
+        "answered": {name: round(n / rounds, 2) for name, n in answered.items()},
+    }
+
+
+def program() -> Path:
+    """The console script beside this interpreter."""
+    found = Path(sys.executable).with_name("warmstart")
+    if not found.exists():
+        raise SystemExit("install the package first: pip install -e .")
+    return found
+
+
+def event(name: str, session: str, transcript: Path) -> bytes:
+    """As Claude Code tells it."""
+    common = {"session_id": session, "transcript_path": str(transcript), "cwd": PROJECT, "permission_mode": "default"}
+    more: dict[str, dict[str, Any]] = {
+        "start": {"hook_event_name": "SessionStart", "source": "startup", "model": MODEL},
+        "first_prompt": {"hook_event_name": "UserPromptSubmit", "prompt": PROMPT},
+        "later_prompt": {"hook_event_name": "UserPromptSubmit", "prompt": "and now the other one"},
+        "stop": {"hook_event_name": "Stop", "stop_hook_active": False},
+    }
+    return json.dumps(common | more[name]).encode()
+
+
+def run(words: list[str], env: dict[str, str], said: bytes) -> tuple[float, bytes]:
+    started = time.perf_counter()
+    done = subprocess.run(words, input=said, env=env, check=True, capture_output=True)
+    return (time.perf_counter() - started) * 1e3, done.stdout
+
+
+def show(report: dict[str, Any]) -> None:
+    print(f"a bare interpreter start takes {report['bare_ms']} ms")
+    print(f"{'event':<14}{'p50 ms':>9}{'p90 ms':>9}{'bare starts':>13}{'answered':>10}")
+    for name, row in report["events"].items():
+        print(f"{name:<14}{row['p50_ms']:>9}{row['p90_ms']:>9}{row['over_bare']:>13}{report['answered'][name]:>10}")
+
+
+if __name__ == "__main__":
+    main()

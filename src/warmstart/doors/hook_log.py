@@ -1,0 +1,61 @@
+"""What went wrong in hooks, for people: a hook itself must stay silent.
+
+A few lines under the home, no more than two small files. Never what was asked or answered: of unforeseen errors only
+the kind and the place, of our own the message, redacted.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from warmstart.errors import WarmstartError
+
+_LARGEST = 64_000  # bytes of a file, before it becomes the older one
+_LONGEST = 300  # characters of a line
+
+
+def log_trouble(home: Path, what: str, trouble: str | BaseException) -> None:
+    """Add a line. Trouble with that is nobody's: there may be no disk left to write to, and whoever calls is in some."""
+    with suppress(Exception):
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = _file(home)
+        if file.exists() and file.stat().st_size > _LARGEST:
+            file.replace(file.with_suffix(".log.1"))
+        said = trouble if isinstance(trouble, str) else describe(trouble)
+        line = " ".join(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {what}: {said}".split())[:_LONGEST]
+        with file.open("a", encoding="utf-8", errors="replace") as log:
+            log.write("".join(c for c in line if c.isprintable()) + "\n")
+
+
+def read_troubles(home: Path, most: int = 5) -> list[str]:
+    """The latest lines, oldest first."""
+    try:
+        return _file(home).read_text("utf-8", "replace").splitlines()[-most:]
+    except OSError:
+        return []
+
+
+def describe(error: BaseException) -> str:
+    """What happened, without anything that came from outside."""
+    if isinstance(error, WarmstartError):
+        return f"{type(error).__name__}: {_redact(str(error))}"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{type(error).__name__}: {error.strerror}"
+    place = ""
+    at = error.__traceback__
+    while at is not None:
+        place = f" in {Path(at.tb_frame.f_code.co_filename).name}:{at.tb_lineno}"
+        at = at.tb_next
+    return f"{type(error).__name__}{place}"
+
+
+def _redact(text: str) -> str:
+    from warmstart.redact import Redactor
+
+    return Redactor({}).scope().text(text)
+
+
+def _file(home: Path) -> Path:
+    return home / "hooks.log"

@@ -1,0 +1,147 @@
+"""Our hooks in agents' settings: what is written there, found there, and taken out again."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from warmstart.config import Settings
+from warmstart.doors import settings_json
+from warmstart.doors.hook_agents import Agent, find_home
+from warmstart.doors.settings_file import SettingsFile
+from warmstart.doors.settings_json import Insertion
+from warmstart.errors import Refused
+
+_OURS = re.compile(r"(?:^|[\s'\"/\\])warmstart(?:\.exe)?['\"]? hook run (?P<agent>[\w-]+)(?=\s|$)")
+
+
+class HookSettings:
+    """The hooks of one agent, for the user or for one project."""
+
+    def __init__(self, agent: Agent, settings: Settings, project: Path | None = None) -> None:
+        self.agent = agent
+        folder = project / agent.folder if project else find_home(agent, settings)
+        self.path = folder / agent.file
+        self._file = SettingsFile(self.path, settings.home / "changed", owner="hooks")
+
+    def install(self, command: str) -> bool:
+        """Put our hooks in; False where they are there as they should be. Raises Refused, and then nothing is changed."""
+        try:
+            if self._is_complete(command):
+                return False
+            check_shape(settings_json.parse(self._file.read() or ""))
+            self._file.take_out(remove_hooks)  # of an older version, or of one installed elsewhere
+            return self._file.put_in(lambda text: add_hooks(text, self.agent, command), remove_hooks)
+        except Refused as error:
+            by_hand = settings_json.write({"hooks": {e: [_group(self.agent, e, command)] for e in self.agent.timeouts}})
+            raise Refused(f"{self._tell(error)}; to add by hand: {by_hand}") from error
+
+    def uninstall(self) -> bool:
+        """Take our hooks out; False where there are none."""
+        try:
+            return self._file.take_out(remove_hooks)
+        except Refused as error:
+            raise Refused(f"{self._tell(error)}; remove by hand what calls: warmstart hook run") from error
+
+    def events(self) -> dict[str, str]:
+        """The events that are hooked, with the command that is called. Raises Refused."""
+        try:
+            value = settings_json.parse(self._file.read() or "")
+        except Refused as error:
+            raise Refused(self._tell(error)) from error
+        found = {str(path[1]): settings_json.look_up(value, path)["command"] for path in _find_hooks(value)}
+        return {event: found[event] for event in (*self.agent.timeouts, *found) if event in found}
+
+    def is_disabled(self) -> bool:
+        """Whether the same settings switch off all hooks."""
+        value = settings_json.parse(self._file.read() or "")
+        return isinstance(value, dict) and value.get("disableAllHooks") is True
+
+    def _is_complete(self, command: str) -> bool:
+        return self.events() == dict.fromkeys(self.agent.timeouts, command)
+
+    def _tell(self, error: Refused) -> str:
+        told = str(error)
+        return told if str(self.path) in told else f"{self.path}: {told}; it was left as it is"
+
+
+def make_command(agent: Agent, home: Path | None = None, store: str | None = None, *, shared: bool = False) -> str:
+    """What an agent's shell runs: the program beside this interpreter, by its whole path.
+
+    A project's settings are shared with people whose machines are others: there the bare name, where that is found.
+    It never fails: a prompt is refused by an exit code of 2, which an older or damaged program could give.
+    """
+    program = Path(sys.executable).with_name("warmstart.exe" if os.name == "nt" else "warmstart")
+    words = [str(program)] if program.exists() else [sys.executable, "-P", "-m", "warmstart"]
+    if shared and shutil.which("warmstart"):
+        words = ["warmstart"]
+    words += ["hook", "run", agent.name]
+    for option, value in (("--home", home), ("--store", store)):
+        words += [option, str(value)] if value else []
+    if os.name == "nt":
+        import subprocess
+
+        return subprocess.list2cmdline(words)
+    return f"{shlex.join(words)} || true"
+
+
+def add_hooks(text: str, agent: Agent, command: str) -> Sequence[Insertion]:
+    """What puts a group of ours behind those of every event."""
+    made: list[Insertion] = []
+    for event in agent.timeouts:
+        made.append(settings_json.append(text, ("hooks", event), _group(agent, event, command)))
+        text = made[-1].apply(text)
+    return made
+
+
+def remove_hooks(text: str) -> str:
+    """The text without our hooks, and without what they leave empty."""
+    while (path := next(_find_hooks(settings_json.parse(text)), None)) is not None:
+        text = settings_json.remove(text, path)
+        for outer in (path[:-1], path[:-2], path[:-3], path[:-4]):  # handlers, group, event's groups, hooks
+            value = settings_json.look_up(settings_json.parse(text), outer)
+            if _is_left_empty(value):
+                text = settings_json.remove(text, outer)
+            else:
+                break
+    return text
+
+
+def is_ours(value: Any) -> bool:
+    """Whether it is a handler that calls our hook."""
+    command = value.get("command") if isinstance(value, dict) else None
+    return isinstance(command, str) and _OURS.search(command) is not None
+
+
+def check_shape(value: Any) -> None:
+    """Refuse what does not look like the settings we know, before anything is touched."""
+    hooks = value.get("hooks", {}) if isinstance(value, dict) else None
+    if not isinstance(hooks, dict):
+        raise Refused("its hooks are not of the expected kind" if isinstance(value, dict) else "it is no JSON object")
+    for event, groups in hooks.items():
+        if not isinstance(groups, list):
+            raise Refused(f"its hooks for {event} are not of the expected kind")
+
+
+def _find_hooks(value: Any) -> Any:
+    """The paths of our handlers: hooks, event, place of the group, hooks, place."""
+    if not isinstance(value, dict) or not isinstance(value.get("hooks"), dict):
+        return iter(())
+    found = settings_json.find(value["hooks"], is_ours, ("hooks",))
+    return (path for path in found if len(path) == 5 and path[3] == "hooks")
+
+
+def _is_left_empty(value: Any) -> bool:
+    """Of a group, its matcher and the like mean nothing without handlers."""
+    return not value or (isinstance(value, dict) and value.get("hooks") == [])
+
+
+def _group(agent: Agent, event: str, command: str) -> dict[str, Any]:
+    """Without a matcher: every way to start counts, those that are yet to come too."""
+    return {"hooks": [{"type": "command", "command": command, "timeout": agent.timeouts[event]}]}
