@@ -279,9 +279,11 @@ class Experiments:
         drawn = [trial for trial in trials if trial.assignment == "random"]
         facts = [read_facts(trial.task) for trial in drawn]
         added: dict[str, set[str]] = {}  # what sessions were shown beside their own seed, later or by what they started
+        asked: dict[str, str] = {}  # and what they were asked, where that came later
         for trial in trials:
             if trial.assignment == "inherited" and trial.parent:
                 added.setdefault(trial.parent, set()).update(self._templates(trial))
+                asked.setdefault(trial.parent, read_facts(trial.task).get("task", ""))
         shown = [self._templates(trial) | added.get(trial.session, set()) for trial in drawn]
         of_arm: dict[str, set[str]] = {}
         for trial, names in zip(drawn, shown, strict=True):
@@ -304,7 +306,7 @@ class Experiments:
                 shares=read_shares(trial.propensities),
                 measures=self._ledger.measures(trial),
                 project=one.get("project"),
-                task=one.get("task") or None,
+                task=one.get("task") or asked.get(trial.session) or None,
                 category=kind,
                 expected=rate,
                 templates=tuple(sorted(names.union(*of_arm.values()) if trial.arm == COLD else names)),

@@ -28,7 +28,7 @@ TRIVIAL = frozenset(
     ask_user_question ask_followup_question skill think thinking sequentialthinking sequential_thinking change_title
     process_thoughts attempt_completion finish submit toolsearch tool_search save_memory remember create_memory
     update_memory report_intent set_title write_todos manage_todo_list task_complete new_task switch_mode taskoutput
-    taskstop bashoutput killshell killbash""".split()
+    taskstop bashoutput killshell killbash warm_session templates_list template_show request_confirmation""".split()
 )
 
 

@@ -1,0 +1,184 @@
+"""What Hermes loads: `register(ctx)`. Every entry point is guarded; whatever fails in here, the conversation goes on."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from warmstart.doors.hermes import host
+from warmstart.doors.hermes.closing import Closer
+from warmstart.doors.hermes.commands import HINT, WarmCommand, add_arguments, run_warmstart
+from warmstart.doors.hermes.journal import (
+    BLOCKED,
+    CANCELLED,
+    INVALID,
+    Journal,
+    Note,
+    Seen,
+    describe,
+    open_notes,
+    open_sightings,
+)
+from warmstart.doors.hermes.opening import Opener
+from warmstart.doors.hermes.seeding import SUBAGENT, Ancestry, Asked, Call, Seeder
+from warmstart.doors.hermes.tool import SCHEMA, TOOLSET, Tool
+from warmstart.doors.hermes.wire import find_bad_calls, plain_text
+from warmstart.doors.warm_session import DESCRIPTION, NAME
+
+log = logging.getLogger("warmstart.hermes")
+
+REVIEW = "bg-review"  # Hermes' thread that looks back at a session, under that session's own id
+_ALONE = frozenset(("cron", "cli", ""))  # platforms on which, with nobody at the keyboard, a turn is a session
+_MOST_TURNS = 200
+
+
+def register(ctx: host.Context) -> None:
+    """Called by Hermes when the plugin is enabled. Nothing is opened yet."""
+    plugin = Plugin()
+    ctx.register_middleware("llm_execution", plugin.call_model)
+    ctx.register_hook("pre_llm_call", plugin.begin_turn)
+    ctx.register_hook("post_tool_call", plugin.see_tool)
+    ctx.register_hook("on_session_end", plugin.end_turn)
+    ctx.register_hook("on_session_finalize", plugin.end_session)
+    ctx.register_hook("on_session_reset", plugin.end_session)
+    ctx.register_hook("pre_gateway_dispatch", plugin.receive_message)
+    atexit.register(plugin.end_process)
+    ctx.register_tool(NAME, TOOLSET, SCHEMA, plugin.tool.handle, description=DESCRIPTION, emoji="🔥")
+    ctx.register_command(
+        "warm", plugin.command.answer, description="What this session started with, and why", args_hint=HINT
+    )
+    ctx.register_cli_command(
+        "warmstart",
+        "Warmstart: learn from past sessions, start new ones warm, see what it does",
+        add_arguments,
+        run_warmstart,
+    )
+
+
+class Plugin:
+    """The entry points. They take Hermes' words apart and hand them on."""
+
+    def __init__(self, find_ancestor: Ancestry | None = None) -> None:
+        self._open = Opener()
+        self._closer = Closer()
+        self._seeder = Seeder(self._open, self._notes, find_ancestor or find_in_hermes)
+        self._review_turns: deque[str] = deque(maxlen=_MOST_TURNS)
+        self._complained: set[str] = set()
+        self.command = WarmCommand(self._open, self._seeder, self._notes)
+        self.tool = Tool(self._open, self._closer)
+
+    # Around every call to a model
+
+    def call_model(self, request: Any = None, next_call: Callable[..., Any] | None = None, **told: Any) -> Any:
+        """`llm_execution` middleware: the request goes out with the seed in it."""
+        assert next_call is not None
+        call = self._guard(lambda: _read_call(told))
+        sent = (self._guard(lambda: self._add_seed(call, request), call.session) if call else None) or request
+        try:
+            response = next_call(sent)
+        except Exception as error:
+            if call and sent is not request:
+                refusal = error
+                self._guard(lambda: self._seeder.refuse(call, refusal))
+            raise
+        if call:
+            self._guard(lambda: self._look_at_answer(call, response))
+        return response
+
+    def _add_seed(self, call: Call, request: Any) -> Any:
+        if threading.current_thread().name == REVIEW:
+            self._review_turns.append(call.turn)  # its tools may run in other threads
+        return self._seeder.add_seed(call, request)
+
+    def _look_at_answer(self, call: Call, response: Any) -> None:
+        self._seeder.accept(call)
+        for bad in find_bad_calls(response):
+            self._see(call.session, call.turn, bad.call, bad.tool, INVALID)
+
+    # Hooks
+
+    def begin_turn(self, session_id: str = "", user_message: Any = "", **told: Any) -> None:
+        """`pre_llm_call`: here the user's words are still his own. Nothing is added to them."""
+        self._guard(lambda: self._begin_turn(session_id, user_message, told), session_id)
+
+    def _begin_turn(self, session: str, said: Any, told: dict[str, Any]) -> None:
+        if self._is_review(told.get("turn_id")) or told.get("platform") == SUBAGENT:
+            return
+        history = told.get("conversation_history") or ()
+        begun = any(isinstance(one, dict) and one.get("role") == "assistant" for one in history)
+        self._seeder.begin_turn(session, Asked(plain_text(said), begun))
+        self._closer.catch_up(self._open().settings.home, host.find_database())
+
+    def see_tool(
+        self, session_id: str = "", tool_call_id: str = "", tool_name: str = "", status: str = "", **told: Any
+    ) -> None:
+        """`post_tool_call`: what the database will not tell."""
+        if status in (BLOCKED, CANCELLED):
+            self._guard(lambda: self._see(session_id, told.get("turn_id", ""), tool_call_id, tool_name, status))
+
+    def _see(self, session: str, turn: str, call: str, tool: str, status: str) -> None:
+        if session and call and not self._is_review(turn):  # without ids: a call from inside execute_code
+            open_sightings(self._open().settings.home).add(Seen(session=session, call=call, tool=tool, status=status))
+
+    def end_turn(self, session_id: str = "", platform: str = "", **told: Any) -> None:
+        """`on_session_end`, which comes after every turn."""
+        if session_id and platform != SUBAGENT and not self._is_review(told.get("turn_id")):
+            self._guard(lambda: self._end_turn(platform), session_id)
+
+    def _end_turn(self, platform: str) -> None:
+        home, database = self._open().settings.home, host.find_database()
+        self._closer.mark(home, database)
+        if platform in _ALONE and not host.is_someone_at_the_keyboard():
+            self._closer.start_sometimes(home, database)
+
+    def end_session(self, session_id: str | None = None, **_told: Any) -> None:
+        """`on_session_finalize` and `on_session_reset`: the true end."""
+        self._guard(self._closer.start_all, session_id or "")
+
+    def end_process(self) -> None:
+        """Hermes ends, and not every way out of it tells of its sessions before."""
+        self._guard(self._closer.start_all)
+
+    def receive_message(self, event: Any = None, session_store: Any = None, **_told: Any) -> None:
+        """`pre_gateway_dispatch`: should it be `/warm`, whose session it is about."""
+        if event is not None and session_store is not None:
+            self._guard(lambda: host.remember_chat(event, session_store))
+
+    def _is_review(self, turn: Any) -> bool:
+        return threading.current_thread().name == REVIEW or turn in self._review_turns
+
+    # What may fail
+
+    def _notes(self) -> Journal[Note]:
+        return open_notes(self._open().settings.home)
+
+    def _guard(self, action: Callable[[], Any], session: str = "") -> Any:
+        """Nothing is raised into Hermes: logged once a session, and the session goes on as if Warmstart were not there."""
+        try:
+            return action()
+        except Exception as error:  # the door's edge
+            if session not in self._complained:
+                self._complained.add(session)
+                log.warning("Warmstart is left out of session %s: %s", session or "(unknown)", describe(error))
+                log.debug("the failure", exc_info=True)
+            return None
+
+
+def _read_call(told: dict[str, Any]) -> Call:
+    return Call(
+        session=told.get("session_id") or "",
+        api_mode=told.get("api_mode") or "",
+        platform=told.get("platform") or "",
+        model=told.get("model") or None,
+        turn=told.get("turn_id") or "",
+        task=told.get("task_id") or "",
+    )
+
+
+def find_in_hermes(call: Call) -> str | None:
+    """The session that a call's session goes on from."""
+    return host.find_turn_start(call.session, call.turn, call.task) or host.find_parent(call.session)

@@ -1,0 +1,58 @@
+"""The tool `warm_session` inside Hermes."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from warmstart.doors.hermes import host
+from warmstart.doors.hermes.closing import Closer
+from warmstart.doors.hermes.journal import describe
+from warmstart.doors.hermes.seeding import AGENT
+from warmstart.doors.warm_session import DESCRIPTION, NAME, PARAMETERS, warm_session
+from warmstart.pipeline import Warmstart
+
+TOOLSET = "skills"
+SCHEMA: dict[str, Any] = {"name": NAME, "description": DESCRIPTION, "parameters": PARAMETERS}
+_READING = 20.0  # seconds to wait for the newest sessions; a tool call may take that long, not longer
+
+
+class Tool:
+    """Handles the agent's calls. Also the door that `warm_session` asks for what only Hermes knows."""
+
+    agent = AGENT
+
+    def __init__(self, open: Callable[[], Warmstart], closer: Closer) -> None:
+        self._open = open
+        self._closer = closer
+
+    def handle(self, arguments: Any, **_context: Any) -> str:
+        """What Hermes calls: arguments in, JSON out, never an exception."""
+        try:
+            answer = warm_session(self._open(), arguments if isinstance(arguments, dict) else {}, self)
+        except Exception as error:  # noqa: BLE001  # the agent is to read it, not to be stopped by it
+            answer = {"success": False, "error": describe(error)}
+        return msgspec.json.encode(answer, enc_hook=str).decode()
+
+    def refresh(self) -> str | None:
+        """Read Hermes' database, in another process."""
+        database, home = host.find_database(), self._open().settings.home
+        if not database.exists():
+            return None
+        self._closer.mark(home, database)
+        return _wait(self._closer.run(database, settling=0.0), database)
+
+    def list_sessions(self, source: str) -> Collection[str] | None:
+        return host.list_sessions(source)
+
+
+def _wait(process: subprocess.Popen[bytes], database: Path) -> str | None:
+    try:
+        code = process.wait(_READING)
+    except subprocess.TimeoutExpired:
+        return "the newest sessions are still being read; only those known before were used"
+    return f"{database.name} could not be read; only sessions known before were used" if code else None

@@ -1,0 +1,155 @@
+"""Hermes' requests as they go out: where the conversation is in them, what it tells of the session, how a seed goes in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from warmstart.compose import Seed, inject
+from warmstart.model import Dialect
+
+_SUBSCRIPTION_MARK = "mcp__"  # Hermes puts it before every tool's name when a Claude subscription pays
+
+
+class Form(NamedTuple):
+    """How one of Hermes' API modes writes a request."""
+
+    dialect: Dialect
+    field: str  # that holds the conversation
+
+
+FORMS = {
+    "chat_completions": Form("openai", "messages"),
+    "anthropic_messages": Form("anthropic", "messages"),
+    "codex_responses": Form("responses", "input"),
+}
+
+
+class Opening(NamedTuple):
+    """What a request tells of its session."""
+
+    text: str  # the first thing the user asked for
+    begun: bool  # the agent has answered before
+    tools: tuple[str, ...]
+    thinking: bool
+
+
+class BadCall(NamedTuple):
+    """A tool call of an answer whose arguments are no JSON."""
+
+    call: str
+    tool: str
+
+
+def read_opening(request: Mapping[str, Any], form: Form) -> Opening:
+    messages = [one for one in request.get(form.field) or () if isinstance(one, Mapping)]
+    first = next((one for one in messages if one.get("role") == "user"), {})
+    return Opening(
+        text=plain_text(first.get("content")),
+        begun=any(one.get("role") == "assistant" or one.get("type") == "function_call" for one in messages),
+        tools=tuple(_tool_names(request, form)),
+        thinking=form.dialect == "anthropic" and _thinks(request.get("thinking")),
+    )
+
+
+def plain_text(content: Any) -> str:
+    """What a message says, be it a string or a list of parts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, Sequence) else ()
+    texts = (part.get("text") for part in parts if isinstance(part, Mapping))
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def put_seed(seed: Seed, request: Mapping[str, Any], form: Form) -> dict[str, Any]:
+    """The request with the seed in it; the given one stays as it is, for Hermes uses it again when it retries."""
+    messages: Sequence[Mapping[str, Any]] = seed.messages
+    if form.dialect == "anthropic" and _is_subscription(_raw_names(request, form)):
+        messages = [_mark_calls(message) for message in messages]
+    elif form.dialect == "responses":
+        messages = [_untyped(item) for item in messages]
+    return {**request, form.field: inject(messages, request.get(form.field) or (), form.dialect)}
+
+
+def find_bad_calls(response: Any) -> list[BadCall]:
+    """Calls with arguments that Hermes will refuse. It asks the model again and keeps no trace of them.
+
+    Arguments that were cut off are not the model's mistake: the answer was too long.
+    """
+    return [
+        BadCall(call, tool)
+        for call, tool, arguments in _calls_in(response)
+        if isinstance(arguments, str) and arguments.rstrip().endswith(("}", "]")) and not _is_json(arguments)
+    ]
+
+
+def _calls_in(response: Any) -> Iterator[tuple[str, str, Any]]:
+    for choice in (getattr(response, "choices", None) or ())[:1]:
+        for call in getattr(getattr(choice, "message", None), "tool_calls", None) or ():
+            function = getattr(call, "function", None)
+            yield str(getattr(call, "id", "") or ""), str(getattr(function, "name", "") or ""), _arguments(function)
+    output = getattr(response, "output", None)
+    for item in output if isinstance(output, list) else ():
+        if getattr(item, "type", None) == "function_call":
+            yield str(getattr(item, "call_id", "") or ""), str(getattr(item, "name", "") or ""), _arguments(item)
+
+
+def _arguments(holder: Any) -> Any:
+    return getattr(holder, "arguments", None)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return False
+    return True
+
+
+def _tool_names(request: Mapping[str, Any], form: Form) -> Iterator[str]:
+    """As the tools are called in transcripts, which know nothing of the mark."""
+    names = _raw_names(request, form)
+    if form.dialect != "anthropic" or not _is_subscription(names):
+        yield from names
+        return
+    for name in names:
+        bare = name.removeprefix(_SUBSCRIPTION_MARK)
+        yield from (name, bare, f"mcp_{bare}")  # of the three that are marked so, one is the tool's own name
+
+
+def _raw_names(request: Mapping[str, Any], form: Form) -> list[str]:
+    found = []
+    for tool in request.get("tools") or ():
+        if isinstance(tool, Mapping):
+            function = tool.get("function")
+            found.append(function.get("name") if isinstance(function, Mapping) else tool.get("name"))
+    return [name for name in found if isinstance(name, str)]
+
+
+def _is_subscription(names: Sequence[str]) -> bool:
+    return bool(names) and all(name.startswith(_SUBSCRIPTION_MARK) for name in names)
+
+
+def _mark_calls(message: Mapping[str, Any]) -> dict[str, Any]:
+    content = message.get("content")
+    if not isinstance(content, list):
+        return dict(message)
+    return {**message, "content": [_mark(block) if block.get("type") == "tool_use" else block for block in content]}
+
+
+def _mark(block: Mapping[str, Any]) -> dict[str, Any]:
+    name = block["name"]
+    if name.startswith(_SUBSCRIPTION_MARK):
+        return dict(block)
+    return {**block, "name": _SUBSCRIPTION_MARK + name.removeprefix("mcp_")}
+
+
+def _untyped(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Hermes refuses messages of type "message" unless they are an assistant's with parts; without a type both pass."""
+    return {key: value for key, value in item.items() if (key, value) != ("type", "message")}
+
+
+def _thinks(setting: Any) -> bool:
+    return isinstance(setting, Mapping) and setting.get("type") not in (None, "disabled")

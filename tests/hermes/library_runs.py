@@ -1,0 +1,223 @@
+"""Runs inside Hermes' venv: `python library_runs.py URL`. Plays every scenario in one process, for Hermes starts slowly.
+
+Each scenario tells the scripted server its name first, so that the server can play its part and keep its requests
+apart. Printed is one line of JSON: what each scenario returned.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from gateway.config import GatewayConfig, Platform  # type: ignore[import-not-found]
+from gateway.session import SessionSource, SessionStore  # type: ignore[import-not-found]
+from hermes_cli.middleware import run_llm_execution_middleware  # type: ignore[import-not-found]
+from hermes_cli.plugins import (  # type: ignore[import-not-found]
+    discover_plugins,
+    get_plugin_command_handler,
+    invoke_hook,
+)
+from hermes_state import SessionDB  # type: ignore[import-not-found]
+from run_agent import AIAgent  # type: ignore[import-not-found]
+from tools.registry import registry  # type: ignore[import-not-found]
+
+import warmstart
+
+URL = sys.argv[1]
+TASK = "Count the open orders in orders.csv"
+
+
+def make_agent(**changes: Any) -> Any:
+    options = {
+        "base_url": f"{URL}/v1",
+        "api_key": "none",
+        "provider": "custom",
+        "model": "scripted",
+        "quiet_mode": True,
+        "platform": "library",
+        "skip_memory": True,
+        "skip_context_files": True,
+        "enabled_toolsets": ["terminal", "file", "skills", "delegation"],
+        "session_db": SessionDB(),
+        "max_iterations": 12,
+    }
+    return AIAgent(**(options | changes))
+
+
+def run(agent: Any, text: str = TASK, **more: Any) -> dict[str, Any]:
+    result = agent.run_conversation(text, **more)
+    return {"session": agent.session_id, "answer": result.get("final_response"), "messages": result["messages"]}
+
+
+def short(*results: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{key: result[key] for key in ("session", "answer")} for result in results]
+
+
+def wait(is_done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and not is_done():
+        time.sleep(0.05)
+
+
+def arms() -> Any:
+    """Two sessions of an experiment, one of each arm."""
+    with warmstart.open() as ws:
+        ws.experiments.start("orders", "cold=.5,warm=.5")
+    told = short(*(run(make_agent(session_id=f"drawn-{n}")) for n in range(2)))
+    with warmstart.open() as ws:
+        ws.experiments.stop()
+    return told
+
+
+def responses() -> Any:
+    return short(run(make_agent(api_mode="codex_responses")))
+
+
+def anthropic(key: str = "none") -> Any:
+    base = {"api_mode": "anthropic_messages", "provider": "anthropic", "base_url": URL, "api_key": key}
+    return short(run(make_agent(**base, model="claude-sonnet-4-5")))
+
+
+def subscription() -> Any:
+    return anthropic("sk-ant-oat01-a-subscription")
+
+
+def unknown_mode() -> Any:
+    """A call in an API mode that nobody knows, through Hermes' own chain."""
+    request = {"messages": [{"role": "user", "content": TASK}], "tools": []}
+    got: list[Any] = []
+    told = {"session_id": "s-unknown", "api_mode": "bedrock_converse", "platform": "cli", "model": "m"}
+    for _ in range(2):
+        run_llm_execution_middleware(request, got.append, **told)
+    return got == [request, request]
+
+
+def rotation() -> Any:
+    """A session that is compressed into a new one."""
+    agent = make_agent()
+    agent.compression_in_place = False
+    first = run(agent)
+    history = first["messages"]
+    for _ in range(4):
+        history = run(agent, "Count again", conversation_history=history)["messages"]
+    compressed, _prompt = agent._compress_context(history, None, approx_tokens=100_000, force=True)
+    return short(first, run(agent, TASK, conversation_history=compressed))
+
+
+def begun() -> Any:
+    """A session that was there before the plugin."""
+    history = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello!"}]
+    return short(run(make_agent(), TASK, conversation_history=history))
+
+
+def delegation() -> Any:
+    """The child may run on behind its parent's back."""
+    result = run(make_agent())
+    wait(lambda: any(row["message_count"] >= 2 for row in SessionDB().search_sessions(source="subagent")))
+    return short(result)
+
+
+def review() -> Any:
+    """Hermes looks back at a session in a thread of its own."""
+    agent = make_agent()
+    result = run(agent)
+    agent._spawn_background_review(result["messages"], review_memory=True)
+    wait(lambda: all(thread.name != "bg-review" for thread in threading.enumerate()))
+    return short(result)
+
+
+def gateway() -> Any:
+    """A chat's session: `/warm` finds it by the chat, and the gateway tells when it is over."""
+    store = SessionStore(Path(os.environ["HERMES_HOME"]) / "sessions", GatewayConfig())
+    source = SessionSource(platform=Platform.TELEGRAM, chat_id="7", user_id="7")
+    session = store.get_or_create_session(source).session_id
+    result = run(make_agent(platform="telegram", session_id=session))
+    invoke_hook("pre_gateway_dispatch", event=SimpleNamespace(source=source), gateway=None, session_store=store)
+    why = get_plugin_command_handler("warm")("status")
+    invoke_hook("on_session_finalize", session_id=session, platform="telegram", reason="session_expired")
+    return [{**short(result)[0], "status": why}]
+
+
+def bad_arguments() -> Any:
+    return short(run(make_agent()))
+
+
+def refusal() -> Any:
+    """A person who sends the same again when nothing comes."""
+    agent = make_agent()
+    return short(run(agent), run(agent))
+
+
+def commands() -> Any:
+    """What a person can ask in a session, and then a session that is to be cold."""
+    warm = get_plugin_command_handler("warm")
+    agent = make_agent()
+    first = run(agent)
+    told = {word: warm(word) for word in ("templates", "nonsense")}
+    told |= {word: warm(f"{word} {agent.session_id}") for word in ("why", "cold")}
+    told["status"] = warm("")
+    second = run(agent, "Count again", conversation_history=first["messages"])
+    return told | {"session": second["session"], "after": warm(f"why {agent.session_id}")}
+
+
+def tool() -> Any:
+    """Every action of warm_session, as Hermes calls it."""
+    asked: list[dict[str, Any]] = [
+        {"action": "list"},
+        {"action": "build", "name": "orders", "description": "Counting orders", "tags": ["orders"], "min_messages": 2},
+        {"action": "list"},
+        {"action": "load", "name": "orders"},
+        {"action": "delete", "name": "orders"},
+        {"action": "load", "name": "orders"},
+        {"action": "build"},
+        {"action": "explode"},
+        {"action": "build", "name": "by source", "source_filter": "telegram", "min_messages": 1},
+        {"action": "build", "name": "by nobody", "source_filter": "fax"},
+    ]
+    return [json.loads(registry.dispatch("warm_session", one)) for one in asked]
+
+
+def broken_store() -> Any:
+    home = Path(os.environ["WARMSTART_HOME"] + "-broken-store")
+    home.mkdir()
+    (home / "warmstart.db").write_bytes(b"no database at all" * 100)
+    return _with_home(home)
+
+
+def broken_settings() -> Any:
+    home = Path(os.environ["WARMSTART_HOME"] + "-broken-settings")
+    home.mkdir()
+    (home / "config.toml").write_text("budget = 'much'")
+    return _with_home(home)
+
+
+def _with_home(home: Path) -> Any:
+    good = os.environ["WARMSTART_HOME"]
+    os.environ["WARMSTART_HOME"] = str(home)
+    discover_plugins(force=True)  # a new plugin, as in a new process
+    told = short(run(make_agent()), run(make_agent()))
+    os.environ["WARMSTART_HOME"] = good
+    discover_plugins(force=True)
+    return told
+
+
+SCENARIOS = (
+    *(arms, responses, anthropic, subscription, unknown_mode, rotation, begun, delegation, review, gateway),
+    *(bad_arguments, refusal, commands, tool, broken_store, broken_settings),
+)
+
+if __name__ == "__main__":
+    discover_plugins()
+    answers = {}
+    for scenario in SCENARIOS:
+        urllib.request.urlopen(f"{URL}/begin/{scenario.__name__}", data=b"").close()
+        answers[scenario.__name__] = scenario()
+    print(json.dumps(answers))

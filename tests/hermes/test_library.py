@@ -1,0 +1,224 @@
+"""Hermes as a library, where much can be tried in one process: arms, protocols, descendants, failures, the tool."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import warmstart
+from hermes.running import TASK, Hermes, answer_in_turn, lint, prefix_bytes, seed_of
+from hermes.scripted_server import Answer, Call, Request, ScriptedServer
+from warmstart.compose import EXAMPLE_MARK
+from warmstart.store import TrialRow
+
+RUNS = Path(__file__).with_name("library_runs.py")
+ONE_CALL = (Answer(calls=[Call("terminal", {"command": "echo 17"})]), Answer("There are 17."))
+BAD_CALL = Answer(calls=[Call("terminal", '{"command": echo 17}')])
+SUBSCRIBED = (Answer(calls=[Call("mcp__terminal", {"command": "echo 17"})]), Answer("There are 17."))
+
+
+def in_order(*answers: Answer) -> Callable[[dict[str, Any]], Answer]:
+    rest = iter(answers)
+    return lambda body: next(rest)
+
+
+def delegate(body: dict[str, Any]) -> Answer:
+    if "CHILD" in json.dumps(body["messages"][-1]):
+        return Answer("I am the child.")
+    if body["messages"][-1]["role"] == "tool":
+        return Answer("There are 17.")
+    return Answer(calls=[Call("delegate_task", {"goal": f"CHILD {TASK}"})])
+
+
+def review(body: dict[str, Any]) -> Answer:
+    """Calls a tool that Hermes' review may not use: there it is blocked."""
+    if body["messages"][-1]["role"] == "tool":
+        return Answer("Nothing to save.")
+    return Answer(calls=[Call("terminal", {"command": "echo 17"})])
+
+
+def refuse(body: dict[str, Any]) -> Answer:
+    if EXAMPLE_MARK in json.dumps(body):
+        return Answer("messages: this conversation is not to my taste", status=400)
+    return Answer("There are 17.")
+
+
+class Played(NamedTuple):
+    """All scenarios, after they were played."""
+
+    hermes: Hermes
+    told: dict[str, Any]
+
+    def asked(self, scene: str) -> list[Request]:
+        return self.hermes.server.asked(scene)
+
+    def trials(self, scene: str) -> list[TrialRow]:
+        sessions = {one["session"] for one in self.told[scene]}
+        return [trial for trial in self.hermes.trials() if trial.session in sessions]
+
+    def notes(self, scene: str) -> list[str]:
+        sessions = {one["session"] for one in self.told[scene]}
+        return [note["reason"] for note in self.hermes.notes() if note["session"] in sessions]
+
+    def answers(self, scene: str) -> list[str]:
+        return [one["answer"] for one in self.told[scene]]
+
+
+@pytest.fixture(scope="module")
+def played(hermes_venv: Path, past: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
+    server = ScriptedServer()
+    server.script = answer_in_turn(*ONE_CALL)
+    server.scenes = {
+        "responses": in_order(*ONE_CALL),
+        "anthropic": in_order(*ONE_CALL),
+        "subscription": in_order(*SUBSCRIBED),
+        "delegation": delegate,
+        "review": review,
+        "bad_arguments": in_order(BAD_CALL, *ONE_CALL),
+        "refusal": refuse,
+    }
+    root = tmp_path_factory.mktemp("library")
+    shutil.copytree(past, root / "warmstart")
+    hermes = Hermes(hermes_venv, root, server)
+    yield Played(hermes, hermes.script(RUNS, server.url))
+    server.close()
+
+
+def test_arms(played: Played) -> None:
+    arms = {trial.session: trial.arm for trial in played.trials("arms")}
+    assert arms == {"drawn-0": "warm", "drawn-1": "cold"}
+    warm, cold = played.asked("arms")[:2], played.asked("arms")[2:]
+    assert len(warm) == len(cold) == 2
+    assert all(seed_of(request) and lint(request) == [] for request in warm)
+    assert EXAMPLE_MARK not in json.dumps([request.body for request in cold])
+
+
+def test_codex_responses(played: Played) -> None:
+    assert played.answers("responses") == ["There are 17."]
+    requests = played.asked("responses")
+    assert [request.path for request in requests] == ["/v1/responses"] * 2
+    assert all(seed_of(request, "input") and lint(request, "responses", "input") == [] for request in requests)
+    assert len({json.dumps(seed_of(request, "input")) for request in requests}) == 1
+
+
+@pytest.mark.parametrize("scene", ["anthropic", "subscription"])
+def test_anthropic(played: Played, scene: str) -> None:
+    assert played.answers(scene) == ["There are 17."]
+    requests = played.asked(scene)
+    assert [request.path.partition("?")[0] for request in requests] == ["/v1/messages"] * 2
+    for request in requests:
+        seed = seed_of(request)
+        blocks = [block for message in seed for block in message["content"] if isinstance(block, dict)]
+        called = {block["name"] for block in blocks if "name" in block}
+        assert called and called <= {tool["name"] for tool in request.body["tools"]}
+        assert lint(request, "anthropic") == []
+    assert len({json.dumps(seed_of(request)) for request in requests}) == 1
+
+
+def test_an_unknown_mode_is_noted_once(played: Played) -> None:
+    assert played.told["unknown_mode"] is True
+    (note,) = [note for note in played.hermes.notes() if note["session"] == "s-unknown"]
+    assert "bedrock_converse" in note["reason"]
+    assert "s-unknown" not in {trial.session for trial in played.hermes.trials()}
+
+
+def test_rotated_sessions_inherit(played: Played) -> None:
+    first, second = (one["session"] for one in played.told["rotation"])
+    assert first != second
+    trials = {trial.session: trial for trial in played.trials("rotation")}
+    assert (trials[second].parent, trials[second].assignment) == (first, "inherited")
+    requests = played.asked("rotation")
+    assert len({json.dumps(seed_of(request)) for request in requests if TASK in request.raw.decode()}) == 1
+    assert seed_of(requests[0]) and seed_of(requests[-1])
+
+
+def test_sessions_begun_before_stay_as_they_are(played: Played) -> None:
+    assert played.trials("begun") == []
+    assert EXAMPLE_MARK not in json.dumps([request.body for request in played.asked("begun")])
+    assert played.notes("begun") == ["it began before Warmstart was there"]
+
+
+def test_subagents_are_left_alone(played: Played) -> None:
+    requests = played.asked("delegation")
+    parents = [request for request in requests if "delegate_task" in json.dumps(request.body["tools"])]
+    children = [request for request in requests if request not in parents]
+    assert children and all(EXAMPLE_MARK not in json.dumps(request.body) for request in children)
+    assert parents and all(seed_of(request) for request in parents)
+    (child,) = played.hermes.rows("SELECT id FROM sessions WHERE source = 'subagent'")
+    assert child[0] not in {trial.session for trial in played.hermes.trials()}
+    assert child[0] not in {note["session"] for note in played.hermes.notes()}
+
+
+def test_the_review_is_seeded_but_not_measured(played: Played) -> None:
+    requests = played.asked("review")
+    assert len(requests) == 4 and len({prefix_bytes(request) for request in requests}) == 1
+    (trial,) = played.trials("review")
+    played.hermes.wait_closed(trial.session, calls=1, errors=0, judged=1)
+    assert trial.session not in (played.hermes.warm_home / "hermes" / "observations.jsonl").read_text()
+
+
+def test_a_gateway(played: Played) -> None:
+    (told,) = played.told["gateway"]
+    assert f"This session ({told['session']}): warm" in told["status"]
+    (trial,) = played.trials("gateway")
+    played.hermes.wait_closed(trial.session, calls=1, errors=0, judged=1)
+
+
+def test_calls_that_hermes_throws_away_are_counted(played: Played) -> None:
+    assert played.answers("bad_arguments") == ["There are 17."]
+    (trial,) = played.trials("bad_arguments")
+    kept = played.hermes.rows(
+        "SELECT tool_calls FROM messages WHERE tool_calls IS NOT NULL AND session_id=?", trial.session
+    )
+    assert len(kept) == 1
+    played.hermes.wait_closed(trial.session, calls=2, errors=1, judged=2)
+
+
+def test_a_provider_that_refuses_seeds_costs_one_call(played: Played) -> None:
+    assert played.answers("refusal")[-1] == "There are 17."
+    assert [EXAMPLE_MARK in json.dumps(request.body) for request in played.asked("refusal")][:2] == [True, False]
+    (reason,) = played.notes("refusal")
+    assert "400" in reason
+
+
+def test_commands(played: Played) -> None:
+    told = played.told["commands"]
+    assert "@1  active" in told["templates"] and "no such word" in told["nonsense"]
+    assert "Arm: warm" in told["why"] and "Shown:" in told["why"]
+    assert "goes on cold" in told["cold"] and "Arm: cold" in told["after"]
+    assert "1 active" in told["status"] and "not seeded in the last 7 days: 1, because" in told["status"]
+    requests = played.asked("commands")
+    assert [bool(EXAMPLE_MARK in request.raw.decode()) for request in requests] == [True, True, False, False]
+    (trial,) = [trial for trial in played.hermes.trials() if trial.session == told["session"]]
+    assert (trial.arm, trial.assignment) == ("cold", "choice")
+
+
+def test_the_tool(played: Played) -> None:
+    (before, built, listed, loaded, deleted, missing, nameless, unknown, by_source, by_nobody) = played.told["tool"]
+    assert before["success"] and before["count"] == 1
+    assert built["success"] and built["examples"] >= 2 and built["sessions"] >= 3, built
+    assert {one["name"] for one in listed["sessions"]} > {"orders"}
+    assert loaded["success"] and loaded["preview"].startswith("user: [Example")
+    assert warmstart.lint(loaded["messages"]) == [] and loaded["description"] == "Counting orders"
+    assert deleted["success"] and deleted["deleted"] == ["orders@1"]
+    assert not missing["success"] and "no template orders" in missing["error"]
+    assert not nameless["success"] and "name is missing" in nameless["error"]
+    assert not unknown["success"] and "build, list, load, delete" in unknown["error"]
+    assert not by_source["success"] and "of 1 sessions" in by_source["error"]
+    assert not by_nobody["success"] and "hermes" in by_nobody["error"]
+    assert "warm_session" in [tool["function"]["name"] for tool in played.asked("arms")[0].body["tools"]]
+
+
+@pytest.mark.parametrize("scene", ["broken_store", "broken_settings"])
+def test_a_broken_plugin_lets_the_turn_through(played: Played, scene: str) -> None:
+    assert played.answers(scene) == ["There are 17."] * 2
+    assert EXAMPLE_MARK not in json.dumps([request.body for request in played.asked(scene)])
+    if scene == "broken_store":
+        notes = (played.hermes.root / "warmstart-broken-store" / "hermes" / "not-seeded.jsonl").read_text().splitlines()
+        assert [json.loads(note)["session"] for note in notes] == [one["session"] for one in played.told[scene]]
+        assert "no SQLite database" in notes[0]
