@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct, structs
 
-from warmstart.analysis import Observation, Report, analyse, check_split, expected_rate
+from warmstart.analysis import CLUSTERS, Observation, Report, analyse, check_split, expected_rate
 from warmstart.assigning import COLD, HOLDOUT, WORDS, control_of, holdout_shares, parse_arms
 from warmstart.config import Settings
 from warmstart.errors import NotFound, Refused
@@ -327,7 +327,11 @@ class Experiments:
         starts = [start for start in self._ledger.starts(WINDOW) if start[5]]
         if len(starts) < 10:
             raise Refused(f"{len(starts)} sessions with tool calls are too few to tell; ingest more: warmstart ingest")
-        baseline = measure_baseline((errors, judged, task or key) for key, _at, _p, task, errors, judged in starts)
+        tasks = {task for _key, _at, _project, task, *_rest in starts}
+        by_task = len(tasks) >= CLUSTERS  # as the comparison will be, with so many
+        baseline = measure_baseline(
+            [(errors, judged, (by_task and task) or key) for key, _at, _project, task, errors, judged in starts]
+        )
         if baseline is None or not baseline.rate:
             raise Refused("there is no error in the sessions' first turns, so there is nothing that could fall")
         per_week = _per_week([at for _key, at, *_rest in starts if at is not None], self._clock())

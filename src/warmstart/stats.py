@@ -26,11 +26,11 @@ from typing import Literal
 from msgspec import Struct
 
 from warmstart.stats_sequence import ALPHA, Evidence, look
-from warmstart.stats_spread import Arm, Spread, combine_skews, guard, pool_degrees
+from warmstart.stats_spread import TINY, Arm, Spread, combine_shapes, guard
 
 MIN_SESSIONS = 20  # in each arm
 MIN_CLUSTERS = 10  # in each arm
-MIN_EVENTS = 20  # sessions with an event, in the arm that has more of them
+MIN_EVENTS = 30  # sessions with an event, in the arm that has more of them
 MIN_DEGREES = 5.0  # with fewer, one or two sessions carry the whole variance
 CLUSTERS_PER_COVARIATE = 20  # in the smaller arm; with fewer the adjustment would fit noise
 
@@ -40,7 +40,7 @@ _ROUNDING = 1e-12  # a variance below this share of the terms it is the differen
 _COLLINEAR = 1e-8  # share of a covariate's variance that the covariates before it must leave
 
 
-class Estimate(Struct, frozen=True, kw_only=True):
+class Estimate(Struct, frozen=True, kw_only=True, gc=False):
     """Treatment minus control. What is not defined is None; evidence that is not there is an e-value of 1."""
 
     n_treatment: int
@@ -183,56 +183,64 @@ class Comparison:
 
     def _measure(self, value_t: float, value_c: float) -> _Found:
         treatment, control = self._arms
-        own = self._spread(treatment, value_t), self._spread(control, value_c)
-        shared = 2 * self._covary(value_t, value_c) * math.sqrt(own[0].correction * own[1].correction)
-        plain = max(0.0, own[0].variance + own[1].variance - shared)
-        guarded = guard(own[0], own[1]), guard(own[1], own[0])
-        variance = max(0.0, guarded[0].variance + guarded[1].variance - shared)
-        apart = own[0].independent + own[1].independent
+        shared = 2 * self._covary(value_t, value_c)
+        spreads = self._spread(value_t, value_c, shared)
+        both = spreads[0].variance + spreads[1].variance
+        plain = both - shared if both - shared > _ROUNDING * both else 0.0
+        apart = spreads[0].independent + spreads[1].independent
+        design = plain / apart if apart > 0 else 1.0
+        guarded = guard(spreads[0], spreads[1], design), guard(spreads[1], spreads[0], design)
+        variance = plain + guarded[0].variance + guarded[1].variance - both
+        shape = combine_shapes(*guarded)
         shift, kept = self._adjust(value_t, value_c, plain) if self._can_adjust() and plain > 0 else (0.0, None)
         evidence = Evidence(
             difference=value_t - value_c - shift,
             se=math.sqrt(variance * (1.0 if kept is None else kept)),
             information=1 / (1 / treatment.size() + 1 / control.size()),
-            degrees=min(pool_degrees(*guarded), max(len(self._clusters) - 1, 1)),
-            skew=combine_skews(*guarded),
+            degrees=max(min(shape.degrees, self._count_clusters() - 1), 0.5),
+            skew=shape.skew,
         )
         return _Found(
             evidence=evidence,
             plain_se=math.sqrt(plain * (1.0 if kept is None else kept)),
             variance_reduction=None if kept is None else 1 - kept,
-            design_effect=plain / apart if apart > 0 else None,
+            design_effect=design if apart > 0 else None,
         )
 
     def _moment(self, one: int, other: int) -> float:
         return self._half[one][other] + self._half[other][one]
 
-    def _spread(self, arm: Arm, value: float) -> Spread:
-        """The variance of the arm's ratio, and what clusters it is made of."""
-        at, scale, clusters = arm.start, 1 / arm.denominator**2, arm.clusters
+    def _spread(self, value_t: float, value_c: float, shared: float) -> tuple[Spread, Spread]:
+        """Both arms' uncertainty. Where clusters' own levels cancel between the arms, single sessions are what is left."""
+        treatment, control = self._arms
+        squares = self._square(treatment, value_t), self._square(control, value_c)
+        whole = 1.0
+        if shared > 0:
+            excess = treatment.find_excess(value_t, squares[0]) + control.find_excess(value_c, squares[1])
+            whole = max(0.0, 1 - shared / excess) if excess > 0 else 1.0
+        return treatment.spread(value_t, squares[0], whole), control.spread(value_c, squares[1], whole)
+
+    def _square(self, arm: Arm, value: float) -> float:
+        """Sum of the clusters' squared residuals."""
+        at = arm.start
         square, product, base = self._moment(at, at), self._moment(at, at + 1), self._moment(at + 1, at + 1)
-        between = square - 2 * value * product + value * value * base
-        if between <= _ROUNDING * (square + value * value * base):
-            between = 0.0
-        correction = clusters / (clusters - 1) if clusters > 1 else 1.0
-        kurtosis, skew = arm.shape(value, between) if between else (1.0, 0.0)
-        degrees = max(clusters - 1.0, 0.5)
-        return Spread(
-            size=arm.size(),
-            clusters=clusters,
-            correction=correction,
-            variance=between * scale * correction,
-            independent=arm.square_sessions(value) * scale * correction if between else 0.0,
-            degrees=min(degrees, 2 * clusters / (kurtosis - 1)) if kurtosis > 1 else degrees,
-            skew=skew,
-        )
+        total = square - 2 * value * product + value * value * base
+        return total if total > max(_ROUNDING * (square + value * value * base), TINY) else 0.0
 
     def _covary(self, value_t: float, value_c: float) -> float:
         """Covariance of the two ratios through clusters that have sessions in both arms."""
-        (t, c), moment = (arm.start for arm in self._arms), self._moment
+        treatment, control = self._arms
+        t, c, moment = treatment.start, control.start, self._moment
         total = moment(t, c) - value_c * moment(t, c + 1) - value_t * moment(t + 1, c)
         total += value_t * value_c * moment(t + 1, c + 1)
-        return total / (self._arms[0].denominator * self._arms[1].denominator)
+        scale = math.sqrt(treatment.correction() * control.correction())
+        return scale * total / (treatment.denominator * control.denominator)
+
+    def _count_clusters(self) -> float:
+        """As many equally large clusters as these are worth (Kish): a few large ones must not pass for many."""
+        t, c = self._arms[0].start + 1, self._arms[1].start + 1
+        squares = self._moment(t, t) + 2 * self._moment(t, c) + self._moment(c, c)
+        return (self._sums[t] + self._sums[c]) ** 2 / squares
 
     def _can_adjust(self) -> bool:
         fewest = min(arm.clusters for arm in self._arms)
@@ -247,8 +255,8 @@ class Comparison:
         means = [self._means(column) for column in range(3, self._width)]
         forms = [self._linearise(0, 1, (value_t, value_c))]
         forms += [self._linearise(column, 2, pair) for column, pair in enumerate(means, 3)]
-        covariances = [[self._combine(form, other) for other in forms] for form in forms]
-        target = covariances[0][1:]
+        covariances = [[self._combine(form, other) for other in forms[: at + 1]] for at, form in enumerate(forms)]
+        target = [row[0] for row in covariances[1:]]
         weights = solve_symmetric([row[1:] for row in covariances[1:]], target)
         shift = sum(weight * (t - c) for weight, (t, c) in zip(weights, means, strict=True))
         explained = sum(weight * value for weight, value in zip(weights, target, strict=True))
@@ -264,30 +272,38 @@ class Comparison:
         """A difference of ratios as a linear form in a cluster's z: positions and coefficients."""
         form = []
         for arm, value, sign in zip(self._arms, values, (1, -1), strict=True):
-            scale = sign * math.sqrt(arm.clusters / (arm.clusters - 1)) / self._sums[arm.start + under]
+            scale = sign * math.sqrt(arm.correction()) / self._sums[arm.start + under]
             form += [(arm.start + over, scale), (arm.start + under, -value * scale)]
         return form
 
     def _combine(self, one: list[tuple[int, float]], other: list[tuple[int, float]]) -> float:
-        return sum(a * b * self._moment(i, j) for i, a in one for j, b in other)
+        half = self._half
+        return sum([a * b * (half[i][j] + half[j][i]) for i, a in one for j, b in other])
 
 
-def solve_symmetric(matrix: list[list[float]], target: list[float]) -> list[float]:
-    """Weights w with matrix . w = target by elimination; a column that the ones before it explain gets weight 0."""
-    size = len(target)
-    rows = [[*row, value] for row, value in zip(matrix, target, strict=True)]
-    kept = []
-    for at in range(size):
-        if rows[at][at] <= _COLLINEAR * matrix[at][at] or not matrix[at][at] > 0:
-            continue
-        kept.append(at)
-        for below in range(size):
-            if below != at and (factor := rows[below][at] / rows[at][at]):
-                rows[below] = [value - factor * pivot for value, pivot in zip(rows[below], rows[at], strict=True)]
-    return [rows[at][size] / rows[at][at] if at in kept else 0.0 for at in range(size)]
+def solve_symmetric(lower: list[list[float]], target: list[float]) -> list[float]:
+    """Weights w with matrix . w = target, of a matrix given by its lower triangle; by Cholesky's decomposition. A column that
+    those before it explain gets weight 0."""
+    factor: list[list[float]] = []
+    halfway: list[float] = []
+    for row, value in zip(lower, target, strict=True):
+        line: list[float] = []
+        for other, entry in zip(factor, row, strict=False):
+            rest = entry - sum(a * b for a, b in zip(line, other, strict=False))
+            line.append(rest / other[-1] if other[-1] else 0.0)
+        left = row[-1] - sum(a * a for a in line)
+        root = math.sqrt(left) if left > _COLLINEAR * row[-1] else 0.0
+        halfway.append((value - sum(a * b for a, b in zip(line, halfway, strict=True))) / root if root else 0.0)
+        factor.append([*line, root])
+    weights = [0.0] * len(target)
+    for at in reversed(range(len(target))):
+        if root := factor[at][at]:
+            later = sum(factor[below][at] * weights[below] for below in range(at + 1, len(target)))
+            weights[at] = (halfway[at] - later) / root
+    return weights
 
 
-class _Found(Struct, frozen=True):
+class _Found(Struct, frozen=True, gc=False):
     evidence: Evidence
     plain_se: float
     variance_reduction: float | None

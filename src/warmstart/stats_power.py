@@ -8,63 +8,94 @@ equation, on a grid (Park and Schuurmann 1976). The boundary comes from the code
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from statistics import NormalDist
+from statistics import NormalDist, median
 
 from msgspec import Struct
 
-from warmstart.stats import MIN_SESSIONS
+from warmstart.stats import MIN_EVENTS, MIN_SESSIONS
 from warmstart.stats_sequence import ALPHA, find_boundary, stretch, widen
-from warmstart.stats_spread import Spread, combine_skews, guard, pool_degrees
+from warmstart.stats_spread import Shape, Spread, combine_shapes, count_degrees, guard
 
 _GRID = 160  # times at which the integral equation is solved
+_SMALLEST_SAMPLE = 25
 _FIRST = 6.0  # sessions: where the grid starts; nothing crosses so early
 _DISCRETE = 0.583  # Siegmund (1985): looking once a session sees a little less than looking all the time
 _MOST = 100_000_000
 _NORMAL = NormalDist()
 
 
+class Tail(Struct, frozen=True):
+    """What a sample of so many units looks like. The smaller a sample, the less of a heavy tail it shows."""
+
+    units: int
+    kurtosis: float
+    skew: float
+
+
 class Baseline(Struct, frozen=True, kw_only=True):
-    """Sessions as they are without a seed. By default each is on its own; `measure_baseline` takes it from history."""
+    """Sessions as they are without a seed: as `measure_baseline` finds them in the history, or as one supposes."""
 
     rate: float  # errors per call
     calls: float  # mean calls of a session
     variance: float  # of (errors - rate * calls) / mean calls, session by session
-    kurtosis: float = 3.0  # of the same, cluster by cluster
-    skew: float = 0.0
-    design_effect: float = 1.0
+    tails: tuple[Tail, ...] = ()  # of what is assigned to arms, fewest units first; none: normal
+    design_effect: float = 1.0  # of the rate
     cluster_size: float = 1.0  # sessions in a cluster
+    sessions: int = 0  # among which the last two were found; among fewer, clusters are smaller. 0: always the same
+    by_cluster: bool = False  # whole clusters (users, say) are assigned to an arm, not single sessions
+    eventful: float = 1.0  # share of sessions with an error
 
 
-def measure_baseline(sessions: Iterable[tuple[float, float, Hashable]], *, by_cluster: bool = False) -> Baseline | None:
-    """From (errors, calls, cluster). None where there is no variance to go by.
-
-    `by_cluster`: whole clusters (users, say) are assigned to an arm. Where sessions are assigned one by one, a cluster's own
-    level is in both arms and cancels, so its design effect is none of the difference's.
-    """
-    rows = [(errors, calls, cluster if by_cluster else at) for at, (errors, calls, cluster) in enumerate(sessions)]
-    total = math.fsum(calls for _, calls, _ in rows)
-    if total <= 0 or len(rows) < 2:
+def measure_baseline(rows: Iterable[tuple[float, float, Hashable]], *, by_cluster: bool = False) -> Baseline | None:
+    """From sessions (errors, calls, cluster). None where there is no variance to go by."""
+    sessions = list(rows)
+    if not all(math.isfinite(errors) and math.isfinite(calls) for errors, calls, _ in sessions):
+        raise ValueError("errors and calls are finite numbers")
+    total = math.fsum(calls for _, calls, _ in sessions)
+    if total <= 0:
         return None
-    rate = math.fsum(errors for errors, _, _ in rows) / total
-    residuals: dict[Hashable, float] = {}
-    for errors, calls, cluster in rows:
-        residuals[cluster] = residuals.get(cluster, 0.0) + errors - rate * calls
-    apart = math.fsum((errors - rate * calls) ** 2 for errors, calls, _ in rows)
-    square, third, fourth = (math.fsum(value**power for value in residuals.values()) for power in (2, 3, 4))
-    if apart <= 0 or square <= 0 or len(residuals) < 2:
+    rate = math.fsum(errors for errors, _, _ in sessions) / total
+    singles = [errors - rate * calls for errors, calls, _ in sessions]
+    clusters: dict[Hashable, float] = {}
+    for residual, (_, _, cluster) in zip(singles, sessions, strict=True):
+        clusters[cluster] = clusters.get(cluster, 0.0) + residual
+    apart, together = (math.fsum(one * one for one in found) for found in (singles, clusters.values()))
+    if len(clusters) < 2 or apart <= 0:
         return None
-    calls = total / len(rows)
+    calls = total / len(sessions)
     return Baseline(
         rate=rate,
         calls=calls,
-        variance=apart / (len(rows) - 1) / calls**2,
-        kurtosis=max(1.0, len(residuals) * fourth / square**2),
-        skew=math.sqrt(len(residuals)) * third / square**1.5,
-        design_effect=max(1.0, square / apart),
-        cluster_size=len(rows) / len(residuals),
+        variance=apart / (len(sessions) - 1) / calls**2,
+        tails=tuple(measure_tails(list(clusters.values()) if by_cluster else singles)),
+        design_effect=max(1.0, together / apart),
+        cluster_size=len(sessions) / len(clusters),
+        sessions=len(sessions),
+        by_cluster=by_cluster,
+        eventful=sum(errors != 0 for errors, _, _ in sessions) / len(sessions),
     )
+
+
+def measure_tails(residuals: Sequence[float]) -> Iterator[Tail]:
+    """Kurtosis and skewness, the medians over samples of growing size and at last over all."""
+    parts = 1
+    while len(residuals) // (parts * 4) >= _SMALLEST_SAMPLE:
+        parts *= 4
+    while parts:
+        shapes = [shape for part in range(parts) if (shape := _find_shape(residuals[part::parts]))]
+        if shapes:
+            kurtosis, skew = (median(values) for values in zip(*shapes, strict=True))
+            yield Tail(len(residuals) // parts, kurtosis, skew)
+        parts //= 4
+
+
+def _find_shape(residuals: Sequence[float]) -> tuple[float, float] | None:
+    mean = math.fsum(residuals) / len(residuals)
+    square, third, fourth = (math.fsum((one - mean) ** power for one in residuals) for power in (2, 3, 4))
+    n = len(residuals)
+    return (n * fourth / square**2, math.sqrt(n) * third / square**1.5) if square > 0 else None
 
 
 def find_power(
@@ -84,7 +115,7 @@ def sessions_needed(
     if not path.slope:
         return None
     reach = 8 + _NORMAL.inv_cdf(power)
-    last = max(4 * path.start, (reach / path.slope) ** 2)
+    last = max(4 * path.start, (reach / path.slope) ** 2 * baseline.design_effect)
     if last > _MOST:
         return None
     points = path.find_chances(last)
@@ -109,63 +140,85 @@ def detectable_drop(
 
 
 class _Path:
-    """The standardised difference, times the square root of sessions: a Brownian motion with a slope, and its boundary."""
+    """The standardised difference as a Brownian motion with a slope, and its boundary, by sessions.
+
+    Its time is the information: sessions over the design effect of the difference at that many sessions.
+    """
 
     def __init__(self, baseline: Baseline, drop: float, share_cold: float, alpha: float) -> None:
         if not 0 < share_cold < 1 or not drop <= 1 or not baseline.rate > 0 or not baseline.variance > 0:
             raise ValueError("a share is between 0 and 1, a drop at most 1, a rate and its variance positive")
         self._baseline, self._drop, self._alpha = baseline, drop, alpha
         self._cold, self._warm = share_cold, 1 - share_cold
-        self.start = MIN_SESSIONS / min(self._cold, self._warm)
+        events = baseline.eventful * max(self._cold, self._warm * (1 - drop))
+        self.start = max(MIN_SESSIONS / min(self._cold, self._warm), MIN_EVENTS / events)
         self._variances = treat_variance(baseline, drop), baseline.variance
-        spread = self._variances[0] / self._warm + self._variances[1] / self._cold
-        self.slope = abs(drop) * baseline.rate / math.sqrt(spread * baseline.design_effect)
-
-    def find_boundary(self, sessions: float) -> float:
-        left = max(1 - self._drop, 0.05)
-        warm = self._expect(sessions * self._warm, self._variances[0], left)
-        cold = self._expect(sessions * self._cold, self._variances[1], 1.0)
-        guarded = guard(warm, cold), guard(cold, warm)
-        skew = combine_skews(*guarded) * math.copysign(1.0, self._drop)
-        reach = widen(find_boundary(sessions * self._warm * self._cold, self._alpha), pool_degrees(*guarded))
-        inflation = (guarded[0].variance + guarded[1].variance) / (warm.variance + cold.variance)
-        return stretch(reach, skew) * math.sqrt(inflation * sessions) + _DISCRETE
-
-    def _expect(self, sessions: float, variance: float, left: float) -> Spread:
-        """What an arm's sessions will look like. Rarer errors are more lopsided ones."""
-        base = self._baseline
-        clusters = max(sessions / base.cluster_size, 1.5)
-        kurtosis = min(3 + (base.kurtosis - 3) / left, clusters)
-        degrees = clusters - 1
-        return Spread(
-            size=sessions,
-            clusters=clusters,
-            correction=1.0,
-            variance=variance * base.design_effect / sessions,
-            independent=variance / sessions,
-            degrees=min(degrees, 2 * clusters / (kurtosis - 1)) if kurtosis > 1 else degrees,
-            skew=base.skew / math.sqrt(left),
+        self.slope = (
+            abs(drop) * baseline.rate / math.sqrt(self._variances[0] / self._warm + self._variances[1] / self._cold)
         )
 
     def find_chances(self, last: float) -> list[tuple[float, float]]:
         """(sessions, chance to have crossed by then), by the integral equation: who is above the boundary now crossed it
-        at some time before and is now above it with the chance of a motion that started on it then."""
-        times = [_FIRST * (last / _FIRST) ** (at / _GRID) for at in range(_GRID + 1)]
-        middles = [math.sqrt(before * time) for before, time in pairwise(times)]
-        heights = [self.find_boundary(time) - self.slope * time for time in times[1:]]
-        starts = [self.find_boundary(time) - self.slope * time for time in middles]
-        points, steps, crossed = [(times[0], 0.0)], list[float](), 0.0
-        for at, (time, height) in enumerate(zip(times[1:], heights, strict=True)):
-            above = _chance_above(height, time)
-            above -= sum(
-                step * _chance_above(height - start, time - middle)
-                for step, start, middle in zip(steps, starts, middles, strict=False)
+        at some time before, and from there came to be above it now."""
+        grid = [_FIRST * (last / _FIRST) ** (at / (2 * _GRID)) for at in range(1, 2 * _GRID + 1)]
+        times, heights = zip(*(self._place(sessions) for sessions in grid), strict=True)
+        points, steps, crossed = [(_FIRST, 0.0)], list[float](), 0.0
+        for at in range(1, 2 * _GRID, 2):  # crossings lie between the looks, at the even places
+            time, height = times[at], heights[at]
+            above = _chance_above(height, time) - sum(
+                step * _chance_above(height - heights[2 * n], time - times[2 * n]) for n, step in enumerate(steps)
             )
-            fresh = _chance_above(height - starts[at], time - middles[at])
+            fresh = _chance_above(height - heights[at - 1], time - times[at - 1])
             steps.append(min(max(0.0, above / fresh), 1 - crossed) if fresh > 1e-9 else 0.0)
             crossed += steps[-1]
-            points.append((time, crossed))
+            points.append((grid[at], crossed))
         return points
+
+    def _place(self, sessions: float) -> tuple[float, float]:
+        """The motion's time at this many sessions, and how far above its slope the boundary is."""
+        base = self._baseline
+        grown = min(1.0, sessions / base.sessions) if base.sessions else 1.0
+        clusters = sessions / (1 + (base.cluster_size - 1) * grown)
+        design = self._find_design(1 + (base.design_effect - 1) * grown)
+        warm = self._expect(sessions, clusters, design, treated=True)
+        cold = self._expect(sessions, clusters, design, treated=False)
+        guarded = guard(warm, cold, design), guard(cold, warm, design)
+        shape = combine_shapes(*guarded)
+        degrees = min(shape.degrees, max(clusters - 1, 0.5))
+        reach = widen(find_boundary(sessions * self._warm * self._cold, self._alpha), degrees)
+        reach = stretch(reach, shape.skew if self._drop > 0 else -shape.skew)
+        inflation = (guarded[0].variance + guarded[1].variance) / (warm.variance + cold.variance)
+        time = sessions / design
+        return time, reach * math.sqrt(inflation * time) + _DISCRETE - self.slope * time
+
+    def _find_design(self, of_rate: float) -> float:
+        """The design effect of the difference. Where each session is assigned, a cluster's own level is in both arms and
+        cancels, but for the drop, which is larger where there is more to drop."""
+        if self._baseline.by_cluster:
+            return of_rate
+        difference = self._variances[0] / self._warm + self._variances[1] / self._cold
+        return 1 + self._drop**2 * (of_rate - 1) * self._baseline.variance / difference
+
+    def _expect(self, sessions: float, clusters: float, design: float, *, treated: bool) -> Spread:
+        """What an arm will look like. Rarer errors are more lopsided ones."""
+        share, variance = (self._warm, self._variances[0]) if treated else (self._cold, self._variances[1])
+        own = sessions * share
+        units = max((clusters * share if self._baseline.by_cluster else own), 1.5)
+        kurtosis, skew = self._find_tail(units)
+        left = max(1 - self._drop, 0.05) if treated else 1.0
+        kurtosis = min(3 + (kurtosis - 3) / left, units)
+        shape = Shape(count_degrees(units, kurtosis), skew / math.sqrt(left * units))
+        return Spread(own, min(own, clusters), variance * design / own, variance / own, shape)
+
+    def _find_tail(self, units: float) -> tuple[float, float]:
+        """Between the measured ones, by the logarithm of units."""
+        tails = self._baseline.tails or (Tail(1, 3.0, 0.0),)
+        for fewer, more in pairwise(tails):
+            if units < more.units:
+                place = max(0.0, math.log(units / fewer.units) / math.log(more.units / fewer.units))
+                kurtosis = fewer.kurtosis + place * (more.kurtosis - fewer.kurtosis)
+                return kurtosis, fewer.skew + place * (more.skew - fewer.skew)
+        return tails[-1].kurtosis, tails[-1].skew
 
 
 def treat_variance(baseline: Baseline, drop: float) -> float:

@@ -16,19 +16,17 @@ Wallace's (1959) closed form) and the skewness of the estimate (Hall's (1992) cu
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
 
 from msgspec import Struct
 
 ALPHA = 0.05
 HALFWAY = 18.0  # information at which the mixture's prior and the data weigh the same
-MAX_SKEW = 0.35  # of the estimate, not of a session: beyond it Hall's transformation would narrow again
+MAX_SKEW = 0.25  # of the estimate, not of a session: beyond it Hall's transformation would narrow again
 
-_NORMAL = NormalDist()
 _LARGEST = 700.0  # exp of it is still a float
 
 
-class Look(Struct, frozen=True):
+class Look(Struct, frozen=True, gc=False):
     """What may be said at one look, whatever was seen at others."""
 
     low: float
@@ -38,7 +36,7 @@ class Look(Struct, frozen=True):
     e_above: float  # against "not above 0"
 
 
-class Evidence(Struct, frozen=True):
+class Evidence(Struct, frozen=True, gc=False):
     """An estimate and how far its error may be taken for normal."""
 
     difference: float
@@ -99,5 +97,5 @@ def stretch(reach: float, skew: float) -> float:
 
 def _one_sided(scale: float, drift: float) -> float:
     """Mixture over one side only. The two sides' mean is the two-sided e-value."""
-    tail = _NORMAL.cdf(drift)
+    tail = math.erfc(-drift / math.sqrt(2)) / 2
     return 2 * math.exp(min(scale + math.log(tail), _LARGEST)) if tail > 0 else 0.0

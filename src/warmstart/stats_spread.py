@@ -1,8 +1,8 @@
 """One arm of a comparison: its sums, and how far its variance is to be trusted.
 
 A few sessions say little about a variance, and with rare, heavy-tailed errors what they say is mostly too small: the bad
-session has not come yet. So an arm also keeps the third and fourth moments of its clusters (the shape of the distribution),
-and a small arm borrows from the other one.
+session has not come yet. So an arm also keeps third and fourth moments (the shape of the distribution), and a small arm
+borrows from the other one.
 """
 
 from __future__ import annotations
@@ -12,27 +12,86 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-PRIOR = 100.0  # clusters' worth of trust in the pooled variance and skewness, where an arm's own are smaller
+PRIOR = 200.0  # clusters' worth of trust in the pooled variance and skewness, where an arm's own are smaller
+TAIL_SEEN = 0.7  # a sample of a heavy-tailed thing shows too small a kurtosis: degrees of freedom are cut to this share
+SKEW_UNSEEN = 1.5  # and too small a skewness, by this factor
+TINY = 1e-100  # a sum of squares below this has no fourth power
+
+
+class Shape(Struct, frozen=True, gc=False):
+    """How far from normal an arm's ratio is."""
+
+    degrees: float  # of freedom of its variance
+    skew: float  # of the ratio, not of a session: it falls with the square root of sessions
+
+
+class Spread(Struct, frozen=True, gc=False):
+    """How uncertain an arm's ratio is."""
+
+    size: float  # sessions, by weight
+    clusters: float
+    variance: float
+    independent: float  # the variance if sessions were independent
+    shape: Shape
+
+
+class Moments:
+    """Third and fourth moments of pairs (y, d), from which those of y - value * d follow for any value."""
+
+    __slots__ = ("_fourth", "_third")
+
+    def __init__(self) -> None:
+        self._third = (0.0, 0.0, 0.0, 0.0)
+        self._fourth = (0.0, 0.0, 0.0, 0.0, 0.0)
+
+    def add(self, y: float, d: float, sign: int = 1) -> None:
+        """Count a pair in, or with sign -1 out again."""
+        yy, yd, dd = y * y, y * d, d * d
+        sy, sd = sign * y, sign * d
+        a, b, c, e = self._third
+        self._third = (a + yy * sy, b + yy * sd, c + dd * sy, e + dd * sd)
+        a, b, c, e, f = self._fourth
+        self._fourth = (a + yy * y * sy, b + yy * yd * sign, c + yy * dd * sign, e + dd * yd * sign, f + dd * d * sd)
+
+    def find_shape(self, value: float, square: float, count: int) -> Shape:
+        """The shape of the sum of `count` residuals whose squares sum to `square`, kept to what is possible."""
+        a, b, c, e, f = self._fourth
+        fourth = a - value * (4 * b - value * (6 * c - value * (4 * e - value * f)))
+        a, b, c, e = self._third
+        third = a - value * (3 * b - value * (3 * c - value * e))
+        kurtosis = min(max(count * fourth / square**2, 1.0), float(count))
+        limit = math.sqrt((kurtosis - 1) / count)
+        return Shape(count_degrees(count, kurtosis), min(max(third / square**1.5, -limit), limit))
 
 
 class Arm:
-    """One arm's sums over sessions, and the third and fourth moments of its clusters."""
+    """One arm's sums over sessions and clusters."""
 
     __slots__ = (
-        "_base", "_fourth", "_product", "_square", "_third", "_weight", "_weights_squared",
-        "clusters", "denominator", "events", "n", "numerator", "start",
-    )  # fmt: skip
+        "_base",
+        "_by_cluster",
+        "_by_session",
+        "_product",
+        "_square",
+        "_weight",
+        "_weights_squared",
+        "clusters",
+        "denominator",
+        "events",
+        "n",
+        "numerator",
+        "start",
+    )
 
     def __init__(self, start: int) -> None:
-        self.start = start  # of its block in a cluster's sums
+        self.start = start  # of the arm's block in a cluster's sums
         self.n = 0
         self.clusters = 0  # that have anything to count in this arm
         self.events = 0
         self.numerator = self.denominator = 0.0
         self._weight = self._weights_squared = 0.0
         self._square = self._product = self._base = 0.0
-        self._third = (0.0,) * 4
-        self._fourth = (0.0,) * 5
+        self._by_session, self._by_cluster = Moments(), Moments()
 
     def add(self, numerator: float, denominator: float, weight: float, sums: Sequence[float]) -> None:
         """A session, already weighted; `sums` are its cluster's, without it."""
@@ -45,19 +104,13 @@ class Arm:
         self._square += numerator * numerator
         self._product += numerator * denominator
         self._base += denominator * denominator
+        self._by_session.add(numerator, denominator)
         y, d = sums[self.start], sums[self.start + 1]
         if y or d:
-            self._count(y, d, -1)
+            self._by_cluster.add(y, d, -1)
         elif numerator or denominator:
             self.clusters += 1
-        self._count(y + numerator, d + denominator, 1)
-
-    def _count(self, y: float, d: float, sign: int) -> None:
-        yy, yd, dd = sign * y * y, sign * y * d, sign * d * d
-        a, b, c, e = self._third
-        self._third = (a + yy * y, b + yy * d, c + dd * y, e + dd * d)
-        a, b, c, e, f = self._fourth
-        self._fourth = (a + yy * y * y, b + yy * y * d, c + yy * d * d, e + yd * d * d, f + dd * d * d)
+        self._by_cluster.add(y + numerator, d + denominator)
 
     def ratio(self) -> float | None:
         return self.numerator / self.denominator if self.denominator > 0 else None
@@ -66,64 +119,69 @@ class Arm:
         """Sessions, or as many unweighted ones as the weighted are worth (Kish)."""
         return self._weight * self._weight / self._weights_squared
 
-    def square_sessions(self, value: float) -> float:
-        """Sum of squared residuals, session by session."""
-        return max(0.0, self._square - 2 * value * self._product + value * value * self._base)
+    def correction(self) -> float:
+        """For the ratio being estimated from the same clusters."""
+        return self.clusters / (self.clusters - 1) if self.clusters > 1 else 1.0
 
-    def shape(self, value: float, between: float) -> tuple[float, float]:
-        """Kurtosis and skewness of the clusters' residuals, kept to what is possible."""
-        a, b, c, e, f = self._fourth
-        fourth = a - 4 * value * b + 6 * value**2 * c - 4 * value**3 * e + value**4 * f
-        a, b, c, e = self._third
-        third = a - 3 * value * b + 3 * value**2 * c - value**3 * e
-        kurtosis = min(max(self.clusters * fourth / between**2, 1.0), float(self.clusters))
-        limit = math.sqrt(kurtosis - 1)
-        skew = math.sqrt(self.clusters) * third / between**1.5
-        return kurtosis, min(max(skew, -limit), limit)
+    def find_excess(self, value: float, between: float) -> float:
+        """The part of the ratio's variance that is there only because clusters' sessions are alike."""
+        return (between - self._within(value)) * self.correction() / self.denominator**2
 
+    def spread(self, value: float, between: float, whole: float) -> Spread:
+        """From the clusters' squared residuals `between`. `whole` is how far clusters, and not sessions, are the units."""
+        if not between:
+            return Spread(self.size(), self.clusters, 0.0, 0.0, Shape(max(self.clusters - 1.0, 0.5), 0.0))
+        scale = self.correction() / self.denominator**2
+        within = self._within(value)
+        shape = self._by_cluster.find_shape(value, between, self.clusters)
+        if within and whole < 1:
+            shape = mix_shapes(self._by_session.find_shape(value, within, self.n), shape, whole)
+        return Spread(self.size(), self.clusters, between * scale, within * scale, shape)
 
-class Spread(Struct, frozen=True):
-    """How uncertain one arm's ratio is, and how much that is to be trusted."""
-
-    size: float  # sessions, by weight
-    clusters: float
-    correction: float  # for the mean being estimated from the same clusters
-    variance: float
-    independent: float  # the variance if sessions were independent
-    degrees: float  # Satterthwaite: 2 / relative variance of the variance
-    skew: float  # of a cluster's contribution
+    def _within(self, value: float) -> float:
+        total = self._square - 2 * value * self._product + value * value * self._base
+        return total if total > TINY else 0.0
 
 
-def guard(own: Spread, other: Spread) -> Spread:
-    """An arm whose variance or skewness is below the pooled one is drawn towards it, the less the more clusters it has."""
+def mix_shapes(one: Shape, other: Shape, share: float) -> Shape:
+    inverse = (1 - share) / one.degrees + share / other.degrees
+    return Shape(1 / inverse, (1 - share) * one.skew + share * other.skew)
+
+
+def count_degrees(units: float, kurtosis: float) -> float:
+    """Degrees of freedom of a variance: 2 over its own relative variance (Satterthwaite), which heavy tails make large."""
+    most = max(units - 1, 0.5)
+    return min(most, TAIL_SEEN * 2 * units / (kurtosis - 1)) if kurtosis > 1 else most
+
+
+def guard(own: Spread, other: Spread, design: float) -> Spread:
+    """An arm whose variance or skewness is below the pooled one is drawn towards it, the less the more clusters it has.
+
+    `design` is the design effect of the difference: what the sessions' variance lacks, the clusters' lacks that often.
+    """
     total = own.size + other.size
     trust = PRIOR / (PRIOR + own.clusters)
     pooled = (own.independent * own.size**2 + other.independent * other.size**2) / total
     missing = max(0.0, pooled / own.size - own.independent) * trust
-    typical = own if own.independent else other
-    design = max(1.0, typical.variance / typical.independent) if typical.independent else 1.0
-    skew = (own.skew * own.size + other.skew * other.size) / total
+    skew = (own.shape.skew * own.size**1.5 + other.shape.skew * other.size**1.5) / (total * math.sqrt(own.size))
+    if abs(skew) > abs(own.shape.skew):
+        skew = own.shape.skew + trust * (skew - own.shape.skew)
+    else:
+        skew = own.shape.skew
     return Spread(
         size=own.size,
         clusters=own.clusters,
-        correction=own.correction,
-        variance=own.variance + missing * design,
+        variance=own.variance + missing * max(1.0, design),
         independent=own.independent + missing,
-        degrees=own.degrees,
-        skew=own.skew + trust * (skew - own.skew) if abs(skew) > abs(own.skew) else own.skew,
+        shape=Shape(own.shape.degrees, skew),
     )
 
 
-def pool_degrees(one: Spread, other: Spread) -> float:
-    """Welch: the arm with the larger variance counts most."""
+def combine_shapes(one: Spread, other: Spread) -> Shape:
+    """The shape of the difference: Welch's degrees of freedom, and a skewness that cancels where the arms are alike."""
     total = one.variance + other.variance
-    parts = one.variance**2 / one.degrees + other.variance**2 / other.degrees
-    return total * total / parts if parts > 0 else 0.0
-
-
-def combine_skews(one: Spread, other: Spread) -> float:
-    """Skewness of the difference. The arms' tails cancel where the arms are of one size."""
-    total = (one.variance + other.variance) ** 1.5
-    third = one.skew * one.variance**1.5 / math.sqrt(one.clusters)
-    third -= other.skew * other.variance**1.5 / math.sqrt(other.clusters)
-    return third / total if total > 0 else 0.0
+    if total <= 0:
+        return Shape(0.0, 0.0)
+    parts = one.variance**2 / one.shape.degrees + other.variance**2 / other.shape.degrees
+    third = one.shape.skew * one.variance**1.5 - other.shape.skew * other.variance**1.5
+    return Shape(total * total / parts, SKEW_UNSEEN * third / total**1.5)

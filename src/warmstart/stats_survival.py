@@ -8,7 +8,9 @@ proportional hazards and reads as turns or seconds saved (Royston and Parmar 201
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Hashable, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from warmstart.stats import Comparison, Estimate
@@ -36,7 +38,7 @@ def kaplan_meier(waits: Sequence[Wait]) -> list[Step]:
     """The product-limit curve, one step a time at which something happened."""
     _check(waits)
     steps: list[Step] = []
-    ordered = sorted(waits)
+    ordered = sorted(waits, key=lambda wait: wait.time)
     survival, at = 1.0, 0
     while at < len(ordered):
         time, end = ordered[at].time, at
@@ -82,29 +84,26 @@ def pseudo_values(waits: Sequence[Wait], horizon: float) -> list[float] | None:
     The mean plus n times the infinitesimal jackknife. Their variance is Greenwood's, and as plain numbers they go through
     the same comparison, clusters and guards as every other metric.
     """
-    steps = [step for step in kaplan_meier(waits) if step.time < horizon]
-    if not waits or not _is_watched(waits, horizon) or not horizon > 0:
+    _check(waits)
+    if not waits or not horizon > 0 or not _is_watched(waits, horizon):
         return None
-    ends = [step.time for step in steps[1:]] + [horizon]
-    areas = [step.survival * (end - step.time) for step, end in zip(steps, ends, strict=True)] if steps else []
-    first = steps[0].time if steps else horizon
-    mean = first + math.fsum(areas)
-    ahead = [math.fsum(areas[at:]) for at in range(len(areas))]
-    lifts = [  # what one event more at this step takes from the mean
+    steps = [step for step in kaplan_meier(waits) if step.time < horizon]
+    times = [step.time for step in steps] + [horizon]
+    areas = [step.survival * (end - step.time) for step, end in zip(steps, times[1:], strict=True)]
+    mean = times[0] + math.fsum(areas)
+    ahead = list(accumulate(reversed(areas)))[::-1]
+    losses = [  # of the mean, by one event more at this step
         area / (step.at_risk - step.happened) if step.at_risk > step.happened else 0.0
         for step, area in zip(steps, ahead, strict=True)
     ]
-    return [mean + len(waits) * _influence(wait, steps, lifts) for wait in waits]
-
-
-def _influence(wait: Wait, steps: Sequence[Step], lifts: Sequence[float]) -> float:
-    total = 0.0
-    for step, lift in zip(steps, lifts, strict=True):
-        if step.time > wait.time:
-            break
-        happened = wait.happened and step.time == wait.time
-        total -= lift * (happened - step.happened / step.at_risk)
-    return total
+    shares = [loss * step.happened / step.at_risk for loss, step in zip(losses, steps, strict=True)]
+    gains = [0.0, *accumulate(shares)]  # by having waited through the steps so far
+    values = []
+    for wait in waits:
+        passed = bisect_right(times, wait.time, hi=len(steps))
+        loss = losses[passed - 1] if wait.happened and passed and times[passed - 1] == wait.time else 0.0
+        values.append(mean + len(waits) * (gains[passed] - loss))
+    return values
 
 
 def _is_watched(waits: Sequence[Wait], horizon: float) -> bool:
