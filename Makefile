@@ -12,14 +12,14 @@ $(VENV)/.core: pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(PIP) -e ".[dev,sdks]"
+	$(PIP) -e ".[mcp,dev,sdks,loops]"
 	@touch $@
 
 demo: $(VENV)/.core  ## the main job on sample transcripts, offline
 	@$(BIN)/warmstart demo
 
 test: $(VENV)/.dev  ## every test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/.dev  ## style, types, layers
 	$(BIN)/ruff check .

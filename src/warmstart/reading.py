@@ -19,6 +19,7 @@ from warmstart.ports import Progress
 from warmstart.records import Record, Recorder
 from warmstart.scoring import score as score_session
 from warmstart.store import SourceRow, SqliteStore
+from warmstart.stripping import strip_seed
 
 Conversation = Session | Sequence[Mapping[str, Any]]
 
@@ -84,7 +85,7 @@ def inspect(path: Path | str, tools: Mapping[str, str] | None = None) -> Inspect
 def scan(source: Source, tools: Mapping[str, str] | None = None) -> Iterator[Scored]:
     """The scored sessions of one file, as they are read. What cannot be read is in `source.problems` afterwards."""
     try:
-        for session in formats.read(source, judge_result):
+        for session in map(strip_seed, formats.read(source, judge_result)):
             yield Scored(session, score_session(session, tools))
     except SourceError as error:
         source.report(error.reason, error.line)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from warmstart.assigning import parse_arms
+from warmstart.doors.as_json import describe_trial
 from warmstart.doors.cli import PATH, json_option
 from warmstart.doors.show import clean, iso, print_json, print_table, when
 from warmstart.doors.show_effect import show_power, show_report
@@ -29,7 +30,7 @@ def record(ws: Warmstart, session: str, path: Path, as_json: bool) -> None:
     trial = ws.record(session, path)
     measures = ws.experiments.measures(trial)
     if as_json:
-        print_json({"session": trial.session, "arm": trial.arm, "transcript": trial.transcript, "measures": measures})
+        print_json(describe_trial(trial, measures))
     elif measures is None:
         click.echo(f"{clean(session)}: recorded, but it could not be measured")
     else:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
+from warmstart.doors.as_json import describe_insights
 from warmstart.doors.cli import PATH, json_option
 from warmstart.doors.insights.text import (
     NOTES,
@@ -26,13 +26,12 @@ from warmstart.doors.insights.text import (
     tokens_of,
     what_failed,
 )
-from warmstart.doors.show import clean, iso, print_json, print_table, progress_bar, when
+from warmstart.doors.show import clean, print_json, print_table, progress_bar, when
 from warmstart.insights.advice import percent
 from warmstart.insights.types import Breakdown, Insights, Rate, RepeatedError
 from warmstart.pipeline import Warmstart
 
 _DAY = 86_400.0
-_TIMES = ("first", "last", "last_seen")
 
 
 class Since(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -43,12 +42,20 @@ class Since(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
-        if re.fullmatch(r"\d{1,5}", value):
-            return time.time() - int(value) * _DAY
         try:
-            return datetime.strptime(value, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()
-        except ValueError:
-            self.fail(f"{value!r} is neither a number of days nor a date like 2026-10-31", param, ctx)
+            return read_since(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def read_since(text: str) -> float:
+    """The time that a number of days or a date stands for."""
+    if re.fullmatch(r"\d{1,5}", text):
+        return time.time() - int(text) * _DAY
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        raise ValueError(f"{text!r} is neither a number of days nor a date like 2026-10-31") from None
 
 
 @click.command()
@@ -70,7 +77,7 @@ def insights(ws: Warmstart, /, page: Path | None, as_json: bool, **filters: Any)
 
         write_page(page, render_page(found, made=time.time(), about=_describe(filters)))
     if as_json:
-        print_json(_to_json(msgspec.to_builtins(found)))
+        print_json(describe_insights(found))
     elif not found.sessions:
         _say_empty(found, any(filters[name] is not None for name in ("agent", "project", "since")))
     else:
@@ -85,16 +92,6 @@ def _describe(filters: dict[str, Any]) -> str:
     if filters["since"] is not None:
         told.append(f"since {when(filters['since'])} UTC")
     return ", ".join(told)
-
-
-def _to_json(value: Any) -> Any:
-    """Times as programs read them."""
-    if isinstance(value, dict):
-        return {
-            key: iso(inner) if key in _TIMES and isinstance(inner, float) else _to_json(inner)
-            for key, inner in value.items()
-        }
-    return [_to_json(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _say_empty(found: Insights, filtered: bool) -> None:

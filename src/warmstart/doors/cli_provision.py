@@ -49,13 +49,10 @@ def provision(
     )
     seed = ws.provision(task)
     if as_json:
+        from warmstart.doors.as_json import describe_seed
         from warmstart.doors.show import print_json
 
-        body = {"text": seed.text} if seed.dialect == "text" else {"messages": seed.messages}
-        print_json(
-            {"seed_id": seed.id, "arm": seed.arm, **body, "tokens": seed.tokens, "budget": seed.budget}
-            | {"templates": seed.templates, "omitted": seed.omitted, "reason": seed.reason, "dialect": seed.dialect}
-        )
+        print_json(describe_seed(seed))
         return
     from warmstart.doors.show_seed import show_seed
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
+from warmstart.doors.as_json import describe_template, summarise_template
 from warmstart.doors.cli import PATH, json_option
 from warmstart.doors.cli_provision import split
 from warmstart.doors.show import clean, coloured, iso, print_json, print_table, progress_bar, when
 from warmstart.learning import LearnedTemplate
-from warmstart.model import Problem, Template
+from warmstart.model import Problem
 from warmstart.pipeline import Warmstart
-from warmstart.store import TemplateRow
 
 _TYPES = click.Choice(["code", "file", "research", "mixed"])
 _CATEGORIES = click.Choice(["coding", "research", "ops", "general"])
@@ -110,7 +110,7 @@ def list_templates(
     wanted = set(split(tags))
     found = [pair for pair in teacher.find(status, category, task_type) if not wanted or wanted & set(pair[1].tags)]
     if as_json:
-        print_json([_brief(row, template) for row, template in found])
+        print_json([summarise_template(row, template) for row, template in found])
     elif found:
         print_table(
             ("template", "status", "kind", "#examples", "#used", "created (UTC)", "description"),
@@ -125,24 +125,6 @@ def list_templates(
     _tell(teacher.problems)
 
 
-def _brief(row: TemplateRow, template: Template) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "version": row.version,
-        "status": row.status,
-        "reason": row.reason,
-        "category": row.category,
-        "task_type": row.task_type,
-        "description": template.description,
-        "tags": template.tags,
-        "examples": len(template.examples),
-        "sessions": len(template.source_sessions),
-        "created": iso(row.created),
-        "used": row.used,
-        "provenance": template.provenance,
-    }
-
-
 @templates.command("show")
 @click.argument("name")
 @json_option
@@ -151,15 +133,7 @@ def show_template(ws: Warmstart, name: str, as_json: bool) -> None:
     """One template with its examples and decisions. NAME or NAME@VERSION."""
     row, template, decisions = ws.templates.show(name)
     if as_json:
-        print_json(
-            _brief(row, template)
-            | {
-                "examples": template.examples,
-                "addendum": template.addendum,
-                "source_sessions": template.source_sessions,
-            }
-            | {"decisions": decisions}
-        )
+        print_json(describe_template(row, template, decisions))
         return
     click.secho(f"{clean(row.name)}@{row.version}  {row.status}: {clean(row.reason)}", bold=True)
     click.echo(clean(template.description))

@@ -1,0 +1,75 @@
+"""How answers leave: as JSON that fits a context window, always valid, and it says what was cut from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from warmstart.dialects import EXAMPLE_MARK
+from warmstart.excerpt import cut
+from warmstart.model import Example, Template
+from warmstart.store import TemplateRow
+
+MAX_ANSWER = 20_000  # characters: some 5,000 tokens
+_WHOLE = ("messages", "text")  # a seed has its own budget; cut, it would no longer be one
+_TIGHTER = ((2_000, 100), (800, 50), (400, 20), (200, 10), (80, 5), (40, 3), (20, 1))  # characters a text, items a list
+
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+
+
+def write_answer(value: Any) -> str:
+    """JSON, shortened step by step until it fits."""
+    body = _encode(value).decode()
+    if len(body) <= MAX_ANSWER:
+        return body
+    plain = msgspec.json.decode(body)
+    for characters, items in _TIGHTER:
+        shorter = _shorten(plain, characters, items)
+        shorter = shorter if isinstance(shorter, dict) else {"items": shorter}
+        shorter["cut"] = f"too long: lists are cut to {items} items, texts to {characters} characters; ask for less"
+        body = _encode(shorter).decode()
+        if len(body) <= MAX_ANSWER:
+            break
+    return body
+
+
+def _shorten(value: Any, characters: int, items: int) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= characters else cut(value, characters)
+    if isinstance(value, dict):
+        kept = list(value.items())[: 10 * items]
+        return {key[:200]: inner if key in _WHOLE else _shorten(inner, characters, items) for key, inner in kept}
+    if isinstance(value, list):
+        return [_shorten(inner, characters, items) for inner in value[:items]]
+    return value
+
+
+def write_template(row: TemplateRow, template: Template) -> str:
+    """A template as a page to read."""
+    parts = [
+        f"# {row.name}@{row.version}",
+        template.description,
+        f"{row.category}/{row.task_type}, {row.status}: {row.reason}",
+        EXAMPLE_MARK,
+        *([template.addendum] if template.addendum else []),
+        *(_write_example(number, example) for number, example in enumerate(template.examples, 1)),
+    ]
+    return cut("\n\n".join(filter(None, parts)), MAX_ANSWER)
+
+
+def _write_example(number: int, example: Example) -> str:
+    arguments = example.arguments if isinstance(example.arguments, str) else _encode(example.arguments).decode()
+    lines = [f"## {number}. {example.tool}", f"Wanted: {example.intent}" if example.intent else ""]
+    if example.correction:
+        lines.append(f"Mends: {example.correction}")
+    lines += [_fence("json", arguments), _fence("", example.result)]
+    return "\n\n".join(filter(None, lines))
+
+
+def _fence(language: str, text: str) -> str:
+    """A code block that its text cannot leave."""
+    marks = "```"
+    while marks in text:
+        marks += "`"
+    return f"{marks}{language}\n{text}\n{marks}"

@@ -1,0 +1,62 @@
+"""Templates as resources and "start warm" as a prompt: for people who pick them by hand in their client."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote, unquote
+
+from warmstart.doors.mcp.answers import write_template
+from warmstart.doors.mcp.arguments import Provision, WrongArguments, read_arguments
+from warmstart.errors import NotFound
+from warmstart.model import Task, Template
+from warmstart.pipeline import Warmstart
+from warmstart.store import TemplateRow
+
+PREFIX = "warmstart://templates/"
+URI_TEMPLATE = PREFIX + "{name}"
+MARKDOWN = "text/markdown"
+PROMPT = "start_warm"
+PAGE = 100  # resources in one answer
+
+
+def list_resources(ws: Warmstart, cursor: str | None) -> tuple[list[tuple[TemplateRow, Template]], str | None]:
+    """A page of the active templates, and the cursor of the next."""
+    start = 0
+    if cursor is not None:
+        if not cursor.isascii() or not cursor.isdecimal() or len(cursor) > 9:
+            raise WrongArguments("no such cursor")
+        start = int(cursor)
+    active = ws.templates.find("active")
+    following = str(start + PAGE) if start + PAGE < len(active) else None
+    return active[start : start + PAGE], following
+
+
+def name_resource(name: str) -> str:
+    return PREFIX + quote(name, safe="")
+
+
+def read_resource(ws: Warmstart, uri: str) -> str:
+    """The page of an active template. What nobody has decided to use is not handed out here."""
+    if not uri.startswith(PREFIX) or len(uri) > 2_000:
+        raise NotFound(f"no resource {uri[:100]!r}; they are called {URI_TEMPLATE}")
+    name = unquote(uri.removeprefix(PREFIX), errors="replace")
+    rows = [row for row in ws.templates.versions(name) if row.status == "active"]
+    if not rows:
+        raise NotFound(f"the template {name} is not active; read it with the tool template_show")
+    wanted = rows[0].name, rows[0].version
+    return next(
+        write_template(row, found) for row, found in ws.templates.find("active") if (row.name, row.version) == wanted
+    )
+
+
+def write_prompt(ws: Warmstart, given: dict[str, str]) -> str:
+    """The task, with what earlier sessions show before it. A preview: a client's prompt has no session yet."""
+    arguments = read_arguments(Provision, {"task": given.get("task", "")})
+    if given.keys() - {"task"}:
+        raise WrongArguments("the only argument is: task")
+    if not arguments.text.strip():
+        raise WrongArguments("the argument task is missing: what is to be done?")
+    settings = ws.settings
+    wanted: dict[str, Any] = {"budget": settings.budget, "examples": settings.examples, "dialect": "text"}
+    seed = ws.provision(Task(text=arguments.text, **wanted))
+    return f"{seed.text}\n\nThe task now:\n{arguments.text}" if seed.text else arguments.text

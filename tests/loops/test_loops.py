@@ -1,0 +1,187 @@
+"""The how-tos of docs/howto/loops.md run as they stand, with the real SDKs, against a scripted provider on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import warmstart
+from warmstart.store import Ledger
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "howto" / "loops.md").read_text()
+TASK = "the order total test fails again, please fix it"
+COMMANDS = ("echo fine", "echo missing >&2; exit 3")  # what the model calls, one answer after the other
+ENDING = "all done"
+MARK = "Example from an earlier session"
+
+NEEDS = {  # heading -> what it imports, the session it names, how its requests are written
+    "OpenAI SDK": ("openai", "openai-1", "openai"),
+    "Anthropic SDK": ("anthropic", "anthropic-1", "anthropic"),
+    "OpenAI Agents SDK": ("agents", "agents-1", "responses"),
+    "LangGraph": ("langgraph", "langgraph-1", "openai"),
+    "Pydantic AI": ("pydantic_ai", "pydantic-1", "openai"),
+}
+
+
+def find_code(heading: str) -> str:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.split(f"## {heading}\n")[1].split("\n## ")[0], re.S)
+    return str(code)
+
+
+SHARED = re.findall(r"as `loop\.py`:.*?```python\n(.*?)```", PAGE, re.S)[0]
+
+
+class Provider(BaseHTTPRequestHandler):
+    """A model that calls `bash` twice and then says that it is done, in three protocols."""
+
+    asked: list[dict[str, Any]] = []  # noqa: RUF012
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        number = len(self.asked)
+        self.asked.append(body)
+        arguments = {"command": COMMANDS[number]} if number < len(COMMANDS) else None
+        speak = {"completions": say_chat, "responses": say_response, "messages": say_message}
+        answer = speak[self.path.rsplit("/", 1)[1]](f"call_{number}", arguments) | {"model": body["model"]}
+        data = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_args: object) -> None:
+        pass
+
+
+def say_chat(call: str, arguments: dict[str, Any] | None) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": ENDING}
+    if arguments:
+        function = {"name": "bash", "arguments": json.dumps(arguments)}
+        message = {"role": "assistant", "content": None, "tool_calls": [{"id": call, "type": "function", "function": function}]}  # fmt: skip
+    choice = {"index": 0, "finish_reason": "tool_calls" if arguments else "stop", "message": message}
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    return {"id": "c", "object": "chat.completion", "created": 1, "choices": [choice], "usage": usage}
+
+
+def say_response(call: str, arguments: dict[str, Any] | None) -> dict[str, Any]:
+    item: dict[str, Any] = {"type": "message", "id": "m", "role": "assistant", "status": "completed"}
+    item["content"] = [{"type": "output_text", "text": ENDING, "annotations": []}]
+    if arguments:
+        item = {"type": "function_call", "id": f"fc_{call}", "call_id": call, "name": "bash", "arguments": json.dumps(arguments), "status": "completed"}  # fmt: skip
+    usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2, "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}  # fmt: skip
+    facts = {
+        "id": "r",
+        "object": "response",
+        "created_at": 1,
+        "status": "completed",
+        "tools": [],
+        "tool_choice": "auto",
+    }
+    return facts | {"parallel_tool_calls": True, "output": [item], "usage": usage}
+
+
+def say_message(call: str, arguments: dict[str, Any] | None) -> dict[str, Any]:
+    part = {"type": "tool_use", "id": call, "name": "Bash", "input": arguments} if arguments else {"type": "text", "text": ENDING}  # fmt: skip
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    facts = {"id": "m", "type": "message", "role": "assistant", "stop_sequence": None, "usage": usage}
+    return facts | {"content": [part], "stop_reason": "tool_use" if arguments else "end_turn"}
+
+
+@pytest.fixture
+def provider() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Provider)
+    Provider.asked = []
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def run_example(heading: str, folder: Path, url: str) -> None:
+    needs = NEEDS[heading][0]
+    if find_spec(needs) is None:
+        pytest.skip(f"{needs} is not installed")
+    (folder / "loop.py").write_text(SHARED)
+    (folder / "example.py").write_text(find_code(heading))
+    keys = {"OPENAI_API_KEY": "x", "ANTHROPIC_API_KEY": "x", "OPENAI_AGENTS_DISABLE_TRACING": "1"}
+    urls = {"OPENAI_BASE_URL": f"{url}/v1", "ANTHROPIC_BASE_URL": url}
+    done = subprocess.run(
+        [sys.executable, "example.py"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | keys | urls | {"PYTHONPATH": str(ROOT / "src")},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == ENDING
+
+
+def sent(request: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(request["input"] if "input" in request else request["messages"])
+
+
+@pytest.mark.parametrize("heading", NEEDS)
+def test_the_example_starts_warm_and_its_session_is_measured(heading, provider, tmp_path):
+    _needs, session, dialect = NEEDS[heading]
+    with warmstart.open() as ws:
+        ws.ingest(ROOT / "src" / "warmstart" / "samples")
+        ws.learn()
+    run_example(heading, tmp_path, provider)
+    requests = [sent(body) for body in Provider.asked]
+    assert len(requests) == len(COMMANDS) + 1
+    with warmstart.open() as ws:
+        seed = ws.provision(warmstart.Task(session=session, dialect="text" if heading == "Pydantic AI" else dialect))
+        trial = Ledger(ws.store).trial(session)
+        assert seed and trial and trial.arm == "warm" and trial.transcript
+        measures = ws.experiments.measures(trial)
+    for messages in requests:
+        assert warmstart.lint(messages, dialect) == []
+        check_place(messages, seed)
+    assert (measures.all_errors, measures.all_calls, measures.turns) == (1, 2, 3), "the seed's own calls do not count"
+
+
+def check_place(messages: list[dict[str, Any]], seed: warmstart.Seed) -> None:
+    """The seed stands behind the system messages and before the task, once."""
+    if seed.text is not None:
+        assert messages[0]["role"] == "system" and messages[0]["content"].endswith(seed.text)
+        assert messages[1]["content"] == TASK
+        return
+    assert list(map(simplify, messages[: len(seed.messages)])) == list(map(simplify, seed.messages))
+    assert MARK not in json.dumps(messages[len(seed.messages) :]), "once"
+    task = messages[len(seed.messages)]
+    assert task["role"] == "user" and task["content"] == TASK
+
+
+def simplify(message: dict[str, Any]) -> dict[str, Any]:
+    """Without what a framework may write otherwise: empty content, spaces in arguments."""
+    calls = [(call["id"], call["function"]["name"], json.loads(call["function"]["arguments"])) for call in message.get("tool_calls", ())]  # fmt: skip
+    return {key: value for key, value in message.items() if value is not None} | {"tool_calls": calls}
+
+
+@pytest.mark.parametrize("heading", NEEDS)
+def test_with_nothing_to_show_the_same_code_starts_cold(heading, provider, tmp_path):
+    run_example(heading, tmp_path, provider)
+    first = [message for message in sent(Provider.asked[0]) if message["role"] != "system"]
+    assert [message["content"] for message in first] == [TASK]
+
+
+def test_examples_are_short():
+    for heading in NEEDS:
+        lines = [line for line in find_code(heading).splitlines() if line.strip()]
+        assert 10 <= len(lines) <= 20, (heading, len(lines))
