@@ -9,6 +9,7 @@
         ws.learn()
         seed = ws.provision(warmstart.Task(text="fix the failing test", session="my-session-1"))
         messages = seed.inject(messages)
+        ws.report()                             # what seeds did, compared with cold sessions
 
 Names are loaded when first used: importing the package costs next to nothing.
 """
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from warmstart.analysis import Report
     from warmstart.compose import Seed
     from warmstart.errors import (
         BadName,
@@ -33,15 +35,19 @@ if TYPE_CHECKING:
         UnknownFormat,
         WarmstartError,
     )
+    from warmstart.experiments import Power
+    from warmstart.insights import Insights
     from warmstart.learning import Imported, Learned, LearnedTemplate
     from warmstart.linting import lint
     from warmstart.linting_calls import Finding
     from warmstart.model import (
         Counts,
         Decision,
+        Effect,
         Evidence,
         Example,
         LiveUsage,
+        Measures,
         Message,
         Omission,
         Outcome,
@@ -65,21 +71,26 @@ __all__ = [
     "ConfigError",
     "Counts",
     "Decision",
+    "Effect",
     "Evidence",
     "Example",
     "Finding",
     "Imported",
     "Ingested",
+    "Insights",
     "Inspection",
     "Learned",
     "LearnedTemplate",
     "LiveUsage",
+    "Measures",
     "Message",
     "NotFound",
     "Omission",
     "Outcome",
+    "Power",
     "Problem",
     "Refused",
+    "Report",
     "Score",
     "Scored",
     "Seed",
@@ -111,14 +122,17 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
+    "analysis": "Report",
     "compose": "Seed",
     "errors": "BadName ConfigError NotFound Refused SourceError StoreError StoreFull StoreTooNew UnknownFormat "
     "WarmstartError",
+    "experiments": "Power",
+    "insights": "Insights",
     "learning": "Imported Learned LearnedTemplate",
     "linting": "lint",
     "linting_calls": "Finding",
-    "model": "Counts Decision Evidence Example LiveUsage Message Omission Outcome Problem Score Session Spent Step Task "
-    "Template ToolCall ToolResult Usage",
+    "model": "Counts Decision Effect Evidence Example LiveUsage Measures Message Omission Outcome Problem Score Session "
+    "Spent Step Task Template ToolCall ToolResult Usage",
     "pipeline": "Warmstart",
     "reading": "Ingested Inspection Scored inspect judge scan score",
     "spending_report": "UsageReport",
