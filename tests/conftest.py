@@ -18,7 +18,9 @@ def sealed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     home = tmp_path / "user-home"
     home.mkdir()
     places = {"HOME": str(home), "WARMSTART_HOME": str(home / ".warmstart")}
-    for name, value in (places | {"WARMSTART_HOLDOUT": "0"}).items():  # one session in ten would be cold: see test_trials
+    for name, value in (
+        places | {"WARMSTART_HOLDOUT": "0"}
+    ).items():  # one session in ten would be cold: see test_trials
         monkeypatch.setenv(name, value)
     for name in ("WARMSTART_STORE", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "HERMES_HOME"):
         monkeypatch.delenv(name, raising=False)

@@ -21,7 +21,14 @@ def commands() -> str:
     parts = ["# The command line\n", NOTE]
 
     def walk(command: click.Command, path: list[str]) -> None:
-        context = click.Context(command, info_name=" ".join(path), max_content_width=100, terminal_width=100)
+        # Commands keep the names of the help option that they are first asked with.
+        context = click.Context(
+            command,
+            info_name=" ".join(path),
+            max_content_width=100,
+            terminal_width=100,
+            help_option_names=main.context_settings["help_option_names"],
+        )
         parts.append(f"\n## `{' '.join(path)}`\n\n```\n{command.get_help(context)}\n```\n")
         if isinstance(command, click.Group):
             for name in command.list_commands(context):

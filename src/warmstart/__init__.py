@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from warmstart.errors import (
         BadName,
         ConfigError,
+        ModelContextError,
         NotFound,
         Refused,
         SourceError,
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     )
     from warmstart.experiments import Power
     from warmstart.insights import Insights
+    from warmstart.jobs_output import JobOutput, classify_job_output
+    from warmstart.jobs_prompt import JobPrompt, build_job_prompt
     from warmstart.learning import Imported, Learned, LearnedTemplate
     from warmstart.linting import lint
     from warmstart.linting_calls import Finding
@@ -64,6 +67,7 @@ if TYPE_CHECKING:
     )
     from warmstart.pipeline import Warmstart
     from warmstart.reading import Ingested, Inspection, Scored, inspect, judge, scan, score
+    from warmstart.review import Reviewed, Runtime, spawn_review
     from warmstart.spending_report import UsageReport
 
 __all__ = [
@@ -79,11 +83,14 @@ __all__ = [
     "Ingested",
     "Insights",
     "Inspection",
+    "JobOutput",
+    "JobPrompt",
     "Learned",
     "LearnedTemplate",
     "LiveUsage",
     "Measures",
     "Message",
+    "ModelContextError",
     "NotFound",
     "Omission",
     "Outcome",
@@ -91,6 +98,8 @@ __all__ = [
     "Problem",
     "Refused",
     "Report",
+    "Reviewed",
+    "Runtime",
     "Score",
     "Scored",
     "Seed",
@@ -111,12 +120,15 @@ __all__ = [
     "Warmstart",
     "WarmstartError",
     "__version__",
+    "build_job_prompt",
+    "classify_job_output",
     "inspect",
     "judge",
     "lint",
     "open",
     "scan",
     "score",
+    "spawn_review",
 ]
 
 __version__ = "0.1.0"
@@ -124,10 +136,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "analysis": "Report",
     "compose": "Seed",
-    "errors": "BadName ConfigError NotFound Refused SourceError StoreError StoreFull StoreTooNew UnknownFormat "
+    "errors": "BadName ConfigError ModelContextError NotFound Refused SourceError StoreError StoreFull StoreTooNew UnknownFormat "
     "WarmstartError",
     "experiments": "Power",
     "insights": "Insights",
+    "jobs_output": "JobOutput classify_job_output",
+    "jobs_prompt": "JobPrompt build_job_prompt",
     "learning": "Imported Learned LearnedTemplate",
     "linting": "lint",
     "linting_calls": "Finding",
@@ -135,6 +149,7 @@ _HOMES = {
     "Spent Step Task Template ToolCall ToolResult Usage",
     "pipeline": "Warmstart",
     "reading": "Ingested Inspection Scored inspect judge scan score",
+    "review": "Reviewed Runtime spawn_review",
     "spending_report": "UsageReport",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}

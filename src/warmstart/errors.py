@@ -9,6 +9,7 @@ WarmstartError
  ├── ConfigError          a setting is wrong
  ├── NotFound             no session or template of that name
  ├── BadName              a name that must not be stored
+ ├── ModelContextError    a model's context window is too small for the work; a ValueError too
  └── Refused              understood, and declined with a reason
 """
 
@@ -58,6 +59,19 @@ class NotFound(WarmstartError):
 
 class BadName(WarmstartError):
     """That name cannot be stored."""
+
+
+class ModelContextError(WarmstartError, ValueError):
+    """A model's context window is too small."""
+
+    def __init__(self, model: str, window: int, minimum: int) -> None:
+        self.model = model
+        self.window = window
+        self.minimum = minimum
+        super().__init__(
+            f"{model} has a context window of {window:,} tokens, and at least {minimum:,} are needed: choose a larger"
+            " model, or, if the window is really larger, set it as model.context_length"
+        )
 
 
 class Refused(WarmstartError):

@@ -163,6 +163,19 @@ class Teacher:
         with self._store.writing():
             return self._keep(made)
 
+    def draft(self, past: PastSession) -> Template | str:
+        """What a session would teach, kept nowhere; or the reason why nothing."""
+        given = self._seeded([past])
+        if past.key not in given:
+            return _UNREADABLE
+        if self._is_revoked(past.key):
+            return "a person revoked it"
+        return _refuse(past) or capture(past, self._options(), seeded=given[past.key])
+
+    def has_learned_from(self, key: str) -> bool:
+        """Whether a template shows a call of this session."""
+        return bool(self._shelf.from_session(key))
+
     def _options(self) -> Mining:
         extra = frozenset(name.lower() for name in self._settings.trivial_tools)
         return Mining(min_support=self._settings.min_support, trivial_tools=Mining().trivial_tools | extra)

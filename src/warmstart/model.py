@@ -314,6 +314,11 @@ class Omission(Struct, frozen=True):
     reason: str
 
 
+def name_job(job: str) -> str:
+    """What stands for a project in the runs of a scheduled job: they are one kind of work, wherever they run."""
+    return f"job:{job}"
+
+
 class Task(Struct, frozen=True, kw_only=True):
     """What a new session is about to do, and what may be given to it."""
 
@@ -334,6 +339,7 @@ class Task(Struct, frozen=True, kw_only=True):
     parent: str | None = None  # the session that started this one, or that it goes on from: its arm is kept
     continues: bool = False  # it goes on from its parent, so the seed stays the same too
     adds: bool = False  # it adds to its parent's seed in the same conversation, so nothing is shown twice
+    job: str | None = None  # the scheduled job that it is a run of: its runs come first, and its trial counts under it
     cold: bool = False  # a person wants this session cold; it is then left out of the comparison
 
 

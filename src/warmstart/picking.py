@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct, structs
 
 from warmstart.choose import ENOUGH, TEMPLATES, Match, Option, diversify, is_similar, rank, rarest, words
-from warmstart.model import Example, Omission, Pick, Task, Template
+from warmstart.model import Example, Omission, Pick, Task, Template, name_job
 from warmstart.names import name_key
 from warmstart.patterns import kind
 from warmstart.store import EVERYWHERE, FoundRow, Shelf, TemplateRow
@@ -37,6 +37,8 @@ class Picker:
 
     def choose(self, task: Task) -> Chosen:
         """The examples for a task, by its words; by name or category where it is just that."""
+        if task.job is not None:
+            return self._for_job(task, name_job(task.job))
         text = task.text.strip()
         if text and (named := self._named(text)) is not None:
             return self._from_templates([named], task, f"the template {named.name} was asked for by name")
@@ -52,6 +54,13 @@ class Picker:
                 best = [row for row in best if row.project and row.project == task.project]
             return self._from_templates(best, task, f"no task text to go by: the best {what}")
         return self._by_words(query, task)
+
+    def _for_job(self, task: Task, project: str) -> Chosen:
+        """What its own good runs showed; before there are any, what any session would get."""
+        own = self.choose(structs.replace(task, job=None, project=project, own=True))
+        if own.picks:
+            return structs.replace(own, reason=f"from earlier runs of this job: {own.reason}")
+        return self.choose(structs.replace(task, job=None))
 
     def _named(self, text: str) -> TemplateRow | None:
         """A template whose name is the whole text."""

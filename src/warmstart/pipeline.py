@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from warmstart.model import Task
     from warmstart.reading import Ingested
     from warmstart.records import Record
+    from warmstart.review import Reviews
 
 
 class Warmstart:
@@ -146,6 +147,13 @@ class Warmstart:
         from warmstart.accounting import Accounts
 
         return Accounts(self.store, self.settings, self._clock)
+
+    @property
+    def reviews(self) -> Reviews:
+        """A second look at sessions: review, list, show, apply, discard."""
+        from warmstart.review import Reviews
+
+        return Reviews(self.store, self.settings, self._clock)
 
     def record(self, session: str, path: Path | str) -> TrialRow:
         """Close a session's trial by hand with its transcript."""

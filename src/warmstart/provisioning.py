@@ -14,7 +14,7 @@ from warmstart.config import Settings
 from warmstart.dialects import call_id
 from warmstart.errors import Refused
 from warmstart.hiding import Hider
-from warmstart.model import Assignment, Pick, Task
+from warmstart.model import Assignment, Pick, Task, name_job
 from warmstart.names import name_key
 from warmstart.picking import Chosen, Picker
 from warmstart.store import Ledger, Shelf, SqliteStore, TemplateRow, TrialRow
@@ -110,7 +110,8 @@ class Provisioner:
 
     def _write_trial(self, task: Task, ticket: _Ticket, picks: Sequence[Pick]) -> None:
         assert task.session is not None
-        facts = {"agent": task.agent, "model": task.model, "project": task.project, "category": task.category}
+        project = name_job(task.job) if task.job else task.project
+        facts = {"agent": task.agent, "model": task.model, "project": project, "category": task.category}
         known = {name: self._hider.clean(value) for name, value in facts.items() if value}
         row = TrialRow(
             session=task.session,

@@ -190,7 +190,8 @@ class Comparison:
         apart = spreads[0].independent + spreads[1].independent
         design = plain / apart if apart > 0 else 1.0
         guarded = guard(spreads[0], spreads[1], design), guard(spreads[1], spreads[0], design)
-        variance = plain + guarded[0].variance + guarded[1].variance - both
+        variance = plain + sum(after.variance - before.variance for after, before in zip(guarded, spreads, strict=True))
+        variance = variance if variance > _ROUNDING * both else 0.0
         shape = combine_shapes(*guarded)
         shift, kept = self._adjust(value_t, value_c, plain) if self._can_adjust() and plain > 0 else (0.0, None)
         evidence = Evidence(

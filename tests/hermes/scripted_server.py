@@ -72,6 +72,8 @@ class ScriptedServer:
         self.script: Script = lambda body: Answer("Done.")
         self.scenes: dict[str, Script] = {}  # scripts that a client can change to, by name
         self.scene = ""
+        self.models: list[dict[str, Any]] = [{"id": "scripted", "object": "model"}]
+        self.looked_up: list[str] = []  # paths of GET requests
         self.requests: list[Request] = []
         self._count = 0
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -99,7 +101,8 @@ class ScriptedServer:
             def log_message(self, *_: Any) -> None: ...
 
             def do_GET(self) -> None:
-                self._send(200, {"object": "list", "data": [{"id": "scripted", "object": "model"}]})
+                server.looked_up.append(self.path)
+                self._send(200, {"object": "list", "data": server.models})
 
             def do_POST(self) -> None:
                 raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))

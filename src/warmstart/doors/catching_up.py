@@ -61,22 +61,50 @@ def main(home: str, store: str | None = None) -> None:
 def catch_up(settings: config.Settings) -> None:
     """Until nothing waits. What is queued while the lock is let go is seen by us or by who takes it next."""
     queue = Queue(settings.home)
+    ended: list[Path] = []
     while queue.count():
         with queue.alone() as alone:
             if not alone:
-                return
-            _work(settings)
+                break
+            ended += _work(settings)
+    for transcript in ended:  # without the lock: a model may take its time
+        _review(settings, transcript)
 
 
-def _work(settings: config.Settings) -> None:
+def _work(settings: config.Settings) -> list[Path]:
+    """Read, close, learn; what is to be reviewed afterwards."""
     from warmstart.pipeline import Warmstart
 
     with Warmstart(settings) as ws:
+        ended = _list_transcripts(settings) if settings.review.claude_code else []
         done = ws.catch_up()
         if (done.new or done.updated) and _is_rested(settings.home):
             began = time.monotonic()
             ws.learn()
             _rest(settings.home, time.monotonic() - began)
+    return ended
+
+
+def _list_transcripts(settings: config.Settings) -> list[Path]:
+    """Claude Code's own among those that wait: other agents' sessions are not reviewed."""
+    from warmstart.doors.hook_agents import AGENTS, find_transcripts
+
+    waiting = [entry.transcript for entry in Queue(settings.home).take()]
+    agent = AGENTS["claude-code"]
+    return [path for path in waiting if path in find_transcripts(agent, settings, str(path))]
+
+
+def _review(settings: config.Settings, transcript: Path) -> None:
+    """Off unless switched on. What goes wrong in one leaves a line in the log, and the others are still reviewed."""
+    from warmstart.pipeline import Warmstart
+
+    try:
+        with Warmstart(settings) as ws:
+            for done in ws.reviews.review(transcript, context="session_end"):
+                if done.warning:
+                    log_trouble(settings.home, "review", done.warning)
+    except Exception as error:  # noqa: BLE001 - nobody is there to see it: the log is the edge
+        log_trouble(settings.home, "review", error)
 
 
 def _is_rested(home: Path) -> bool:

@@ -24,6 +24,7 @@ from warmstart.pipeline import Warmstart
 @click.option("--cold", is_flag=True, help="No seed for this session; it is then left out of the comparison.")
 @click.option("--parent", help="The session that started this one: it keeps that one's arm.")
 @click.option("--continues", is_flag=True, help="It goes on from its parent, so it keeps the seed too.")
+@click.option("--job", help="The scheduled job this is a run of: its own good runs come first.")
 @click.option("--thinking", is_flag=True, help="The model thinks in signed blocks (Anthropic).")
 @json_option
 @click.pass_obj

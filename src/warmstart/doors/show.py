@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _UNSEEN = (*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF)
-_CLEAN: dict[int, str | None] = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)), "�") | dict.fromkeys(_UNSEEN)
+_CLEAN: dict[int, str | None] = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)), "�") | dict.fromkeys(
+    _UNSEEN
+)
 
 
 def print_json(value: Any) -> None:

@@ -7,6 +7,7 @@ message.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -16,11 +17,13 @@ from warmstart.formats.draft import Draft, count_of, dollars_of
 from warmstart.formats.labels import label_beside
 from warmstart.formats.lenient import DECODE_ERRORS, loose_values, scrub
 from warmstart.formats.source import Source
-from warmstart.model import Spent, Usage
+from warmstart.model import Spent, Usage, name_job
 from warmstart.ports import Judge
 from warmstart.spending import TOKENS, add_up, figures, make_usage
 
 AGENT = "hermes"
+CRON_RUN = re.compile(r"cron_([\w-]+)_\d{8}_\d{6}")  # the id of a scheduled job's run
+_CRON_MARK = "[IMPORTANT: You are running as a scheduled cron job."  # what Hermes says before every job
 _JSON_MARK = "\x00json:"
 _SUMMARIES = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]:")
 _LONG = 40  # characters from which the same words twice are a copy, not a person repeating himself
@@ -95,7 +98,7 @@ class Rows:
         if row.role == "tool":
             self._result(string_of(row.tool_call_id), _text(row.content), at)
         elif isinstance(row.role, str) and row.role in ROLES:
-            text = _text(row.content)
+            text = _without_preamble(_text(row.content)) if row.role == "user" else _text(row.content)
             if not text.startswith(_SUMMARIES) and not self._is_copy(row.role, text, at):
                 self.draft.message(ROLES[row.role], text, at)
             for call in self._tool_calls(row.tool_calls):
@@ -143,6 +146,13 @@ def _text(content: Any) -> str:
     return text_of(content)
 
 
+def _without_preamble(text: str) -> str:
+    """What a scheduled job asks for: Hermes' own words about schedules are the same in every job and say nothing of it."""
+    before, mark, rest = text.partition(_CRON_MARK)
+    _preamble, end, asked = rest.partition("]\n\n")
+    return before + asked if mark and end else text
+
+
 def _parse(text: str) -> Any:
     try:
         return msgspec.json.decode(scrub(text))
@@ -155,7 +165,8 @@ def describe(draft: Draft, row: SessionRow, source: Source) -> None:
     draft.id = string_of(row.id) or string_of(row.session_id)
     draft.model = string_of(row.model) or None
     draft.parent = string_of(row.parent_session_id) or None
-    draft.project = string_of(row.cwd) or string_of(row.git_repo_root) or None
+    run = CRON_RUN.fullmatch(draft.id)
+    draft.project = name_job(run[1]) if run else string_of(row.cwd) or string_of(row.git_repo_root) or None
     draft.end_reason = string_of(row.end_reason) or None
     draft.started = time_of(row.started_at) or time_of(row.session_start)
     draft.ended = time_of(row.ended_at) or time_of(row.last_updated)

@@ -89,7 +89,7 @@ class ErrorTally:
         for failure in failures:
             call = session.calls[failure.index]
             call_shape = first(shape(call.tool, call.arguments), SHAPE)
-            line = _telling_line(call)
+            line = telling_line(call)
             message = mask_message(line)
             key = _key_of(call, call_shape, message)
             found.setdefault(key, []).append(failure)
@@ -119,7 +119,7 @@ def _key_of(call: PastCall, call_shape: str, message: str) -> Key:
     return call.tool, call.outcome.error_kind, message.casefold(), "" if decides else call_shape
 
 
-def _telling_line(call: PastCall) -> str:
+def telling_line(call: PastCall) -> str:
     """The line that says most; never one of mere drawing."""
     line = error_line(call)
     if line and not _LETTER.search(line):

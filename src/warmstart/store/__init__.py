@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 
 from warmstart.errors import ConfigError, StoreError
+from warmstart.store.review import Inbox
 from warmstart.store.rows import (
     CallRow,
     Change,
@@ -16,6 +17,7 @@ from warmstart.store.rows import (
     ExperimentRow,
     FoundRow,
     LiveRow,
+    ProposalRow,
     SessionRow,
     SourceRow,
     SpentRow,
@@ -36,8 +38,10 @@ __all__ = [
     "ExampleRow",
     "ExperimentRow",
     "FoundRow",
+    "Inbox",
     "Ledger",
     "LiveRow",
+    "ProposalRow",
     "SessionRow",
     "Shelf",
     "SourceRow",

@@ -355,3 +355,33 @@ DELETE FROM live_spent WHERE session = ?1 AND (agent = ?2 OR agent = '');
 
 -- name: put_usage_event
 INSERT INTO usage_events (session, event, at) VALUES (:session, :event, :at) ON CONFLICT DO NOTHING RETURNING event;
+
+-- name: put_proposal
+INSERT INTO proposals (
+    id, digest, kind, action, target, summary, body, cites, suspicions, status, reason, write_origin, execution_context,
+    session, session_key, source, parent, platform, tool_call, created, decided, decided_by)
+VALUES (
+    :id, :digest, :kind, :action, :target, :summary, :body, :cites, :suspicions, :status, :reason, :write_origin, :execution_context,
+    :session, :session_key, :source, :parent, :platform, :tool_call, :created, :decided, :decided_by)
+ON CONFLICT (digest) DO NOTHING RETURNING id;
+
+-- name: proposals
+SELECT id, digest, kind, action, target, summary, body, cites, suspicions, status, reason, write_origin, execution_context,
+    session, session_key, source, parent, platform, tool_call, created, decided, decided_by
+FROM proposals WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR session_key = ?2) ORDER BY created, id;
+
+-- name: proposals_by_prefix
+SELECT id, digest, kind, action, target, summary, body, cites, suspicions, status, reason, write_origin, execution_context,
+    session, session_key, source, parent, platform, tool_call, created, decided, decided_by
+FROM proposals WHERE substr(id, 1, length(?1)) = ?1 ORDER BY created, id LIMIT 6;
+
+-- name: decide_proposal
+UPDATE proposals SET status = :status, reason = :reason, decided = :decided, decided_by = :decided_by
+WHERE id = :id AND status = 'waiting' RETURNING id;
+
+-- name: reviewed_steps
+SELECT steps FROM reviews WHERE session_key = :key;
+
+-- name: put_reviewed
+INSERT INTO reviews (session_key, steps, at) VALUES (:key, :steps, :at)
+ON CONFLICT (session_key) DO UPDATE SET steps = max(steps, excluded.steps), at = excluded.at;

@@ -249,3 +249,30 @@ class ExperimentRow(Row, frozen=True, kw_only=True, gc=False):
     floor: float  # the control's least share then
     started: float  # seconds since the epoch
     stopped: float | None = None  # None: running
+
+
+class ProposalRow(Row, frozen=True, kw_only=True, gc=False):
+    """What a review wants to keep."""
+
+    id: str  # 128 random bits
+    digest: str  # of what it says
+    kind: Literal["memory", "skill", "template"]  # what would be written
+    action: str  # add, replace, remove; create, edit, patch, delete; propose
+    target: str  # memory or user; the name of a skill or template
+    summary: str  # one line, redacted
+    body: str  # JSON, redacted: what is to be written
+    cites: str  # JSON: numbers of the steps that show it, from 1
+    suspicions: str = "[]"  # JSON: why a person must look, whatever the policy says
+    status: Literal["waiting", "applied", "discarded"] = "waiting"  # what became of it
+    reason: str = ""  # why it has that status
+    write_origin: str  # what wanted it
+    execution_context: str  # where that ran
+    session: str  # the agent's own id
+    session_key: str  # as SessionRow.key; the session need not be remembered
+    source: str = ""  # the transcript; '' where there is none
+    parent: str | None = None  # session that started that session
+    platform: str  # cli, telegram, ...; the agent where that is not told
+    tool_call: str | None = None  # id of the review's own call; None: no model made it
+    created: float  # seconds since the epoch
+    decided: float | None = None  # seconds since the epoch
+    decided_by: str | None = None  # person, policy:review

@@ -9,7 +9,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from warmstart.doors.hermes import host
+from warmstart import config
+from warmstart.doors.guard_hermes import is_wanted, make_hook
+from warmstart.doors.hermes import cron, host
 from warmstart.doors.hermes.closing import Closer
 from warmstart.doors.hermes.commands import HINT, WarmCommand, add_arguments, run_warmstart
 from warmstart.doors.hermes.journal import (
@@ -24,6 +26,7 @@ from warmstart.doors.hermes.journal import (
     open_sightings,
 )
 from warmstart.doors.hermes.opening import Opener
+from warmstart.doors.hermes.reviewing import TurnReviewer
 from warmstart.doors.hermes.seeding import SUBAGENT, Ancestry, Asked, Call, Seeder
 from warmstart.doors.hermes.tool import SCHEMA, TOOLSET, Tool
 from warmstart.doors.hermes.wire import find_bad_calls, plain_text
@@ -38,6 +41,9 @@ _MOST_TURNS = 200
 
 def register(ctx: host.Context) -> None:
     """Called by Hermes when the plugin is enabled. Nothing is opened yet."""
+    home = config.find_homes()[1]
+    if is_wanted(home):  # first of all: whatever goes wrong below, dangerous calls are asked about
+        ctx.register_hook("pre_tool_call", make_hook(home))
     plugin = Plugin()
     ctx.register_middleware("llm_execution", plugin.call_model)
     ctx.register_hook("pre_llm_call", plugin.begin_turn)
@@ -66,6 +72,7 @@ class Plugin:
         self._open = Opener()
         self._closer = Closer()
         self._seeder = Seeder(self._open, self._notes, find_ancestor or find_in_hermes)
+        self._reviewer = TurnReviewer(self._open)
         self._review_turns: deque[str] = deque(maxlen=_MOST_TURNS)
         self._complained: set[str] = set()
         self.command = WarmCommand(self._open, self._seeder, self._notes)
@@ -87,6 +94,8 @@ class Plugin:
             raise
         if call:
             self._guard(lambda: self._look_at_answer(call, response))
+            if not self._is_review(call.turn):
+                self._guard(lambda: self._reviewer.see_call(call, told, sent, response))
         return response
 
     def _add_seed(self, call: Call, request: Any) -> Any:
@@ -101,9 +110,13 @@ class Plugin:
 
     # Hooks
 
-    def begin_turn(self, session_id: str = "", user_message: Any = "", **told: Any) -> None:
-        """`pre_llm_call`: here the user's words are still his own. Nothing is added to them."""
+    def begin_turn(self, session_id: str = "", user_message: Any = "", **told: Any) -> dict[str, str] | None:
+        """`pre_llm_call`: here the user's words are still his own. Only a scheduled job is told what it runs on."""
         self._guard(lambda: self._begin_turn(session_id, user_message, told), session_id)
+        if told.get("platform") != cron.PLATFORM or self._is_review(told.get("turn_id")):
+            return None
+        hint = self._guard(lambda: cron.describe_run(session_id, told.get("model") or ""), session_id)
+        return {"context": hint} if hint else None
 
     def _begin_turn(self, session: str, said: Any, told: dict[str, Any]) -> None:
         if self._is_review(told.get("turn_id")) or told.get("platform") == SUBAGENT:
@@ -111,6 +124,7 @@ class Plugin:
         history = told.get("conversation_history") or ()
         begun = any(isinstance(one, dict) and one.get("role") == "assistant" for one in history)
         self._seeder.begin_turn(session, Asked(plain_text(said), begun))
+        self._reviewer.begin_turn(session)
         self._closer.catch_up(self._open().settings.home, host.find_database())
 
     def see_tool(
@@ -128,6 +142,7 @@ class Plugin:
         """`on_session_end`, which comes after every turn."""
         if session_id and platform != SUBAGENT and not self._is_review(told.get("turn_id")):
             self._guard(lambda: self._end_turn(platform), session_id)
+            self._guard(lambda: self._reviewer.end_turn(session_id), session_id)
 
     def _end_turn(self, platform: str) -> None:
         home, database = self._open().settings.home, host.find_database()
@@ -138,10 +153,12 @@ class Plugin:
     def end_session(self, session_id: str | None = None, **_told: Any) -> None:
         """`on_session_finalize` and `on_session_reset`: the true end."""
         self._guard(self._closer.start_all, session_id or "")
+        self._guard(lambda: self._reviewer.end_turn(session_id or "", ended=True), session_id or "")
 
     def end_process(self) -> None:
         """Hermes ends, and not every way out of it tells of its sessions before."""
         self._guard(self._closer.start_all)
+        self._guard(self._reviewer.end_process)
 
     def receive_message(self, event: Any = None, session_store: Any = None, **_told: Any) -> None:
         """`pre_gateway_dispatch`: should it be `/warm`, whose session it is about."""

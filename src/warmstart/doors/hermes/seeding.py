@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from warmstart.compose import Seed
+from warmstart.doors.hermes import cron
 from warmstart.doors.hermes.journal import Journal, Note, describe
 from warmstart.doors.hermes.wire import FORMS, Form, put_seed, read_opening
 from warmstart.model import Dialect, Task
@@ -168,9 +169,11 @@ class Seeder:
                 return Decision(None, "it began before Warmstart was there")
         elif reason := self._was_refused(call.session):
             return Decision(None, reason)
+        job = cron.find_job(call.session, call.platform)
         seed = ws.provision(
             Task(
-                text=asked.text,
+                text=cron.find_prompt(job) or asked.text if job else asked.text,
+                job=job,
                 agent=AGENT,
                 model=call.model,
                 tools=opening.tools,

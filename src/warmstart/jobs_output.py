@@ -1,0 +1,217 @@
+"""What became of a scheduled run, by its answer: delivered, silent (on purpose), or failed.
+
+Most answers with "failed" in them are good reports about failures: of builds, of logins, of rockets. So a failure has to
+be the run's own: the marker; or the agent saying that it could not do its work; or its script or command failing, now,
+in plain words and not in a quotation, a condition, a negation or a story about yesterday.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from warmstart.excerpt import cut, first
+
+SILENT_MARK = "[SILENT]"
+FAILED_MARK = "[SCRIPT_FAILED]"
+
+_SILENT = frozenset(("[SILENT]", "SILENT", "NO_REPLY", "NO REPLY"))
+_MOST_TEXT = 20_000
+_MOST_REASON = 200
+_MOST_SENTENCE = 600  # a longer one is no sentence
+
+
+class JobOutput(Struct, frozen=True):
+    """How a scheduled run ended."""
+
+    status: Literal["delivered", "silent", "failed"]
+    reason: str = ""  # of a failure
+
+
+def classify_job_output(text: str) -> JobOutput:
+    """Delivered, silent or failed, with the reason of a failure."""
+    text = cut(text, _MOST_TEXT)
+    lines = [line for line in (raw.strip().strip("*_`~ \t") for raw in text.splitlines()) if line]
+    if not lines:
+        return JobOutput("silent")
+    for line in (lines[0], lines[-1]):
+        if line.upper().startswith(FAILED_MARK):
+            reason = line[len(FAILED_MARK) :].strip("*_`:- \t")
+            return JobOutput("failed", first(reason, _MOST_REASON) or "the run says so and gives no reason")
+    if lines[0].upper().startswith(SILENT_MARK) or any(_is_silence(line) for line in (lines[0], lines[-1])):
+        return JobOutput("silent")
+    reason = _find_failure(text)
+    return JobOutput("failed", first(reason, _MOST_REASON)) if reason else JobOutput("delivered")
+
+
+def _is_silence(line: str) -> bool:
+    return " ".join(line.upper().split()) in _SILENT
+
+
+# Phrases. Each stands for something people and models really write; tests/data/jobs has the list.
+
+_CODE = r"(?:an? )?(?:non-?zero|(?:exit )?(?:code|status)(?: code)? -?[1-9]\d*|[1-9]\d*\b)"
+_BROKE = (
+    r"(?:(?:has |have |had )?(?:just )?(?:failed|crashed|died|broke|hung|errored(?: out)?|aborted|timed out|times out|bombed(?: out)?|blew up|gave up|ended early|ran out of (?:memory|disk))"
+    rf"|exited (?:with )?{_CODE}|(?:returned|stopped with|ended with|gave) (?:an? )?(?:error|{_CODE})"
+    r"|(?:raised|threw|hit) an? (?:\w+ )?(?:error|exception|timeout)|refused to (?:start|run)|(?:was|got|is being) (?:\w+-)?(?:killed|aborted|terminated)"
+    r"|(?:kept|keeps|is|has been) (?:failing|crashing|timing out)|(?:can ?not|can['’]t|could not|couldn['’]t) run|stopped with \S+"
+    r"|(?:did not|didn['’]t) (?:run|succeed|complete|finish|work|start|go through))\b"
+)
+_SUBJECT = r"(?:script|command|tool call|process|program|subprocess|collector|exporter|importer|scraper|crawler|fetcher|parser)"
+_REPORTED_ON = (
+    r"(?:CI|builds?|tests?|suites?|pipelines?|workflows?|deploys?|deployments?|logins?|payments?|launch|checks?)"
+)
+_NOT_WORK = (  # what one may not be able to do in a good report
+    r"(?!(?:find|see|spot|say|decide|recommend|reproduce|resist|agree|confirm|help|imagine|think|remember|promise|rule)\b)"
+)
+_WORK = rf"{_NOT_WORK}[a-z]+"
+_WORKED = (
+    r"(?:run|executed|fetched|completed?|finished|produced|created|generated|downloaded|collected|started|performed|"
+    r"updated|sent|uploaded|written|done|made|built|delivered|prepared|published|synced|imported|exported|backed up)"
+)
+_CAME = (  # past participles but those that say something good
+    r"(?!(?:affected|needed|changed|required|expected|reported|included|impacted|used|involved|seen|noticed|lost|broken|"
+    r"damaged|missed|found|flagged|touched|surprised)\b)(?:\w+ed|run|sent|written|done|made|built|complete)"
+)
+_RESULT = r"(?:report|digest|data|results?|output|summary|figures|numbers|answer|backup|export|update|forecast)"
+
+_OWN_COMMAND = re.compile(  # "the backup script crashed", but not "3 scripts failed" nor "no script failed"
+    rf"(?:^|[^\w-])(?:(?:the|this|my|its|your)\s+(?:[\w'’./-]+\s+){{0,3}}?|^\W*(?:[\w-]+\s+){{0,2}}?){_SUBJECT}\b"
+    rf"(?:\s+`[^`]*`|\s+\([^)]*\)|\s+itself|\s+unfortunately)?\s+(?:itself\s+)?{_BROKE}",
+    re.I,
+)
+_NAMED_COMMAND = re.compile(rf"(?:^\W*|[:,] |\b(?:but|because|so|and|then|command) )`[^`]+`\s+(?:just )?{_BROKE}", re.I)
+_IT_BROKE = re.compile(
+    rf"\b(?:ran|run|running|tried|attempted|started|executed)\b.{{0,80}}\b(?:but|and) it {_BROKE}", re.I
+)
+_RUN_BROKE = re.compile(
+    r"\b(?:this |the |today['’]s )?(?:job|run|check)\b (?:(?:did not|didn['’]t) (?:run|complete|finish|succeed|start)"
+    r"|was (?:aborted|killed|cancelled)|could not (?:run|start|complete|finish))\b"
+    r"|\b(?:this|today['’]s|tonight['’]s) (?:run|job|check|\w+) (?:failed|is (?:unavailable|incomplete|missing|empty))\b"
+    r"|^\W*(?:run|job) incomplete\b|^\W*[A-Z][a-z]+ing (?:the |your )[^.:]{1,40} failed\b",
+    re.I,
+)
+_HEADLINE = re.compile(  # "Job failed.", "Stock check aborted": the first thing said, and short
+    rf"^\W*(?!.*\b{_REPORTED_ON}\b.*\bfailed)(?:[\w'’-]+:? ){{1,3}}(?:failed|aborted|crashed|ended early|timed out|did not go through)\s*(?:[.:!(]|$)",
+    re.I,
+)
+_FAILED_TO = re.compile(
+    rf"^\W*(?:(?:error|sorry|note|unfortunately)\W+)?(?:(?:failed|unable) to|could not|couldn['’]t) {_WORK}\b", re.I
+)
+_I_COULD_NOT = re.compile(
+    r"\bI(?:['’]m| am| was|['’]ve been| have been)?(?: therefore| still| also| unfortunately)? "
+    rf"(?:could not|couldn['’]t|can ?not|can['’]t|unable to|not able to|wasn['’]t able to|failed to) {_WORK}\b",
+    re.I,
+)
+_NOT_THIS_TASK = re.compile(
+    r"\bI (?:could not|couldn['’]t|can ?not|can['’]t) (?:complete|finish|do|run|carry out) (?:this|the|your|today['’]s) "
+    r"(?:\w+ )?(?:task|job|report|check|script|command)\b",
+    re.I,
+)
+_COULD_NOT_BE = re.compile(
+    rf"(?:^|[^\w-])(?:the|this|today['’]s|tonight['’]s)\s+(?:[\w'’-]+\s+){{0,4}}?could(?: not|n['’]t) be {_WORKED}\b",
+    re.I,
+)
+_NOTHING_CAME = re.compile(
+    rf"\b(?:(?:there is|there['’]s|I have|we have|gave|returned|produced|printed|with) (?:no|nothing)\b(?: \w+)? ?(?:{_RESULT}|to \w+)"
+    rf"|(?:so|and) I have (?:no|nothing)|I (?:do not|don['’]t) have (?:the|any|your)|nothing I can (?:report|tell|give|show)|your \w+ were not {_CAME}"
+    r"|no (?:\w+ )?\w+ (?:today|tonight|this (?:time|morning|evening|week|hour))"
+    rf"|no (?:\w+ )?{_RESULT} (?:was|were|could be|is) (?:{_WORKED}|available|received)"
+    rf"|nothing (?:was|could be|has been) {_CAME}|(?:printed|produced) (?:nothing|no \w+)"
+    r"|0 \w+ (?:were )?(?:imported|exported|uploaded)"
+    rf"|(?:was|is) (?:therefore )?(?:not {_CAME}|skipped)|^\W*\w+ not (?:taken|{_WORKED})|skipping the|{_RESULT}s? (?:is|are) missing)\b",
+    re.I,
+)
+_BROKEN = re.compile(  # a failure of something, said by whoever
+    rf"\b(?:failed|failing|failure|crash(?:ed)?|time[sd]? ?out|exited (?:with )?{_CODE}|exit (?:code|status) [1-9]\d*|killed|gave up"
+    r"|no longer (?:exists|works)|[45]\d\d (?:access )?(?:denied|forbidden)|command not found|no such file|not found|does not exist|refused|denied|rejected|unreachable|unavailable"
+    r"|not available|not there|not installed|isn['’]t (?:installed|running)|status [1-9]\d*|without access|unauthori[sz]ed"
+    r"|HTTP [45]\d\d|answer(?:s|ed|ing) (?:with )?[45]\d\d|\w*Error|errors?|exception"
+    r"|could not resolve|out of memory|no space left|missing|locked|not running|fatal|hung|broke|aborted|down)\b",
+    re.I,
+)
+_RAW_LINE = re.compile(  # what a program says, as the first line of an answer
+    r"\A\W*(?:(?:/\w+)*/?(?:ba|z|da)?sh: (?:line \d+: )?)?[\w./-]+: (?:command )?not found\b"
+    r"|\A\W*curl: \(\d+\) |\A\W*Traceback \(most recent call last\)|\A\W*(?:fatal|error): ",
+    re.I,
+)
+_EXCUSED = re.compile(  # not now, not really, or not this run's
+    r"\b(?:if|unless|whenever|in case|would|as soon as|no longer (?!exist|work|there|available|respond|reachable)|fixe[sd]|fixed|fixing|resolved|repaired|recovered"
+    r"|(?:no|not a single|none of the|never an?y?|zero|0) (?:\w+ )?(?:scripts?|commands?|jobs?|requests?|errors?|failures?)"
+    r"|(?:did not|didn['’]t|does not|doesn['’]t|never) (?:fail|crash|time out)|(?:that|which|who) (?:had )?(?:failed|crashed)"
+    r"|yesterday|last (?:week|month|year)|(?:days?|weeks?|months?) ago|has (?:run|been ok|passed|cleared)|every (?:time|one) since"
+    r"|(?:on|since|until|last) (?:mon|tues?|wednes|thurs?|fri|satur|sun)(?:day)?"
+    r"|(?:on|since|in) (?:\d{1,2}\.? )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b"
+    r"|post-?mortem|incident|outage|changelog|release notes|root cause|(?:log|CI|build) (?:digest|summary|report)"
+    r"|times this (?:week|month)|passes again|green again|rolled back|customers?|users?"
+    r"|(?!(?:I|it|which|that)\b)\w+ (?:said|wrote|reported|told|asked|mentioned|noted|complained|explained)|why)\b",
+    re.I,
+)
+_MADE_GOOD = re.compile(
+    r"\b(?:retr(?:y|ied)|(?:second|third|next) (?:attempt|try|run|one)|tried again|ran it again|re-?ran|instead|fallback)\b"
+    r"[^.]{0,80}\b(?:succeeded|worked|got|passed|fine|completed|finished|read|used|fetched|went through)\b"
+    r"|\b(?:used?|from|fell back (?:to|on)|switched to) (?:the|a|an) (?:\w+ )?(?:cached?|backup|mirror|fallback|copy|archive|other)\b",
+    re.I,
+)
+
+_WENT_WELL = re.compile(
+    r"^(?!.*\b(?:not|never|un\w+|in\w+)\b)[^.:]{0,60}\b(?:OK|succeeded|success(?:ful|fully)?|finished|completed|done|passed)\b",
+    re.I,
+)
+
+_FENCE = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.M | re.S)
+_QUOTED_LINE = re.compile(r"^(?:[ \t]*>.*| {4,}\S.*|\t.*|[ \t]*\|.*\|[ \t]*)$", re.M)
+_QUOTED = re.compile(r"\"[^\"\n]{0,300}\"|“[^”\n]{0,300}”|«[^»\n]{0,300}»|(?<![\w])'[^'\n]{3,300}'(?!\w)")
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
+_LISTED = re.compile(r"^\s*(?:[-*•+]|\d+[.)])\s")
+
+
+class _Sentence(Struct, frozen=True):
+    """A sentence of the run's own: not excused, and the quotations taken out of `plain`."""
+
+    text: str
+    plain: str
+    listed: bool  # an item of a list, which is more often something that is reported on
+
+
+def _find_failure(text: str) -> str:
+    """The sentence that says the run failed; empty where none does."""
+    if _RAW_LINE.match(text):
+        return text.strip().splitlines()[0]
+    prose = _QUOTED_LINE.sub("", _FENCE.sub("", text))
+    own = list(_split(prose))
+    nothing = next((one.text for one in own if _NOTHING_CAME.search(one.plain)), "")
+    if _MADE_GOOD.search(prose) and not nothing:
+        return ""
+    said = [one for one in own if not one.listed]
+    if said and prose.lstrip().startswith(said[0].text[:20]) and _HEADLINE.search(said[0].plain):
+        return said[0].text
+    broken = _BROKEN.search(text) is not None
+    for one in said:
+        if _says_it_broke(one.plain) or (broken and _says_it_could_not(one.plain)):
+            return one.text
+    if own and _WENT_WELL.search(own[0].plain):
+        return ""
+    return nothing if any(_BROKEN.search(one.plain) for one in own) else ""
+
+
+def _says_it_broke(plain: str) -> bool:
+    return any(found.search(plain) for found in (_OWN_COMMAND, _NAMED_COMMAND, _IT_BROKE, _RUN_BROKE, _NOT_THIS_TASK))
+
+
+def _says_it_could_not(plain: str) -> bool:
+    return any(found.search(plain) for found in (_I_COULD_NOT, _FAILED_TO, _COULD_NOT_BE))
+
+
+def _split(prose: str) -> Iterator[_Sentence]:
+    for line in prose.splitlines():
+        listed = _LISTED.match(line) is not None
+        for part in _SENTENCE_END.split(_LISTED.sub("", line)):
+            sentence = part.strip().strip("*_# \t").strip()[:_MOST_SENTENCE]
+            plain = _QUOTED.sub('""', sentence)
+            if sentence and not _EXCUSED.search(plain):
+                yield _Sentence(sentence, plain, listed)

@@ -1,0 +1,14 @@
+"""The background review: after a turn or a session, is there something worth keeping?
+
+`Reviews` reviews transcripts and decides about proposals; `spawn_review` does the same in the background of a host.
+Nothing is written without a person's yes or a policy that the person has set.
+"""
+
+from __future__ import annotations
+
+from warmstart.review.prompts import Focus
+from warmstart.review.reviewing import Reviewed, Reviews
+from warmstart.review.schedule import Schedule
+from warmstart.review.spawning import Background, Runtime, spawn_review
+
+__all__ = ["Background", "Focus", "Reviewed", "Reviews", "Runtime", "Schedule", "spawn_review"]

@@ -1,0 +1,34 @@
+"""When a review is due: after so many turns of the user, after so many tool calls, and at the end."""
+
+from __future__ import annotations
+
+from warmstart.config import Review
+from warmstart.review.prompts import Focus
+
+
+class Schedule:
+    """Counts one session. Turns are about the user, so they ask for memory; calls are about work, so for skills."""
+
+    def __init__(self, settings: Review) -> None:
+        self._every_turns = settings.every_turns
+        self._every_calls = settings.every_calls
+        self._turns = 0
+        self._calls = 0
+
+    def count_turn(self) -> None:
+        self._turns += 1
+
+    def count_calls(self, number: int = 1) -> None:
+        self._calls += number
+
+    def take(self, *, ended: bool = False) -> Focus | None:
+        """What is due now, or None; what was due is counted anew."""
+        memory = bool(self._every_turns) and self._turns >= self._every_turns
+        skills = bool(self._every_calls) and self._calls >= self._every_calls
+        if ended and (self._turns or self._calls):
+            memory = skills = True
+        self._turns = 0 if memory else self._turns
+        self._calls = 0 if skills else self._calls
+        if memory and skills:
+            return "both"
+        return "memory" if memory else "skills" if skills else None

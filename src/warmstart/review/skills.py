@@ -1,0 +1,186 @@
+"""Skills on disk, in the agentskills layout: a folder a skill, named like it, with a SKILL.md that says what it is for.
+
+A skill appears whole or not at all: it is written in a hidden folder beside its place and then renamed. Nothing is ever
+written outside the folder that the user has set, whatever a model calls its skill and wherever a link leads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from warmstart.errors import BadName, Refused
+from warmstart.names import check_name
+
+FILE = "SKILL.md"
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
+_LONGEST_NAME, _LONGEST_DESCRIPTION, _LARGEST = 64, 1_024, 100_000
+_HEAD = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.S)
+_UNFINISHED = ".warmstart-"
+_STALE = 3_600.0  # seconds after which an unfinished folder was left by a process that was killed
+
+
+class Skill(Struct, frozen=True):
+    """A SKILL.md, taken apart."""
+
+    name: str
+    description: str
+    further: tuple[str, ...]  # other lines of the frontmatter
+    text: str  # all of it
+
+
+def check_skill_name(name: str) -> str:
+    """The name, if it can be a skill's and a folder's on any system. Raises BadName."""
+    if not _NAME.match(name) or len(name) > _LONGEST_NAME:
+        raise BadName("a skill's name is made of small letters, digits and single hyphens, 64 at most")
+    return check_name(name)
+
+
+def read_skill(text: str, name: str) -> Skill:
+    """Raises Refused where it is no SKILL.md for this name."""
+    head = _HEAD.match(text)
+    if len(text.encode("utf-8", "replace")) > _LARGEST:
+        raise Refused(f"a skill of more than {_LARGEST:,} bytes")
+    if head is None:
+        raise Refused("a SKILL.md begins with a frontmatter: ---, name, description, ---")
+    facts: dict[str, str] = {}
+    further: list[str] = []
+    for line in head[1].splitlines():
+        key, mark, value = line.partition(":")
+        if mark and key in ("name", "description") and key not in facts:
+            facts[key] = _unquote(value.strip())
+        elif line.strip():
+            further.append(line)
+    if facts.get("name") != name:
+        raise Refused(f"the frontmatter must say name: {name}")
+    description = facts.get("description", "")
+    if not 1 <= len(description) <= _LONGEST_DESCRIPTION or description in (">", "|", ">-", "|-"):
+        raise Refused("the frontmatter needs a description of one line, 1,024 characters at most")
+    if not text[head.end() :].strip():
+        raise Refused("the skill says nothing below its frontmatter")
+    return Skill(name, description, tuple(further), text)
+
+
+def _unquote(value: str) -> str:
+    if len(value) > 1 and value[0] == value[-1] == '"':
+        with suppress(ValueError):
+            return str(json.loads(value))
+    return value[1:-1].replace("''", "'") if len(value) > 1 and value[0] == value[-1] == "'" else value
+
+
+class SkillFolder:
+    """The folder that holds the skills."""
+
+    def __init__(self, root: Path, removed: Path) -> None:
+        self.root = root
+        self._removed = removed  # where deleted skills go, so that nothing is lost
+
+    def names(self) -> list[str]:
+        return sorted(path.parent.name for path in self._files())
+
+    def find(self, name: str) -> Path | None:
+        """The SKILL.md of a skill; it may stand in a folder of its category."""
+        check_skill_name(name)
+        return next((path for path in self._files() if path.parent.name == name), None)
+
+    def read(self, name: str) -> str:
+        path = self.find(name)
+        if path is None:
+            raise Refused(f"there is no skill {name}")
+        return self._inside(path).read_text("utf-8", "replace")
+
+    def create(self, name: str, text: str) -> None:
+        check_skill_name(name)
+        if self.find(name) is not None or (self.root / name).exists():
+            raise Refused(f"there is a skill {name} already")
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._clean_up()
+        place = self.root / f"{_UNFINISHED}{name}-{secrets.token_hex(8)}"
+        place.mkdir(mode=0o700)
+        try:
+            write_safely(place / FILE, text)
+            place.rename(self.root / name)
+        except BaseException:
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+        sync_folder(self.root)
+
+    def change(self, name: str, text: str) -> None:
+        path = self.find(name)
+        if path is None:
+            raise Refused(f"there is no skill {name}")
+        write_safely(self._inside(path), text)
+
+    def delete(self, name: str) -> None:
+        """Moved away, not destroyed: a skill may hold more than its SKILL.md."""
+        path = self.find(name)
+        if path is None:
+            raise Refused(f"there is no skill {name}")
+        self._removed.mkdir(mode=0o700, parents=True, exist_ok=True)
+        shutil.move(
+            self._inside(path).parent, self._removed / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
+        )
+
+    def _files(self) -> list[Path]:
+        found = [*self.root.glob(f"*/{FILE}"), *self.root.glob(f"*/*/{FILE}")]
+        return [path for path in found if not any(part.startswith(".") for part in path.relative_to(self.root).parts)]
+
+    def _inside(self, path: Path) -> Path:
+        """Links may lead out of the folder: not for us."""
+        if not path.resolve().is_relative_to(self.root.resolve()):
+            raise Refused(f"{path.parent.name} lies outside the folder of skills")
+        return path
+
+    def _clean_up(self) -> None:
+        """What killed processes have left unfinished."""
+        for place in self.root.glob(f"{_UNFINISHED}*"):
+            with suppress(OSError):
+                if time.time() - place.stat().st_mtime > _STALE:
+                    shutil.rmtree(place, ignore_errors=True)
+
+
+def change_text(old: str, change: Callable[[str], str], name: str) -> str:
+    """A changed SKILL.md, checked. What else stands in its frontmatter, like the tools it may use, must stay."""
+    new = change(old)
+    if read_skill(new, name).further != read_skill(old, name).further:
+        raise Refused("a review changes only name and description in a skill's frontmatter")
+    if new == old:
+        raise Refused("it changes nothing")
+    return new
+
+
+def write_safely(path: Path, text: str) -> None:
+    """All of it or nothing: beside its place, on the disk, then renamed."""
+    unfinished = path.with_name(f"{_UNFINISHED}{path.name}-{secrets.token_hex(8)}")
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
+    try:
+        handle = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """A rename is on the disk when its folder is. Not every system can be asked for that."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,179 @@
+"""What a review looks at: a conversation as it stood, never to change again, and never the conversation itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+import msgspec
+from msgspec import Struct, structs
+
+from warmstart.formats.openai_chat import from_messages
+from warmstart.judging import judge_result
+from warmstart.model import Message, Session, Step, ToolCall, ToolResult
+from warmstart.records import session_key
+from warmstart.redact import Scope
+from warmstart.stripping import strip_seed
+from warmstart.tokens import estimate
+
+_INDEXED, _LINE = 240, 110  # steps listed for the model, characters of each
+_NO_RESULT = "(no result was recorded)"
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """A conversation at one moment."""
+
+    session: Session  # its steps are what proposals cite, from 1
+    history: tuple[dict[str, Any], ...]  # the messages as a model is shown them
+    platform: str = ""  # cli, telegram, ...; "" is not told
+    execution_context: str = "command"
+
+    @property
+    def key(self) -> str:
+        return session_key(self.session)
+
+    @property
+    def prompt(self) -> str:
+        """What the system has said."""
+        said = [step.text for step in self.session.steps if isinstance(step, Message) and step.role == "system"]
+        said += [
+            text_of_content(one.get("content")) for one in self.history if one.get("role") in ("system", "developer")
+        ]
+        return "\n".join(said)
+
+    def text_of(self, number: int) -> str:
+        """A step in words. Raises IndexError where there is no such step."""
+        if number < 1:
+            raise IndexError(number)
+        step = self.session.steps[number - 1]
+        return "\n".join((describe_step(step), *self._whole_results(step)))
+
+    def _whole_results(self, step: Step) -> list[str]:
+        """Steps keep results shortened; what a model was shown of them is in the history."""
+        if not isinstance(step, ToolResult) or not step.call_id:
+            return []
+        return [text_of_content(one.get("content")) for one in self.history if one.get("tool_call_id") == step.call_id]
+
+    def is_prompt(self, number: int) -> bool:
+        """Whether a step is the system's own words: they show nothing about the session."""
+        step = self.session.steps[number - 1]
+        return isinstance(step, Message) and step.role == "system"
+
+    def list_steps(self) -> str:
+        """The latest steps, one a line, by the numbers that proposals cite."""
+        steps = self.session.steps
+        start = max(0, len(steps) - _INDEXED)
+        return "\n".join(f"[{n}] {_shorten(step)}" for n, step in enumerate(steps[start:], start + 1))
+
+
+def take_messages(
+    messages: Sequence[Any], *, session: str = "", platform: str = "", context: str = "background_review"
+) -> Snapshot:
+    """Of a conversation in memory. Copied at once: whatever its owner does to it afterwards, this stays."""
+    history = tuple(plain_message(message) for message in messages)
+    read = strip_seed(from_messages(history, judge_result, id=session))
+    return Snapshot(session=read, history=history, platform=platform or read.agent, execution_context=context)
+
+
+def take_session(session: Session, scope: Scope, *, context: str = "command", tokens: int = 0) -> Snapshot:
+    """Of a transcript that was read. What a model is shown of it is redacted: it may be another than the session's."""
+    hidden = structs.replace(session, steps=tuple(redact_step(step, scope) for step in session.steps))
+    history = tuple(write_history(hidden))
+    if tokens:
+        history = fit_history(history, tokens)
+    return Snapshot(session=hidden, history=history, platform=session.agent, execution_context=context)
+
+
+def plain_message(message: Any) -> dict[str, Any]:
+    """A deep copy made of plain values, as the official SDK would send it."""
+    dump = getattr(message, "model_dump", None)
+    value = dump(exclude_unset=True, mode="json", by_alias=True) if callable(dump) else dict(message)
+    return {str(key): copy_value(item) for key, item in value.items()}
+
+
+def copy_value(value: Any) -> Any:
+    """A deep copy; the SDK's objects become plain values."""
+    if isinstance(value, Mapping):
+        return {str(key): copy_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [copy_value(item) for item in value]
+    dump = getattr(value, "model_dump", None)
+    return dump(exclude_unset=True, mode="json", by_alias=True) if callable(dump) else value
+
+
+def redact_step(step: Step, scope: Scope) -> Step:
+    if isinstance(step, ToolCall):
+        return structs.replace(step, tool=scope.identifier(step.tool), arguments=scope.value(step.arguments))
+    return structs.replace(step, text=scope.text(step.text))
+
+
+def write_history(session: Session) -> Iterator[dict[str, Any]]:
+    """A session's steps as messages. Each call is followed by its answer, as providers demand."""
+    answers = iter(session.calls())
+    for number, step in enumerate(session.steps, 1):
+        if isinstance(step, Message):
+            yield {"role": step.role, "content": step.text}
+        elif isinstance(step, ToolCall):
+            call, answer = next(answers)
+            arguments = msgspec.json.encode(call.arguments).decode()
+            function = {"name": call.tool or "unknown", "arguments": arguments}
+            made = {"id": f"call_{number}", "type": "function", "function": function}
+            yield {"role": "assistant", "content": None, "tool_calls": [made]}
+            text = answer.text if answer else _NO_RESULT
+            yield {"role": "tool", "tool_call_id": made["id"], "content": text}
+
+
+def fit_history(history: tuple[dict[str, Any], ...], tokens: int) -> tuple[dict[str, Any], ...]:
+    """The latest messages that fit, the first request before them. A call and its answer stay together."""
+    left = tokens
+    start = len(history)
+    while start and (left := left - estimate(msgspec.json.encode(history[start - 1]).decode())) > 0:
+        start -= 1
+    while start < len(history) and history[start].get("role") == "tool":
+        start += 1
+    opening = [one for one in history[:start] if one.get("role") == "system"]
+    opening += [one for one in history[:start] if one.get("role") == "user"][:1]
+    return (*opening, *history[start:])
+
+
+def describe_step(step: Step) -> str:
+    match step:
+        case Message():
+            return step.text
+        case ToolCall():
+            said = step.arguments if isinstance(step.arguments, str) else msgspec.json.encode(step.arguments).decode()
+            return f"{step.tool} {said}"
+        case ToolResult():
+            return step.text
+
+
+def _shorten(step: Step) -> str:
+    name = step.role if isinstance(step, Message) else "call" if isinstance(step, ToolCall) else "result"
+    said = " ".join(describe_step(step)[: 4 * _LINE].split())
+    return f"{name}: {said[:_LINE]}{' ...' if len(said) > _LINE else ''}"
+
+
+def text_of_content(content: Any) -> str:
+    """What a message says, be it a string or a list of parts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else ()
+    texts = (part.get("text") for part in parts if isinstance(part, dict))
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def find_file(uri: str) -> Path | None:
+    """The file of a transcript's address, which may name a place in it; None where there is none."""
+    parts = urlsplit(uri)
+    if parts.scheme != "file":
+        return None
+    path = Path(url2pathname(parts.path))
+    return path if path.is_file() else None
+
+
+def name_session(session: Session, id: str, agent: str, parent: str | None) -> Session:
+    """With what the host knows and the messages do not tell."""
+    return structs.replace(session, id=id or session.id, agent=agent or session.agent, parent=parent or session.parent)
