@@ -9,6 +9,10 @@ def main() -> None:
         from warmstart.doors.hooks import main as run_hook
 
         run_hook(sys.argv[3:])
+    elif sys.argv[1:4] == ["confirm", "guard", "claude-code"] and "--help" not in sys.argv:
+        from warmstart.doors.guard_claude_code import main as run_guard
+
+        run_guard(sys.argv[4:])
     else:
         from warmstart.doors.cli import main as run_command
 

@@ -31,6 +31,11 @@ COMMANDS = {  # name -> where it lives
     "experiment": "cli_effect:experiment",
     "insights": "cli_insights:insights",
     "usage": "cli_usage:usage",
+    "review": "cli_review:review",
+    "hook": "cli_hook:hook",
+    "mcp": "cli_mcp:mcp",
+    "confirm": "cli_confirm:confirm",
+    "jobs": "cli_jobs:jobs",
     "doctor": "cli_read:doctor",
     "demo": "demo:demo",
 }

@@ -7,7 +7,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ class HookSettings:
             value = settings_json.parse(self._file.read() or "")
         except Refused as error:
             raise Refused(self._tell(error)) from error
-        found = {str(path[1]): settings_json.look_up(value, path)["command"] for path in _find_hooks(value)}
+        found = {str(path[1]): settings_json.look_up(value, path)["command"] for path in find_hooks(value, is_ours)}
         return {event: found[event] for event in (*self.agent.timeouts, *found) if event in found}
 
     def is_disabled(self) -> bool:
@@ -77,11 +77,7 @@ def make_command(agent: Agent, home: Path | None = None, store: str | None = Non
     A project's settings are shared with people whose machines are others: there the bare name, where that is found.
     It never fails: a prompt is refused by an exit code of 2, which an older or damaged program could give.
     """
-    program = Path(sys.executable).with_name("warmstart.exe" if os.name == "nt" else "warmstart")
-    words = [str(program)] if program.exists() else [sys.executable, "-P", "-m", "warmstart"]
-    if shared and shutil.which("warmstart"):
-        words = ["warmstart"]
-    words += ["hook", "run", agent.name]
+    words = [*find_program(shared=shared), "hook", "run", agent.name]
     for option, value in (("--home", home), ("--store", store)):
         words += [option, str(value)] if value else []
     if os.name == "nt":
@@ -89,6 +85,13 @@ def make_command(agent: Agent, home: Path | None = None, store: str | None = Non
 
         return subprocess.list2cmdline(words)
     return f"{shlex.join(words)} || true"
+
+
+def find_program(*, shared: bool = False) -> list[str]:
+    if shared and shutil.which("warmstart"):
+        return ["warmstart"]
+    program = Path(sys.executable).with_name("warmstart.exe" if os.name == "nt" else "warmstart")
+    return [str(program)] if program.exists() else [sys.executable, "-P", "-m", "warmstart"]
 
 
 def add_hooks(text: str, agent: Agent, command: str) -> Sequence[Insertion]:
@@ -100,11 +103,11 @@ def add_hooks(text: str, agent: Agent, command: str) -> Sequence[Insertion]:
     return made
 
 
-def remove_hooks(text: str) -> str:
+def remove_hooks(text: str, is_wanted: Callable[[Any], bool] | None = None) -> str:
     """The text without our hooks, and without what they leave empty."""
-    while (path := next(_find_hooks(settings_json.parse(text)), None)) is not None:
+    while (path := next(find_hooks(settings_json.parse(text), is_wanted or is_ours), None)) is not None:
         text = settings_json.remove(text, path)
-        for outer in (path[:-1], path[:-2], path[:-3], path[:-4]):  # handlers, group, event's groups, hooks
+        for outer in (path[:-2], path[:-3], path[:-4]):  # group, event's groups, hooks
             value = settings_json.look_up(settings_json.parse(text), outer)
             if _is_left_empty(value):
                 text = settings_json.remove(text, outer)
@@ -129,11 +132,11 @@ def check_shape(value: Any) -> None:
             raise Refused(f"its hooks for {event} are not of the expected kind")
 
 
-def _find_hooks(value: Any) -> Any:
-    """The paths of our handlers: hooks, event, place of the group, hooks, place."""
+def find_hooks(value: Any, is_wanted: Callable[[Any], bool]) -> Iterator[tuple[str | int, ...]]:
+    """The paths of such handlers: hooks, event, place of the group, hooks, place."""
     if not isinstance(value, dict) or not isinstance(value.get("hooks"), dict):
         return iter(())
-    found = settings_json.find(value["hooks"], is_ours, ("hooks",))
+    found = settings_json.find(value["hooks"], is_wanted, ("hooks",))
     return (path for path in found if len(path) == 5 and path[3] == "hooks")
 
 

@@ -13,7 +13,7 @@ from warmstart.model import Category, Dialect, TaskType, TemplateStatus
 MAX_BUDGET = 6_000  # tokens: clients cut longer answers, and half a seed is no seed
 _MAX_TEXT = 20_000  # characters of a task or a description
 _MAX_ALL = 100_000  # characters of all arguments together
-_FREE_TEXT = ("task", "description")  # may run over several lines
+_FREE_TEXT = ("task", "description", "details")  # may run over several lines
 _CONTROL = frozenset(map(chr, (*range(32), 127)))
 _LINES = frozenset("\t\n\r")
 

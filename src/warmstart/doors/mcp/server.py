@@ -27,6 +27,7 @@ from warmstart.config import Settings
 from warmstart.doors.mcp import resources
 from warmstart.doors.mcp.answers import write_answer
 from warmstart.doors.mcp.arguments import WrongArguments
+from warmstart.doors.mcp.confirming import WAITING
 from warmstart.doors.mcp.tools import TOOLS, Call, Tool
 from warmstart.doors.mcp.transcripts import choose_folders
 from warmstart.errors import NotFound, WarmstartError
@@ -56,7 +57,8 @@ class Teller:
         now = time.monotonic()
         if now >= self._next:
             self._next = now + _PACE
-            anyio.from_thread.run(self._session.report_progress, done, total, "looking through sessions")
+            said = what if what == WAITING else "looking through sessions"
+            anyio.from_thread.run(self._session.report_progress, done, total, said)
 
 
 class Door:

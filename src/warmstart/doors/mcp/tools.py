@@ -31,6 +31,8 @@ from warmstart.doors.mcp.arguments import (
     describe_arguments,
     read_arguments,
 )
+from warmstart.doors.mcp.confirming import DESCRIPTION as CONFIRMING
+from warmstart.doors.mcp.confirming import Confirmation, request_confirmation
 from warmstart.doors.mcp.transcripts import check_transcript
 from warmstart.model import Task
 from warmstart.pipeline import Warmstart
@@ -167,5 +169,6 @@ TOOLS: dict[str, Tool] = {
         record,
         takes_long=True,
     ),
+    "request_confirmation": _tool(CONFIRMING, Confirmation, request_confirmation),
     warm.NAME: Tool(warm.DESCRIPTION, warm.PARAMETERS, warm_session, deletes=True, takes_long=True),
 }

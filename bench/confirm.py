@@ -1,0 +1,308 @@
+"""The confirmation daemon: durable submits beside bare commits, wake-up, start, races, tampering, kill -9.
+
+    python bench/confirm.py [--json] [--full] [--seconds S]
+
+Everything goes over HTTP to a daemon in a process of its own, clients in another. Durable submits a second are taken
+twice: from 16 and from 64 clients, while 1,000 requests are pending and 200 long polls wait. They are given as ratios
+to what this disk does in the same run: bare SQLite commits one after the other (WAL, synchronous=FULL), and commits of
+16 rows each. Figures of a shared machine: only the ratios say much.
+
+JSON keys: `bare_commits_per_s`, `grouped_rows_per_s` (16 a commit); `submits_per_s` {16, 64 clients}, `submit_ratio`
+(the best to bare commits), `grouped_ratio`, `submit_p50_ms`, `submit_p99_ms` (64 clients); `idle_p50_ms` (one client,
+nothing else going on); `pending`, `waiters`, `waiters_woken`, `wake_p50_ms`, `wake_p99_ms`, `wake_worst_ms` (from when
+a decision is sent, through its commit, to the waiter's answer), `wake_alone_p50_ms` (the same with a single waiter);
+`start_s` (from the command to the first answer, after kill -9), `start_worst_s`; `race` {requests, clients,
+exactly_one, wrong}; `tamperings`, `tampering_found` (share); `kills` {points, acknowledged, submitted, decided, expired,
+executed, wrong {what: n}, ready_worst}; with --full 1,000 requests in the race and 1,000 kills.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+
+from warmstart.confirm.access import create_token
+from warmstart.confirm.offline import change_database
+
+STRESS: Any = importlib.import_module("confirm.stress")
+TAMPERING: Any = importlib.import_module("confirm.tampering")
+SERVING: Any = importlib.import_module("confirm.serving")
+
+PENDING, WAITERS = 1_000, 200
+BODY = {
+    "action": "send_mail",
+    "description": "Tell the customers about the outage of last night",
+    "details": {
+        "to": "customers",
+        "template": "outage",
+        "count": 250,
+        "options": {"dry_run": False, "tags": ["a", "b"]},
+    },
+    "session_key": "bench",
+    "timeout_seconds": 3600,
+}
+
+
+def measure_disk(folder: Path, seconds: float) -> tuple[float, float]:
+    """Rows a second that SQLite makes durable here: one a commit, and 16."""
+    rates = []
+    for rows in (1, 16):
+        db = apsw.Connection(str(folder / f"bare-{rows}.db"))
+        db.execute(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE t (id INTEGER, body TEXT)"
+        ).fetchall()
+        text, count, began = json.dumps(BODY), 0, time.perf_counter()
+        while time.perf_counter() - began < seconds:
+            with db:
+                for n in range(rows):
+                    db.execute("INSERT INTO t VALUES (?, ?)", (n, text))
+            count += rows
+        rates.append(count / (time.perf_counter() - began))
+        db.close()
+    return rates[0], rates[1]
+
+
+class Daemon:
+    """`warmstart confirm serve` in a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.database = folder / "confirm.db"
+        policy = folder / "policy.toml"
+        policy.write_text("[defaults]\nrate_limit = 1000000000\n")
+        self.command = [sys.executable, "-m", "warmstart", "--home", str(folder), "confirm", "serve", "--port", "0"]
+        self.command += ["--ui-port", "0", "--policy", str(policy), "--json"]
+        self.agent = self._make_token("agent", "agent:submit")
+        self.approver = self._make_token("boss", "approver:decide")
+        self.start()
+
+    def _make_token(self, subject: str, scope: str) -> str:
+        return change_database(self.database, lambda turn: create_token(turn, subject, [scope], by="bench")).secret
+
+    def start(self) -> float:
+        """Seconds until the first answer."""
+        began = time.perf_counter()
+        source = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True, env=source)
+        assert self.process.stdout
+        self.url = json.loads(self.process.stdout.readline())["api_url"]
+        STRESS.Caller(self.url, "").call("GET", "/health")
+        return time.perf_counter() - began
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        assert self.process.stdout
+        self.process.stdout.close()
+
+
+LOAD = """
+import importlib, json, sys, threading, time
+sys.path[:0] = json.loads(sys.argv[1])
+stress = importlib.import_module("confirm.stress")
+url, token, body, clients, seconds = json.loads(sys.argv[2])
+times, lock = [], threading.Lock()
+end = time.perf_counter() + seconds
+def submit(number):
+    caller, mine, n = stress.Caller(url, token), [], 0
+    while (began := time.perf_counter()) < end:
+        n += 1
+        status, told = caller.call("POST", "/confirm", body | {"action": f"bench_{(number * 7 + n) % 200}"})
+        assert status == 202, told
+        mine.append(time.perf_counter() - began)
+    with lock:
+        times.extend(mine)
+threads = [threading.Thread(target=submit, args=(n,)) for n in range(clients)]
+began = time.perf_counter()
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+took = time.perf_counter() - began
+times.sort()
+print(json.dumps([len(times) / took, times[len(times) // 2], times[int(len(times) * 0.99)]]))
+"""
+
+
+def measure_submits(daemon: Daemon, clients: int, seconds: float) -> tuple[float, float, float]:
+    """`(a second, p50 s, p99 s)`, from a process of its own: clients and daemon must not share an interpreter."""
+    paths = json.dumps([str(ROOT / "src"), str(ROOT / "tests")])
+    work = json.dumps([daemon.url, daemon.agent, BODY, clients, seconds])
+    done = subprocess.run([sys.executable, "-c", LOAD, paths, work], capture_output=True, text=True, check=True)
+    rate, p50, p99 = json.loads(done.stdout)
+    return rate, p50, p99
+
+
+def submit_many(daemon: Daemon, count: int) -> list[str]:
+    """Pending requests, from several threads."""
+    ids: list[str] = []
+
+    def submit(number: int) -> None:
+        caller = STRESS.Caller(daemon.url, daemon.agent)
+        for n in range(count // 20):
+            _, told = caller.call("POST", "/confirm", BODY | {"action": f"wait_{number}_{n % 20}"})
+            ids.append(told["id"])
+        caller.close()
+
+    threads = [threading.Thread(target=submit, args=(n,)) for n in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return ids
+
+
+WAIT = """
+import asyncio, json, sys, time
+url, token, ids = json.loads(sys.stdin.readline())
+host, port = url.removeprefix("http://").split(":")
+async def wait(id):
+    reader, writer = await asyncio.open_connection(host, int(port))
+    while True:
+        head = f"GET /confirm/{id}?wait=60 HTTP/1.1\\r\\nHost: {host}\\r\\nAuthorization: Bearer {token}\\r\\n\\r\\n"
+        writer.write(head.encode())
+        headers = await reader.readuntil(b"\\r\\n\\r\\n")
+        length = int(headers.lower().split(b"content-length: ")[1].split(b"\\r\\n")[0])
+        body = await reader.readexactly(length)
+        if b'"status":"pending"' not in body:
+            print(id, time.time(), flush=True)
+            writer.close()
+            return
+async def main():
+    tasks = [asyncio.create_task(wait(id)) for id in ids]
+    print("ready", flush=True)
+    await asyncio.gather(*tasks)
+asyncio.run(main())
+"""
+
+
+def measure_wake(daemon: Daemon, ids: list[str], during: Any = None) -> tuple[list[float], Any]:
+    """Milliseconds from when a decision is sent to its waiter's answer, all of them waiting at once; and what `during`
+    gave while they waited."""
+    waiter = subprocess.Popen([sys.executable, "-c", WAIT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert waiter.stdin
+    assert waiter.stdout
+    waiter.stdin.write(json.dumps([daemon.url, daemon.agent, ids]) + "\n")
+    waiter.stdin.flush()
+    assert waiter.stdout.readline() == "ready\n"
+    time.sleep(1.0)  # until all of them have asked
+    result = during() if during else None
+    decided: dict[str, float] = {}
+    caller = STRESS.Caller(daemon.url, daemon.approver)
+    for id in random.Random(1).sample(ids, len(ids)):
+        decided[id] = time.time()
+        status, _ = caller.call("POST", f"/confirm/{id}/approve", {})
+        assert status == 200
+    woken = dict(line.split() for line in waiter.stdout.read().splitlines())
+    waiter.stdin.close()
+    waiter.wait()
+    return [(float(woken[id]) - at) * 1000 for id, at in decided.items() if id in woken], result
+
+
+def measure_tampering(folder: Path, count: int) -> float:
+    """The share of tamperings that `verify` finds."""
+    history, copy = folder / "history.db", folder / "copy.db"
+    TAMPERING.make_history(history)
+    dice, found = random.Random(11), 0
+    for _ in range(count):
+        TAMPERING.copy_database(history, copy)
+        TAMPERING.tamper(copy, dice)
+        found += not SERVING.check(copy).ok
+    return found / count
+
+
+def measure_starts(daemon: Daemon, count: int) -> list[float]:
+    """Killed and started again, with everything that is pending."""
+    times = []
+    for _ in range(count):
+        daemon.kill()
+        times.append(daemon.start())
+    return times
+
+
+def percentile(values: list[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+
+
+def measure(folder: Path, seconds: float, full: bool) -> dict[str, Any]:
+    daemon = Daemon(folder)
+    try:
+        idle = measure_submits(daemon, 1, seconds)
+        ids = submit_many(daemon, PENDING)
+        few: dict[int, tuple[float, float, float]] = {}
+        disk: list[tuple[float, float]] = []
+
+        def load() -> None:
+            """The disk before, between and after: on a shared one it is another from minute to minute."""
+            for clients in (16, 64):
+                disk.append(measure_disk(folder, seconds / 2))
+                few[clients] = measure_submits(daemon, clients, seconds)
+            disk.append(measure_disk(folder, seconds / 2))
+
+        wakes, _ = measure_wake(daemon, ids[:WAITERS], load)
+        alone = [measure_wake(daemon, [id])[0][0] for id in ids[WAITERS : WAITERS + 5]]
+        approvers = [daemon.approver]
+        race = STRESS.run_race(daemon.url, daemon.agent, approvers, 1_000 if full else 100)
+        starts = measure_starts(daemon, 5)
+    finally:
+        daemon.kill()
+    bare, grouped = (statistics.mean(rates) for rates in zip(*disk, strict=True))
+    best = max(rate for rate, _, _ in few.values())
+    stress = folder / "stress"
+    stress.mkdir()
+    return {
+        "bare_commits_per_s": bare,
+        "grouped_rows_per_s": grouped,
+        "submits_per_s": {clients: rate for clients, (rate, _, _) in few.items()},
+        "submit_ratio": best / bare,
+        "grouped_ratio": best / grouped,
+        "submit_p50_ms": few[64][1] * 1000,
+        "submit_p99_ms": few[64][2] * 1000,
+        "idle_p50_ms": idle[1] * 1000,
+        "pending": PENDING,
+        "waiters": WAITERS,
+        "waiters_woken": len(wakes),
+        "wake_p50_ms": statistics.median(wakes),
+        "wake_p99_ms": percentile(wakes, 0.99),
+        "wake_worst_ms": max(wakes),
+        "wake_alone_p50_ms": statistics.median(alone),
+        "start_s": statistics.median(starts),
+        "start_worst_s": max(starts),
+        "race": {name: race[name] for name in ("requests", "clients", "exactly_one", "wrong")},
+        "tamperings": 1_000,
+        "tampering_found": measure_tampering(folder, 1_000),
+        "kills": STRESS.run_kills(stress, 1_000 if full else 30),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--full", action="store_true", help="1,000 kills and 1,000 requests in the race")
+    parser.add_argument("--seconds", type=float, default=4.0, help="for each rate")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = measure(Path(folder), arguments.seconds, arguments.full)
+    if arguments.json:
+        print(json.dumps(found))
+        return
+    for name, value in found.items():
+        print(f"{name:<20} {value:.3g}" if isinstance(value, float) else f"{name:<20} {value}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""The anchor follows the audit, a moment behind: a thread of its own, so that nobody who submits waits for it."""
+
+from __future__ import annotations
+
+import threading
+
+from warmstart.confirm.audit import Anchor
+from warmstart.confirm.store import ConfirmStore
+from warmstart.errors import StoreError
+
+_EVERY = 0.1  # seconds: what a crash may leave unanchored
+
+
+class Anchorer:
+    """Owns a store of its own to read from."""
+
+    def __init__(self, store: ConfirmStore, anchor: Anchor) -> None:
+        self._store = store
+        self._anchor = anchor
+        self._behind = threading.Event()
+        self._ending = threading.Event()
+        self.trouble = ""  # why it could not be advanced
+        self._thread = threading.Thread(target=self._run, name="confirm-anchor", daemon=True)
+        self._thread.start()
+
+    def call(self) -> None:
+        """There is a new entry."""
+        self._behind.set()
+
+    def stop(self) -> None:
+        """Anchor what there is, then end."""
+        self._ending.set()
+        self._behind.set()
+        self._thread.join()
+        self._advance()
+        self._store.close()
+
+    def _run(self) -> None:
+        while not self._ending.is_set():
+            self._behind.wait()
+            self._behind.clear()
+            self._advance()
+            self._ending.wait(_EVERY)
+
+    def _advance(self) -> None:
+        try:
+            self._anchor.advance(self._store)
+            self.trouble = ""
+        except StoreError as error:
+            self.trouble = str(error)

@@ -1,0 +1,225 @@
+"""class Desk: where requests are handed in, decided and taken up. Doors call it; it knows no HTTP.
+
+Every change returns a Future that is done when it is on the disk. Reads are answered at once, from a connection of
+their own: they never wait for a writer.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, TypeVar
+
+from warmstart.confirm import access, deciding, submitting
+from warmstart.confirm.actions import key_of
+from warmstart.confirm.anchoring import Anchorer
+from warmstart.confirm.audit import Anchor, check_anchored
+from warmstart.confirm.canonical import digest_deed
+from warmstart.confirm.feed import Feed
+from warmstart.confirm.masking import Masker
+from warmstart.confirm.model import (
+    ALLOWED,
+    Allowance,
+    AuditEntry,
+    Delivered,
+    Executed,
+    Identity,
+    NewRequest,
+    Request,
+    Status,
+    Vote,
+)
+from warmstart.confirm.policy import Policy
+from warmstart.confirm.store import ConfirmStore, open_store
+from warmstart.confirm.tokens import derive
+from warmstart.confirm.turns import Turn, load_request
+from warmstart.confirm.writing import Writer
+from warmstart.errors import StoreError
+
+T = TypeVar("T")
+_LOOK_EVERY = 0.1  # seconds between looks for what other processes changed and for deadlines
+_FIRST = 1 << 62  # before the newest
+
+
+class Desk:
+    """Open one a process on a database; `close()` it."""
+
+    def __init__(
+        self,
+        database: Path,
+        policy: Policy | None = None,
+        *,
+        secrets: Mapping[str, str] | None = None,
+        channels: Sequence[str] = (),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`channels` are the names of those that a new request is told to; who tells them reads the outbox."""
+        self.policy = policy or Policy()
+        self.masker = Masker(secrets)
+        self.channels = tuple(channels)
+        self._clock = clock
+        self._writing_store = open_store(database)
+        self.anchor = Anchor.beside(self._writing_store.path)
+        self.anchor.create(self._writing_store)
+        check_anchored(self._writing_store, self.anchor.read(), self.anchor.path)
+        self.store = open_store(database)  # for reading
+        self.feed = Feed(open_store(database))
+        self._keys = _load_keys(self._writing_store)
+        self._anchorer = Anchorer(open_store(database), self.anchor)
+        self._writer = Writer(self._writing_store, self._after_commit)
+        self._watch_trouble = ""
+        self._ending = threading.Event()
+        self._watch = threading.Thread(target=self._keep_watch, name="confirm-watch", daemon=True)
+        self._watch.start()
+
+    def close(self) -> None:
+        self._ending.set()
+        self._watch.join()
+        self._writer.stop()
+        self._anchorer.stop()
+        for store in (self.store, self._writing_store, self.feed.store):
+            store.close()
+
+    def now(self) -> int:
+        return int(self._clock() * 1000)
+
+    @property
+    def trouble(self) -> str:
+        """Why the anchor no longer follows the audit, or nothing expires; empty while all is well."""
+        return self._anchorer.trouble or self._writer.trouble or self._watch_trouble
+
+    def change(self, make: Callable[[Turn], T | Exception]) -> Future[T]:
+        """Any change, in a transaction. The moment it counts for is when it is made, not when it was queued."""
+        return self._writer.put(lambda: make(Turn(self._writing_store, self.now(), self.policy)))
+
+    def log(self, event: str, who: Identity | str, **details: Any) -> Future[int]:
+        """Only an audit entry."""
+        return self.change(lambda turn: turn.log(event, who, **details))
+
+    # Requests
+
+    def submit(self, who: Identity, new: NewRequest, key: submitting.Key | None = None) -> Future[Request]:
+        return self.change(lambda turn: submitting.submit(turn, who, new, key, self.channels))
+
+    def decide(self, who: Identity, id: str, wish: deciding.Wish) -> Future[Request]:
+        return self.change(lambda turn: deciding.decide(turn, who, id, wish))
+
+    def execute(self, who: Identity, id: str, token: str, action: str, details: Any) -> Future[Executed]:
+        deed = deciding.Deed(token, digest_deed(action, details))
+        return self.change(lambda turn: deciding.execute(turn, who, id, deed, self.execution_token(id)))
+
+    def execution_token(self, id: str) -> str:
+        """Derived, not stored: a waiter that comes back after a restart gets the same one."""
+        return derive(self._keys["execution"], id)
+
+    def csrf_token(self, session: str) -> str:
+        return derive(self._keys["csrf"], session)
+
+    def may_execute(self, who: Identity, request: Request) -> bool:
+        """Whether this asker gets the execution token: only who submitted it, only while it is of use."""
+        return (
+            request.status in ALLOWED
+            and request.executed is None
+            and request.credential == who.credential
+            and request.execute_by is not None
+            and request.execute_by > self.now()
+        )
+
+    def find(self, id: str) -> Request | None:
+        found = self.store.row("request", {"id": id})
+        return load_request(found) if found else None
+
+    def is_overdue(self, request: Request) -> bool:
+        """Whether it is still pending in the table, but its time is over."""
+        return request.status == "pending" and request.deadline <= self.now()
+
+    def expire(self, id: str) -> Future[bool]:
+        return self.change(lambda turn: deciding.expire(turn, id))
+
+    def list_requests(
+        self, *, status: Status | None, action: str | None, subject_key: str | None, limit: int, before: int | None
+    ) -> list[Request]:
+        """The newest first; None does not filter."""
+        wanted = {
+            "status": status or "",
+            "action_key": key_of(action) if action else "",
+            "subject_key": subject_key or "",
+            "limit": limit,
+            "before": before or _FIRST,
+        }
+        if subject_key is not None:
+            query = "requests_by_subject"
+        elif action:
+            query = "requests_by_action_and_status" if status else "requests_by_action"
+        else:
+            query = "requests_by_status" if status else "requests"
+        return [load_request(row) for row in self.store.rows(query, wanted)]
+
+    def votes(self, id: str) -> list[Vote]:
+        return [Vote(*row) for row in self.store.rows("votes", {"request": id})]
+
+    def notices(self, id: str) -> list[Delivered]:
+        return [Delivered(*row) for row in self.store.rows("notices", {"request": id})]
+
+    def count_pending(self) -> int:
+        return int(self.store.row("count_pending", {"now": self.now()})[0])
+
+    def audit(self, limit: int, since: int | None) -> list[AuditEntry]:
+        """Entries after a sequence; without one the latest. The oldest first."""
+        if since is not None:
+            return [AuditEntry(*row) for row in self.store.rows("entries", {"since": since, "limit": limit})]
+        return [AuditEntry(*row) for row in reversed(self.store.rows("latest_entries", {"limit": limit}))]
+
+    # Who comes in
+
+    def find_identity(self, secret: str) -> Identity | None:
+        return access.find_identity(self.store, secret, self.now())
+
+    def find_session(self, secret: str) -> access.Session | None:
+        return access.find_session(self.store, secret, self.now())
+
+    def log_in(self, code: str) -> Future[access.Session]:
+        return self.change(lambda turn: access.log_in(turn, code))
+
+    def log_out(self, who: Identity) -> Future[None]:
+        return self.change(lambda turn: access.log_out(turn, who))
+
+    def allowances(self) -> list[Allowance]:
+        return access.list_allowances(self.store, self.now())
+
+    def allow(self, new: access.NewAllowance, by: Identity) -> Future[Allowance]:
+        return self.change(lambda turn: access.add_allowance(turn, new, by))
+
+    def disallow(self, id: str, by: Identity) -> Future[str]:
+        return self.change(lambda turn: access.remove_allowance(turn, id, by))
+
+    def _after_commit(self) -> None:
+        self.feed.look()
+        self._anchorer.call()
+
+    # The watch
+
+    def _keep_watch(self) -> None:
+        """Expire what is due and see what other processes changed."""
+        while not self._ending.wait(_LOOK_EVERY):
+            try:
+                self.feed.look()
+                (due,) = self.feed.store.row("next_deadline")
+                if due is not None and due <= self.now():
+                    self.change(deciding.expire_due).result()
+                self._watch_trouble = ""
+            except StoreError as error:  # a full disk may be a free one in a moment
+                self._watch_trouble = str(error)
+
+
+def _load_keys(store: ConfirmStore) -> dict[str, str]:
+    """Keys of this database, made when first needed."""
+    names = ("execution", "csrf")
+    with store.writing():
+        for name in names:
+            store.rows("put_key", {"name": name, "value": token_hex(32)})
+        return {name: str(store.row("key", {"name": name})[0]) for name in names}

@@ -1,0 +1,105 @@
+"""What the confirmation side raises. Whatever it is, nothing was approved by it.
+
+ConfirmationError
+ ├── BadRequest       malformed: nothing was recorded
+ ├── Unauthorized     no token, or an unknown one
+ ├── NotAllowed       known, but it may not do this
+ ├── Conflict         already decided, already executed, other arguments than approved
+ ├── Expired          nobody decided in time, or the approval was taken up too late
+ ├── KeyReused        the idempotency key belongs to another body
+ ├── RateLimited      too many of this action within the hour
+ ├── Denied           a person or the policy said no
+ └── Unreachable      the daemon cannot be reached or makes no sense
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warmstart.errors import WarmstartError
+
+if TYPE_CHECKING:
+    from warmstart.confirm.model import Decision
+
+__all__ = [
+    "BadRequest",
+    "ConfirmationError",
+    "Conflict",
+    "Denied",
+    "Expired",
+    "KeyReused",
+    "NotAllowed",
+    "RateLimited",
+    "Unauthorized",
+    "Unreachable",
+]
+
+
+class ConfirmationError(WarmstartError):
+    """Not confirmed."""
+
+    code = "refused"  # for programs
+
+    def __init__(self, message: str | None = None, *, code: str = "", decision: Decision | None = None) -> None:
+        super().__init__(message)
+        self.code = code or type(self).code
+        self.decision = decision  # what stands in the table, where that is why
+
+
+class BadRequest(ConfirmationError):
+    """The request is malformed."""
+
+    code = "bad_request"
+
+
+class Unauthorized(ConfirmationError):
+    """A token is needed: Authorization: Bearer ..."""
+
+    code = "unauthorized"
+
+
+class NotAllowed(ConfirmationError):
+    """This token may not do that."""
+
+    code = "forbidden"
+
+
+class Conflict(ConfirmationError):
+    """Already decided."""
+
+    code = "already_decided"
+
+
+class Expired(ConfirmationError):
+    """Nobody decided in time."""
+
+    code = "expired"
+
+
+class KeyReused(ConfirmationError):
+    """The Idempotency-Key was used before with another body."""
+
+    code = "idempotency"
+
+
+class RateLimited(ConfirmationError):
+    """Too many requests for this action."""
+
+    code = "rate_limited"
+
+    def __init__(self, message: str | None = None, *, limit: int = 0, retry_after: int = 0) -> None:
+        super().__init__(message)
+        self.limit = limit
+        self.retry_after = retry_after  # seconds until there is room again
+
+
+class Denied(ConfirmationError):
+    """The answer was no."""
+
+    code = "denied"
+
+
+class Unreachable(ConfirmationError):
+    """The confirmation daemon cannot be reached."""
+
+    code = "unreachable"

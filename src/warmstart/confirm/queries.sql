@@ -1,0 +1,199 @@
+-- Every statement of the confirmation store. `-- name: x` begins one; values are bound by name, so that the same text
+-- serves SQLite and PostgreSQL.
+
+-- name: put_migration
+INSERT INTO migrations (number, name, applied) VALUES (:number, :name, :applied);
+
+-- name: key
+SELECT value FROM keys WHERE name = :name;
+
+-- name: put_key
+INSERT INTO keys (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING;
+
+-- name: put_token
+INSERT INTO tokens (id, digest, subject, subject_key, scopes, created, created_by, expires, revoked)
+VALUES (:id, :digest, :subject, :subject_key, :scopes, :created, :created_by, :expires, :revoked);
+
+-- name: token_by_digest
+SELECT id, digest, subject, subject_key, scopes, created, created_by, expires, revoked
+FROM tokens WHERE digest = :digest;
+
+-- name: tokens
+SELECT id, digest, subject, subject_key, scopes, created, created_by, expires, revoked
+FROM tokens ORDER BY created, id;
+
+-- name: revoke_token
+UPDATE tokens SET revoked = :now WHERE id = :id AND revoked IS NULL RETURNING subject;
+
+-- name: put_request
+INSERT INTO requests (
+    id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed)
+VALUES (
+    :id, :sequence, :action, :action_key, :description, :details, :masked, :digest, :subject, :subject_key, :credential,
+    :claimed, :session_key, :high_risk, :quorum, :created, :timeout, :deadline, :status, :decided, :decided_by, :reason,
+    :execute_by, :executed);
+
+-- name: request
+SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed
+FROM requests WHERE id = :id;
+
+-- name: requests
+SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed
+FROM requests WHERE sequence < :before
+ORDER BY sequence DESC LIMIT :limit;
+
+-- name: requests_by_status
+SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed
+FROM requests WHERE status = :status AND sequence < :before
+ORDER BY sequence DESC LIMIT :limit;
+
+-- name: requests_by_action
+SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed
+FROM requests WHERE action_key = :action_key AND sequence < :before
+ORDER BY sequence DESC LIMIT :limit;
+
+-- name: requests_by_action_and_status
+SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed
+FROM requests WHERE action_key = :action_key AND status = :status AND sequence < :before
+ORDER BY sequence DESC LIMIT :limit;
+
+-- name: requests_by_subject
+SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed
+FROM requests
+WHERE subject_key = :subject_key AND sequence < :before
+  AND (:status = '' OR status = :status) AND (:action_key = '' OR action_key = :action_key)
+ORDER BY sequence DESC LIMIT :limit;
+
+-- name: count_pending
+SELECT count(*) FROM requests WHERE status = 'pending' AND deadline > :now;
+
+-- name: next_deadline
+SELECT min(deadline) FROM requests WHERE status = 'pending';
+
+-- name: due_requests
+SELECT id FROM requests WHERE status = 'pending' AND deadline <= :now ORDER BY deadline LIMIT :limit;
+
+-- name: count_recent
+SELECT count(*), min(created) FROM requests WHERE action_key = :action_key AND created > :since;
+
+-- name: resolve
+-- The one place where a pending request ends with an answer. Whoever is first wins; after the deadline nobody does.
+UPDATE requests
+SET status = :status, decided = :now, decided_by = :by, reason = :reason, execute_by = :execute_by
+WHERE id = :id AND status = 'pending' AND deadline > :now
+RETURNING id;
+
+-- name: expire
+-- The other one: without an answer.
+UPDATE requests
+SET status = 'expired', decided = :now, decided_by = 'clock', reason = 'nobody decided in time'
+WHERE id = :id AND status = 'pending' AND deadline <= :now
+RETURNING id, action;
+
+-- name: take_up
+UPDATE requests SET executed = :now
+WHERE id = :id AND executed IS NULL AND status IN ('approved', 'auto_approved') AND execute_by > :now
+RETURNING id;
+
+-- name: put_vote
+INSERT INTO votes (request, subject_key, subject, credential, reason, at)
+VALUES (:request, :subject_key, :subject, :credential, :reason, :at)
+ON CONFLICT (request, subject_key) DO NOTHING RETURNING request;
+
+-- name: votes
+SELECT subject, reason, at FROM votes WHERE request = :request ORDER BY at, subject_key;
+
+-- name: answer
+SELECT digest, request FROM answers WHERE credential = :credential AND key = :key;
+
+-- name: put_answer
+INSERT INTO answers (credential, key, digest, request) VALUES (:credential, :key, :digest, :request);
+
+-- name: put_allowance
+INSERT INTO whitelist (id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed)
+VALUES (:id, :action, :action_key, :session_key, :requester_key, :digest, :created, :created_by, :expires, :removed);
+
+-- name: allowance
+SELECT id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed
+FROM whitelist
+WHERE action_key = :action_key AND session_key = :session_key AND requester_key IN ('', :requester_key)
+  AND digest IN ('', :digest) AND removed IS NULL AND expires > :now
+ORDER BY created, id LIMIT 1;
+
+-- name: allowances
+SELECT id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed
+FROM whitelist WHERE removed IS NULL AND expires > :now ORDER BY created, id;
+
+-- name: remove_allowance
+UPDATE whitelist SET removed = :now WHERE id = :id AND removed IS NULL AND expires > :now RETURNING action;
+
+-- name: put_login
+INSERT INTO logins (digest, subject, scopes, created, expires) VALUES (:digest, :subject, :scopes, :created, :expires);
+
+-- name: use_login
+UPDATE logins SET used = :now WHERE digest = :digest AND used IS NULL AND expires > :now RETURNING subject, scopes;
+
+-- name: put_session
+INSERT INTO sessions (id, digest, subject, subject_key, scopes, created, expires)
+VALUES (:id, :digest, :subject, :subject_key, :scopes, :created, :expires);
+
+-- name: session
+SELECT id, digest, subject, subject_key, scopes, created, expires, ended FROM sessions WHERE digest = :digest;
+
+-- name: end_session
+UPDATE sessions SET ended = :now WHERE id = :id AND ended IS NULL RETURNING subject;
+
+-- name: end_sessions_of
+UPDATE sessions SET ended = :now WHERE subject_key = :subject_key AND ended IS NULL AND expires > :now RETURNING id;
+
+-- name: put_notice
+INSERT INTO outbox (request, channel, state, due) VALUES (:request, :channel, 'queued', :due);
+
+-- name: due_notices
+SELECT o.id, o.request, o.channel, o.attempts, r.status, r.deadline
+FROM outbox o JOIN requests r ON r.id = o.request
+WHERE o.state = 'queued' AND o.due <= :now ORDER BY o.due, o.id LIMIT :limit;
+
+-- name: claim_notice
+-- So that of two daemons on one database only one tries.
+UPDATE outbox SET due = :until WHERE id = :id AND state = 'queued' AND due <= :now RETURNING id;
+
+-- name: settle_notice
+UPDATE outbox SET state = :state, attempts = :attempts, due = :due, error = :error WHERE id = :id;
+
+-- name: next_notice
+SELECT min(due) FROM outbox WHERE state = 'queued';
+
+-- name: notices
+SELECT channel, state, attempts, error FROM outbox WHERE request = :request ORDER BY id;
+
+-- name: put_entry
+INSERT INTO audit (sequence, at, event, request, action, actor, credential, details, previous, hash)
+VALUES (:sequence, :at, :event, :request, :action, :actor, :credential, :details, :previous, :hash);
+
+-- name: head
+SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1;
+
+-- name: hash_at
+SELECT hash FROM audit WHERE sequence = :sequence;
+
+-- name: entries
+SELECT sequence, at, event, request, action, actor, credential, details, previous, hash
+FROM audit WHERE sequence > :since ORDER BY sequence LIMIT :limit;
+
+-- name: latest_entries
+SELECT sequence, at, event, request, action, actor, credential, details, previous, hash
+FROM audit ORDER BY sequence DESC LIMIT :limit;
+
+-- name: changed_requests
+SELECT sequence, request FROM audit WHERE sequence > :since AND request <> '' ORDER BY sequence LIMIT :limit;
+
+-- name: statuses
+SELECT id, status, executed IS NOT NULL FROM requests ORDER BY sequence;

@@ -1,0 +1,38 @@
+"""Tokens in files under the home, readable by their owner only: the agents' own, and that of the terminal's desk."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from warmstart.errors import ConfigError, Refused
+
+AGENT_TOKEN = "confirm-agent.token"
+APPROVER_TOKEN = "confirm.token"
+
+
+def read_token_file(path: Path) -> str:
+    """Empty where there is none."""
+    try:
+        mode = path.stat().st_mode
+        token = path.read_text("utf-8").strip()
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
+        raise ConfigError(f"{path}: others can read it; make it private: chmod 600 {path}")
+    return token
+
+
+def save_token(path: Path, secret: str) -> None:
+    """For its owner only, from the first moment on."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(descriptor, "w") as opened:
+            opened.write(secret + "\n")
+    except OSError as error:
+        raise Refused(f"{path}: cannot be written: {error}") from error

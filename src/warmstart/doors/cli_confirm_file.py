@@ -1,0 +1,297 @@
+"""`warmstart confirm` on the database itself: verify, tokens, the whitelist, login links."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from warmstart.confirm.model import SCOPES
+from warmstart.confirm.token_files import AGENT_TOKEN, APPROVER_TOKEN, save_token
+from warmstart.doors.cli import PATH, json_option
+from warmstart.doors.show import clean, iso, print_json, print_table
+from warmstart.errors import ConfigError
+from warmstart.pipeline import Warmstart
+
+database_option = click.option("--db", type=PATH, help="The daemon's database (default: confirm.db under the home).")
+
+
+def find_path(ws: Warmstart, db: Path | None) -> Path:
+    return db or ws.settings.home / "confirm.db"
+
+
+@click.command()
+@database_option
+@click.option(
+    "--anchor", type=PATH, help="A copy of the anchor kept elsewhere (default: the file beside the database)."
+)
+@click.option("--accept", is_flag=True, help="Go on with the audit as it is: recorded, and anchored anew.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@click.pass_obj
+def verify(ws: Warmstart, db: Path | None, anchor: Path | None, accept: bool, yes: bool, as_json: bool) -> None:
+    """Look through the whole audit: edits, deletions, swaps, a cut end. Exit 1 where anything is wrong."""
+    from warmstart.confirm import audit
+    from warmstart.confirm.offline import accept_audit, find_database
+    from warmstart.confirm.store import open_store
+
+    path = find_database(find_path(ws, db))
+    with open_store(path) as store:
+        kept = audit.Anchor(anchor) if anchor else audit.Anchor.beside(store.path)
+        verdict = audit.verify(store, kept.read())
+    if as_json:
+        print_json(verdict)
+    else:
+        click.echo(
+            f"{verdict.entries} entries, {'all sound' if verdict.ok else 'NOT SOUND'}; {verdict.lag} after the anchor"
+        )
+        for flaw in verdict.problems:
+            where = "" if flaw.sequence is None else f"entry {flaw.sequence}: "
+            click.echo(f"  {where}{clean(flaw.problem)}")
+    if accept and not verdict.ok:
+        if not yes:
+            click.confirm("go on with the audit as it is?", abort=True, err=True)
+        accept_audit(path)
+        click.echo("recorded, and anchored anew", err=True)
+    elif not verdict.ok:
+        sys.exit(1)
+
+
+@click.command()
+@database_option
+@click.option("--subject", default="owner", show_default=True, help="Who logs in with it.")
+@click.option("--url", default="", help="The page's address (default: http://127.0.0.1:6080).")
+@json_option
+@click.pass_obj
+def login(ws: Warmstart, db: Path | None, subject: str, url: str, as_json: bool) -> None:
+    """Print a link that logs its opener in to the page, once, within 15 minutes."""
+    from warmstart.confirm.access import create_login
+    from warmstart.confirm.offline import change_database, find_database, name_local_user
+
+    path = find_database(find_path(ws, db))
+    code = change_database(path, lambda turn: create_login(turn, subject, by=name_local_user()))
+    link = f"{url.rstrip('/') or 'http://127.0.0.1:6080'}/login#{code}"
+    if as_json:
+        print_json({"login_url": link, "subject": subject})
+    else:
+        click.echo(link)
+
+
+@click.command()
+@click.argument("subject")
+@database_option
+@json_option
+@click.pass_obj
+def logout(ws: Warmstart, subject: str, db: Path | None, as_json: bool) -> None:
+    """End every login of somebody on the page."""
+    from warmstart.confirm.access import end_sessions
+    from warmstart.confirm.offline import change_database, find_database, name_local_user
+
+    path = find_database(find_path(ws, db))
+    ended = change_database(path, lambda turn: end_sessions(turn, subject, by=name_local_user()))
+    if as_json:
+        print_json({"ended": ended})
+    else:
+        click.echo(f"ended {ended} logins")
+
+
+# Tokens
+
+
+@click.group()
+def token() -> None:
+    """Who may ask and who may decide."""
+
+
+@token.command("create")
+@click.option("--scope", "scopes", multiple=True, required=True, type=click.Choice(SCOPES), help="What it may do.")
+@click.option("--subject", required=True, help="Whose it is: the name in the audit.")
+@click.option("--days", type=click.IntRange(min=1), help="How long it is good (default: until revoked).")
+@click.option("--save", is_flag=True, help="Keep it in a private file under the home, where it is looked for.")
+@database_option
+@json_option
+@click.pass_obj
+def create(
+    ws: Warmstart, scopes: tuple[str, ...], subject: str, days: int | None, save: bool, db: Path | None, as_json: bool
+) -> None:
+    """Make a token. It is shown this once; only its hash is kept."""
+    from warmstart.confirm.access import create_token
+    from warmstart.confirm.offline import change_database, name_local_user
+
+    seconds = None if days is None else days * 86_400
+    made = change_database(
+        find_path(ws, db),
+        lambda turn: create_token(turn, subject, scopes, by=name_local_user(), seconds=seconds),
+    )
+    file = None
+    if save:
+        file = ws.settings.home / (AGENT_TOKEN if made.record.scopes == "agent:submit" else APPROVER_TOKEN)
+        save_token(file, made.secret)
+    if as_json:
+        print_json(
+            {
+                "id": made.record.id,
+                "subject": made.record.subject,
+                "scopes": made.record.scopes.split(),
+                "token": None if file else made.secret,
+                "file": file,
+            }
+        )
+    else:
+        click.echo(f"saved in {clean(file)}" if file else made.secret)
+
+
+@token.command("list")
+@database_option
+@json_option
+@click.pass_obj
+def list_all(ws: Warmstart, db: Path | None, as_json: bool) -> None:
+    """Tokens, without the tokens."""
+    from warmstart.confirm.access import list_tokens
+    from warmstart.confirm.offline import find_database
+    from warmstart.confirm.store import open_store
+
+    with open_store(find_database(find_path(ws, db))) as store:
+        records = list_tokens(store)
+    now = time.time() * 1000
+    rows = [
+        {
+            "id": one.id,
+            "subject": one.subject,
+            "scopes": one.scopes.split(),
+            "created": iso(one.created / 1000),
+            "created_by": one.created_by,
+            "expires": None if one.expires is None else iso(one.expires / 1000),
+            "good": one.revoked is None and (one.expires is None or one.expires > now),
+        }
+        for one in records
+    ]
+    if as_json:
+        print_json(rows)
+    else:
+        columns = ("id", "subject", "scopes", "created", "good")
+        print_table(
+            columns,
+            (
+                (r["id"], r["subject"], one.scopes, r["created"], "yes" if r["good"] else "no")
+                for r, one in zip(rows, records, strict=True)
+            ),
+        )
+
+
+@token.command()
+@click.argument("id")
+@database_option
+@json_option
+@click.pass_obj
+def revoke(ws: Warmstart, id: str, db: Path | None, as_json: bool) -> None:
+    """A token is no longer good, from now on."""
+    from warmstart.confirm.access import revoke_token
+    from warmstart.confirm.offline import change_database, find_database, name_local_user
+
+    path = find_database(find_path(ws, db))
+    subject = change_database(path, lambda turn: revoke_token(turn, id, by=name_local_user()))
+    if as_json:
+        print_json({"id": id, "subject": subject, "good": False})
+    else:
+        click.echo(f"{id} of {clean(subject)} is no longer good")
+
+
+# The whitelist
+
+
+@click.group()
+def whitelist() -> None:
+    """What is allowed without asking: one action in one session, for a while. Never what is high-risk."""
+
+
+@whitelist.command()
+@click.argument("action")
+@click.option("--session", "session_key", required=True, help="The session that it holds for.")
+@click.option("--minutes", type=click.IntRange(1, 7 * 24 * 60), default=60, show_default=True, help="How long.")
+@click.option("--requester", default="", help="Only for this subject (default: whoever asks in that session).")
+@click.option("--details", metavar="JSON", help="Only with exactly these details.")
+@click.option("--policy", type=PATH, help="The daemon's policy, to be told at once what it calls high-risk.")
+@database_option
+@json_option
+@click.pass_obj
+def add(ws: Warmstart, /, action: str, db: Path | None, as_json: bool, **options: Any) -> None:
+    """Allow an action in a session."""
+    from warmstart.confirm.access import NewAllowance, add_allowance
+    from warmstart.confirm.actions import check_action, key_of
+    from warmstart.confirm.canonical import digest_deed, parse_json
+    from warmstart.confirm.masking import Masker
+    from warmstart.confirm.offline import change_database, find_database, name_local_user
+    from warmstart.confirm.policy import load_policy
+
+    details = options["details"]
+    digest = digest_deed(check_action(action), parse_json(details.encode())) if details else ""
+    session = Masker(ws.settings.secrets).identify(options["session_key"])
+    new = NewAllowance(
+        action, key_of(check_action(action)), session, options["minutes"] * 60, options["requester"], digest
+    )
+    policy = load_policy(options["policy"]) if options["policy"] else None
+    path = find_database(find_path(ws, db))
+    entry = change_database(path, lambda turn: add_allowance(turn, new, name_local_user()), policy)
+    if as_json:
+        print_json(_describe_entry(entry))
+    else:
+        click.echo(f"{entry.id[:12]}: {action} in session {clean(session)} for {options['minutes']} minutes")
+
+
+@whitelist.command("list")
+@database_option
+@json_option
+@click.pass_obj
+def list_entries(ws: Warmstart, db: Path | None, as_json: bool) -> None:
+    """What is allowed now."""
+    from warmstart.confirm.access import list_allowances
+    from warmstart.confirm.offline import find_database
+    from warmstart.confirm.store import open_store
+
+    with open_store(find_database(find_path(ws, db))) as store:
+        found = list_allowances(store, int(time.time() * 1000))
+    if as_json:
+        print_json([_describe_entry(one) for one in found])
+    else:
+        rows = (
+            (e.id[:12], e.action, e.session_key, e.requester_key, e.created_by, iso(e.expires / 1000)) for e in found
+        )
+        print_table(("id", "action", "session", "requester", "by", "until"), rows)
+
+
+@whitelist.command()
+@click.argument("id")
+@database_option
+@json_option
+@click.pass_obj
+def remove(ws: Warmstart, id: str, db: Path | None, as_json: bool) -> None:
+    """Ask again from now on. ID may be the beginning of one."""
+    from warmstart.confirm.access import list_allowances, remove_allowance
+    from warmstart.confirm.offline import change_database, find_database, name_local_user
+
+    def take(turn: Any) -> Any:
+        fitting = [one.id for one in list_allowances(turn.store, turn.now) if one.id.startswith(id)]
+        if len(fitting) > 1:
+            raise ConfigError(f"{id} fits {len(fitting)} entries; give more of the id")
+        return remove_allowance(turn, fitting[0] if fitting else id, name_local_user())
+
+    action = change_database(find_database(find_path(ws, db)), take)
+    if as_json:
+        print_json({"id": id, "action": action, "removed": True})
+    else:
+        click.echo(f"{clean(action)} is asked about again")
+
+
+def _describe_entry(entry: Any) -> dict[str, Any]:
+    shown: dict[str, Any] = msgspec.structs.asdict(entry)
+    for name in ("created", "expires"):
+        shown[name] = iso(shown[name] / 1000)
+    return {name: value for name, value in shown.items() if name not in ("action_key", "removed")}
+
+
+ADMIN_COMMANDS = (verify, login, logout, token, whitelist)

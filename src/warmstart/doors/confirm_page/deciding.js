@@ -1,0 +1,174 @@
+// The last question before a decision. It is asked in a dialog in which nothing that approves has the focus: a held
+// Enter, a double click or a click meant for something else does not approve.
+
+import { decide, findRequest, NoAnswer, Refusal } from "./api.js";
+import { sayLeft, secondsLeft, writeTime } from "./clock.js";
+import { make, shorten, showText } from "./text.js";
+
+const LONGEST_REASON = 1_000;
+const PAUSE = 500; // milliseconds before the dialog takes a yes: a second click of the one that opened it
+
+const WORDS = {
+  approve: { title: "Approve", button: "Approve", busy: "Approving …", reason: "Note (optional, kept in the log)" },
+  deny: { title: "Deny", button: "Deny", busy: "Denying …", reason: "Reason (the agent is told)" },
+};
+
+export class Question {
+  /** `onAnswer(request)` with what the daemon made of it; `onTrouble(text)` with why not. */
+  constructor(request, verdict, { onAnswer, onTrouble, onClose }) {
+    Object.assign(this, { request, verdict, onAnswer, onTrouble, onClose });
+    this.words = WORDS[verdict];
+    this.mustType = verdict === "approve" && request.high_risk;
+    this.opened = performance.now();
+    this.isSending = false;
+    this.#build();
+  }
+
+  #build() {
+    this.left = make("span", { class: "left" });
+    this.problem = make("p", { class: "problem", role: "alert", hidden: true });
+    this.reason = make("textarea", { id: "reason", rows: "2", maxlength: String(LONGEST_REASON) });
+    this.cancel = make("button", { type: "button", class: "plain" }, "Cancel");
+    this.yes = make("button", { type: "submit", class: this.verdict }, this.words.button);
+    const form = make(
+      "form",
+      { class: "question" },
+      make("h2", { id: "question" }, `${this.words.title} `, showText(this.request.action), "?"),
+      make("p", {}, showText(shorten(this.request.description, 240))),
+      make("p", { class: "note" }, ...this.#explain(), this.left),
+      this.mustType ? this.#askName() : null,
+      make("label", { for: "reason" }, this.words.reason),
+      this.reason,
+      this.problem,
+      make("div", { class: "buttons" }, this.cancel, this.yes),
+    );
+    this.dialog = make("dialog", { "aria-labelledby": "question" }, form);
+    form.addEventListener("submit", (event) => this.#submit(event));
+    form.addEventListener("input", () => this.tick());
+    this.cancel.addEventListener("click", () => this.dialog.close());
+    this.dialog.addEventListener("close", () => this.#end());
+  }
+
+  #explain() {
+    const who = showText(this.request.requester);
+    if (this.verdict === "deny") return [who, " is told no. "];
+    return [who, " may then do this once, with exactly the arguments shown. "];
+  }
+
+  #askName() {
+    this.typed = make("input", {
+      id: "typed",
+      type: "text",
+      autocomplete: "off",
+      autocapitalize: "none",
+      autocorrect: "off",
+      spellcheck: "false",
+      enterkeyhint: "done",
+    });
+    const label = make("label", { for: "typed" }, "High risk. To approve, type ", make("code", {}, showText(this.request.action)));
+    return make("div", { class: "typing" }, label, this.typed);
+  }
+
+  open() {
+    document.body.append(this.dialog);
+    this.dialog.showModal();
+    (this.typed ?? (this.verdict === "deny" ? this.reason : this.cancel)).focus();
+    this.tick();
+    setTimeout(() => this.tick(), PAUSE);
+  }
+
+  close() {
+    if (this.dialog.open) this.dialog.close();
+  }
+
+  tick() {
+    const seconds = secondsLeft(this.request);
+    const text = seconds > 0 ? sayLeft(seconds) : "Time is up.";
+    if (this.left.textContent !== text) this.left.textContent = text;
+    this.yes.disabled = !this.#isReady(seconds);
+  }
+
+  #isReady(seconds = secondsLeft(this.request)) {
+    const isTyped = !this.mustType || this.typed.value.trim() === this.request.action;
+    return !this.isSending && isTyped && seconds > 0 && performance.now() - this.opened >= PAUSE;
+  }
+
+  async #submit(event) {
+    event.preventDefault();
+    if (!this.#isReady()) return;
+    this.isSending = true;
+    this.yes.textContent = this.words.busy;
+    this.tick();
+    this.#tellProblem("");
+    const given = { reason: this.reason.value.trim(), digest: this.request.digest };
+    if (this.mustType) given.typed_action = this.typed.value.trim();
+    try {
+      this.onAnswer(await decide(this.request.id, this.verdict, given));
+      this.dialog.close();
+    } catch (error) {
+      await this.#explainTrouble(error);
+    } finally {
+      this.isSending = false;
+      this.yes.textContent = this.words.button;
+      this.tick();
+    }
+  }
+
+  /** Some refusals end the question, others leave it open to try again. */
+  async #explainTrouble(error) {
+    if (error instanceof NoAnswer) {
+      await this.#lookAfterSilence();
+    } else if (!(error instanceof Refusal)) {
+      throw error;
+    } else if (["already_decided", "already_voted", "expired", "changed"].includes(error.code) || error.status === 404) {
+      this.dialog.close();
+      this.onTrouble(tellRefusal(error), this.request.id);
+    } else if (error.status === 401) {
+      this.dialog.close();
+      this.onTrouble("You were logged out. Nothing was decided.", this.request.id);
+    } else {
+      this.#tellProblem(`${shorten(error.message, 300)}. Nothing was decided.`);
+    }
+  }
+
+  /** The answer was lost: what became of it is asked before anything is claimed. */
+  async #lookAfterSilence() {
+    try {
+      const now = await findRequest(this.request.id);
+      if (now.status !== "pending") {
+        this.onAnswer(now);
+        this.dialog.close();
+        return;
+      }
+      this.#tellProblem("The daemon did not answer in time. The request is still waiting; try again.");
+    } catch {
+      this.#tellProblem("No connection. It is not known whether your decision arrived; the page will show it.");
+    }
+  }
+
+  #tellProblem(text) {
+    this.problem.textContent = text;
+    this.problem.hidden = !text;
+  }
+
+  #end() {
+    this.dialog.remove();
+    this.onClose();
+  }
+}
+
+function tellRefusal(error) {
+  if (error.code === "changed") return "This request is not the one that was shown. Nothing was decided; look again.";
+  if (error.code === "already_voted") return "You have approved this already; your second answer changed nothing.";
+  if (error.status === 404) return "This request is not there any more.";
+  const decided = tellDecided({ status: error.code === "expired" ? "expired" : "decided", decision: error.decision });
+  return `${decided} Your answer changed nothing.`;
+}
+
+/** Why there is nothing to decide any more. */
+export function tellDecided({ status, decision }) {
+  if (status === "expired" || decision?.status === "expired") return "Too late: the time is over, the request has expired.";
+  if (!decision) return "Already decided.";
+  const what = decision.status === "denied" ? "denied" : "approved";
+  return `Already ${what} by ${shorten(decision.by)} at ${writeTime(decision.at)}.`;
+}

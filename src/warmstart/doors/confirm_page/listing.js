@@ -1,0 +1,137 @@
+// The list: what waits, the most urgent first, and what was decided lately. It only leads to requests; nothing can be
+// decided here, so that a list that moves while one reads it does no harm.
+
+import { secondsLeft, writeLeft, writeTime } from "./clock.js";
+import { make, showText } from "./text.js";
+
+export const STATUS = {
+  pending: "Waiting",
+  approved: "Approved",
+  auto_approved: "Approved by rule",
+  denied: "Denied",
+  expired: "Expired",
+};
+const URGENT = 60; // seconds
+
+export class Listing {
+  constructor(requests) {
+    this.requests = requests;
+    this.title = make("h1", { tabindex: "-1" });
+    this.note = make("p", { class: "note" });
+    this.waiting = make("ul", { class: "cards" });
+    this.decidedTitle = make("h2", {}, "Decided lately");
+    this.decided = make("ul", { class: "rows" });
+    this.element = make(
+      "section",
+      { class: "listing", "aria-label": "Requests" },
+      this.title,
+      this.note,
+      this.waiting,
+      this.decidedTitle,
+      this.decided,
+    );
+  }
+
+  update(openId) {
+    const waiting = this.requests.waiting();
+    this.title.textContent = writeTitle(waiting.length, this.requests);
+    this.note.textContent = writeNote(waiting.length, this.requests);
+    this.note.hidden = !this.note.textContent;
+    keep(this.waiting, waiting, (one, item) => fillCard(one, item, one.id === openId));
+    const decided = this.requests.decided();
+    keep(this.decided, decided, (one, item) => fillRow(one, item, one.id === openId));
+    this.decidedTitle.hidden = decided.length === 0;
+    this.tick();
+  }
+
+  tick() {
+    for (const item of this.waiting.children) {
+      const request = this.requests.get(item.dataset.id);
+      if (request) showLeft(item.querySelector(".left"), request);
+    }
+  }
+
+  focus(id) {
+    const item = id && this.element.querySelector(`li[data-id="${CSS.escape(id)}"] a`);
+    (item || this.title).focus();
+  }
+}
+
+function writeTitle(count, requests) {
+  if (!requests.isLoaded) return "Looking …";
+  if (count === 0) return "Nothing is waiting";
+  if (requests.moreWaiting) return `More than ${count} requests are waiting`;
+  return count === 1 ? "1 request is waiting" : `${count} requests are waiting`;
+}
+
+function writeNote(count, requests) {
+  if (!requests.isLoaded) return "";
+  if (count === 0) return "New requests appear here by themselves. You can leave this page open.";
+  return requests.moreWaiting ? `Shown are the latest ${count}.` : "";
+}
+
+/** Make the items of a list those of `wanted`, in that order; items that stay keep their element, and so the focus. */
+function keep(list, wanted, fill) {
+  const items = new Map([...list.children].map((item) => [item.dataset.id, item]));
+  wanted.forEach((one, place) => {
+    const item = items.get(one.id) ?? make("li", { "data-id": one.id });
+    items.delete(one.id);
+    fill(one, item);
+    if (list.children[place] !== item) list.insertBefore(item, list.children[place] ?? null);
+  });
+  for (const gone of items.values()) gone.remove();
+}
+
+function fillCard(request, item, isOpen) {
+  fillLink(request, item, isOpen, () => [
+    make(
+      "span",
+      { class: "first" },
+      showText(request.action, { class: "action" }),
+      make("span", { class: "left" }),
+    ),
+    request.high_risk ? make("span", { class: "tag risk" }, "High risk") : null,
+    showText(request.description, { class: "said" }),
+    make("span", { class: "by" }, "asked by ", showText(request.requester), tellVotes(request)),
+  ]);
+  item.firstChild.classList.toggle("risky", request.high_risk);
+}
+
+function fillRow(request, item, isOpen) {
+  fillLink(request, item, isOpen, () => [
+    make("span", { class: `tag ${request.status}` }, STATUS[request.status]),
+    showText(request.action, { class: "action" }),
+    make("span", { class: "by" }, tellEnd(request)),
+  ]);
+}
+
+/** The link in an item is kept while its request changes: it may have the focus. */
+function fillLink(request, item, isOpen, content) {
+  const link = item.firstChild ?? item.appendChild(make("a"));
+  if (item.shown !== request) {
+    link.href = `#/request/${request.id}`;
+    link.replaceChildren(...content().filter(Boolean));
+    item.shown = request;
+  }
+  if (isOpen) link.setAttribute("aria-current", "page");
+  else link.removeAttribute("aria-current");
+}
+
+function tellVotes(request) {
+  return request.quorum > 1 ? ` · ${request.approvals.length} of ${request.quorum} approvals` : "";
+}
+
+/** Who ended it and when; for one that waits, since when. */
+export function tellEnd({ status, created, decision }) {
+  if (!decision) return writeTime(created);
+  const isByPerson = status === "approved" || status === "denied";
+  return make("span", {}, isByPerson ? [showText(decision.by), ", "] : null, writeTime(decision.at));
+}
+
+/** The time left, in an element of the class `left`. */
+export function showLeft(element, request) {
+  const seconds = secondsLeft(request);
+  const text = seconds > 0 ? writeLeft(seconds) : "time is up";
+  if (element.textContent !== text) element.textContent = text;
+  element.classList.toggle("urgent", seconds <= URGENT);
+}

@@ -1,0 +1,163 @@
+"""Hands that change a database behind the daemon's back. Used by the tests and by bench/confirm.py."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from pathlib import Path
+
+import apsw
+
+from warmstart.confirm.access import create_token
+from warmstart.confirm.audit import Anchor, hash_entry
+from warmstart.confirm.canonical import digest_deed
+from warmstart.confirm.deciding import Wish, decide, expire_due
+from warmstart.confirm.model import AuditEntry, Identity, NewRequest
+from warmstart.confirm.policy import Policy
+from warmstart.confirm.store import open_store
+from warmstart.confirm.submitting import submit
+from warmstart.confirm.turns import Turn
+
+AGENT = Identity("agent", "agent", frozenset(["agent:submit"]), "t-agent")
+BOSS = Identity("boss", "boss", frozenset(["approver:decide"]), "t-boss")
+GUARDS = ("audit_is_never_changed", "audit_is_never_shortened", "audit_only_grows")
+COLUMNS = AuditEntry.__struct_fields__
+
+
+def make_history(path: Path, requests: int = 60) -> None:
+    """A database with some of everything."""
+    dice = random.Random(1)
+    with open_store(path) as store:
+        anchor = Anchor.beside(store.path)
+        anchor.create(store)
+        now = int(time.time() * 1000)
+        with store.writing():
+            turn = Turn(store, now, Policy())
+            create_token(turn, "agent", ["agent:submit"], by="test")
+            for n in range(requests):
+                new = NewRequest(
+                    f"act_{n}", f"act_{n}", f"do {n}", "{}", 0, digest_deed(f"act_{n}", {}), "", "", 30 + n
+                )
+                made = submit(turn, AGENT, new)
+                assert not isinstance(made, Exception)
+                if dice.random() < 0.6:
+                    decide(turn, BOSS, made.id, Wish(dice.choice(("approved", "denied")), "because"))
+            expire_due(turn._replace(now=now + 60_000))
+        anchor.advance(store)
+
+
+def tamper(path: Path, dice: random.Random) -> str:
+    """One change that must be found. What it was."""
+    db = apsw.Connection(str(path))
+    try:
+        db.execute("PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; BEGIN").fetchall()
+        for guard in GUARDS:
+            db.execute(f"DROP TRIGGER {guard}")
+        (last,) = db.execute("SELECT max(sequence) FROM audit").fetchall()[0]
+        what = dice.choice(("edit", "edit and rehash", "delete", "swap", "truncate", "insert", "rewrite", "requests"))
+        at = dice.randint(1, last)
+        _HANDS[what](db, dice, at, last)
+        for guard, sql in _GUARD_SQL.items():  # the trace is covered up
+            db.execute(sql.format(guard=guard))
+        db.execute("COMMIT")
+        return f"{what} at {at} of {last}"
+    finally:
+        db.close()
+
+
+def _edit(db: apsw.Connection, dice: random.Random, at: int, last: int, left: tuple[str, ...] = ("sequence",)) -> None:
+    column = dice.choice([name for name in COLUMNS if name not in left])
+    old = db.execute(f"SELECT {column} FROM audit WHERE sequence = ?", (at,)).get
+    new = old + dice.choice((-1, 1, 1000)) if isinstance(old, int) else _other_text(str(old), dice)
+    db.execute(f"UPDATE audit SET {column} = ? WHERE sequence = ?", (new, at))
+
+
+def _other_text(old: str, dice: random.Random) -> str:
+    at = dice.randint(0, len(old))
+    return dice.choice((old + " ", old[:at] + "x" + old[at:], "", old.upper() + "!")) or ("y" if not old else "")
+
+
+def _edit_and_rehash(db: apsw.Connection, dice: random.Random, at: int, last: int) -> None:
+    """As one would who knows how the hash is made, but not that the next entry holds it."""
+    _edit(db, dice, at, last, ("sequence", "previous", "hash"))
+    entry = AuditEntry(*db.execute("SELECT * FROM audit WHERE sequence = ?", (at,)).fetchall()[0])
+    db.execute("UPDATE audit SET hash = ? WHERE sequence = ?", (hash_entry(entry), at))
+
+
+def _delete(db: apsw.Connection, dice: random.Random, at: int, last: int) -> None:
+    db.execute("DELETE FROM audit WHERE sequence = ?", (at,))
+    if dice.random() < 0.5:  # and close the gap
+        db.execute("UPDATE audit SET sequence = -sequence WHERE sequence > ?", (at,))
+        db.execute("UPDATE audit SET sequence = -sequence - 1 WHERE sequence < 0")
+
+
+def _swap(db: apsw.Connection, dice: random.Random, at: int, last: int) -> None:
+    other = dice.choice([n for n in range(1, last + 1) if n != at])
+    db.execute("UPDATE audit SET sequence = -1 WHERE sequence = ?", (at,))
+    db.execute("UPDATE audit SET sequence = ? WHERE sequence = ?", (at, other))
+    db.execute("UPDATE audit SET sequence = ? WHERE sequence = -1", (other,))
+
+
+def _truncate(db: apsw.Connection, dice: random.Random, at: int, last: int) -> None:
+    db.execute("DELETE FROM audit WHERE sequence >= ?", (at,))
+    if dice.random() < 0.5:  # together with the requests it tells of
+        db.execute("DELETE FROM votes; DELETE FROM requests WHERE sequence >= ?", (at,)).fetchall()
+
+
+def _insert(db: apsw.Connection, dice: random.Random, at: int, last: int) -> None:
+    row = list(db.execute("SELECT * FROM audit WHERE sequence = ?", (at,)).fetchall()[0])
+    row[0] = dice.choice((0, -5, last + 2, last + 1))
+    db.execute(f"INSERT INTO audit VALUES ({','.join('?' * len(row))})", row)
+
+
+def _rewrite(db: apsw.Connection, dice: random.Random, at: int, last: int) -> None:
+    """The whole chain anew from an edited entry on: only the anchor knows better."""
+    _edit(db, dice, at, last, ("sequence", "previous", "hash"))
+    previous = db.execute("SELECT hash FROM audit WHERE sequence = ?", (at - 1,)).get or "0" * 64
+    for n in range(at, last + 1):
+        db.execute("UPDATE audit SET previous = ? WHERE sequence = ?", (previous, n))
+        entry = AuditEntry(*db.execute("SELECT * FROM audit WHERE sequence = ?", (n,)).fetchall()[0])
+        previous = hash_entry(entry)
+        db.execute("UPDATE audit SET hash = ? WHERE sequence = ?", (previous, n))
+
+
+def _requests(db: apsw.Connection, dice: random.Random, at: int, last: int) -> None:
+    """The audit is left alone, but what it tells of is changed."""
+    if dice.random() < 0.3:
+        db.execute("DELETE FROM requests WHERE id IN (SELECT id FROM requests ORDER BY random() LIMIT 1)")
+    elif dice.random() < 0.5:
+        db.execute("UPDATE requests SET executed = 1 WHERE id IN (SELECT id FROM requests ORDER BY random() LIMIT 1)")
+    else:
+        db.execute(
+            "UPDATE requests SET status = CASE status WHEN 'approved' THEN 'denied' ELSE 'approved' END "
+            "WHERE id IN (SELECT id FROM requests ORDER BY random() LIMIT 1)"
+        )
+
+
+_HANDS = {
+    "edit": _edit,
+    "edit and rehash": _edit_and_rehash,
+    "delete": _delete,
+    "swap": _swap,
+    "truncate": _truncate,
+    "insert": _insert,
+    "rewrite": _rewrite,
+    "requests": _requests,
+}
+_GUARD_SQL = {
+    "audit_is_never_changed": "CREATE TRIGGER {guard} BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'no'); END",
+    "audit_is_never_shortened": "CREATE TRIGGER {guard} BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'no'); END",
+    "audit_only_grows": "CREATE TRIGGER {guard} BEFORE INSERT ON audit WHEN 0 BEGIN SELECT RAISE(ABORT, 'no'); END",
+}
+
+
+def copy_database(path: Path, to: Path) -> None:
+    """With its anchor; the write-ahead log is folded in first."""
+    db = apsw.Connection(str(path))
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    db.close()
+    for old in to.parent.glob(f"{to.name}*"):
+        old.unlink()
+    shutil.copy(path, to)
+    shutil.copy(Anchor.beside(path).path, Anchor.beside(to).path)

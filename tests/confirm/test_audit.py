@@ -1,0 +1,171 @@
+"""The audit chain: whatever is done to it behind the daemon's back is found; what a crash leaves is no thief."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import apsw
+import pytest
+
+from confirm.serving import House, check
+from confirm.tampering import GUARDS, copy_database, make_history, tamper
+from warmstart.confirm.audit import ZERO, Anchor, Head, read_head, verify
+from warmstart.confirm.offline import accept_audit, change_database
+from warmstart.confirm.store import open_store
+from warmstart.errors import StoreError
+
+TAMPERINGS = 1000
+
+
+def test_every_tampering_is_found(tmp_path: Path) -> None:
+    history, copy = tmp_path / "history.db", tmp_path / "copy.db"
+    make_history(history)
+    assert check(history).ok
+    dice = random.Random(7)
+    unseen = []
+    for _ in range(TAMPERINGS):
+        copy_database(history, copy)
+        what = tamper(copy, dice)
+        if check(copy).ok:
+            unseen.append(what)
+    assert not unseen
+
+
+def test_problems_name_the_entry(tmp_path: Path) -> None:
+    history = tmp_path / "history.db"
+    make_history(history, 5)
+    db = apsw.Connection(str(history))
+    for guard in GUARDS:
+        db.execute(f"DROP TRIGGER {guard}")
+    db.execute("UPDATE audit SET actor = 'somebody else' WHERE sequence = 4")
+    db.close()
+    verdict = check(history)
+    assert [flaw.sequence for flaw in verdict.problems] == [4, None, None, None]
+    assert "changed" in verdict.problems[0].problem
+    assert "trigger" in verdict.problems[1].problem
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    make_history(tmp_path / "history.db", 8)
+    return tmp_path / "history.db"
+
+
+def test_an_anchor_that_lags_is_what_a_crash_leaves(history: Path) -> None:
+    anchor = Anchor.beside(history)
+    with open_store(history) as store:
+        head = read_head(store)
+        older = Head(head.sequence - 3, store.row("hash_at", {"sequence": head.sequence - 3})[0])
+    anchor.write(older)
+    verdict = check(history)
+    assert (verdict.ok, verdict.lag) == (True, 3)
+    with open_store(history) as store:
+        anchor.advance(store)
+    assert anchor.read() == head
+
+
+def test_an_anchor_never_leads_and_is_never_set_back(history: Path) -> None:
+    anchor = Anchor.beside(history)
+    before = anchor.read()
+    assert before is not None
+    anchor.write(Head(before.sequence + 1, "f" * 64))
+    assert not check(history).ok
+    with open_store(history) as store, pytest.raises(StoreError, match="cut or changed"):
+        anchor.advance(store)
+    assert anchor.read() == Head(before.sequence + 1, "f" * 64), "the evidence stays"
+
+
+def test_a_missing_or_broken_anchor_is_told(history: Path) -> None:
+    anchor = Anchor.beside(history)
+    anchor.path.unlink()
+    verdict = check(history)
+    assert not verdict.ok
+    assert "missing" in verdict.problems[0].problem
+    with pytest.raises(StoreError, match="is gone"):
+        change_database(history, lambda turn: turn.log("x", "test"))
+    anchor.path.write_text("{}")
+    with pytest.raises(StoreError, match="cannot be read"):
+        check(history)
+
+
+def test_a_person_can_go_on_after_looking(history: Path) -> None:
+    Anchor.beside(history).path.unlink()
+    accept_audit(history)
+    assert check(history).ok
+    with open_store(history) as store:
+        assert store.rows("latest_entries", {"limit": 1})[0][2] == "audit_accepted"
+
+
+def test_a_copy_of_the_anchor_kept_elsewhere_sees_more(history: Path) -> None:
+    """Who can write the database can write the file beside it."""
+    elsewhere = Anchor.beside(history).read()
+    db = apsw.Connection(str(history))
+    for guard in GUARDS:
+        db.execute(f"DROP TRIGGER {guard}")
+    db.execute("DELETE FROM audit; DELETE FROM votes; DELETE FROM requests").fetchall()
+    db.close()
+    Anchor.beside(history).write(Head(0, ZERO))
+    with open_store(history) as store:
+        assert not verify(store, elsewhere).ok
+
+
+def test_a_new_database_is_anchored_before_its_first_entry(tmp_path: Path) -> None:
+    path = tmp_path / "new.db"
+    with open_store(path) as store:
+        Anchor.beside(path).create(store)
+    assert Anchor.beside(path).read() == Head(0, ZERO)
+    assert Anchor.beside(path).path.stat().st_mode & 0o077 == 0
+    assert check(path).ok
+
+
+def test_verify_while_the_daemon_writes(house: House) -> None:
+    import threading
+
+    ending = threading.Event()
+
+    def write() -> None:
+        while not ending.is_set():
+            house.submit()
+
+    writers = [threading.Thread(target=write) for _ in range(4)]
+    for writer in writers:
+        writer.start()
+    try:
+        for _ in range(20):
+            verdict = check(house.database)
+            assert verdict.ok, verdict.problems
+    finally:
+        ending.set()
+        for writer in writers:
+            writer.join()
+
+
+def test_files_are_for_their_owner_only(house: House) -> None:
+    house.submit()
+    for file in house.database.parent.iterdir():
+        assert file.stat().st_mode & 0o077 == 0, file
+
+
+def test_a_database_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    from warmstart.store import open_store as open_other
+
+    path = tmp_path / "warmstart.db"
+    open_other(path).close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="another program"):
+        open_store(path)
+    assert path.read_bytes() == before
+    (tmp_path / "text.db").write_text("no database at all, but some text\n" * 100)
+    with pytest.raises(StoreError, match="damaged"):
+        open_store(tmp_path / "text.db")
+
+
+def test_a_newer_database_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "confirm.db"
+    open_store(path).close()
+    db = apsw.Connection(str(path))
+    db.pragma("user_version", 99)
+    db.close()
+    with pytest.raises(StoreError, match="newer Warmstart"):
+        open_store(path)

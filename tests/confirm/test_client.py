@@ -1,0 +1,333 @@
+"""For agents: ask, wait, act. Silence, trouble and nonsense all mean no."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import warmstart.confirm as confirm
+from confirm.serving import House
+from warmstart.confirm import (
+    BadRequest,
+    ConfirmationError,
+    Conflict,
+    Daemon,
+    Denied,
+    Expired,
+    RateLimited,
+    Unauthorized,
+    Unreachable,
+    ask,
+    requires_confirmation,
+    submit,
+)
+from warmstart.confirm.policy import parse_policy
+from warmstart.errors import ConfigError, WarmstartError
+
+
+class Person(threading.Thread):
+    """Decides what comes up, after a moment."""
+
+    def __init__(self, house: House, answer: str, before: Callable[[], None] | None = None) -> None:
+        super().__init__()
+        self.house, self.answer, self.before = house, answer, before
+        self.start()
+
+    def run(self) -> None:
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            found = self.house.call("GET", "/confirm?status=pending", token=self.house.approver).body["requests"]
+            if found:
+                if self.before:
+                    self.before()
+                self.house.call(
+                    "POST", f"/confirm/{found[0]['id']}/{self.answer}", {"reason": "as I say"}, self.house.approver
+                )
+                return
+            time.sleep(0.02)
+
+
+@pytest.fixture
+def daemon(house: House) -> Daemon:
+    return Daemon(house.api, house.agent)
+
+
+def test_a_yes_returns_the_decision_and_is_taken_up(house: House, daemon: Daemon) -> None:
+    person = Person(house, "approve")
+    decision = ask("delete_data", "Drop the orders", {"table": "orders"}, 60, daemon=daemon)
+    person.join()
+    assert (decision.status, decision.by, decision.reason) == ("approved", "alice", "as I say")
+    assert house.get(decision.request)["executed"]
+    assert house.events(decision.request) == ["submitted", "approved", "executed"]
+
+
+def test_a_no_raises(house: House, daemon: Daemon) -> None:
+    person = Person(house, "deny")
+    with pytest.raises(Denied, match="denied by alice: as I say") as error:
+        ask("delete_data", "Drop the orders", timeout=60, daemon=daemon)
+    person.join()
+    assert error.value.decision is not None
+    assert error.value.decision.by == "alice"
+
+
+def test_silence_raises(house: House, daemon: Daemon) -> None:
+    began = time.monotonic()
+    with pytest.raises(Expired):
+        ask("delete_data", "Drop the orders", timeout=0.5, daemon=daemon)
+    assert time.monotonic() - began < 5
+    ticket = submit("delete_data", "Drop the orders", timeout=60, daemon=daemon)
+    house.clock.ahead += 61
+    with pytest.raises(Expired):
+        ticket.wait()
+
+
+def test_what_was_allowed_in_advance_returns_at_once(house: House, daemon: Daemon) -> None:
+    house.call("POST", "/whitelist", {"action": "send_mail", "session_key": "s"}, house.admin)
+    decision = ask("send_mail", "Tell them", {"to": 1}, session_key="s", daemon=daemon)
+    assert (decision.status, decision.by) == ("auto_approved", "whitelist")
+    assert house.get(decision.request)["executed"]
+
+
+def test_a_policy_and_a_limit_raise(open_house) -> None:
+    house = open_house(policy=parse_policy('[[rule]]\naction = "never"\ndecision = "deny"'), rate_limit=1)
+    daemon = Daemon(house.api, house.agent)
+    with pytest.raises(Denied, match="policy"):
+        ask("never", "x", daemon=daemon)
+    submit("often", "x", daemon=daemon)
+    with pytest.raises(RateLimited) as error:
+        ask("often", "x", daemon=daemon)
+    assert (error.value.limit, error.value.retry_after > 3000) == (1, True)
+
+
+def test_what_is_no_request_raises(daemon: Daemon) -> None:
+    for action, details in (("bad\u200baction", {}), ("x", {1: 2}), ("x", float("nan")), ("x", {"o": object()})):
+        with pytest.raises(BadRequest):
+            ask(action, "d", details, daemon=daemon)
+    for timeout in (0, -1, 3601):
+        with pytest.raises(BadRequest):
+            ask("x", "d", timeout=timeout, daemon=daemon)
+    with pytest.raises(BadRequest):
+        ask("x", "", daemon=daemon)
+    with pytest.raises(Unauthorized):
+        ask("x", "d", daemon=daemon._replace(token="wsc_wrong"))
+
+
+def test_a_waiter_lives_through_a_restart(house: House) -> None:
+    port = int(house.api.rsplit(":", 1)[1])
+    house.restart(port=port)
+    daemon = Daemon(house.api, house.agent)
+
+    def restart() -> None:
+        house.restart()
+
+    person = Person(house, "approve", before=restart)
+    assert ask("delete_data", "Drop", {"a": 1}, 60, daemon=daemon).status == "approved"
+    person.join()
+
+
+# Nobody there, or nobody sensible
+
+
+def test_no_daemon_means_no() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    confirm.client._PATIENCE, patience = 0.5, confirm.client._PATIENCE
+    try:
+        with pytest.raises(Unreachable, match="cannot be reached"):
+            ask("x", "d", daemon=Daemon(url, "t"))
+    finally:
+        confirm.client._PATIENCE = patience
+
+
+def test_no_token_means_no(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Unauthorized, match="no token"):
+        ask("x", "d")
+    monkeypatch.setenv("WARMSTART_CONFIRM_TOKEN", "t")
+    monkeypatch.setenv("WARMSTART_CONFIRM_URL", "ftp://nowhere")
+    with pytest.raises(ConfigError, match="WARMSTART_CONFIRM_URL"):
+        ask("x", "d")
+
+
+def test_a_token_that_others_can_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from warmstart.confirm.token_files import save_token
+
+    monkeypatch.setenv("WARMSTART_HOME", str(tmp_path))
+    file = tmp_path / "confirm-agent.token"
+    save_token(file, "wsc_x")
+    assert confirm.find_daemon() == Daemon("http://127.0.0.1:6000", "wsc_x")
+    file.chmod(0o644)
+    with pytest.raises(ConfigError, match="others can read it"):
+        confirm.find_daemon()
+
+
+class Liar(BaseHTTPRequestHandler):
+    """Something on the port that is not what it should be."""
+
+    answers: list[tuple[int, bytes]] = []  # noqa: RUF012
+
+    def answer(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        status, body = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Location", "/elsewhere")
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = answer  # noqa: N815
+
+    def log_message(self, *_args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def liar(monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
+    monkeypatch.setattr(confirm.client, "_PATIENCE", 0.2)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Liar)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield Daemon(f"http://127.0.0.1:{server.server_port}", "t")
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def reply(number: int, **body: Any) -> tuple[int, bytes]:
+    return number, json.dumps(body).encode()
+
+
+RECEIPT = reply(202, id="ab" * 16, status="pending")
+DECIDED = {"status": "approved", "by": "x", "reason": "", "at": "2026-01-01T00:00:00+00:00"}
+
+
+NONSENSE = (
+    [
+        [(200, b"yes")],
+        [(200, b"[]")],
+        [(200, b"{}")],
+        [(204, b"")],
+        [(500, b"{}")],
+        [(302, b"{}")],
+        [(404, b"{}")],
+        [reply(202, id="../../x")],
+        [reply(202, id=5)],
+        [RECEIPT, reply(200, status="approved")],
+        [RECEIPT, reply(200, id="ab" * 16, status="approved", decision={"status": "approved"})],
+        [RECEIPT, reply(200, id="ab" * 16, status="approved", decision=DECIDED | {"status": "sure"})],
+        [RECEIPT, reply(200, id="ab" * 16, status="approved", decision=DECIDED | {"at": "soon"})],
+        [RECEIPT, reply(200, id="ab" * 16, status="approved", decision=DECIDED)],  # without an execution token
+        [RECEIPT, (200, b"\xff\xfe")],
+        [RECEIPT, reply(404, error="gone", code="not_found")],
+        [RECEIPT, reply(200, id="ab" * 16, status="approved", decision=DECIDED, execution={"token": "t"}), reply(409, error="changed", code="changed")],
+    ]
+)  # fmt: skip
+
+
+def test_nonsense_means_no(liar: Daemon) -> None:
+    for answers in NONSENSE:
+        Liar.answers = list(answers)
+        with pytest.raises(ConfirmationError):
+            ask("x", "d", timeout=0.5, daemon=liar)
+
+
+# The decorator
+
+
+def test_a_decorated_function_runs_after_a_yes_with_what_was_shown(house: House, daemon: Daemon) -> None:
+    ran: list[Any] = []
+
+    @requires_confirmation("delete_data", timeout=60, daemon=daemon)
+    def drop(table: str, rows: int = 3, *, force: bool = False) -> str:
+        """Drop a table."""
+        ran.append((table, rows, force))
+        return "dropped"
+
+    person = Person(house, "approve")
+    assert drop("orders", force=True) == "dropped"
+    person.join()
+    assert ran == [("orders", 3, True)]
+    (shown,) = house.call("GET", "/confirm", token=house.approver).body["requests"]
+    assert shown["details"] == {"table": "orders", "rows": 3, "force": True}
+    assert shown["description"].endswith("drop: Drop a table.")
+    person = Person(house, "deny")
+    with pytest.raises(Denied):
+        drop("customers")
+    person.join()
+    assert len(ran) == 1
+    assert drop.__name__ == "drop"
+
+
+def test_arguments_that_change_while_waiting_do_not_run(house: House, daemon: Daemon) -> None:
+    ran: list[Any] = []
+
+    @requires_confirmation("delete_data", timeout=60, daemon=daemon)
+    def drop(tables: list[str]) -> None:
+        ran.append(tables)
+
+    tables = ["old"]
+    person = Person(house, "approve", before=lambda: tables.append("new"))
+    with pytest.raises(Conflict, match="not the action and details"):
+        drop(tables)
+    person.join()
+    assert ran == []
+    person = Person(house, "approve", before=lambda: tables.append("newer"))
+    with pytest.raises(BadRequest, match="changed while"):
+        ask("delete_data", "Drop", {"tables": tables}, 60, daemon=daemon)
+    person.join()
+
+
+def test_methods_coroutines_and_other_arguments(house: House, daemon: Daemon) -> None:
+    class Shop:
+        @requires_confirmation("delete_data", timeout=60, daemon=daemon)
+        def drop(self, table: str) -> str:
+            return table
+
+        @requires_confirmation(
+            "delete_data", timeout=60, describe=lambda self, path: {"path": str(path)}, daemon=daemon
+        )
+        async def unlink(self, path: Path) -> Path:
+            return path
+
+    person = Person(house, "approve")
+    assert Shop().drop("orders") == "orders"
+    person.join()
+    person = Person(house, "approve")
+    assert asyncio.run(Shop().unlink(Path("/x"))) == Path("/x")
+    person.join()
+    with pytest.raises(BadRequest, match="no JSON"):
+        Shop().drop(Path("/x"))  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        Shop().drop()  # type: ignore[call-arg]
+
+
+# The package
+
+
+def test_the_public_names_are_exact() -> None:
+    assert sorted(confirm.__all__) == dir(confirm)
+    for name in confirm.__all__:
+        assert getattr(confirm, name).__doc__, name
+    with pytest.raises(AttributeError):
+        _ = confirm.nonsense
+    assert issubclass(ConfirmationError, WarmstartError)
+
+
+def test_asking_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from warmstart.confirm import ask, requires_confirmation; "
+        "print([m for m in ('apsw', 're2', 'litestar', 'uvicorn', 'apprise', 'asyncio', 'httpx', 'click') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,203 @@
+"""Who gets in where: every route, method and kind of token, whole. A route that is added must be added here too."""
+
+from __future__ import annotations
+
+import http.client
+from urllib.parse import urlsplit
+
+from litestar.routes import HTTPRoute
+
+from confirm.serving import WORK, House
+from warmstart.confirm import access
+from warmstart.doors.confirm_http.app import make_api, make_page
+from warmstart.doors.confirm_http.context import Context
+from warmstart.doors.confirm_http.server import load_page
+
+A, D, R, X = "agent:submit", "approver:decide", "audit:read", "admin"
+OPEN = "open"
+
+SHARED = {
+    ("GET", "/confirm"): {A, D, X},
+    ("GET", "/confirm/{id}"): {A, D, X},
+    ("POST", "/confirm/{id}/approve"): {D, X},
+    ("POST", "/confirm/{id}/deny"): {D, X},
+    ("GET", "/audit"): {R, X},
+    ("GET", "/events"): {D, X},
+    ("GET", "/health"): {OPEN},
+    ("GET", "/openapi.json"): {OPEN},
+}
+API = SHARED | {
+    ("POST", "/confirm"): {A, X},
+    ("POST", "/confirm/{id}/execute"): {A, X},
+    ("GET", "/whitelist"): {X},
+    ("POST", "/whitelist"): {X},
+    ("DELETE", "/whitelist/{id}"): {X},
+}
+PAGE = SHARED | {
+    ("POST", "/login"): {OPEN},
+    ("GET", "/session"): {A, D, R, X},
+    ("POST", "/logout"): {A, D, R, X},
+}
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+BODIES = {"/confirm": WORK, "/login": {"code": "x"}}
+
+
+def routes_of(app) -> set[tuple[str, str]]:
+    found = set()
+    for route in app.routes:
+        assert isinstance(route, HTTPRoute)
+        for method in route.methods - {"OPTIONS"}:
+            found.add((str(method), route.path_format.replace("{id:str}", "{id}")))
+    return {(method, path) for method, path in found if not path.startswith("/openapi.json/")}  # the same document
+
+
+def ask(url: str, method: str, path: str, headers: dict[str, str]) -> int:
+    """Only how it begins: events do not end."""
+    import json
+
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=10)
+    body = json.dumps(BODIES.get(path, {})) if method == "POST" else None
+    connection.request(method, path, body, headers | ({"Content-Type": "application/json"} if body else {}))
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def expect(wanted: set[str], scope: str | None) -> set[int] | None:
+    """None: let in, whatever comes of it then."""
+    if OPEN in wanted or scope in wanted:
+        return None
+    return {401} if scope is None else {403}
+
+
+def test_the_matrix_names_every_route(house: House) -> None:
+    context = Context(house.desk, house.server.addresses, None, None)  # type: ignore[arg-type]
+    assert routes_of(make_api(context)) == set(API)
+    page = make_page(context)
+    assert routes_of(page) == set(PAGE)
+    own = routes_of(make_page(context, load_page())) - routes_of(page)
+    assert all(method == "GET" and (path in ("/", "/login") or path.startswith("/assets")) for method, path in own), own
+
+
+def test_every_token_at_every_route_of_the_api(house: House) -> None:
+    expired = house.desk.change(lambda turn: access.create_token(turn, "old", [X], by="t", seconds=1)).result().secret
+    revoked = house.desk.change(lambda turn: access.create_token(turn, "gone", [X], by="t")).result()
+    house.desk.change(lambda turn: access.revoke_token(turn, revoked.record.id, by="t")).result()
+    house.clock.ahead += 2
+    holders = {
+        None: [None, "", "wsc_unknown", expired, revoked.secret],
+        A: [house.agent],
+        D: [house.approver],
+        R: [house.auditor],
+        X: [house.admin],
+    }
+    checked = 0
+    for (method, path), wanted in API.items():
+        for scope, tokens in holders.items():
+            for token in tokens:
+                id = house.submit().body["id"] if "{id}" in path else ""
+                headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+                status = ask(house.api, method, path.replace("{id}", id), headers)
+                expected = expect(wanted, scope)
+                if expected is None:
+                    assert status not in (401, 403, 405, 500), (method, path, scope, status)
+                else:
+                    assert status in expected, (method, path, scope, status)
+                checked += 1
+    assert checked == len(API) * 9
+
+
+def test_every_session_at_every_route_of_the_page(house: House) -> None:
+    checked = 0
+    for scope in (None, A, D, R, X):
+        headers = {}
+        for (method, path), wanted in PAGE.items():
+            if scope is not None and not headers:
+                headers = log_in(house, scope)
+            id = house.submit().body["id"] if "{id}" in path else ""
+            status = ask(house.page, method, path.replace("{id}", id), headers)
+            expected = expect(wanted, scope)
+            if expected is None:
+                assert status not in (403, 405, 500), (method, path, scope, status)
+                assert status != 401 or path == "/login"
+            else:
+                assert status in expected, (method, path, scope, status)
+            if path == "/logout":
+                headers = {}
+            checked += 1
+    assert checked == len(PAGE) * 5
+
+
+def log_in(house: House, scope: str) -> dict[str, str]:
+    from confirm.serving import send
+
+    code = house.desk.change(
+        lambda turn: access.create_login(turn, "p-" + scope.replace(":", "-"), [scope], by="t")
+    ).result()
+    answer = send(house.page, "POST", "/login", {"code": code})
+    return {"Cookie": answer.headers["set-cookie"].split(";")[0], "X-CSRF-Token": answer.body["csrf_token"]}
+
+
+def test_other_methods_do_nothing(house: House) -> None:
+    id = house.submit().body["id"]
+    admin = {"Authorization": f"Bearer {house.admin}"}
+    for path in {path for _, path in API}:
+        known = {method for method, other in API if other == path}
+        for method in set(METHODS) - known:
+            status = ask(house.api, method, path.replace("{id}", id), admin)
+            assert status in ((204,) if method == "OPTIONS" else (405,)), (method, path, status)
+    assert house.get(id)["status"] == "pending"
+
+
+def test_no_subject_decides_its_own_whatever_token_it_holds(house: House) -> None:
+    """Requester = approver, for each kind of token that may submit with each that may decide."""
+    one, two = house.make_token("same", A), house.make_token("same", X)
+    deciders = {"decide": house.make_token("Same", D), "admin": two}
+    for asker in (one, two):
+        for decider in deciders.values():
+            id = house.submit(token=asker).body["id"]
+            for answer in (house.approve(id, decider), house.deny(id, decider)):
+                assert (answer.status, answer.code) == (403, "own_request")
+    assert house.approve(house.submit(token=one).body["id"], house.admin).status == 200
+
+
+def test_nobody_gets_a_token_that_submits_and_decides() -> None:
+    import pytest
+
+    from warmstart.confirm.tokens import check_scopes
+    from warmstart.errors import ConfigError
+
+    with pytest.raises(ConfigError, match="approves itself"):
+        check_scopes([A, D])
+    for wrong in ([], ["agent"], ["approver:decide", "all"]):
+        with pytest.raises(ConfigError):
+            check_scopes(wrong)
+
+
+def test_agents_see_their_own_only(house: House) -> None:
+    mine = house.submit().body["id"]
+    theirs = house.submit(token=house.other_agent).body["id"]
+    for path in ("/confirm", "/confirm?status=pending", "/confirm?action=send_mail"):
+        seen = [one["id"] for one in house.call("GET", path, token=house.agent).body["requests"]]
+        assert seen == [mine]
+        seen = [one["id"] for one in house.call("GET", path, token=house.approver).body["requests"]]
+        assert seen == [theirs, mine]
+    assert house.call("GET", f"/confirm/{theirs}", token=house.agent).status == 404
+
+
+def test_lists_continue_where_they_ended(house: House) -> None:
+    ids = [house.submit().body["id"] for _ in range(5)]
+    house.deny(ids[2])
+    seen, before = [], ""
+    while True:
+        page = house.call("GET", f"/confirm?limit=2{before}", token=house.approver).body
+        seen += [one["id"] for one in page["requests"]]
+        if page["next"] is None:
+            break
+        before = f"&before={page['next']}"
+    assert seen == ids[::-1]
+    denied = house.call("GET", "/confirm?status=denied&action=SEND-mail", token=house.approver).body["requests"]
+    assert [one["id"] for one in denied] == [ids[2]]
+    house.clock.ahead += 301
+    assert house.call("GET", "/confirm?status=pending", token=house.approver).body["requests"] == []

@@ -1,0 +1,259 @@
+"""People are told, in the background; a channel that fails is seen and approves nothing; agents' words stay words."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from confirm.serving import RISK, WORK, House
+from warmstart.confirm.channels import make_channels
+from warmstart.confirm.messages import Message, cut, escape, write_message
+from warmstart.confirm.model import Request
+from warmstart.confirm.notify import Channel, Notifier, Undelivered
+from warmstart.errors import ConfigError
+
+pytest.importorskip("apprise")
+pytestmark = pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")
+CHATS = ("discord", "slack", "tgram", "mmost", "rocket", "matrix", "msteams", "something_new")
+
+
+class Target(BaseHTTPRequestHandler):
+    """What receives notifications; `statuses` are answered one after the other, then 200."""
+
+    got: list[tuple[str, Any]] = []  # noqa: RUF012
+    statuses: list[int] = []  # noqa: RUF012
+    hold = 0.0
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        time.sleep(self.hold)
+        status = self.statuses.pop(0) if self.statuses else 200
+        if status == 200:
+            self.got.append((self.path, body))
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def target() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Target)
+    Target.got, Target.statuses, Target.hold = [], [], 0.0
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"json://127.0.0.1:{server.server_port}/hook"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def wait_until(is_so: Any, seconds: float = 10.0) -> None:
+    end = time.monotonic() + seconds
+    while not is_so() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert is_so()
+
+
+def test_people_are_told_and_get_a_link_that_decides_nothing(open_house, target: str) -> None:
+    house = open_house(notify=[target])
+    receipt = house.submit(RISK).body
+    wait_until(lambda: house.get(receipt["id"])["notifications"][0]["state"] == "sent")
+    ((path, told),) = Target.got
+    assert path == "/hook"
+    assert told["title"] == "Approval needed (high risk)"
+    assert RISK["description"] in told["message"]
+    assert receipt["page_url"] in told["message"]
+    for secret in (receipt["approve_url"], receipt["deny_url"], "approve", "token"):
+        assert secret not in told["message"]
+    assert house.events(receipt["id"]) == ["submitted", "notified"]
+
+
+def test_nobody_waits_for_a_channel(open_house, target: str) -> None:
+    Target.hold = 3.0
+    house = open_house(notify=[target])
+    began = time.monotonic()
+    ids = [house.submit().body["id"] for _ in range(3)]
+    assert house.approve(ids[0]).status == 200
+    assert time.monotonic() - began < 2.5
+
+
+def test_a_failure_is_tried_again_and_seen(open_house, target: str) -> None:
+    Target.statuses = [500]
+    house = open_house(notify=[target])
+    id = house.submit().body["id"]
+    wait_until(lambda: house.get(id)["notifications"][0]["attempts"] == 1)
+    first = house.get(id)["notifications"][0]
+    assert (first["channel"], first["state"]) == ("json#1", "queued")
+    assert "500" in first["error"]
+    wait_until(lambda: house.get(id)["notifications"][0]["state"] == "sent")
+    assert house.events(id) == ["submitted", "notification_failed", "notified"]
+    assert house.get(id)["status"] == "pending"
+
+
+def test_a_channel_that_never_answers_is_undeliverable_and_nothing_is_approved(house: House) -> None:
+    sent: list[Message] = []
+
+    def refuse(message: Message) -> None:
+        sent.append(message)
+        raise Undelivered("nobody at home, token=" + "s3cr3tT0kenValue99")
+
+    def break_down(message: Message) -> None:
+        raise ZeroDivisionError
+
+    channels = [Channel("fake#1", "fake", 500, refuse), Channel("fake#2", "fake", 500, break_down)]
+    house.desk.channels = ("fake#1", "fake#2")
+    notifier = Notifier(house.desk, channels, "http://x/{}".format, pauses=(0.05, 0.05))
+    id = house.submit().body["id"]
+    try:
+        wait_until(lambda: {n["state"] for n in house.get(id)["notifications"]} == {"undeliverable"})
+    finally:
+        notifier.stop()
+    one, two = house.get(id)["notifications"]
+    assert (one["attempts"], two["attempts"], len(sent)) == (3, 3, 3)
+    assert "nobody at home" in one["error"]
+    assert "s3cr3tT0kenValue99" not in json.dumps([one, house.audit()])
+    assert "ZeroDivisionError" in two["error"]
+    events = house.events(id)
+    assert events.count("notification_failed") == 4
+    assert events.count("notification_undeliverable") == 2
+    assert house.get(id)["status"] == "pending"
+
+
+def test_what_is_to_be_told_survives_a_restart(open_house, target: str) -> None:
+    house = open_house()
+    house.desk.channels = ("json#1", "gone#2")
+    id = house.submit().body["id"]
+    house.restart(notify=[target])
+    wait_until(lambda: [n["state"] for n in house.get(id)["notifications"]] == ["sent", "undeliverable"])
+    assert len(Target.got) == 1
+
+
+def test_what_is_decided_is_not_told_any_more(house: House) -> None:
+    house.desk.channels = ("fake#1",)
+    id = house.submit().body["id"]
+    house.deny(id)
+    sent: list[Message] = []
+    notifier = Notifier(house.desk, [Channel("fake#1", "fake", 500, sent.append)], str)
+    wait_until(lambda: house.get(id)["notifications"][0]["state"] == "undeliverable")
+    notifier.stop()
+    assert sent == []
+
+
+def test_what_is_allowed_unasked_tells_nobody(open_house, target: str) -> None:
+    house = open_house(notify=[target])
+    house.call("POST", "/whitelist", {"action": "send_mail", "session_key": "s"}, house.admin)
+    id = house.submit(WORK | {"session_key": "s"}).body["id"]
+    assert house.get(id)["notifications"] == []
+
+
+def test_an_address_that_is_none_stops_the_start_and_is_not_repeated(tmp_path: Path) -> None:
+    for wrong in ("nonsense://s3cret", "s3cret", "tgram://s3cret"):
+        with pytest.raises(ConfigError) as error:
+            make_channels(["json://localhost", wrong])
+        assert "address 2" in str(error.value)
+        assert "s3cret" not in str(error.value)
+    assert [(c.name, c.room) for c in make_channels(["ntfy://topic", "discord://1234567/abcdefghijkl"])] == [
+        ("ntfy#1", 7800),
+        ("discord#2", 2000),
+    ]
+
+
+# What stands in a message
+
+NASTY = (
+    "hi @everyone @here <!channel> <@U123> <@&99> **bold** `code` [click](http://evil.example) <http://evil.example|ok> "
+    "# head\n> quote ||spoiler|| ~~gone~~ \u202etxt\u202c z\u200bw https://evil.example/login www.evil.example <b>tag</b> & \\"
+)
+
+
+def make_request(**facts: Any) -> Request:
+    usual: dict[str, Any] = dict.fromkeys(Request.__struct_fields__, "")
+    usual |= {"action": "delete_data", "subject": "agent-1", "timeout": 300, "high_risk": False, "id": "ab" * 16}
+    return Request(**(usual | facts))
+
+
+@pytest.mark.parametrize("kind", CHATS)
+def test_a_chat_is_not_made_to_do_anything(kind: str) -> None:
+    told = write_message(
+        make_request(description=NASTY, subject="@everyone"), "http://127.0.0.1:6080/#/request/ab", kind, 2000
+    )
+    body = told.body
+    for mention in ("@everyone", "@here", "<!channel", "<@U", "<@&"):
+        assert mention not in body
+    assert re.findall(r"https?://\S+", body) == ["http://127.0.0.1:6080/#/request/ab"], "no link but ours"
+    assert "www.evil" not in body
+    assert not re.search("[\u202a-\u202e\u2066-\u2069]", body)
+    assert body.count("\n") == 2
+    if kind not in ("slack", "tgram"):  # those are told that it is no markup
+        for sign in "*`[]#|~>":
+            assert not re.search(rf"(?<!\\)(?:\\\\)*{re.escape(sign)}", body.replace("/#/", "")), sign
+
+
+def test_a_desktop_gets_no_tags() -> None:
+    told = write_message(make_request(description=NASTY), "http://x/", "dbus", 2000)
+    assert not set("<>&") & set(told.body)
+
+
+def test_what_discord_slack_and_telegram_are_really_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their addresses are fixed: what would go out is caught at the last step."""
+    import requests
+
+    sent: list[str] = []
+
+    class Reply:
+        status_code, content, text = 200, b'{"ok": true}', "ok"
+        headers: dict[str, str] = {}  # noqa: RUF012
+
+    def catch(*_: object, **facts: Any) -> Reply:
+        sent.append(str(facts.get("data")))
+        return Reply()
+
+    monkeypatch.setattr(requests.Session, "request", catch)
+    addresses = [
+        "discord://1234567/abcdefghijkl",
+        "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/#general",
+        "tgram://123456789:abcdefg_hijklmnop/12315544/",
+    ]
+    for channel in make_channels(addresses):
+        message = write_message(
+            make_request(description=NASTY), "http://127.0.0.1:6080/#/request/ab", channel.kind, channel.room
+        )
+        try:
+            channel.send(message)
+        except Undelivered:
+            assert channel.kind == "slack"  # it wants another answer than ours
+        text = json.loads(sent[-1])
+        flat = json.dumps(text, ensure_ascii=False)
+        assert "@everyone" not in flat
+        assert "@here" not in flat
+        assert "<!channel" not in flat
+        assert "<@" not in flat
+        assert "127.0.0.1:6080/#/request/ab" in flat
+        assert "&amp;lt;" not in flat, "escaped once, not twice"
+
+
+@given(st.text(max_size=400), st.sampled_from([*CHATS, "ntfy", "dbus"]), st.integers(60, 600))
+@settings(max_examples=300, deadline=None)
+def test_a_message_fits_its_channel(text: str, kind: str, room: int) -> None:
+    url = "http://127.0.0.1:6080/#/request/" + "ab" * 16
+    told = write_message(make_request(description=text), url, kind, room + len(url))
+    assert len(told.title) + len(told.body) <= room + len(url) + 10
+    assert told.body.endswith(url), "the link is never cut"
+    assert "@everyone" not in told.body or kind in ("ntfy", "dbus")
+    short = cut(text, kind, 50)
+    assert len(short) <= 50
+    assert not re.search(r"(?<!\\)(?:\\\\)*\\…$", short), "no half escape"
+    assert escape("@", kind) in ("@", "@\u200b")

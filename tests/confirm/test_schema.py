@@ -1,0 +1,100 @@
+"""The served OpenAPI document against the served daemon, by schemathesis: no server error, no drift.
+
+In all phases, within half a minute; WARMSTART_FULL=1 takes its time.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from confirm.serving import House, send
+from warmstart.confirm.deciding import Wish
+from warmstart.confirm.errors import ConfirmationError
+from warmstart.confirm.model import Identity
+
+pytest.importorskip("schemathesis")
+FULL = os.environ.get("WARMSTART_FULL") == "1"
+# What a valid request may be answered with, beside what schemathesis expects: too late, and a key used twice.
+CONFIG = """
+[checks.positive_data_acceptance]
+expected-statuses = ["2xx", 401, 403, 404, 409, 410, 422, 429]
+"""
+
+
+@pytest.fixture
+def busy(open_house: Callable[..., House]) -> Iterator[House]:
+    """A daemon with somebody who decides, so that nobody waits for long."""
+    house = open_house()
+    ending = threading.Event()
+    bot = Identity("bot", "bot", frozenset(["approver:decide"]), "bot")
+
+    def decide() -> None:
+        count = 0
+        while not ending.wait(0.05):
+            for request in house.desk.list_requests(
+                status="pending", action=None, subject_key=None, limit=50, before=None
+            ):
+                count += 1
+                try:
+                    house.desk.decide(bot, request.id, Wish("approved" if count % 2 else "denied")).result()
+                except ConfirmationError:
+                    continue
+
+    thread = threading.Thread(target=decide)
+    thread.start()
+    yield house
+    ending.set()
+    thread.join()
+
+
+def run(url: str, headers: dict[str, str], seconds: int, folder: Path, *more: str) -> None:
+    (folder / "schemathesis.toml").write_text(CONFIG)
+    given = [part for name, value in headers.items() for part in ("-H", f"{name}: {value}")]
+    command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(folder / "schemathesis.toml"), "run"]
+    command += [f"{url}/openapi.json", *given, "--checks", "all", "--exclude-path", "/events", "--no-color"]
+    command += ["--max-time", str(seconds), "--request-timeout", "90", *more]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=seconds + 120)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert "passed" in done.stdout
+
+
+def test_the_api_is_what_its_document_says(busy: House, tmp_path: Path) -> None:
+    run(busy.api, {"Authorization": f"Bearer {busy.admin}"}, 300 if FULL else 22, tmp_path)
+    assert send(busy.api, "GET", "/health").status == 200
+
+
+def test_the_page_is_what_its_document_says(busy: House, tmp_path: Path) -> None:
+    person = busy.log_in()
+    headers = {"Cookie": person.cookie, "X-CSRF-Token": person.csrf}
+    # the cookie goes with every request, also with those that are to lack it
+    unfit = "ignored_auth,missing_required_header,negative_data_rejection"
+    without = ("--exclude-path", "/logout", "--exclude-checks", unfit)
+    run(busy.page, headers, 120 if FULL else 10, tmp_path, *without)
+    assert person.call("GET", "/session").status == 200
+
+
+def test_the_document_names_every_route_and_closes_every_body(house: House) -> None:
+    document = send(house.api, "GET", "/openapi.json").body
+    assert document["openapi"].startswith("3.")
+    bodies = {
+        part["schema"]["$ref"].rsplit("/", 1)[1]
+        for methods in document["paths"].values()
+        for operation in methods.values()
+        for part in operation.get("requestBody", {"content": {}})["content"].values()
+        if "$ref" in part["schema"]
+    }
+    assert {"SubmitBody", "ExecuteBody", "AllowBody"} <= bodies
+    for name in (*bodies, "DecideBody"):
+        assert document["components"]["schemas"][name]["additionalProperties"] is False
+    assert document["paths"]["/health"]["get"]["security"] == []
+    assert "text/event-stream" in document["paths"]["/confirm/{id}"]["get"]["responses"]["200"]["content"]
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            assert operation["description"]

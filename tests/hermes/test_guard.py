@@ -1,0 +1,158 @@
+"""The guard in the real Hermes: a named call waits for the daemon, in every mode."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from confirm_page.daemon import Daemon
+from hermes.running import TASK, Hermes, answer_in_turn
+from hermes.scripted_server import Answer, Call, ScriptedServer
+from warmstart.confirm.model import Status
+from warmstart.confirm.token_files import AGENT_TOKEN, save_token
+from warmstart.doors.guard_hermes import make_hook
+
+RULES = """
+[[rule]]
+tool = "terminal"
+arguments = { command = 'touch' }
+action = "touch_files"
+timeout_seconds = 60
+"""
+TOUCH = {"command": "touch made-by-hermes.txt"}
+TURN = (Answer(calls=[Call("terminal", TOUCH)]), Answer("Done with it."))
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    started = Daemon(tmp_path_factory.mktemp("daemon"))
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def guarded(hermes: Hermes, server: ScriptedServer, daemon: Daemon) -> Hermes:
+    (hermes.warm_home / "guard.toml").write_text(RULES)
+    save_token(hermes.warm_home / AGENT_TOKEN, daemon.token("hermes", "agent:submit"))
+    hermes.environ["WARMSTART_CONFIRM_URL"] = daemon.server.api_url
+    server.script = answer_in_turn(*TURN)
+    return hermes
+
+
+class Person:
+    """Does something about the next request, as soon as it is there."""
+
+    def __init__(self, daemon: Daemon, act: Callable[[str], object]) -> None:
+        self._desk = daemon.server.desk
+        known = self._list_ids()
+        self.asked: dict[str, Any] = {}
+
+        def wait() -> None:
+            for _ in range(1_200):
+                if new := self._list_ids("pending") - known:
+                    (id,) = new
+                    self.asked = daemon.find(id, "hermes")
+                    act(id)
+                    return
+                time.sleep(0.05)
+
+        threading.Thread(target=wait, daemon=True).start()
+
+    def _list_ids(self, status: Status | None = None) -> set[str]:
+        found = self._desk.list_requests(status=status, action=None, subject_key=None, limit=200, before=None)
+        return {one.id for one in found}
+
+
+def is_made(hermes: Hermes) -> bool:
+    return (hermes.work / "made-by-hermes.txt").exists()
+
+
+def tool_result(server: ScriptedServer) -> str:
+    """What the model was told of its call."""
+    messages = server.asked()[-1].body["messages"]
+    return str(next(m["content"] for m in reversed(messages) if m["role"] == "tool"))
+
+
+MODES = [("chat", "-q", TASK), ("chat", "--yolo", "-q", TASK), ("-z", TASK)]
+
+
+@pytest.mark.parametrize("words", MODES[:2], ids=["chat", "yolo"])
+def test_it_runs_after_a_yes(guarded, server, daemon, words):
+    person = Person(daemon, lambda asked: daemon.decide(asked, "approve"))
+    guarded.run(*words)
+    assert is_made(guarded), tool_result(server)
+    assert (person.asked["action"], person.asked["requester"]) == ("touch_files", "hermes")
+    assert person.asked["details"]["tool"] == "terminal"
+    assert person.asked["details"]["arguments"]["command"] == TOUCH["command"]
+    assert daemon.find(person.asked["id"], "hermes")["executed"]
+
+
+@pytest.mark.parametrize("words", MODES, ids=["chat", "yolo", "oneshot"])
+def test_it_is_blocked_after_a_no(guarded, server, daemon, words):
+    Person(daemon, lambda asked: daemon.decide(asked, "deny", reason="Touch nothing"))
+    guarded.run(*words)
+    assert not is_made(guarded)
+    assert "denied by bob: Touch nothing" in tool_result(server)
+
+
+def test_it_is_blocked_when_nobody_decides(guarded, server, daemon):
+    Person(daemon, lambda _: setattr(daemon.clock, "ahead", daemon.clock.ahead + 61))
+    guarded.run("chat", "--yolo", "-q", TASK)
+    assert not is_made(guarded) and "nobody decided in time" in tool_result(server)
+
+
+def test_it_is_blocked_without_a_daemon(guarded, server):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+        guarded.run("chat", "--yolo", "-q", TASK, WARMSTART_CONFIRM_URL=url)
+    assert not is_made(guarded) and "cannot be reached" in tool_result(server)
+
+
+def test_it_is_blocked_by_rules_that_are_none(guarded, server):
+    (guarded.warm_home / "guard.toml").write_text("[[rule]\n")
+    guarded.run("chat", "--yolo", "-q", TASK)
+    assert not is_made(guarded) and "guard.toml: no valid TOML" in tool_result(server)
+
+
+def test_calls_inside_a_program_are_guarded_too(guarded, server, daemon):
+    """`execute_code` calls tools from a script: those reach the guard without a session."""
+    code = f"from hermes_tools import terminal\nprint(terminal({TOUCH['command']!r}))"
+    server.script = answer_in_turn(Answer(calls=[Call("execute_code", {"code": code})]), Answer("Done."))
+    Person(daemon, lambda asked: daemon.decide(asked, "deny", reason="Not from a script"))
+    guarded.run("chat", "--yolo", "-q", TASK)
+    assert not is_made(guarded) and "Not from a script" in tool_result(server)
+
+
+def test_without_rules_nothing_is_asked(hermes, server):
+    server.script = answer_in_turn(*TURN)
+    hermes.run("chat", "--yolo", "-q", TASK)
+    assert is_made(hermes)
+
+
+class TestHook:
+    """The hook by itself: whatever Hermes hands it, it never raises."""
+
+    @pytest.mark.parametrize("home", [None, 5, "\0", Path("/nowhere")])
+    def test_trouble_blocks(self, home):
+        answer = make_hook(home)(tool_name="terminal", args={"command": "touch x"}, session_id="s")
+        assert answer and answer["action"] == "block" and answer["message"]
+
+    @pytest.mark.parametrize("given", [{"tool_name": 5}, {"tool_name": "terminal", "args": "touch"}, {"args": [1]}])
+    def test_calls_that_make_no_sense_block(self, tmp_path, given):
+        (tmp_path / "guard.toml").write_text(RULES)
+        answer = make_hook(tmp_path)(**given)
+        assert answer and answer["action"] == "block" and "no sense" in answer["message"]
+
+    def test_other_calls_are_left_alone(self, tmp_path):
+        (tmp_path / "guard.toml").write_text(RULES)
+        guard = make_hook(tmp_path)
+        assert guard(tool_name="terminal", args={"command": "ls"}, unknown=json) is None
+        assert guard(tool_name="read_file", args=None) is None
