@@ -443,6 +443,11 @@ def test_the_same_key_with_another_body_is_refused(house: House) -> None:
     assert house.submit(WORK, house.other_agent, headers=header).status == 202, "keys belong to a token"
 
 
+def test_a_key_is_plain(house: House) -> None:
+    for wrong in ("", "two words", "x" * 201, "caf\xe9"):
+        assert house.submit(headers={"Idempotency-Key": wrong}).status == 400, wrong
+
+
 def test_the_same_key_at_the_same_moment_makes_one_request(house: House) -> None:
     header = {"Idempotency-Key": "k-2"}
     answers: list[str] = []

@@ -66,7 +66,7 @@ def run(url: str, headers: dict[str, str], seconds: int, folder: Path, *more: st
 
 
 def test_the_api_is_what_its_document_says(busy: House, tmp_path: Path) -> None:
-    run(busy.api, {"Authorization": f"Bearer {busy.admin}"}, 300 if FULL else 22, tmp_path)
+    run(busy.api, {"Authorization": f"Bearer {busy.admin}"}, 300 if FULL else 18, tmp_path)
     assert send(busy.api, "GET", "/health").status == 200
 
 
@@ -76,7 +76,7 @@ def test_the_page_is_what_its_document_says(busy: House, tmp_path: Path) -> None
     # the cookie goes with every request, also with those that are to lack it
     unfit = "ignored_auth,missing_required_header,negative_data_rejection"
     without = ("--exclude-path", "/logout", "--exclude-checks", unfit)
-    run(busy.page, headers, 120 if FULL else 10, tmp_path, *without)
+    run(busy.page, headers, 120 if FULL else 7, tmp_path, *without)
     assert person.call("GET", "/session").status == 200
 
 

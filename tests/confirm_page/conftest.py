@@ -13,8 +13,8 @@ from test_page import ARGUMENTS, CHROMIUM
 FOREIGN = "evil.example"  # a name whose owner lets it point at this machine
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:  # while it runs no other event loop can: it must not outlive its module
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine: the approval page was not looked at")
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: the page was not looked at")

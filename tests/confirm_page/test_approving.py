@@ -257,7 +257,7 @@ class TestConnection:
         alice.page.route("**/approve", lose)
         alice.answer("approve")
         alice.page.wait_for_selector(".banner.approved")
-        assert not alice.page.is_visible("dialog")
+        alice.page.wait_for_selector("dialog", state="hidden")
 
 
 def test_many(alice, daemon):

@@ -12,12 +12,17 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import warmstart
 from hermes.scripted_server import Answer, Call, Request, ScriptedServer, results_since_user
 from warmstart import Warmstart, config
 from warmstart.compose import EXAMPLE_MARK
 from warmstart.model import Measures
 from warmstart.store import Ledger, TrialRow
+
+FULL = os.environ.get("WARMSTART_FULL") == "1"
+variant = pytest.mark.skipif(not FULL, reason="a variant of another test, ten seconds of Hermes each: WARMSTART_FULL=1")
 
 TASK = "Count the open orders in orders.csv"
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from confirm_page.daemon import Daemon
-from hermes.running import TASK, Hermes, answer_in_turn
+from hermes.running import TASK, Hermes, answer_in_turn, variant
 from hermes.scripted_server import Answer, Call, ScriptedServer
 from warmstart.confirm.model import Status
 from warmstart.confirm.token_files import AGENT_TOKEN, save_token
@@ -83,7 +83,7 @@ def tool_result(server: ScriptedServer) -> str:
 MODES = [("chat", "-q", TASK), ("chat", "--yolo", "-q", TASK), ("-z", TASK)]
 
 
-@pytest.mark.parametrize("words", MODES[:2], ids=["chat", "yolo"])
+@pytest.mark.parametrize("words", [pytest.param(MODES[0], id="chat"), pytest.param(MODES[1], id="yolo", marks=variant)])
 def test_it_runs_after_a_yes(guarded, server, daemon, words):
     person = Person(daemon, lambda asked: daemon.decide(asked, "approve"))
     guarded.run(*words)
@@ -94,7 +94,14 @@ def test_it_runs_after_a_yes(guarded, server, daemon, words):
     assert daemon.find(person.asked["id"], "hermes")["executed"]
 
 
-@pytest.mark.parametrize("words", MODES, ids=["chat", "yolo", "oneshot"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(MODES[0], id="chat", marks=variant),
+        pytest.param(MODES[1], id="yolo"),
+        pytest.param(MODES[2], id="oneshot", marks=variant),
+    ],
+)
 def test_it_is_blocked_after_a_no(guarded, server, daemon, words):
     Person(daemon, lambda asked: daemon.decide(asked, "deny", reason="Touch nothing"))
     guarded.run(*words)
@@ -116,12 +123,14 @@ def test_it_is_blocked_without_a_daemon(guarded, server):
     assert not is_made(guarded) and "cannot be reached" in tool_result(server)
 
 
+@variant
 def test_it_is_blocked_by_rules_that_are_none(guarded, server):
     (guarded.warm_home / "guard.toml").write_text("[[rule]\n")
     guarded.run("chat", "--yolo", "-q", TASK)
     assert not is_made(guarded) and "guard.toml: no valid TOML" in tool_result(server)
 
 
+@variant
 def test_calls_inside_a_program_are_guarded_too(guarded, server, daemon):
     """`execute_code` calls tools from a script: those reach the guard without a session."""
     code = f"from hermes_tools import terminal\nprint(terminal({TOUCH['command']!r}))"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hermes.running import TASK, Hermes, answer_in_turn, seed_of
+from hermes.running import TASK, Hermes, answer_in_turn, seed_of, variant
 from hermes.scripted_server import Answer, Call, ScriptedServer
 from hermes.test_seeding import home, make_plugin, make_request, send  # noqa: F401
 from warmstart import Task
@@ -76,6 +76,7 @@ def test_a_small_model_by_setting_is_accepted_found_and_fails(hermes: Hermes, se
     assert server.asked() == []
 
 
+@variant
 def test_a_small_model_by_its_server_is_found_when_asked(hermes: Hermes, server: ScriptedServer) -> None:
     server.models = [{"id": "small", "object": "model", "max_model_len": 32_768}]
     configure(hermes, "small")
@@ -89,6 +90,7 @@ def test_a_small_model_by_its_server_is_found_when_asked(hermes: Hermes, server:
     assert "32,768" in read_job(hermes)["last_error"]
 
 
+@variant
 @pytest.mark.parametrize(("tokens", "code"), [(200_000, 0), (32_000, 1)])
 def test_a_window_set_by_hand_is_what_hermes_goes_by(
     hermes: Hermes, server: ScriptedServer, tokens: int, code: int
@@ -101,6 +103,7 @@ def test_a_window_set_by_hand_is_what_hermes_goes_by(
     assert bool(read_job(hermes)["last_error"]) == bool(code)
 
 
+@variant
 def test_the_default_goes_before_the_variable(hermes: Hermes, server: ScriptedServer) -> None:
     job = create_job(hermes)
     hermes.environ["HERMES_MODEL"] = "gpt-4"
@@ -110,6 +113,7 @@ def test_the_default_goes_before_the_variable(hermes: Hermes, server: ScriptedSe
     assert {request.body["model"] for request in server.asked()} == {"scripted"}
 
 
+@variant
 def test_a_changed_default_is_found_before_hermes_skips_the_job(hermes: Hermes, server: ScriptedServer) -> None:
     job = create_job(hermes)
     configure(hermes, "another", ", context_length: 200000")

@@ -22,6 +22,7 @@ _SEEN = "[^\\u0000-\\u0020\\u007f-\\u00a0]"  # at least one character that is no
 Action = Annotated[
     str, Meta(pattern=ACTION_PATTERN, max_length=200, description="What is to be done, such as delete_data.")
 ]
+KEY_PATTERN = "^[!-~]{1,200}$"  # of an Idempotency-Key
 Name = Annotated[str, Meta(max_length=200)]
 Details = Annotated[
     Any, Meta(description="The exact arguments, any JSON. Hashed as they are; shown with secrets masked.")
@@ -128,8 +129,8 @@ def make_key(header: str | None, body: SubmitBody) -> Key | None:
     """The idempotency key with the whole body's hash."""
     if header is None:
         return None
-    if not 1 <= len(header) <= 200 or not header.isascii() or not header.isprintable():
-        raise BadRequest("Idempotency-Key: 1 to 200 printable ASCII characters")
+    if not re.fullmatch(KEY_PATTERN.strip("^$"), header):
+        raise BadRequest("Idempotency-Key: 1 to 200 visible ASCII characters, without spaces")
     return Key(header, digest_value(msgspec.structs.asdict(body)))
 
 

@@ -11,6 +11,7 @@ from litestar.params import FromPath, HeaderParameter, JSONBody
 from warmstart.confirm.actions import check_action
 from warmstart.doors.confirm_http.answers import answers
 from warmstart.doors.confirm_http.bodies import (
+    KEY_PATTERN,
     AllowBody,
     ExecuteBody,
     StrictRequest,
@@ -43,7 +44,7 @@ async def submit(
     context: Shared,
     request: StrictRequest,
     data: JSONBody[SubmitBody],
-    key: Annotated[str | None, HeaderParameter(name="Idempotency-Key", min_length=1, max_length=200)] = None,
+    key: Annotated[str | None, HeaderParameter(name="Idempotency-Key", pattern=KEY_PATTERN)] = None,
 ) -> Response[SubmittedView]:
     """Ask for a person's yes. On the disk before it is answered."""
     masker = context.desk.masker
