@@ -11,9 +11,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from msgspec import Struct, structs
 
 from warmstart.metrics import METRICS, Metric, Pair
-from warmstart.model import Effect, Measures
+from warmstart.model import Design, Effect, Measures
 from warmstart.stats import Comparison, Estimate, decide, plain_interval
 from warmstart.stats_arms import missing_mismatch, ratio_mismatch
+from warmstart.stats_paired import Crossing
 from warmstart.stats_survival import Wait, restricted_mean_difference
 
 MISMATCH = 0.001  # probability below which arms are not what was drawn
@@ -74,6 +75,8 @@ class Report(Struct, frozen=True, kw_only=True):
     blocked: str | None  # why no verdict may be given
     left_out: dict[str, int]  # sessions not compared, by reason
     standings: dict[str, tuple[float, float]]  # by arm: difference to the control, and its standard error
+    design: Design = "random"
+    crossings: dict[str, Crossing] = {}  # by arm, where every task was done in every arm
 
 
 def analyse(
@@ -196,7 +199,7 @@ def compare_pair(
     if metric.horizon is not None:
         waits = [_wait(side, metric) for side in sides]
         estimate = restricted_mean_difference(waits[0], waits[1], metric.horizon, alpha) or Comparison().estimate()
-        return _describe(metric, names, missing, estimate), estimate
+        return describe(metric, names, missing, estimate), estimate
     told = [_tell(side, metric) for side in sides]
     by, cluster = choose_clusters([one for one, _pair in told[0]], [one for one, _pair in told[1]])
     strata = _strata(one for side in told for one, _pair in side)
@@ -209,7 +212,7 @@ def compare_pair(
     rates = [[y / n for _one, (y, n) in side if n > 0] for side in told]
     harmed, expected = _count_harmed(rates[0], rates[1], metric)
     effect = structs.replace(
-        _describe(metric, names, missing, estimate),
+        describe(metric, names, missing, estimate),
         harmed=harmed,
         harmed_expected=expected,
         clustered_by=by,
@@ -229,7 +232,8 @@ def _wait(side: Iterable[Observation], metric: Metric) -> list[Wait]:
     return [Wait(time, bool(happened)) for _one, (time, happened) in _tell(side, metric)]
 
 
-def _describe(metric: Metric, names: tuple[str, str], missing: dict[str, int], estimate: Estimate) -> Effect:
+def describe(metric: Metric, names: tuple[str, str], missing: dict[str, int], estimate: Estimate) -> Effect:
+    """An estimate in the words of a report."""
     arm, control = names
     verdict = decide(estimate, lower_is_better=metric.lower_is_better)
     return Effect(

@@ -13,7 +13,11 @@ from collections.abc import Mapping
 from warmstart.errors import Refused
 
 COLD, WARM, SEED, TEXT = "cold", "warm", "seed", "text"
-WORDS = frozenset((COLD, WARM, SEED, TEXT))  # arms that are no template's name; "seed" is "warm" by another name
+RANDOM, MISMATCHED = "random", "mismatched"
+CONTROLS = frozenset(
+    (RANDOM, MISMATCHED)
+)  # examples that were not chosen for the task: is it what they say that helps?
+WORDS = frozenset((COLD, WARM, SEED, TEXT)) | CONTROLS  # arms that are no template's name; "seed" is "warm" renamed
 HOLDOUT = ""  # the standing comparison, when no experiment runs
 _SALT = "warmstart holdout"  # the same for everyone: a team's machines agree without having met
 

@@ -10,14 +10,15 @@ import msgspec
 from msgspec import Struct, structs
 
 from warmstart.analysis import CLUSTERS, Observation, Report, analyse, check_split, expected_rate
-from warmstart.assigning import COLD, HOLDOUT, WORDS, control_of, holdout_shares, parse_arms
+from warmstart.analysis_paired import analyse_paired
+from warmstart.assigning import COLD, CONTROLS, HOLDOUT, WORDS, control_of, holdout_shares, parse_arms
 from warmstart.config import Settings
 from warmstart.errors import NotFound, Refused
 from warmstart.learning import Teacher
 from warmstart.lifecycle import MEASURED, TemplateEffect, weigh_templates
 from warmstart.measuring import measure
 from warmstart.metrics import METRICS
-from warmstart.model import WINDOW, Measures
+from warmstart.model import WINDOW, Design, Measures
 from warmstart.names import check_name
 from warmstart.prices import PriceList
 from warmstart.provisioning import read_shares
@@ -34,6 +35,8 @@ LEFT_OUT = {
     "choice": "cold by choice",
     "inherited": "started by another session, or going on from one",
     "unknown": "provisioned before arms were drawn",
+    "random": "drawn, where every task is to be done in every arm",
+    "paired": "not drawn",
 }
 
 
@@ -96,11 +99,19 @@ class Experiments:
         salt: str | None = None,
         after: Literal["fixed", "thompson"] = "fixed",
         floor: float = 0.1,
+        design: Design = "random",
+        horizon: float | None = None,
     ) -> ExperimentRow:
-        """From now on new sessions belong to it. Only one runs at a time; a session keeps the one it began in."""
+        """From now on new sessions belong to it. Only one runs at a time; a session keeps the one it began in.
+
+        In a paired design every task is done once in every arm (`Task.arm`), by a harness that can do so. `horizon`: turns
+        within which the first success is awaited.
+        """
         name = check_name(name)
         if metric not in METRICS or METRICS[metric].horizon is not None:
             raise Refused(f"no metric {metric} to decide by; there are: {', '.join(deciding_metrics())}")
+        if design == "paired" and after != "fixed":
+            raise Refused("a paired experiment does every task in every arm: shares cannot follow a verdict")
         if not 0 < floor <= 0.5:
             raise Refused(f"the floor must lie between 0 and 0.5, not {floor:g}")
         shares = parse_arms(arms)
@@ -121,6 +132,8 @@ class Experiments:
                 after=after,
                 floor=floor,
                 started=self._clock(),
+                design=design,
+                horizon=horizon,
             )
             self._ledger.put_experiment(row)
         return row
@@ -240,8 +253,8 @@ class Experiments:
     def weigh(self) -> Sequence[TemplateEffect]:
         """What each template has done, over all experiments."""
         trusted: list[Observation] = []
-        for name in (HOLDOUT, *(row.name for row in self._ledger.experiments())):
-            found = self._observe(self._ledger.trials(name))
+        for name in (HOLDOUT, *(row.name for row in self._ledger.experiments() if row.design == "random")):
+            found = [one for one in self._observe(self._ledger.trials(name)) if one.arm not in CONTROLS]
             if not check_split(found, {}).blocked:  # what cannot be trusted decides nothing
                 trusted += found
         return weigh_templates(trusted)
@@ -253,11 +266,22 @@ class Experiments:
         row = self._find(name)
         trials = self._ledger.trials(row.name if row else HOLDOUT)
         shares = read_shares(row.arms) if row else holdout_shares(self._settings.holdout)
+        design = row.design if row else "random"
         left_out: dict[str, int] = {}
         for trial in trials:
-            if trial.assignment != "random":
+            if trial.assignment != design:
                 reason = LEFT_OUT[trial.assignment]
                 left_out[reason] = left_out.get(reason, 0) + 1
+        if row is not None and design == "paired":
+            return analyse_paired(
+                row.name,
+                self._observe(trials, design),
+                shares=shares,
+                control=control_of(shares),
+                metric=row.metric,
+                horizon=row.horizon,
+                left_out=left_out,
+            )
         return analyse(
             row.name if row else "holdout",
             self._observe(trials),
@@ -274,9 +298,9 @@ class Experiments:
             return self._ledger.experiment(name)
         return self._ledger.running() or next(iter(self._ledger.experiments()), None)
 
-    def _observe(self, trials: Sequence[TrialRow]) -> Sequence[Observation]:
+    def _observe(self, trials: Sequence[TrialRow], design: Design = "random") -> Sequence[Observation]:
         """The sessions that are compared, with what was known before each."""
-        drawn = [trial for trial in trials if trial.assignment == "random"]
+        drawn = [trial for trial in trials if trial.assignment == design]
         facts = [read_facts(trial.task) for trial in drawn]
         added: dict[str, set[str]] = {}  # what sessions were shown beside their own seed, later or by what they started
         asked: dict[str, str] = {}  # and what they were asked, where that came later
@@ -358,7 +382,11 @@ class Experiments:
 
     def outlook(self, report: Report) -> str | None:
         """Where nothing is shown yet: what will be, and when. None where there is nothing to say."""
-        if report.blocked or all(effect.verdict in ("better", "worse") for effect in report.effects):
+        if (
+            report.design == "paired"
+            or report.blocked
+            or all(effect.verdict in ("better", "worse") for effect in report.effects)
+        ):
             return None
         total = sum(arm.expected for arm in report.arms.values())
         share = report.arms[report.control].expected / total if total else 0.5

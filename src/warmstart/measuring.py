@@ -33,7 +33,7 @@ def measure(session: PastSession, *, seed_tokens: int = 0, price: Price | None =
         all_errors=_errors(session.calls),
         all_judged=_judged(session.calls),
         all_calls=len(session.calls),
-        tools=len({call.tool for call in early}),
+        tools=len({call.tool for call in early if call.outcome.status == "ok"}),
         turns=session.turns,
         success_turn=first.turn if first else None,
         success_seconds=_since(session.started, (first.answered or first.at) if first else None),

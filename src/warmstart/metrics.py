@@ -59,7 +59,9 @@ _ALL = (
     Metric(name="turns", title="turns", read=lambda m: _mean(m.turns)),
     Metric(name="tokens", title="tokens, the seed's included", read=lambda m: _mean(m.tokens)),
     Metric(name="cost", title="cost", read=lambda m: _mean(m.cost), unit="USD"),
-    Metric(name="tools", title="different tools used", read=lambda m: _mean(m.tools), lower_is_better=False),
+    Metric(
+        name="tools", title="different tools used with success", read=lambda m: _mean(m.tools), lower_is_better=False
+    ),
     Metric(
         name="working_calls",
         title="calls that work",

@@ -331,6 +331,7 @@ class Task(Struct, frozen=True, kw_only=True):
     category: Category | None = None
     task_type: TaskType | None = None
     tags: tuple[str, ...] = ()
+    templates: tuple[str, ...] | None = None  # choose among these only; None: among all
     budget: int = 1_500  # tokens of the whole seed
     examples: int = 3  # at most
     dialect: Dialect = "openai"
@@ -341,6 +342,7 @@ class Task(Struct, frozen=True, kw_only=True):
     adds: bool = False  # it adds to its parent's seed in the same conversation, so nothing is shown twice
     job: str | None = None  # the scheduled job that it is a run of: its runs come first, and its trial counts under it
     cold: bool = False  # a person wants this session cold; it is then left out of the comparison
+    arm: str | None = None  # which arm it plays, where a paired experiment runs; else it is drawn
 
 
 class Decision(Struct, frozen=True, kw_only=True):
@@ -356,7 +358,8 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 # Measured effect back: who got what, and what became of it.
 
-Assignment = Literal["random", "choice", "inherited", "unknown"]
+Assignment = Literal["random", "paired", "choice", "inherited", "unknown"]
+Design = Literal["random", "paired"]  # a session plays one arm, drawn; or every task is done in every arm
 EffectVerdict = Literal["better", "worse", "inconclusive", "too_few"]
 WINDOW = (
     30  # turns that the primary metric looks at: long sessions are the survivors, so all are compared at their start
@@ -372,7 +375,7 @@ class Measures(Struct, frozen=True, kw_only=True):
     all_errors: int  # the same over the whole session
     all_judged: int
     all_calls: int
-    tools: int  # different tools used in the window
+    tools: int  # different tools used with success in the window
     turns: int | None = None
     success_turn: int | None = None  # the turn of the first call that worked; None: none did
     success_seconds: float | None = None  # from the session's start

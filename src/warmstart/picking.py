@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct, structs
 
+from warmstart.assigning import draw
 from warmstart.choose import ENOUGH, TEMPLATES, Match, Option, diversify, is_similar, rank, rarest, words
 from warmstart.model import Example, Omission, Pick, Task, Template, name_job
 from warmstart.names import name_key
@@ -55,6 +56,31 @@ class Picker:
             return self._from_templates(best, task, f"no task text to go by: the best {what}")
         return self._by_words(query, task)
 
+    def draw(self, task: Task) -> Chosen:
+        """Examples drawn blindly, by the session's id: a control that shows whether choosing matters."""
+        rows = [row for row in self._shelf.shortlist(self._pool(task)) if self._why_not(row, task) is None]
+        rows.sort(key=lambda row: draw(f"{task.session}\0{row.name}\0{row.version}\0{row.ordinal}", "examples"))
+        found = [(row, example) for row in rows if (example := self._shelf.decode(row)) is not None]
+        picks = tuple(self._picked(row, example, task) for row, example in found[: task.examples])
+        return Chosen(picks, (), "drawn at random, to compare with" if picks else "nothing that this session can use")
+
+    def mismatch(self, task: Task) -> Chosen:
+        """One template about something else, drawn by the session's id: a control that shows whether fitting matters."""
+        looked_up, similar = self._similar(words(task.text[:4_000]), task)
+        near = set(self._shelf.templates_of([match.id for match in similar]).values()) if looked_up else set()
+        pool = [home for home in self._pool(task) if home not in near]
+        pool.sort(key=lambda home: draw(f"{task.session}\0{home[0]}\0{home[1]}", "templates"))
+        for home in pool:
+            chosen = self._from_rows(self._shelf.shortlist([home]), task, {}, {})
+            if chosen.picks:
+                return Chosen(chosen.picks, (), "about something else, to compare with")
+        return Chosen((), (), "there is no template about something else")
+
+    def _pool(self, task: Task) -> list[tuple[str, int]]:
+        """Templates of which a control may show something."""
+        rows = self._shelf.best(task.category, task.task_type, _scope(task.project), _FILTERED)
+        return [(row.name, row.version) for row in rows]
+
     def _for_job(self, task: Task, project: str) -> Chosen:
         """What its own good runs showed; before there are any, what any session would get."""
         own = self.choose(structs.replace(task, job=None, project=project, own=True))
@@ -69,20 +95,24 @@ class Picker:
         return next((row for row in self._shelf.versions(name_key(text)) if row.status == "active"), None)
 
     def _by_words(self, query: list[str], task: Task) -> Chosen:
+        known, similar = self._similar(query, task)
+        if not known:
+            where = "" if _scope(task.project) is None else " for this project"
+            return Chosen((), (), f"there are no active templates{where}")
+        if not similar:
+            return Chosen((), (), "nothing similar enough to the task")
+        return self._pick(similar, task)
+
+    def _similar(self, query: list[str], task: Task) -> tuple[int, list[Match]]:
+        """How many examples there are, and those that speak of the task, best first."""
         project = _scope(task.project)
         scopes = [EVERYWHERE] if project is None else list(dict.fromkeys((project, project if task.own else "")))
         frequency = self._shelf.frequencies(scopes, set(query))
         total = frequency.get("", 0)
-        if not total:
-            where = "" if project is None else " for this project"
-            return Chosen((), (), f"there are no active templates{where}")
         looked_up = rarest(query, frequency)
         postings = {word: self._shelf.postings(scopes, word, ENOUGH) for word in looked_up}
-        ranked = rank(query, postings, frequency, total)
-        similar = [match for match in ranked if is_similar(match, len(looked_up), len(set(query)))]
-        if not similar:
-            return Chosen((), (), "nothing similar enough to the task")
-        return self._pick(similar, task)
+        ranked = rank(query, postings, frequency, total) if total else []
+        return total, [match for match in ranked if is_similar(match, len(looked_up), len(set(query)))]
 
     def _pick(self, similar: list[Match], task: Task) -> Chosen:
         homes = self._shelf.templates_of([match.id for match in similar[:_MATCHES]])
@@ -195,6 +225,8 @@ class Picker:
         template = self._facts(row)
         if template is None:
             return _UNREADABLE
+        if task.templates is not None and row.name not in task.templates:
+            return "it is not among those asked for"
         if task.tools is not None and row.tool not in task.tools:
             return f"the session has no tool {row.tool}"
         if task.category is not None and row.category != task.category:

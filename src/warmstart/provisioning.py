@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import Struct, structs
 
-from warmstart.assigning import COLD, HOLDOUT, TEXT, WORDS, assign, holdout_shares
+from warmstart.assigning import COLD, HOLDOUT, MISMATCHED, RANDOM, TEXT, WORDS, assign, holdout_shares
 from warmstart.compose import Composed, Seed, compose, tell
 from warmstart.config import Settings
 from warmstart.dialects import call_id
@@ -17,7 +17,7 @@ from warmstart.hiding import Hider
 from warmstart.model import Assignment, Pick, Task, name_job
 from warmstart.names import name_key
 from warmstart.picking import Chosen, Picker
-from warmstart.store import Ledger, Shelf, SqliteStore, TemplateRow, TrialRow
+from warmstart.store import ExperimentRow, Ledger, Shelf, SqliteStore, TemplateRow, TrialRow
 from warmstart.tokens import estimate
 
 _seed = msgspec.json.Decoder(Seed)
@@ -136,6 +136,8 @@ class Provisioner:
         name = running.name if running else HOLDOUT
         if task.cold:
             return _Ticket(COLD, "choice", {}, name)
+        if task.arm is not None or (running is not None and running.design == "paired"):
+            return self._play(task, running)
         shares = read_shares(running.shares) if running else holdout_shares(self._settings.holdout)
         salt = (running.salt,) if running else ()
         if task.parent is None:
@@ -145,6 +147,15 @@ class Provisioner:
             return _Ticket(assign(task.parent, shares, *salt), "inherited", shares, name, task.parent)
         root = trial.parent or trial.session
         return _Ticket(trial.arm, "inherited", read_shares(trial.propensities), trial.experiment, root)
+
+    def _play(self, task: Task, running: ExperimentRow | None) -> _Ticket:
+        """In a paired experiment every task is done in every arm, so that the caller says which one this is."""
+        if running is None or running.design != "paired":
+            raise Refused(f"the arm {task.arm} can be asked for only while a paired experiment runs; else it is drawn")
+        shares = read_shares(running.shares)
+        if task.arm not in shares:
+            raise Refused(f"{running.name} is a paired experiment: say which arm to play: {', '.join(shares)}")
+        return _Ticket(task.arm, "paired", shares, running.name)
 
     def _choose_for(self, task: Task, ticket: _Ticket) -> Chosen:
         """What the arm shows. A cold session's is chosen too, though not shown: that is what it is compared by."""
@@ -165,6 +176,10 @@ class Provisioner:
         arm = ticket.arm
         if arm == COLD and ticket.shares and not WORDS & (ticket.shares.keys() - {COLD}):
             arm = next((name for name in ticket.shares if name != COLD), arm)
+        if arm == RANDOM:
+            return self._picker.draw(task)
+        if arm == MISMATCHED:
+            return self._picker.mismatch(task)
         if arm in WORDS:
             return self._picker.choose(task)
         row = next((row for row in self._shelf.versions(name_key(arm)) if row.status != "retired"), None)

@@ -66,7 +66,8 @@ def experiment() -> None:
     "--arms",
     default="cold=.5,warm=.5",
     show_default=True,
-    help="Arms and their shares: cold, warm (or seed), text (the seed as plain text), or names of templates.",
+    help="Arms and their shares: cold, warm (or seed), text (the seed as plain text), names of templates; as controls "
+    "random (examples drawn blindly) and mismatched (about something else).",
 )
 @click.option("--metric", type=click.Choice(_DECIDING), default="error_rate", show_default=True, help="What decides.")
 @click.option("--salt", help="Another salt draws other arms for the same sessions.  [default: the name]")
@@ -78,11 +79,14 @@ def experiment() -> None:
     help="Once there is a verdict: shares as they are, or more for the better arm.",
 )
 @click.option("--floor", type=float, default=0.1, show_default=True, help="The control's least share then.")
+@click.option(
+    "--paired", is_flag=True, help="Every task is done in every arm, by a harness that says which (provision --arm)."
+)
 @json_option
 @click.pass_obj
-def start(ws: Warmstart, /, name: str, as_json: bool, **wishes: Any) -> None:
+def start(ws: Warmstart, /, name: str, as_json: bool, paired: bool, **wishes: Any) -> None:
     """Start an experiment: new sessions are drawn for its arms. Only one runs at a time."""
-    row = ws.experiments.start(name, **wishes)
+    row = ws.experiments.start(name, design="paired" if paired else "random", **wishes)
     if as_json:
         print_json(_experiment_json(row))
         return
@@ -147,6 +151,7 @@ def _experiment_json(row: ExperimentRow) -> dict[str, Any]:
         "salt": row.salt,
         "after": row.after,
         "floor": row.floor,
+        "design": row.design,
         "started": iso(row.started),
         "stopped": iso(row.stopped),
     }

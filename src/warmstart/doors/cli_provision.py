@@ -16,12 +16,14 @@ from warmstart.pipeline import Warmstart
 @click.option("--category", type=click.Choice(["coding", "research", "ops", "general"]))
 @click.option("--type", "task_type", type=click.Choice(["code", "file", "research", "mixed"]))
 @click.option("--tags", help="Only templates with one of these tags, separated by commas.")
+@click.option("--templates", help="Only these templates, separated by commas.")
 @click.option("--project", help="The working folder: only its templates and those of none.")
 @click.option("--budget", type=click.IntRange(0), help="Tokens of the whole seed.  [default: 1500]")
 @click.option("--examples", type=click.IntRange(0, 50), help="Examples at most.  [default: 3]")
 @click.option("--dialect", type=click.Choice(DIALECTS), default="openai", show_default=True)
 @click.option("--model", help="The model that will read it: some want their own ids or signatures.")
 @click.option("--cold", is_flag=True, help="No seed for this session; it is then left out of the comparison.")
+@click.option("--arm", help="Which arm it plays, where a paired experiment runs; else it is drawn.")
 @click.option("--parent", help="The session that started this one: it keeps that one's arm.")
 @click.option("--continues", is_flag=True, help="It goes on from its parent, so it keeps the seed too.")
 @click.option("--job", help="The scheduled job this is a run of: its own good runs come first.")
@@ -33,6 +35,7 @@ def provision(
     /,
     tools: str | None,
     tags: str | None,
+    templates: str | None,
     budget: int | None,
     examples: int | None,
     as_json: bool,
@@ -44,6 +47,7 @@ def provision(
         text=given.pop("task"),
         tools=split(tools) if tools is not None else None,
         tags=split(tags),
+        templates=split(templates) if templates is not None else None,
         budget=settings.budget if budget is None else budget,
         examples=settings.examples if examples is None else examples,
         **given,  # type: ignore[arg-type]

@@ -11,10 +11,15 @@ from warmstart.doors.show import clean, print_table
 from warmstart.experiments import Power, tell_reach
 from warmstart.lifecycle import TemplateEffect
 from warmstart.metrics import METRICS
-from warmstart.model import Effect
+from warmstart.model import Design, Effect
+from warmstart.stats_paired import Crossing
 
 _COLOURS = {"better": "green", "worse": "red"}
 _WIDTH = 21
+_VALID: dict[Design, str] = {
+    "random": "Intervals hold however often one looks.",
+    "paired": "Intervals are for one look, when every task was done in every arm.",
+}
 
 
 def show_report(report: Report, templates: Sequence[TemplateEffect], outlook: str | None) -> None:
@@ -29,6 +34,8 @@ def show_report(report: Report, templates: Sequence[TemplateEffect], outlook: st
         click.secho(f"NO VERDICT: {clean(report.blocked)}", fg="red", bold=True)
     for effect in report.effects:
         _say(effect)
+        if crossing := report.crossings.get(effect.arm):
+            _say_crossing(effect.control, crossing)
     if len(report.arms) < 2:
         click.echo("nothing is held out, so there is nothing to compare; see `holdout` in config.toml")
     if outlook:
@@ -36,10 +43,8 @@ def show_report(report: Report, templates: Sequence[TemplateEffect], outlook: st
     compared = [_line(effect) for effect in (*report.effects, *report.secondary) if _is_known(effect)]
     if compared:
         columns = ("metric", "arm", "#arm", "#control", "#difference", "#95 % interval", f"{'less':<10}0{'more':>10}")
-        print_table(columns, lines)
-        click.echo(
-            "Intervals hold however often one looks. Only the first metric decides; the others help to understand."
-        )
+        print_table(columns, compared)
+        click.echo(_VALID[report.design] + " Only the first metric decides; the others help to understand.")
     if templates:
         _show_templates(templates)
 
@@ -58,6 +63,15 @@ def _say(effect: Effect) -> None:
     if not effect.blocked:
         click.secho(f"{name}: {verdict}", fg=_COLOURS.get(effect.verdict, "yellow"), bold=True, nl=False)
         click.echo(f" - {clean(effect.reason)} ({'; '.join(told)})")
+
+
+def _say_crossing(control: str, crossing: Crossing) -> None:
+    """Who gains and who loses, task by task."""
+    both = f"{crossing.both} done in both arms, {crossing.neither} in neither"
+    click.echo(
+        f"  tasks: {crossing.helped} done only with it, {crossing.harmed} only {clean(control)} (by chance: "
+        f"p = {crossing.p:.2g}), {both}"
+    )
 
 
 def _is_known(effect: Effect) -> bool:

@@ -270,17 +270,17 @@ SELECT sum(tokens) FROM (
     WHERE session = :session OR (session > :session || '#' AND session < :session || '$') GROUP BY session);
 
 -- name: running_experiment
-SELECT name, arms, shares, metric, salt, after, floor, started, stopped FROM experiments WHERE stopped IS NULL;
+SELECT name, arms, shares, metric, salt, after, floor, started, stopped, design, horizon FROM experiments WHERE stopped IS NULL;
 
 -- name: experiments
-SELECT name, arms, shares, metric, salt, after, floor, started, stopped FROM experiments ORDER BY started DESC, name;
+SELECT name, arms, shares, metric, salt, after, floor, started, stopped, design, horizon FROM experiments ORDER BY started DESC, name;
 
 -- name: experiment
-SELECT name, arms, shares, metric, salt, after, floor, started, stopped FROM experiments WHERE name = :name;
+SELECT name, arms, shares, metric, salt, after, floor, started, stopped, design, horizon FROM experiments WHERE name = :name;
 
 -- name: put_experiment
-INSERT INTO experiments (name, arms, shares, metric, salt, after, floor, started, stopped)
-VALUES (:name, :arms, :shares, :metric, :salt, :after, :floor, :started, :stopped);
+INSERT INTO experiments (name, arms, shares, metric, salt, after, floor, started, stopped, design, horizon)
+VALUES (:name, :arms, :shares, :metric, :salt, :after, :floor, :started, :stopped, :design, :horizon);
 
 -- name: stop_experiment
 UPDATE experiments SET stopped = :at WHERE name = :name AND stopped IS NULL;

@@ -16,6 +16,7 @@ from warmstart.model import (
     Assignment,
     Basis,
     Category,
+    Design,
     ErrorKind,
     Status,
     TaskType,
@@ -249,6 +250,8 @@ class ExperimentRow(Row, frozen=True, kw_only=True, gc=False):
     floor: float  # the control's least share then
     started: float  # seconds since the epoch
     stopped: float | None = None  # None: running
+    design: Design = "random"  # who plays which arm
+    horizon: float | None = None  # turns within which the first success is awaited; None: the usual window
 
 
 class ProposalRow(Row, frozen=True, kw_only=True, gc=False):

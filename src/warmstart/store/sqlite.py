@@ -27,7 +27,7 @@ FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 HERE = Path(__file__).parent  # read as files: importlib.resources alone costs 10 ms of every start
 
 # Append only, never edit: what is recorded in someone's file does not run again.
-MIGRATIONS = ("0001_sessions", "0002_templates", "0003_effect", "0004_review")
+MIGRATIONS = ("0001_sessions", "0002_templates", "0003_effect", "0004_review", "0005_paired")
 
 SETTINGS = """
 PRAGMA synchronous = FULL;

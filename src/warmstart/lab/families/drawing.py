@@ -1,0 +1,104 @@
+"""Names and values of tasks: short common words that a very small model can copy.
+
+What is trained on and what is tested share no word and no number: half of every pool is for one, half for the other, and
+the numbers of training are even, those of tests odd. A right answer can then never be copied from an example.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Literal, TypeVar, get_args
+
+T = TypeVar("T")
+Split = Literal["train", "test"]
+Pool = Literal[
+    "text", "log", "event", "thing", "person", "place", "folder", "database", "table", "column", "key", "mode"
+]
+
+POOLS: Mapping[Pool, Mapping[Split, tuple[str, ...]]] = {
+    "text": {
+        "train": tuple("notes report list draft plan memo letter diary guide story speech summary agenda".split()),
+        "test": tuple("paper essay recipe lesson song poem travel review sketch outline minutes journal menu".split()),
+    },
+    "log": {
+        "train": tuple("app server web system mail disk user".split()),
+        "test": tuple("api worker build network job cloud door".split()),
+    },
+    "event": {
+        "train": tuple("error timeout failed denied retry".split()),
+        "test": tuple("warning crash refused missing expired".split()),
+    },
+    "thing": {
+        "train": tuple("apple banana cherry lemon melon peach bread butter cheese milk honey".split()),
+        "test": tuple("grape orange mango carrot potato tomato rice sugar coffee salt onion".split()),
+    },
+    "person": {
+        "train": tuple("Anna Ben Clara David Emma Frank Grace Henry Lucy".split()),
+        "test": tuple("Ivan Julia Kevin Laura Maria Nina Oscar Peter Tom".split()),
+    },
+    "place": {
+        "train": tuple("Paris London Rome Madrid Boston Tokyo".split()),
+        "test": tuple("Berlin Vienna Oslo Dublin Chicago Sydney".split()),
+    },
+    "folder": {
+        "train": tuple("archive docs old safe project".split()),
+        "test": tuple("storage saved spare inbox public".split()),
+    },
+    "database": {
+        "train": tuple("shop school library office hotel garage kitchen".split()),
+        "test": tuple("store clinic museum market farm bank garden".split()),
+    },
+    "table": {
+        "train": tuple("orders users books rooms cars".split()),
+        "test": tuple("items clients tickets pets films".split()),
+    },
+    "column": {
+        "train": tuple("price amount weight points".split()),
+        "test": tuple("cost total size score".split()),
+    },
+    "key": {
+        "train": tuple("port level width speed depth".split()),
+        "test": tuple("limit height volume delay count".split()),
+    },
+    "mode": {
+        "train": tuple("fast dark quiet full local".split()),
+        "test": tuple("slow light loud short remote".split()),
+    },
+}
+
+
+class Draw:
+    """Deals names and numbers of one split. A word comes again only after all others of its pool."""
+
+    def __init__(self, rng: random.Random, split: Split) -> None:
+        self.split = split
+        self._rng = rng
+        self._decks: dict[Pool, list[str]] = {}
+        for pool in get_args(Pool):
+            deck = list(POOLS[pool][split])
+            rng.shuffle(deck)
+            self._decks[pool] = deck
+
+    def one(self, pool: Pool) -> str:
+        deck = self._decks[pool]
+        deck.append(deck.pop(0))
+        return deck[-1]
+
+    def some(self, pool: Pool, count: int) -> list[str]:
+        return [self.one(pool) for _ in range(count)]
+
+    def numbers(self, count: int, low: int, high: int) -> list[int]:
+        """Different numbers, even ones for training and odd ones for tests."""
+        wanted = 0 if self.split == "train" else 1
+        return self._rng.sample([number for number in range(low, high + 1) if number % 2 == wanted], count)
+
+    def number(self, low: int, high: int) -> int:
+        return self.numbers(1, low, high)[0]
+
+    def between(self, low: int, high: int) -> int:
+        """A number that nobody sees, such as how many lines a file has."""
+        return self._rng.randint(low, high)
+
+    def mix(self, values: list[T]) -> list[T]:
+        return self._rng.sample(values, len(values))
