@@ -75,6 +75,7 @@ def test_the_report_says_it_all(measured):
         "errors per call, first 30 turns: down",
         "without transcript",
         "lesson@1",
+        "different tools used with success",
     ):
         assert part in said
     found = told("report")

@@ -23,7 +23,7 @@ from warmstart.stripping import strip_seed
 
 Conversation = Session | Sequence[Mapping[str, Any]]
 
-READER = 2  # raised when readers, judge or score change what they say: files are then read again
+READER = 3  # raised when readers, judge or score change what they say: files are then read again
 _BATCH_SESSIONS, _BATCH_CALLS = 256, 4_000  # written together: at most some 50 ms of the store's time
 
 Looks = tuple[int, int, int]  # size, time of change, inode: how a file looked

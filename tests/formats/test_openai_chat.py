@@ -13,7 +13,7 @@ import pytest
 
 from warmstart.formats import openai_chat
 from warmstart.formats.source import Source
-from warmstart.model import UNKNOWN, Message, Outcome, Session, Signal, ToolCall, ToolResult
+from warmstart.model import UNKNOWN, Message, Outcome, Session, Signal, ToolCall, ToolResult, Usage
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
 
@@ -101,6 +101,29 @@ def test_long_lines_are_still_lines(read: Any) -> None:
 def test_a_wrapper_may_carry_a_label(read: Any, fields: dict[str, Any], label: bool | None) -> None:
     (session,), _ = read(json.dumps({"messages": TALK, "model": "m1", **fields}))
     assert (session.label, session.model) == (label, "m1")
+
+
+@pytest.mark.parametrize(
+    ("usage", "known"),
+    [
+        ({"prompt_tokens": 90, "completion_tokens": 7}, Usage(input=90, output=7)),
+        (
+            {"prompt_tokens": 90, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 60}},
+            Usage(input=30, output=7, cache_read=60),
+        ),
+        ({"prompt_tokens": -1, "completion_tokens": 7}, None),
+        ({"prompt_tokens": "many"}, None),
+        ("much", None),
+        (None, None),
+    ],
+)
+def test_a_wrapper_may_sum_up_its_tokens(read: Any, usage: Any, known: Usage | None) -> None:
+    (session,), problems = read(json.dumps({"messages": TALK, "usage": usage, "project": "shop"}))
+    assert (session.project, problems) == ("shop", [])
+    if known is None:
+        assert session.usage is not None and session.usage.basis == "estimated"
+    else:
+        assert session.usage == known
 
 
 @pytest.mark.parametrize(("reward", "label"), [(1.0, True), (0.9999999, True), (0.5, False), (0, False), (None, None)])

@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 
 from warmstart.formats.chat import RESULT_ROLES, ROLES, Chat, ChatMessage, decode_whole, digest, string_of
-from warmstart.formats.draft import Draft
+from warmstart.formats.draft import Count, Draft
 from warmstart.formats.labels import reward_label, wrapped_label
 from warmstart.formats.lenient import DECODE_ERRORS, scrub
 from warmstart.formats.source import Head, Source
-from warmstart.model import Session
+from warmstart.model import Session, Usage
 from warmstart.ports import Judge
 
 NAME = "openai_chat"
@@ -58,6 +58,8 @@ class _Record(ChatMessage, gc=False):
     success: Any = None
     reward: Any = None
     score: Any = None
+    project: Any = None
+    usage: Any = None
 
 
 _message = msgspec.json.Decoder(ChatMessage)
@@ -194,9 +196,31 @@ def _describe(draft: Draft, record: _Record) -> None:
     draft.model = next((model for model in (record.model, info.get("model")) if isinstance(model, str)), None)
     if isinstance(record.agent, str) and record.agent:
         draft.agent = record.agent
+    draft.project = string_of(record.project) or None
+    draft.usage = _usage(record.usage)
     draft.label = wrapped_label({key: getattr(record, key) for key in _LABELS})
     if _is_list(record.traj):
         _describe_tau(draft, record.reward)
+
+
+def _usage(told: Any) -> Usage | None:
+    """The sum that a wrapper gives, in the words of chat completions. Cached tokens are part of the prompt's there."""
+    try:
+        usage = msgspec.convert(told, _Used)
+    except msgspec.ValidationError:
+        return None
+    cached = usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else None
+    return Usage(input=max(0, usage.prompt_tokens - (cached or 0)), output=usage.completion_tokens, cache_read=cached)
+
+
+class _Cached(msgspec.Struct):
+    cached_tokens: Count | None = None
+
+
+class _Used(msgspec.Struct):
+    prompt_tokens: Count
+    completion_tokens: Count
+    prompt_tokens_details: _Cached | None = None
 
 
 def _describe_tau(draft: Draft, reward: Any) -> None:
