@@ -66,7 +66,11 @@ def test_too_few_have_no_interval(count, groups):
 
 
 def test_tasks_that_tell_in_one_arm_only_are_left_out():
-    tasks = [*pairs([1.0, 0.0] * 6, [0.0] * 12), Paired((5.0, 1.0), (0.0, 0.0), "x"), Paired((0.0, 0.0), (9.0, 1.0), "y")]
+    tasks = [
+        *pairs([1.0, 0.0] * 6, [0.0] * 12),
+        Paired((5.0, 1.0), (0.0, 0.0), "x"),
+        Paired((0.0, 0.0), (9.0, 1.0), "y"),
+    ]
     found = compare_paired(tasks, is_rate=True)
     assert (found.n_treatment, found.value_treatment, found.value_control) == (12, 0.5, 0.0)
 

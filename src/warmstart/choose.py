@@ -20,6 +20,7 @@ ENOUGH = 600  # postings looked at for one query
 TEMPLATES = 6  # templates whose examples are looked at for one query
 MIN_SHARE = 0.25  # of the words looked up, how many an example must speak of for its template to be similar
 _SAME_KIND = 0.2  # what another example of a kind already shown is worth
+_ALL_SHOWN = 0.8  # the same where the nearest template has no other kind left to show
 _FIT, _KIN, _USUAL = 0.9, 0.2, 0.4  # what an example is worth without any match of its own, of its template, of use
 _CORRECTED = 1.1  # an example that mends a known mistake is worth a little more
 _FLOOR = 0.15  # rarity of a word that stands everywhere: it still says what the work is about
@@ -149,15 +150,22 @@ def is_similar(match: Match, looked_up: int, asked: int) -> bool:
 def diversify(options: Sequence[Option], most: int) -> list[int]:
     """Places of the examples to show, the nearest to the task first.
 
-    Taken is what fits the task and is usual in such work, each kind once before any twice.
+    Taken is what fits the task and is usual in such work, each kind once before any twice: a session that needs several
+    tools sees them all. Where the nearest template has shown all its kinds, more of the same beats other work's.
     """
     best_match = max((option.match for option in options), default=0.0) or 1.0
     best_template = max((option.template for option in options), default=0.0) or 1.0
+
+    nearest = {option.kind for option in options if option.template == best_template}
 
     def worth(option: Option) -> float:
         fit = _FIT + option.match / best_match
         kin = _KIN + option.template / best_template
         return fit * kin * (_USUAL + option.usual) * (_CORRECTED if option.example.correction else 1.0)
+
+    def again(option: Option) -> float:
+        """What another of a kind already shown is worth."""
+        return _SAME_KIND if option.template < best_template or not nearest <= shown.keys() else _ALL_SHOWN
 
     worths = [worth(option) for option in options]
     taken: list[int] = []
@@ -165,7 +173,7 @@ def diversify(options: Sequence[Option], most: int) -> list[int]:
     while len(taken) < min(most, len(options)):
         best = max(
             (place for place in range(len(options)) if place not in taken),
-            key=lambda place: (worths[place] * _SAME_KIND ** shown[options[place].kind], -place),
+            key=lambda place: (worths[place] * again(options[place]) ** shown[options[place].kind], -place),
         )
         taken.append(best)
         shown[options[best].kind] += 1

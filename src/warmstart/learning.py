@@ -178,7 +178,11 @@ class Teacher:
 
     def _options(self) -> Mining:
         extra = frozenset(name.lower() for name in self._settings.trivial_tools)
-        return Mining(min_support=self._settings.min_support, trivial_tools=Mining().trivial_tools | extra)
+        return Mining(
+            min_support=self._settings.min_support,
+            trivial_tools=Mining().trivial_tools | extra,
+            max_kinds=max(Mining().max_kinds, self._settings.max_active),
+        )
 
     def _seeded(self, past: list[PastSession]) -> dict[str, set[tuple[str, str]]]:
         """What sessions were given by us: never to be mined back from them. Where that cannot be read, no entry."""

@@ -20,7 +20,6 @@ from warmstart.patterns import signature
 
 SEED_IDS = "warm_"  # how the call ids of a seed start
 _TOOL_NAME = re.compile(r"[\w.:/-]{1,128}")
-_MOST_CLUSTERS = 5  # kinds of work told apart in one group of sessions
 
 TRIVIAL = frozenset(
     """clarify memory fact_store todo todowrite todoread todo_write todo_read update_plan update_todo_list task_create
@@ -41,6 +40,7 @@ class Mining(Struct, frozen=True, kw_only=True):
     trivial_tools: frozenset[str] = TRIVIAL  # lower case; never shown
     max_examples: int = 8  # of a template
     min_examples: int = 1
+    max_kinds: int = 5  # of work told apart among the sessions of a project, agent and category
     min_support: int = 2  # sessions that must agree before a host is known or a lesson is a rule
 
     def is_trivial(self, tool: str) -> bool:
@@ -153,7 +153,7 @@ def _draft_all(kept: Sequence[Kept], seen: Evidence, options: Mining) -> list[Te
     """The earliest work first: a template keeps its name when other work that would be called the same comes later."""
     drafts: list[Template] = []
     taken: set[str] = set()
-    work = sorted(_kinds_of_work(kept), key=lambda found: (found[0][0].started, found[0][0].key))
+    work = sorted(_kinds_of_work(kept, options.max_kinds), key=lambda found: (found[0][0].started, found[0][0].key))
     for members, topics in work:
         draft = Draft(members, seen, options.max_examples, options.min_support).make(topics, "learned")
         if len(draft.examples) >= max(1, options.min_examples):
@@ -163,12 +163,12 @@ def _draft_all(kept: Sequence[Kept], seen: Evidence, options: Mining) -> list[Te
     return drafts
 
 
-def _kinds_of_work(kept: Sequence[Kept]) -> Iterator[tuple[list[Kept], list[str]]]:
+def _kinds_of_work(kept: Sequence[Kept], most: int) -> Iterator[tuple[list[Kept], list[str]]]:
     """Sessions of one kind of work, with the words that tell it from its neighbours."""
     for group in _groups(kept):
         tasks = groups.drop_boilerplate([one.task for one in group])
         everywhere = Counter(word for task in tasks for word in set(groups.words(task)))
-        for indices in groups.cluster(tasks, [one.tools for one in group], _MOST_CLUSTERS):
+        for indices in groups.cluster(tasks, [one.tools for one in group], most):
             inside = [tasks[index] for index in indices]
             elsewhere = everywhere - Counter(word for task in inside for word in set(groups.words(task)))
             topics = groups.top_words(inside, elsewhere, len(group) - len(indices))

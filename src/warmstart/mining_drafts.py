@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, structs
 
@@ -15,8 +16,11 @@ from warmstart.model import Example, Origin, PastCall, PastSession, Provenance, 
 from warmstart.patterns import Pattern, alike, shape, tokens
 
 _MOST_LESSONS, _MOST_TAGS = 3, 6
+_WORD = re.compile(r"[^\W_]+")
 _ALIKE = 0.6  # share of common words from which two calls of one shape are one
-_DIFFERENT = 4  # examples of one shape that are weighed against others
+_SAME_WISH = 0.5  # and of what was wanted
+_DIFFERENT = 12  # examples of one shape that are weighed against others
+_VARIANTS = 4  # of one shape that are shown
 _ENOUGH = 5  # examples; beyond it only a shape of its own is taken
 
 
@@ -128,7 +132,31 @@ class Draft:
             picked.append(best)
             kinds[best.candidate.kind] += 1
             shapes[best.candidate.shape] += 1
-        return picked
+        return picked + self._vary(pool, picked, worth)
+
+    def _vary(self, pool: Sequence[Chosen], picked: Sequence[Chosen], worth: Mapping[int, float]) -> list[Chosen]:
+        """More of the shapes that are shown, in the room that is left: the same call for another request is what a new
+        request of the kind is nearest to."""
+        shapes = Counter(one.candidate.shape for one in picked)
+        shown = [_wish(one.candidate) for one in picked]
+        left = [one for one in pool if worth[id(one)] > 0]
+        more: list[Chosen] = []
+
+        def value(one: Chosen) -> tuple[float, float, str, int]:
+            candidate, wish = one.candidate, _wish(one.candidate)
+            again = 2.0 * max((alike(wish, other) for other in shown), default=0.0)
+            return worth[id(one)] - again, candidate.at, candidate.example.session, -(candidate.example.step or 0)
+
+        while len(picked) + len(more) < self._most:
+            left = [one for one in left if 0 < shapes[one.candidate.shape] < _VARIANTS]
+            if not left:
+                break
+            best = max(left, key=value)
+            left.remove(best)
+            more.append(best)
+            shown.append(_wish(best.candidate))
+            shapes[best.candidate.shape] += 1
+        return more
 
     def _pool(self, *, strict: bool) -> list[Chosen]:
         """One of those alike, with how many it stands for. If strict, shapes that mostly fail must be corrections."""
@@ -197,17 +225,30 @@ class Draft:
 def _merge(candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, int]]:
     """The worthiest of each kind of arguments within one shape. Compared with a few, so that many stay cheap."""
     ranked = sorted(candidates, key=lambda one: (-one.worth, -one.at, one.example.session, one.example.step or 0))
-    heads_of: list[tuple[Candidate, frozenset[str]]] = []
+    heads_of: list[tuple[Candidate, frozenset[str], frozenset[str]]] = []
     merged: Counter[int] = Counter()
     for candidate in ranked:
         said = tokens(candidate.example.arguments)
-        near = next((at for at, (_head, other) in enumerate(heads_of) if alike(said, other) >= _ALIKE), None)
+        wanted = _wish(candidate)
+        near = next(
+            (
+                at
+                for at, (_head, other, asked) in enumerate(heads_of)
+                if alike(said, other) >= _ALIKE and alike(wanted, asked) >= _SAME_WISH
+            ),
+            None,
+        )
         if near is None and len(heads_of) < _DIFFERENT:
-            heads_of.append((candidate, said))
+            heads_of.append((candidate, said, wanted))
             near = len(heads_of) - 1
         if near is not None:
             merged[near] += 1
-    return ((head, merged[at]) for at, (head, _said) in enumerate(heads_of))
+    return ((head, merged[at]) for at, (head, _said, _wanted) in enumerate(heads_of))
+
+
+def _wish(candidate: Candidate) -> frozenset[str]:
+    """What was wanted, to be compared word by word: here also the names count, and words that any task has."""
+    return frozenset(_WORD.findall(candidate.example.intent.lower()))
 
 
 def _tags(used: Sequence[str], topics: Sequence[str]) -> tuple[str, ...]:

@@ -54,6 +54,12 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][\d:.]+\w*)?$")
 _FILE = re.compile(r"[\w.*@+-]+\.[A-Za-z*][A-Za-z0-9*]{0,5}$")
 _HEREDOC = re.compile(r"<<[-~]?\s*(['\"]?)\w+\1")
 _PUNCTUATION = re.compile(r"[^\w\s]{1,3}")
+_STATEMENT = re.compile(
+    r"\s*(select(?=\s.*\bfrom\b)|with(?=\s+\w+.*\bas\s*\()|insert\s+into|update(?=\s+\S+\s+set\b)|delete\s+from|"
+    r"(?:create|alter|drop)\s+(?:table|index|view)|explain|pragma|truncate\s+table)\b",
+    re.I | re.S,
+)
+_AGGREGATE = re.compile(r"\s+(count|sum|avg|min|max)\s*\(", re.I)
 _SPACE, _DIGIT = re.compile(r"\s"), re.compile(r"\d")
 _TOKEN = re.compile(r"[A-Za-z0-9_./#@:+*-]+")
 _CODE_LIMIT, _LONG, _STAGES, _OPERANDS = 2_000, 500, 4, 4
@@ -99,9 +105,23 @@ def values_of(arguments: Arguments) -> dict[str, tuple[str, Any]]:
 
 
 def kind(tool: str, arguments: Arguments) -> str:
-    """What sets examples apart for variety: the tool, for shells the program."""
+    """What sets examples apart for variety: the tool, for shells the program, for databases the statement."""
     line = command_of(tool, arguments)
-    return tool if line is None else f"{tool}: {heads(line)[0]}"
+    if line is not None:
+        return f"{tool}: {heads(line)[0]}"
+    values = arguments.values() if isinstance(arguments, dict) else ()
+    statement = next((found for value in values if isinstance(value, str) and (found := name_statement(value))), None)
+    return tool if statement is None else f"{tool}: {statement}"
+
+
+def name_statement(text: str) -> str | None:
+    """What an SQL statement does (`select count`, `insert into`), or None where the text is none."""
+    found = _STATEMENT.match(text)
+    if found is None:
+        return None
+    verb = " ".join(found[1].lower().split())
+    over = _AGGREGATE.match(text, found.end()) if verb == "select" else None
+    return f"{verb} {over[1].lower()}" if over else verb
 
 
 def command_of(tool: str, arguments: Arguments) -> str | None:
@@ -241,7 +261,7 @@ def _is_path(word: str) -> bool:
 
 def _classify(name: str, value: Any) -> str:
     if type(value) is str:
-        found = "text" if name.lower() in _FREE_TEXT else classify_text(value)
+        found = "text" if name.lower() in _FREE_TEXT and not name_statement(value) else classify_text(value)
         return "id" if found == "text" and name.lower().endswith(("_id", "_ids")) and " " not in value else found
     match value:
         case None:
@@ -264,7 +284,8 @@ def classify_text(value: str) -> str:
     if _URL.match(text):
         return "url"
     if _SPACE.search(text):
-        return "text"
+        statement = name_statement(text)
+        return f"sql {statement}" if statement else "text"
     if _EMAIL.match(text):
         return "email"
     if _DATE.match(text):

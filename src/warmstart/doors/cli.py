@@ -36,6 +36,7 @@ COMMANDS = {  # name -> where it lives
     "mcp": "cli_mcp:mcp",
     "confirm": "cli_confirm:confirm",
     "jobs": "cli_jobs:jobs",
+    "lab": "cli_lab:lab",
     "doctor": "cli_read:doctor",
     "demo": "demo:demo",
 }

@@ -18,7 +18,8 @@ SESSIONS, SESSION_TASKS = 4, 3  # training sessions of a family, and tasks one a
 
 
 class TrainingSession(Struct, frozen=True):
-    """Tasks of one kind that a user asks for one after another. Their files do not meet: one folder can hold them all."""
+    """Tasks of one kind that a user asks for one after another, each done in a folder of its own. No two of them have a
+    file of the same name: read as one story, none contradicts another."""
 
     id: str
     family: str
@@ -54,10 +55,9 @@ def make_sessions(seed: int, *, held_out: bool = False) -> list[TrainingSession]
 def take(tasks: Sequence[LabTask], count: int) -> list[LabTask]:
     """So many of the tasks, evenly over their families and in their order. More of them always hold the fewer."""
     families: dict[str, list[LabTask]] = {}
-    for task in tasks:
+    for task in sorted(tasks, key=_number):  # stable: those of one number stay in their order
         families.setdefault(task.family, []).append(task)
-    by_number = (sorted(members, key=lambda task: task.id.rpartition("-")[2]) for members in families.values())
-    dealt = [task.id for turn in zip_longest(*by_number) for task in turn if task is not None]
+    dealt = [task.id for turn in zip_longest(*families.values()) for task in turn if task is not None]
     taken = frozenset(dealt[:count])
     return [task for task in tasks if task.id in taken]
 
@@ -65,13 +65,13 @@ def take(tasks: Sequence[LabTask], count: int) -> list[LabTask]:
 def _instances(family: Family, place: int, split: Split, seed: int, count: int) -> list[LabTask]:
     """The first so many of a family. Half of the tests are reworded; families differ in which half, so that any few
     tasks have both."""
-    draw = Draw(random.Random(f"{family.name} {split} {seed}"), split)  # noqa: S311 - not for secrets
+    draw = Draw(random.Random(f"{family.name} {split} {seed}"), split)
     tasks = []
     for number in range(count):
         instance = family.make(draw)
         reworded = split == "test" and (number + place) % 2 == 0
         wordings = family.rewordings if reworded else family.phrasings
-        turn = number if split == "train" else number // 2
+        turn = number + number // SESSION_TASKS if split == "train" else number // 2  # sessions begin differently
         wording = "-reworded" if reworded else "-same" if split == "test" else ""
         tasks.append(
             LabTask(
@@ -84,6 +84,10 @@ def _instances(family: Family, place: int, split: Split, seed: int, count: int) 
             )
         )
     return tasks
+
+
+def _number(task: LabTask) -> int:
+    return int(task.id.rpartition("-")[2])
 
 
 def _shuffled(seed: int, name: str) -> str:

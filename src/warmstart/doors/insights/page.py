@@ -6,15 +6,13 @@ the one style sheet, and the file is written for its owner alone.
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import hashlib
 import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from warmstart.doors.insights.markup import Markup, element
+from warmstart.doors.insights.markup import Markup, element, make_document
 from warmstart.doors.insights.sections import (
     describe_figures,
     show_advice,
@@ -35,19 +33,7 @@ STYLE = Path(__file__).with_name("page.css")
 def render_page(found: Insights, *, made: float, about: str = "") -> str:
     """The whole page. `about` says in words what was filtered."""
     style = STYLE.read_text("utf-8")
-    head = element(
-        "head",
-        {},
-        element("meta", {"charset": "utf-8"}),
-        element("meta", {"http-equiv": "Content-Security-Policy", "content": _policy(style)}),
-        element("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
-        element("meta", {"name": "color-scheme", "content": "light dark"}),
-        element("meta", {"name": "referrer", "content": "no-referrer"}),
-        element("title", {}, "Warmstart insights"),
-        element("style", {}, Markup(style)),
-    )
-    body = element("body", {}, _header(found, made, about), _main(found), _footer(found))
-    return f"{MARK}\n{element('html', {'lang': 'en'}, head, body)}\n"
+    return make_document(MARK, "Warmstart insights", style, _header(found, made, about), _main(found), _footer(found))
 
 
 def write_page(path: Path, page: str) -> None:
@@ -79,11 +65,6 @@ def _refuse_others(path: Path) -> None:
         raise Refused(f"{path!s}: cannot be written ({error})") from error
     if start and start != MARK.encode():
         raise Refused(f"{path}: there is something else in it; give another name or delete it first")
-
-
-def _policy(style: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
 def _header(found: Insights, made: float, about: str) -> Markup:

@@ -7,7 +7,7 @@ upright in pixels. Lines and bands lie in an inner drawing that is stretched wit
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from typing import NamedTuple
 
@@ -21,21 +21,22 @@ _STEPS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
 
 
 class Scale(NamedTuple):
-    """From nought to a round number, in equal steps."""
+    """From nought, or a round number below it, to a round number, in equal steps."""
 
     top: float
     step: float
+    bottom: float = 0.0
 
     @property
     def ticks(self) -> list[float]:
-        return [self.step * n for n in range(round(self.top / self.step) + 1)]
+        return [self.bottom + self.step * n for n in range(round((self.top - self.bottom) / self.step) + 1)]
 
     def share(self, value: float) -> float:
         """Where a value stands, 0 to 1."""
-        return min(1.0, max(0.0, value / self.top))
+        return min(1.0, max(0.0, (value - self.bottom) / (self.top - self.bottom)))
 
     def across(self, value: float) -> str:
-        return _percent(self.share(value))
+        return as_width(self.share(value))
 
     def upright(self, value: float) -> float:
         return round(HEIGHT - BOTTOM - self.share(value) * (HEIGHT - TOP - BOTTOM), 1)
@@ -68,14 +69,18 @@ def exceeds(rate: Rate | None, scale: Scale) -> bool:
     return rate is not None and rate.high is not None and rate.high > scale.top + 1e-9
 
 
-def draw_axis(scale: Scale) -> Markup:
+def tick_label(value: float) -> str:
+    return f"{value * 100:.1f}".removesuffix(".0") + "%"
+
+
+def draw_axis(scale: Scale, label: Callable[[float], str] = tick_label) -> Markup:
     """The numbers over bars."""
     ticks = scale.ticks
     texts = [
         element(
             "text",
-            {"x": scale.across(tick), "y": 12, "class": "tick", "text-anchor": _anchor(at, len(ticks))},
-            tick_label(tick),
+            {"x": scale.across(tick), "y": 12, "class": "tick", "text-anchor": anchor_of(at, len(ticks))},
+            label(tick),
         )
         for at, tick in enumerate(ticks)
     ]
@@ -84,22 +89,24 @@ def draw_axis(scale: Scale) -> Markup:
 
 def draw_bar(rate: Rate, scale: Scale, told: str) -> Markup:
     """A rate as a bar, its interval as a whisker. An interval that is not defined has none."""
-    parts = [_line(scale.across(tick), "0", scale.across(tick), "100%", "grid") for tick in scale.ticks]
+    parts = [make_line(scale.across(tick), "0", scale.across(tick), "100%", "grid") for tick in scale.ticks]
     if rate.rate is not None:
-        parts.append(_block("0", scale.across(rate.rate), BAR, "bar" if rate.low is not None else "bar unsure"))
+        parts.append(make_block("0", scale.across(rate.rate), BAR, "bar" if rate.low is not None else "bar unsure"))
     if rate.low is not None and rate.high is not None:
         low, high = scale.across(rate.low), scale.across(rate.high)
-        end = _arrow("100%", "50%", "M-8 -4.5L0 0L-8 4.5Z") if exceeds(rate, scale) else _block(high, "1.5", 9, "cap")
-        parts += [_line(low, "50%", high, "50%", "whisker"), _block(low, "1.5", 9, "cap"), end]
-    return element("div", {"class": "cell"}, _image("100%", told, parts, "plot"))
+        end = (
+            _arrow("100%", "50%", "M-8 -4.5L0 0L-8 4.5Z") if exceeds(rate, scale) else make_block(high, "1.5", 9, "cap")
+        )
+        parts += [make_line(low, "50%", high, "50%", "whisker"), make_block(low, "1.5", 9, "cap"), end]
+    return element("div", {"class": "cell"}, make_image("100%", told, parts, "plot"))
 
 
 def draw_meter(share: float | None, told: str) -> Markup:
     """A small bar for one number beside others of its kind; empty where it is not known."""
-    parts = [_rect("0", 0, "100%", 6, "track")]
+    parts = [make_rect("0", 0, "100%", 6, "track")]
     if share is not None:
-        parts.append(_rect("0", 0, _percent(max(share, 0.01)), 6, "bar"))
-    return _image(6, told, parts, "meter")
+        parts.append(make_rect("0", 0, as_width(max(share, 0.01)), 6, "bar"))
+    return make_image(6, told, parts, "meter")
 
 
 def draw_upright_axis(scale: Scale) -> Markup:
@@ -129,7 +136,7 @@ def draw_lines(lines: Sequence[Line], scale: Scale, told: str) -> Markup:
         *inner,
     )
     points = [_points(at, x, lines, scale) for at, x in enumerate(across)]
-    return _image(HEIGHT, told, [*_grid(scale), stretched, *points], "plot")
+    return make_image(HEIGHT, told, [*make_grid(scale), stretched, *points], "plot")
 
 
 def draw_counts(counts: Sequence[int], told: str) -> Markup:
@@ -140,7 +147,7 @@ def draw_counts(counts: Sequence[int], told: str) -> Markup:
     for at, count in enumerate(counts):
         tall = max(1.0, 24 * count / most) if count else 0
         parts.append(
-            _rect(f"{width * at + width * 0.3:.2f}%", height - tall, f"{width * 0.4:.2f}%", round(tall, 1), "count")
+            make_rect(f"{width * at + width * 0.3:.2f}%", height - tall, f"{width * 0.4:.2f}%", round(tall, 1), "count")
         )
         middle = f"{width * (at + 0.5):.2f}%"
         parts.append(
@@ -150,25 +157,25 @@ def draw_counts(counts: Sequence[int], told: str) -> Markup:
                 f"{count:,}",
             )
         )
-    return _image(height, told, parts, "plot")
+    return make_image(height, told, parts, "plot")
 
 
 def draw_weeks(weeks: Sequence[Rate], scale: Scale, told: str) -> Markup:
     """The rate of each week as a point with its interval, on a true axis of time."""
     days = [date.fromisoformat(week.name or "") for week in weeks]
     span = (days[-1] - days[0]).days or 1
-    parts = _grid(scale)
+    parts = make_grid(scale)
     for week, day in zip(weeks, days, strict=True):
         x = f"{2 + 96 * (day - days[0]).days / span:.2f}%"
         if week.rate is None:
             continue
         if week.low is not None and week.high is not None:
-            parts.append(_line(x, scale.upright(week.low), x, scale.upright(week.high), "whisker all"))
+            parts.append(make_line(x, scale.upright(week.low), x, scale.upright(week.high), "whisker all"))
             if exceeds(week, scale):
                 parts.append(_arrow(x, TOP, "M-4.5 4L0 -4L4.5 4Z", "all"))
         title = element("title", {}, f"week of {week.name}: {describe_rate(week)}")
         parts.append(element("circle", {"cx": x, "cy": scale.upright(week.rate), "r": 4, "class": "point all"}, title))
-    return _image(HEIGHT, told, parts, "plot")
+    return make_image(HEIGHT, told, parts, "plot")
 
 
 def draw_months(weeks: Sequence[Rate]) -> Markup:
@@ -179,7 +186,7 @@ def draw_months(weeks: Sequence[Rate]) -> Markup:
     texts = []
     for at, share in enumerate(wanted):
         day = date.fromordinal(days[0].toordinal() + round(span * share))
-        place = {"x": f"{2 + 96 * share:.2f}%", "y": 13, "class": "tick", "text-anchor": _anchor(at, len(wanted))}
+        place = {"x": f"{2 + 96 * share:.2f}%", "y": 13, "class": "tick", "text-anchor": anchor_of(at, len(wanted))}
         texts.append(element("text", place, day.isoformat()))
     return element("svg", {"class": "axis", "width": "100%", "height": 18, "aria-hidden": "true"}, *texts)
 
@@ -192,10 +199,6 @@ def describe_rate(rate: Rate) -> str:
     calls = f"{rate.errors:,} of {rate.judged:,} calls"
     sessions = f"{rate.sessions:,} session{'' if rate.sessions == 1 else 's'}"
     return f"{percent(rate.rate)} ({interval}), {calls}, {sessions}"
-
-
-def tick_label(value: float) -> str:
-    return f"{value * 100:.1f}".removesuffix(".0") + "%"
 
 
 def _runs(line: Line, across: Sequence[float]) -> list[list[tuple[float, float, float]]]:
@@ -245,24 +248,24 @@ def _points(at: int, x: float, lines: Sequence[Line], scale: Scale) -> Markup:
     return join(*parts)
 
 
-def _grid(scale: Scale) -> list[Markup]:
-    return [_line("0", scale.upright(tick), "100%", scale.upright(tick), "grid") for tick in scale.ticks]
+def make_grid(scale: Scale) -> list[Markup]:
+    return [make_line("0", scale.upright(tick), "100%", scale.upright(tick), "grid") for tick in scale.ticks]
 
 
-def _image(height: float | str, told: str, parts: Sequence[Markup], css: str) -> Markup:
+def make_image(height: float | str, told: str, parts: Sequence[Markup], css: str) -> Markup:
     attributes = {"class": css, "width": "100%", "height": height, "role": "img", "aria-label": told}
     return element("svg", attributes, *parts)
 
 
-def _line(x1: str, y1: float | str, x2: str, y2: float | str, css: str) -> Markup:
+def make_line(x1: str, y1: float | str, x2: str, y2: float | str, css: str) -> Markup:
     return element("line", {"x1": x1, "y1": y1, "x2": x2, "y2": y2, "class": css})
 
 
-def _rect(x: str, y: float, width: str, height: float, css: str) -> Markup:
+def make_rect(x: str, y: float, width: str, height: float, css: str) -> Markup:
     return element("rect", {"x": x, "y": y, "width": width, "height": height, "class": css})
 
 
-def _block(x: str, width: str, height: int, css: str) -> Markup:
+def make_block(x: str, width: str, height: int, css: str) -> Markup:
     """A rectangle halfway up, whatever the height of the drawing."""
     shift = "translate(-0.75 {0})" if css == "cap" else "translate(0 {0})"
     place = {"x": x, "y": "50%", "width": width, "height": height, "transform": shift.format(-height / 2)}
@@ -274,10 +277,10 @@ def _arrow(x: str, y: float | str, path: str, css: str = "") -> Markup:
     return element("svg", {"x": x, "y": y, "width": 1, "height": 1, "overflow": "visible"}, shape)
 
 
-def _anchor(at: int, count: int) -> str:
+def anchor_of(at: int, count: int) -> str:
     """At the edges numbers stand inside."""
     return "start" if at == 0 else "end" if at == count - 1 else "middle"
 
 
-def _percent(share: float) -> str:
+def as_width(share: float) -> str:
     return f"{share * 100:.2f}%"

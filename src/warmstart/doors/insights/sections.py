@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from warmstart.doors.insights.markup import Markup, element, join
+from warmstart.doors.insights.markup import Markup, element, isolate, join, show_table
 from warmstart.doors.insights.plots import (
     Line,
     Scale,
@@ -37,7 +36,6 @@ from warmstart.doors.show import clean, when
 from warmstart.insights.advice import percent
 from warmstart.insights.types import Breakdown, Insights, Rate, RepeatedError
 
-_BREAK = re.compile(r"(?<=\w[/_.:-])(?=\w)")  # where a long name may go on in the next line
 _REACH = 1.6  # times the largest rate: what of intervals a scale shows
 _RATE_COLUMNS = ("#error rate", "#95% interval", "#errors", "#judged calls", "#sessions")
 
@@ -78,7 +76,8 @@ def show_advice(found: Insights) -> Markup | None:
     if not found.advice:
         return None
     items = (
-        element("li", {}, _bdi(advice.text), " ", element("code", {}, clean(advice.command))) for advice in found.advice
+        element("li", {}, isolate(advice.text), " ", element("code", {}, clean(advice.command)))
+        for advice in found.advice
     )
     return element("ol", {"class": "advice"}, *items)
 
@@ -102,7 +101,7 @@ def _show_error(error: RepeatedError, most: tuple[float, float, float]) -> Marku
     seen = f"last seen {when(error.last_seen)[:10]}" if error.last_seen is not None else ""
     about = " · ".join(filter(None, (error.error_kind and f"{error.error_kind} error", seen)))
     endings = [
-        element("li", {"class": "unfixed" if told.startswith("unfixed") else None}, _bdi(told))
+        element("li", {"class": "unfixed" if told.startswith("unfixed") else None}, isolate(told))
         for told in endings_of(error)
     ]
     said = f"e.g. {name_of(error.example, 170)}" if error.example and error.message != error.example else ""
@@ -110,11 +109,11 @@ def _show_error(error: RepeatedError, most: tuple[float, float, float]) -> Marku
         "div",
         {},
         element(
-            "p", {"class": "about"}, element("strong", {}, _bdi(name_of(error.tool))), f" · {about}" if about else ""
+            "p", {"class": "about"}, element("strong", {}, isolate(name_of(error.tool))), f" · {about}" if about else ""
         ),
-        element("h3", {}, _bdi(what_failed(error, 140))),
-        element("p", {"class": "said code"}, _bdi(shape_of(error, 140))) if error.message else None,
-        element("p", {"class": "said"}, _bdi(said)) if said else None,
+        element("h3", {}, isolate(what_failed(error, 140))),
+        element("p", {"class": "said code"}, isolate(shape_of(error, 140))) if error.message else None,
+        element("p", {"class": "said"}, isolate(said)) if said else None,
         element("ul", {"aria-label": "how it ended"}, *endings),
     )
     cost = error.cost
@@ -167,7 +166,7 @@ def _show_facet(name: str, groups: Breakdown) -> Markup:
         element("h3", {}, f"By {name}"),
         element("p", {"class": "about"}, f"errors per judged call{more}"),
         element("div", {"class": "bars"}, element("div", {}, draw_axis(scale)), *bars),
-        _table((name, *_RATE_COLUMNS), rows),
+        show_table((name, *_RATE_COLUMNS), rows),
     )
 
 
@@ -177,7 +176,7 @@ def _show_bar(rate: Rate, scale: Scale) -> Markup:
     return element(
         "div",
         {},
-        element("span", {"class": "name"}, _bdi(label)),
+        element("span", {"class": "name"}, isolate(label)),
         draw_bar(rate, scale, f"{label}: {describe_rate(rate)}"),
         element("span", {"class": "value"}, percent(rate.rate), " ", calls),
     )
@@ -218,7 +217,7 @@ def show_windows(found: Insights) -> Markup | None:
         _legend(lines),
         element("p", {"class": "unit"}, "errors per judged call"),
         plot,
-        _table(
+        show_table(
             ("turns", "#sessions there", "#all sessions", "#95% interval", "#the same sessions", "#95% interval"),
             [
                 (window.everyone.name or "", f"{window.everyone.sessions:,}", percent(window.everyone.rate))
@@ -266,35 +265,9 @@ def show_weeks(found: Insights) -> Markup | None:
         ),
         element("p", {"class": "unit"}, unit),
         plot,
-        _table(("week of", *_RATE_COLUMNS), [(week.name or "", *_rate_cells(week)) for week in weeks]),
+        show_table(("week of", *_RATE_COLUMNS), [(week.name or "", *_rate_cells(week)) for week in weeks]),
     )
 
 
 def _rate_cells(rate: Rate) -> tuple[str, ...]:
     return percent(rate.rate), interval_of(rate), f"{rate.errors:,}", f"{rate.judged:,}", f"{rate.sessions:,}"
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
-    """The numbers of a plot, for those who want them or cannot see it. Columns that begin with # stand right."""
-    kinds = ["number" if name.startswith("#") else None for name in columns]
-    head = element(
-        "tr",
-        {},
-        *(
-            element("th", {"scope": "col", "class": kind}, name.lstrip("#"))
-            for name, kind in zip(columns, kinds, strict=True)
-        ),
-    )
-    body = [
-        element("tr", {}, *(element("td", {"class": kind}, _bdi(cell)) for cell, kind in zip(row, kinds, strict=True)))
-        for row in rows
-    ]
-    table = element("table", {}, element("thead", {}, head), element("tbody", {}, *body))
-    box = element("div", {"class": "scroll", "tabindex": 0}, table)
-    return element("details", {}, element("summary", {}, "The numbers"), box)
-
-
-def _bdi(text: str) -> Markup:
-    """Text from a transcript, which may run from right to left: it must not turn its neighbours around."""
-    first, *rest = _BREAK.split(clean(text))
-    return element("bdi", {}, first, *(join(element("wbr"), part) for part in rest))

@@ -20,7 +20,7 @@ from warmstart.lab.tasks import Check, Finished
 Rows = list[tuple[Any, ...]]
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w]|\.\d)")
-_ABOUT_THE_CALL = frozenset(("exit_code", "columns", "row_count", "line", "lines", "bytes", "size", "total", "count"))
+_ABOUT_THE_CALL = frozenset(("exit_code", "bytes_written", "columns", "rows_changed", "rows_cut"))  # no answers
 
 
 def all_of(*checks: Check) -> Check:
@@ -71,13 +71,14 @@ def file_mentions(path: str, *words: str) -> Check:
 
 def json_holds(path: str, value: Any, *, typed: bool = True) -> Check:
     """Whether a file is JSON of this value. Not typed: 3 and "3" are one, as in a table of texts."""
+    wanted = _form(value, typed)
 
     def check(finished: Finished) -> bool:
         try:
             found = json.loads(read_text(finished.folder / path) or "")
-        except ValueError:
+        except (ValueError, RecursionError):
             return False
-        return _form(found, typed) == _form(value, typed)
+        return bool(_form(found, typed) == wanted)
 
     return check
 
@@ -101,9 +102,14 @@ def keeps(files: Mapping[str, str | bytes]) -> Check:
     return check
 
 
-def table_holds(database: str, table: str, rows: Rows) -> Check:
-    """Whether this is the only table, with these rows in any order."""
-    return lambda finished: _contents(finished.folder / database) == {table: _sorted(rows)}
+def table_holds(database: str, table: str, rows: Rows, *, alone: bool = True) -> Check:
+    """Whether a table has these rows in any order; if alone, it is the only one."""
+
+    def check(finished: Finished) -> bool:
+        found = _contents(finished.folder / database)
+        return found is not None and found.get(table) == _sorted(rows) and (len(found) == 1 or not alone)
+
+    return check
 
 
 def table_has_columns(database: str, table: str, columns: Iterable[str]) -> Check:
@@ -130,7 +136,7 @@ def build_database(table: str, columns: Mapping[str, str], rows: Rows) -> bytes:
         told = ", ".join(f"{name} {kind}" for name, kind in columns.items())
         connection.execute(f"CREATE TABLE {table} ({told})")
         places = ", ".join("?" * len(columns))
-        connection.executemany(f"INSERT INTO {table} VALUES ({places})", rows)  # noqa: S608 - our own names
+        connection.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
         connection.commit()
         return connection.serialize()
 
@@ -138,7 +144,7 @@ def build_database(table: str, columns: Mapping[str, str], rows: Rows) -> bytes:
 def read_text(path: Path) -> str | None:
     """What a file says, or None where there is none to read."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None  # a pipe would block
     except OSError:
         return None
 
@@ -147,7 +153,7 @@ def text_of(answer: str) -> str:
     """What is said in an answer. A tool's result stands for words where the model said none: then what it holds."""
     try:
         value = json.loads(answer)
-    except ValueError:
+    except (ValueError, RecursionError):
         return answer
     return "\n".join(_leaves(value)) if isinstance(value, dict | list) else answer
 
@@ -181,7 +187,7 @@ def _form(value: Any, typed: bool) -> Any:
         case bool() | None:
             return value, "flag"
         case int() | float() if typed:
-            return float(value)
+            return value
         case _:
             return str(value)
 
@@ -193,10 +199,8 @@ def _contents(database: Path | bytes) -> dict[str, Rows] | None:
     try:
         with closing(_opened(database)) as connection:
             names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-            return {
-                name: _sorted(connection.execute(f'SELECT * FROM "{name}"').fetchall())  # noqa: S608
-                for (name,) in names
-            }
+            quoted = {name: name.replace('"', '""') for (name,) in names}
+            return {name: _sorted(connection.execute(f'SELECT * FROM "{said}"')) for name, said in quoted.items()}
     except sqlite3.Error:
         return None
 

@@ -9,12 +9,12 @@ from warmstart.lab.families.checks import Rows, all_of, build_database, keeps, s
 from warmstart.lab.families.drawing import Draw, Split
 from warmstart.lab.families.family import Family, Instance, sqlite_query
 
-_PLACES: Mapping[Split, tuple[str, ...]] = {"train": ("city", "home"), "test": ("town", "office")}
+_PLACES: Mapping[Split, tuple[str, ...]] = {"train": ("city", "home"), "test": ("town", "place")}
 
 
 def _count_rows(draw: Draw) -> Instance:
     database, table, column = f"{draw.one('database')}.db", draw.one("table"), draw.one("column")
-    count = draw.number(2, 7)
+    count = draw.number(12, 41)
     rows: Rows = [(thing, draw.number(10, 60)) for thing in draw.some("thing", count)]
     files = {database: build_database(table, {"name": "TEXT", column: "INTEGER"}, rows)}
     return Instance(
@@ -44,7 +44,7 @@ def _sum_column(draw: Draw) -> Instance:
 
 
 def _filter_rows(draw: Draw) -> Instance:
-    database, table = f"{draw.one('database')}.db", draw.one("table")
+    database, table = f"{draw.one('database')}.db", draw.one("people")
     column = _PLACES[draw.split][draw.between(0, 1)]
     wanted, other = draw.some("place", 2)
     people = draw.some("person", 5)
@@ -68,7 +68,7 @@ def _priced(draw: Draw, count: int) -> tuple[str, str, str, Rows]:
 
 
 def _insert_and_count(draw: Draw) -> Instance:
-    count = draw.number(3, 6)
+    count = draw.number(5, 11)
     database, table, column, rows = _priced(draw, count)
     new: tuple[Any, ...] = rows[-1]
     insert = f"INSERT INTO {table} (name, {column}) VALUES ('{new[0]}', {new[1]})"
@@ -108,9 +108,9 @@ DATABASE = (
             "How many {table} are in {database}?",
         ),
         rewordings=(
-            "What is the number of {table} stored in {database}?",
-            "Tell me how long the table {table} in {database} is.",
-            "{database} keeps {table}. How many does it have?",
+            "Tell me the number of rows in {table}, see {database}.",
+            "Please count all {table} in {database}.",
+            "How long is the table {table} of {database}?",
         ),
     ),
     Family(
@@ -122,9 +122,9 @@ DATABASE = (
             "Sum the {column} of all {table} in {database}.",
         ),
         rewordings=(
-            "Give me the {column} of all {table} in {database} together.",
+            "Give me the sum of {column} over all {table} in {database}.",
             "All {table} in {database} have a {column}. What does it add up to?",
-            "I need the overall {column} for {table}, see {database}.",
+            "What is the overall {column} of {table} in {database}?",
         ),
     ),
     Family(
@@ -136,9 +136,9 @@ DATABASE = (
             "Select the names from {table} in {database} with {column} {value}.",
         ),
         rewordings=(
-            "Who has the {column} {value}? Look at the table {table} of {database}.",
-            "Give me everybody whose {column} is {value} from {table} in {database}.",
-            "Search {database} for names in {table} that belong to the {column} {value}.",
+            "Who in the table {table} of {database} has {column} {value}? I need the names.",
+            "Give me all names from {table} in {database} whose {column} is {value}.",
+            "Search {database} for {table} that belong to the {column} {value}.",
         ),
     ),
     Family(
@@ -150,9 +150,9 @@ DATABASE = (
             "Insert {thing} with {column} {number} into {table} in {database} and count the {table}.",
         ),
         rewordings=(
-            "Put a new {thing} with {column} {number} into {table} of {database}. What is the row count afterwards?",
-            "New entry for the table {table} of {database}: {thing}, {column} {number}. Tell me how many there are now.",
-            "{database} needs {thing} with {column} {number} in {table}. Store it and say how many rows it makes.",
+            "Please insert {thing} with {column} {number} into {table} of {database} and tell me the row count.",
+            "{table} in {database} needs a new row: {thing}, {column} {number}. Count the rows after that.",
+            "Store {thing} with {column} {number} in {table} of {database}. How big is it now?",
         ),
     ),
     Family(
@@ -164,9 +164,9 @@ DATABASE = (
             "Change the {column} of {thing} to {number} in {table} of {database}.",
         ),
         rewordings=(
-            "In {database}, {thing} from {table} should now have the {column} {number}.",
-            "The {column} of {thing} is wrong in {database}. Make it {number} in the table {table}.",
-            "Correct {table} of {database}, the right {column} for {thing} is {number}.",
+            "Please change {table} in {database}: the {column} of {thing} should be {number}.",
+            "In {database}, set {column} to {number} for {thing} in {table}.",
+            "The {column} of {thing} is wrong in {database}. It should be {number} in {table}.",
         ),
     ),
 )

@@ -79,9 +79,9 @@ DOCUMENTS = (
             "In which file is the word {word}?",
         ),
         rewordings=(
-            "Where did I write about {word}? Give me the file.",
-            "Look through my files for {word} and name the one.",
-            "One of these files talks about {word}. Which?",
+            "Some file mentions {word}. Which one?",
+            "Search my files for the word {word} and tell me the name.",
+            "Where did I write about {word}?",
         ),
     ),
     Family(
@@ -93,9 +93,9 @@ DOCUMENTS = (
             "What does {file} say?",
         ),
         rewordings=(
-            "Open {file} and tell me the text.",
-            "I forgot what I wrote in {file}. Print it.",
-            "Let me see the contents of {file}.",
+            "Please read {file} and show me the text.",
+            "I forgot what {file} says. Show it.",
+            "Print the contents of {file}.",
         ),
     ),
 )

@@ -12,9 +12,9 @@ from typing import Literal, TypeVar, get_args
 
 T = TypeVar("T")
 Split = Literal["train", "test"]
-Pool = Literal[
-    "text", "log", "event", "thing", "person", "place", "folder", "database", "table", "column", "key", "mode"
-]
+Names = Literal["text", "log", "event", "thing", "person", "place", "folder", "figures"]
+Terms = Literal["database", "table", "people", "column", "key", "mode"]
+Pool = Literal[Names, Terms]
 
 POOLS: Mapping[Pool, Mapping[Split, tuple[str, ...]]] = {
     "text": {
@@ -22,7 +22,7 @@ POOLS: Mapping[Pool, Mapping[Split, tuple[str, ...]]] = {
         "test": tuple("paper essay recipe lesson song poem travel review sketch outline minutes journal menu".split()),
     },
     "log": {
-        "train": tuple("app server web system mail disk user".split()),
+        "train": tuple("app server web system mail disk phone".split()),
         "test": tuple("api worker build network job cloud door".split()),
     },
     "event": {
@@ -38,28 +38,36 @@ POOLS: Mapping[Pool, Mapping[Split, tuple[str, ...]]] = {
         "test": tuple("Ivan Julia Kevin Laura Maria Nina Oscar Peter Tom".split()),
     },
     "place": {
-        "train": tuple("Paris London Rome Madrid Boston Tokyo".split()),
-        "test": tuple("Berlin Vienna Oslo Dublin Chicago Sydney".split()),
+        "train": tuple("Paris London Rome Madrid Boston Tokyo Milan".split()),
+        "test": tuple("Berlin Vienna Oslo Dublin Chicago Sydney Lisbon".split()),
     },
     "folder": {
         "train": tuple("archive docs old safe project".split()),
         "test": tuple("storage saved spare inbox public".split()),
+    },
+    "figures": {  # files with a number a line
+        "train": tuple("ages prices points weights times".split()),
+        "test": tuple("scores sizes costs grades heights".split()),
     },
     "database": {
         "train": tuple("shop school library office hotel garage kitchen".split()),
         "test": tuple("store clinic museum market farm bank garden".split()),
     },
     "table": {
-        "train": tuple("orders users books rooms cars".split()),
-        "test": tuple("items clients tickets pets films".split()),
+        "train": tuple("orders sales books rooms cars".split()),
+        "test": tuple("items plants tickets pets films".split()),
+    },
+    "people": {  # tables with somebody in each row
+        "train": tuple("users guests members drivers teachers".split()),
+        "test": tuple("clients players students doctors writers".split()),
     },
     "column": {
-        "train": tuple("price amount weight points".split()),
-        "test": tuple("cost total size score".split()),
+        "train": tuple("price amount weight width".split()),
+        "test": tuple("cost value size score".split()),
     },
     "key": {
-        "train": tuple("port level width speed depth".split()),
-        "test": tuple("limit height volume delay count".split()),
+        "train": tuple("port level limit speed depth".split()),
+        "test": tuple("range height volume delay margin".split()),
     },
     "mode": {
         "train": tuple("fast dark quiet full local".split()),

@@ -24,7 +24,7 @@ class Family(Struct, frozen=True, kw_only=True):
 
     name: str
     phrasings: tuple[str, ...]  # in training and, for the tasks of the same wording, in tests
-    rewordings: tuple[str, ...]  # in tests only
+    rewordings: tuple[str, ...]  # in tests only; of most families the last is far from the phrasings in its words
     make: Callable[[Draw], Instance]
     held_out: bool = False  # never tested: its sessions are shown where other work than the asked one is to be shown
 

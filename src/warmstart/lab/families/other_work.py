@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from warmstart.lab.families.checks import (
+    Rows,
     all_of,
     build_database,
+    file_holds,
     file_mentions,
     keeps,
     says_number,
     says_only,
     table_has_columns,
+    table_holds,
 )
 from warmstart.lab.families.drawing import Draw
 from warmstart.lab.families.family import (
@@ -24,18 +27,16 @@ from warmstart.lab.families.family import (
 )
 
 
-def _compare(draw: Draw) -> Instance:
-    before, after = draw.some("text", 2)
-    same, (old, new) = draw.some("person", 2), draw.some("place", 2)
-    files = {
-        f"{before}.md": "".join(f"{line}\n" for line in [same[0], old, same[1]]),
-        f"{after}.md": "".join(f"{line}\n" for line in [same[0], new, same[1]]),
-    }
+def _capitals(draw: Draw) -> Instance:
+    name, target = draw.some("text", 2)
+    file, target = f"{name}.md", f"{target}.md"
+    lines = draw.some("thing", 3)
+    files = {file: "".join(f"{line}\n" for line in lines)}
     return Instance(
-        slots={"before": f"{before}.md", "after": f"{after}.md"},
+        slots={"file": file, "target": target},
         files=files,
-        ways=((terminal(f"diff {before}.md {after}.md"),), (terminal(f"diff -u0 {before}.md {after}.md"),)),
-        check=all_of(says_only([old, new], same), keeps(files)),
+        ways=((terminal(f"tr a-z A-Z < {file} > {target}"),), (terminal(f"cat {file} | tr a-z A-Z > {target}"),)),
+        check=all_of(file_holds(target, [line.upper() for line in lines]), keeps(files)),
     )
 
 
@@ -65,7 +66,8 @@ def _power(draw: Draw) -> Instance:
 def _create_table(draw: Draw) -> Instance:
     database, there, table = f"{draw.one('database')}.db", draw.one("table"), draw.one("table")
     first, second = draw.some("column", 2)
-    files = {database: build_database(there, {"name": "TEXT"}, [(draw.one("person"),)])}
+    rows: Rows = [(draw.one("person"),)]
+    files = {database: build_database(there, {"name": "TEXT"}, rows)}
     return Instance(
         slots={"database": database, "table": table, "first": first, "second": second},
         files=files,
@@ -73,17 +75,19 @@ def _create_table(draw: Draw) -> Instance:
             (sqlite_query(database, f"CREATE TABLE {table} ({first} TEXT, {second} TEXT)"),),
             (sqlite_query(database, f"CREATE TABLE {table} ({first} INTEGER, {second} INTEGER)"),),
         ),
-        check=table_has_columns(database, table, [first, second]),
+        check=all_of(
+            table_has_columns(database, table, [first, second]), table_holds(database, there, rows, alone=False)
+        ),
     )
 
 
 def _find_function(draw: Draw) -> Instance:
-    names, modules = draw.some("mode", 3), draw.some("log", 3)
+    names, modules = draw.some("mode", 2), draw.some("log", 2)
     files = {
         f"src/{module}.py": f"def {name}_start():\n    return True\n"
         for name, module in zip(names, modules, strict=True)
     }
-    wanted = draw.between(0, 2)
+    wanted = draw.between(0, 1)
     function = f"{names[wanted]}_start"
     return Instance(
         slots={"function": function},
@@ -94,30 +98,30 @@ def _find_function(draw: Draw) -> Instance:
 
 
 def _license(draw: Draw) -> Instance:
-    holder, other = draw.some("person", 2)
+    project, (holder, other) = draw.one("database"), draw.some("person", 2)
     files = {
-        "LICENSE.md": f"Free for all. Owner: {holder}\n",
-        f"{draw.one('folder')}/AUTHORS.md": f"Written by {other}\n",
+        f"{project}/LICENSE.md": f"Free for all. Owner: {holder}\n",
+        f"{project}/AUTHORS.md": f"Written by {other}\n",
     }
     return Instance(
-        slots={"project": draw.one("database")},
+        slots={"project": project},
         files=files,
-        ways=((read_file("LICENSE.md"),),),
+        ways=((read_file(f"{project}/LICENSE.md"),),),
         check=all_of(says_only([holder], [other]), keeps(files)),
     )
 
 
 OTHER_WORK = (
     Family(
-        name="compare",
-        make=_compare,
+        name="capitals",
+        make=_capitals,
         held_out=True,
         phrasings=(
-            "What differs between {before} and {after}?",
-            "Compare {before} with {after}.",
-            "Show the difference from {before} to {after}.",
+            "Turn {file} into capital letters as {target}.",
+            "Make {target} the upper case of {file}.",
+            "Change all letters of {file} to upper case, result {target}.",
         ),
-        rewordings=("What has changed from {before} to {after}?", "Where do {before} and {after} disagree?"),
+        rewordings=("Let {target} shout what {file} whispers.", "{target} should be {file} in capitals."),
     ),
     Family(
         name="birthday_card",

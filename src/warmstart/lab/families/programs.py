@@ -9,7 +9,7 @@ from warmstart.lab.families.family import Family, Instance, execute_code
 
 def _average(draw: Draw) -> Instance:
     """Numbers around a mean that is none of them, so that no line of the file is the answer."""
-    file, mean = f"{draw.one('text')}.txt", draw.number(20, 60)
+    file, mean = f"{draw.one('figures')}.txt", draw.number(20, 60)
     near, far = draw.between(1, 3) * 2, draw.between(4, 8) * 2
     numbers = draw.mix([mean - far, mean - near, mean + near, mean + far])
     files = {file: "".join(f"{number}\n" for number in numbers)}
@@ -26,7 +26,7 @@ def _average(draw: Draw) -> Instance:
 
 
 def _csv_to_json(draw: Draw) -> Instance:
-    name, column = draw.one("text"), draw.one("column")
+    name, column = draw.one("table"), draw.one("column")
     rows = list(zip(draw.some("thing", 3), draw.numbers(3, 2, 60), strict=True))
     files = {f"{name}.csv": f"name,{column}\n" + "".join(f"{thing},{number}\n" for thing, number in rows)}
     read = f'import csv, json\nrows = list(csv.DictReader(open("{name}.csv")))\n'
@@ -54,9 +54,9 @@ PROGRAMS = (
             "Use Python to average the numbers in {file}.",
         ),
         rewordings=(
-            "{file} has one number a line. Give me their mean value.",
-            "Work out the arithmetic mean for {file}.",
-            "On average, how big are the numbers listed in {file}?",
+            "{file} has one number a line. What is their average?",
+            "Work out the mean of all numbers in {file}.",
+            "Give me the typical value in {file}: the total divided by how many there are.",
         ),
     ),
     Family(

@@ -13,10 +13,10 @@ def _lines(*lines: str) -> str:
 
 def _count_lines(draw: Draw) -> Instance:
     file, word = f"{draw.one('log')}.log", draw.one("event")
-    count = draw.number(2, 7)
-    others = [event for event in draw.some("event", 4) if event != word]
+    count = draw.number(4, 19)
+    others = draw.some("event", 2)
     hits = [f"{word} from {person}" for person in draw.some("person", count)]
-    rest = [f"{others[at % len(others)]} from {person}" for at, person in enumerate(draw.some("person", count + 1))]
+    rest = [f"{others[at % 2]} from {person}" for at, person in enumerate(draw.some("person", count + 1))]
     files = {file: _lines(*draw.mix(hits + rest))}
     return Instance(
         slots={"file": file, "word": word},
@@ -90,9 +90,9 @@ SHELL = (
             "How often does {word} appear in {file}?",
         ),
         rewordings=(
-            "I need the number of {word} lines in {file}.",
+            "Please count how many {word} lines there are in {file}.",
+            "Give me the number of lines in {file} that contain {word}.",
             "Tell me how many times {word} shows up in {file}.",
-            "Some lines of {file} say {word}. How many are there?",
         ),
     ),
     Family(
@@ -104,9 +104,9 @@ SHELL = (
             "Put a copy of {file} in the {folder} folder.",
         ),
         rewordings=(
+            "I want a copy of {file} in the folder {folder} too.",
+            "Copy the file {file} to {folder} and keep the original.",
             "Back up {file} to {folder}.",
-            "Duplicate {file}, the second one should be in the folder {folder}.",
-            "I want {file} to be in {folder} too, and keep the original.",
         ),
     ),
     Family(
@@ -118,9 +118,9 @@ SHELL = (
             "Move {file} into a new folder called {folder}.",
         ),
         rewordings=(
-            "{file} should go into a new directory named {folder}.",
-            "Please set up a directory {folder} and put {file} inside, not a copy.",
-            "We need a {folder} directory. Move {file} there once it exists.",
+            "{file} should be moved into a new folder named {folder}.",
+            "Set up a folder {folder} and move {file} inside, no copy.",
+            "We need the directory {folder}, and {file} belongs there, not here.",
         ),
     ),
     Family(
@@ -132,9 +132,9 @@ SHELL = (
             "Add a line with {thing} to {file}.",
         ),
         rewordings=(
-            "Please put {thing} as the last entry of {file}.",
-            "{file} still lacks {thing}. Add it at the bottom.",
-            "Write {thing} below the other lines of {file}.",
+            "Please add {thing} as the last line of {file}.",
+            "{file} still lacks {thing}, add it at the end.",
+            "Write {thing} below everything else in {file}.",
         ),
     ),
     Family(
@@ -146,9 +146,9 @@ SHELL = (
             "Write the sorted lines of {file} to {target}.",
         ),
         rewordings=(
-            "Put the lines of {file} in alphabetical order and store the result as {target}.",
+            "Put the lines of {file} in alphabetical order and save the result as {target}.",
+            "I need {file} sorted, write it to {target}.",
             "I want {target} to hold {file} from A to Z.",
-            "Order the entries of {file} by name, output to {target}.",
         ),
     ),
 )

@@ -1,0 +1,176 @@
+"""A small honest agent: the model asks for a call, the call is made, the result goes back, until the task is done.
+
+Who is satisfied ends the session: after every answer the task's checker looks at the folder and the answer. An answer that
+neither calls a tool nor does the task is an error as much as a wrong call, and is told and recorded as one; otherwise a
+model that never calls anything would have the fewest errors of all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import Struct
+
+from warmstart.lab.tasks import Call, Finished, LabTask
+from warmstart.lab.workshop import TOOLS, Workshop
+from warmstart.llm import LLM, AskedCall, Reply, write_body
+
+AGENT = "warmstart-lab"
+NO_CALL = "invalid_call"  # the tool that stands for an answer without one
+SYSTEM = "You do small chores with files, programs and databases in the current folder by calling tools."
+CLOSING = "Done."
+_NO_CALL_ERROR = "Error: no tool call in the answer. Answer with one call of one of your tools."
+_SAID = 400  # characters kept of an answer that is no call
+_AT_ONCE = 4  # calls of one answer that are made
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """How long a session may go on."""
+
+    turns: int = 3
+    answer_tokens: int = 96
+    seconds: float = 5.0  # a call
+
+
+class Transcript(Struct, frozen=True, kw_only=True):
+    """A session as it is written down: OpenAI chat messages in a wrapper, which `ingest` reads like anyone's."""
+
+    session_id: str
+    agent: str
+    model: str
+    project: str
+    label: bool  # whether the task was done
+    usage: dict[str, Any] | None  # None: the model did not say
+    messages: list[dict[str, Any]]
+
+
+class Agent:
+    """Runs sessions with one model."""
+
+    def __init__(self, llm: LLM, model: str, limits: Limits, clock: Callable[[], float]) -> None:
+        self._llm = llm
+        self._model = model
+        self._limits = limits
+        self._clock = clock
+        self._tools = [tool.as_openai() for tool in TOOLS]
+
+    def run(self, task: LabTask, session: str, inject: Callable[[list[Any]], list[Any]]) -> Transcript:
+        """One session. `inject` puts the seed into its opening; the transcript holds what came after."""
+        said = [
+            self.stamp({"role": "system", "content": SYSTEM}),
+            self.stamp({"role": "user", "content": task.request}),
+        ]
+        with Workshop(task.files, seconds=self._limits.seconds) as workshop:
+            talk = _Talk(self, workshop, task, said, inject)
+            done = any(talk.take_turn(turn) for turn in range(1, self._limits.turns + 1))
+        if done and said[-1]["role"] == "tool":
+            said.append(self.stamp({"role": "assistant", "content": CLOSING}))
+        return Transcript(
+            session_id=session,
+            agent=AGENT,
+            model=self._model,
+            project=task.family,
+            label=done,
+            usage=talk.usage,
+            messages=said,
+        )
+
+    def ask(self, messages: Sequence[Any]) -> Reply:
+        request = {
+            "model": self._model,
+            "messages": messages,
+            "tools": self._tools,
+            "temperature": 0,
+            "max_tokens": self._limits.answer_tokens,
+        }
+        return self._llm.ask(write_body(request))
+
+    def stamp(self, message: dict[str, Any]) -> dict[str, Any]:
+        return {**message, "timestamp": datetime.fromtimestamp(self._clock(), UTC).isoformat()}
+
+
+class _Talk:
+    """One session while it goes on."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        workshop: Workshop,
+        task: LabTask,
+        said: list[dict[str, Any]],
+        inject: Callable[[list[Any]], list[Any]],
+    ) -> None:
+        self._agent = agent
+        self._workshop = workshop
+        self._task = task
+        self._said = said
+        self._sent = inject([{key: value for key, value in message.items() if key != "timestamp"} for message in said])
+        self.usage: dict[str, Any] | None = {"prompt_tokens": 0, "completion_tokens": 0}
+
+    def take_turn(self, turn: int) -> bool:
+        """One answer of the model and what it leads to. Whether the task is done then."""
+        reply = self._agent.ask(self._sent)
+        self._count(reply)
+        if not reply.calls:
+            return self._take_words(turn, reply.text)
+        calls = reply.calls[:_AT_ONCE]
+        results = [self._workshop.run(_read(call)) for call in calls]
+        messages = _write(turn, reply.text, calls, results)
+        self._sent += messages
+        self._record(messages)
+        return any(self._is_done(result) for result in results if _worked(result)) or self._is_done("")
+
+    def _take_words(self, turn: int, text: str) -> bool:
+        """An answer without a call: right, or an error that the model is told of as people would."""
+        spoken = {"role": "assistant", "content": text or "(no answer)"}
+        if self._is_done(text):
+            self._record([spoken])
+            return True
+        self._sent += [spoken, {"role": "user", "content": _NO_CALL_ERROR}]
+        invalid = AskedCall("", NO_CALL, json.dumps({"answer": text[:_SAID]}, ensure_ascii=False))
+        self._record(_write(turn, "", [invalid], [json.dumps({"error": _NO_CALL_ERROR})]))
+        return False
+
+    def _is_done(self, answer: str) -> bool:
+        return self._task.check(Finished(self._workshop.folder, answer))
+
+    def _record(self, messages: Sequence[dict[str, Any]]) -> None:
+        self._said += [self._agent.stamp(message) for message in messages]
+
+    def _count(self, reply: Reply) -> None:
+        if self.usage is None or reply.prompt_tokens is None or reply.answer_tokens is None:
+            self.usage = None
+            return
+        self.usage["prompt_tokens"] += reply.prompt_tokens
+        self.usage["completion_tokens"] += reply.answer_tokens
+        if reply.cached_tokens is not None:
+            details = self.usage.setdefault("prompt_tokens_details", {"cached_tokens": 0})
+            details["cached_tokens"] += reply.cached_tokens
+
+
+def _write(turn: int, text: str, calls: Sequence[AskedCall], results: Sequence[str]) -> list[dict[str, Any]]:
+    """An answer with calls, and their results."""
+    ids = [f"call_{turn}_{number}" for number in range(1, len(calls) + 1)]
+    made = [
+        {"id": id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        for id, call in zip(ids, calls, strict=True)
+    ]
+    answers = [{"role": "tool", "tool_call_id": id, "content": result} for id, result in zip(ids, results, strict=True)]
+    return [{"role": "assistant", "content": text or None, "tool_calls": made}, *answers]
+
+
+def _read(call: AskedCall) -> Call:
+    """The call with its arguments; what is no JSON object is passed on as it is, for the workshop to refuse."""
+    try:
+        arguments = json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError):
+        arguments = {"": call.arguments}
+    return Call(call.name, arguments if isinstance(arguments, dict) else {"": arguments})
+
+
+def _worked(result: str) -> bool:
+    found = json.loads(result)
+    return not found.get("error") and not found.get("exit_code")

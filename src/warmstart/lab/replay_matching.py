@@ -1,0 +1,148 @@
+"""Whether a proposed call is one that was recorded, and what the record answers to it.
+
+Two calls are the same when their tool is the same and their arguments are equal in this normal form:
+1. strings longer than transcripts keep are cut as the record's are, head and tail with the number left out;
+2. arguments that only say something about a call (`description`, `timeout`, ..., see patterns) and those that are null
+   are left out at the top, the order of keys does not matter anywhere;
+3. numbers are equal by value (5, 5.0, 5e0); a number is never a string of digits, nor true or false;
+4. strings: line ends are LF, spaces at the ends of lines and of the whole are dropped; in strings of one line each run of
+   spaces and tabs is one space. Indentation in strings of several lines stays: in code it is meaning;
+5. arguments that are plain text count as `{"input": text}`, as seeds show them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from warmstart.dialects import NO_OUTPUT, refuse
+from warmstart.excerpt import ARGUMENT, cut_value
+from warmstart.llm import AskedCall
+from warmstart.model import Arguments, Example, Status
+from warmstart.patterns import canonical, shape, values_of
+
+NOTHING_RECORDED = (
+    "[replay] Nothing was recorded for this call, so its output is not known. Go on with what you have,"
+    " or call something else."
+)
+NO_SUCH_TOOL = "[replay] There is no tool of this name here."
+NO_OBJECT = "[replay] The arguments are not a JSON object, so the call was not made."
+
+Form = Literal["good", "malformed", "unknown_tool"]
+
+_LARGE = 2**63
+_BLANKS = re.compile(r"[ \t]+")
+_LINE_ENDS = re.compile(r"[ \t]*(?:\r\n|\r|\n)")
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class RecordedCall(Struct, frozen=True, kw_only=True):
+    """A call of a recorded session, redacted, with what the judge said of it."""
+
+    tool: str
+    arguments: dict[str, Any]
+    result: str  # as transcripts are kept: head and tail
+    status: Status
+
+
+class Proposed(Struct, frozen=True, kw_only=True):
+    """A call that the model asked for in a replay, held against the record."""
+
+    turn: int  # from 1
+    tool: str
+    form: Form = "good"
+    tool_worked: bool = False  # some recorded call of this tool worked
+    shape_worked: bool = False  # some recorded call of this shape worked
+    matched: Status | None = None  # outcome of the recorded call it equals; None: it equals none
+
+    @property
+    def exact(self) -> bool:
+        return self.matched == "ok"
+
+    @property
+    def repeats_error(self) -> bool:
+        return self.matched == "error"
+
+
+class RecordPlayer:
+    """Answers calls from one recorded session. Keeps how often each was asked for: one player for one replay."""
+
+    def __init__(self, calls: Sequence[RecordedCall]) -> None:
+        self._tools = {call.tool for call in calls}
+        worked = [call for call in calls if call.status == "ok"]
+        self._worked_tools = {call.tool for call in worked}
+        self._worked_shapes = {shape(call.tool, call.arguments) for call in worked}
+        self._recorded: dict[tuple[str, bytes], list[RecordedCall]] = {}
+        for call in calls:
+            self._recorded.setdefault(normal_form(call.tool, call.arguments), []).append(call)
+        self._served: dict[tuple[str, bytes], int] = {}
+
+    def answer(self, asked: AskedCall, turn: int) -> tuple[Proposed, str]:
+        """What the call is, and what its tool says. Recorded ones answer in their order, the last one ever after."""
+        if asked.name not in self._tools:
+            return Proposed(turn=turn, tool=asked.name, form="unknown_tool"), NO_SUCH_TOOL
+        arguments = read_arguments(asked.arguments)
+        if arguments is None:
+            worked = asked.name in self._worked_tools
+            return Proposed(turn=turn, tool=asked.name, form="malformed", tool_worked=worked), NO_OBJECT
+        found = self._next(normal_form(asked.name, arguments))
+        proposed = Proposed(
+            turn=turn,
+            tool=asked.name,
+            tool_worked=asked.name in self._worked_tools,
+            shape_worked=shape(asked.name, arguments) in self._worked_shapes,
+            matched=found.status if found else None,
+        )
+        return proposed, (found.result.strip() and found.result) or NO_OUTPUT if found else NOTHING_RECORDED
+
+    def _next(self, form: tuple[str, bytes]) -> RecordedCall | None:
+        calls = self._recorded.get(form)
+        if not calls:
+            return None
+        at = self._served.get(form, 0)
+        self._served[form] = at + 1
+        return calls[min(at, len(calls) - 1)]
+
+
+def read_arguments(text: str) -> dict[str, Any] | None:
+    """A model's arguments, or None where they are no JSON object."""
+    try:
+        return _decode(text.encode("utf-8", "replace"))
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def is_sayable(tool: str) -> bool:
+    """Whether an endpoint takes a tool of this name."""
+    return refuse(Example(tool=tool, arguments={}, result=""), "openai") is None
+
+
+def as_object(arguments: Arguments) -> dict[str, Any]:
+    """Arguments as a function's: plain text has a name, the one that seeds give it."""
+    return arguments if isinstance(arguments, dict) else {"input": arguments}
+
+
+def normal_form(tool: str, arguments: dict[str, Any]) -> tuple[str, bytes]:
+    """What is the same for calls that are the same; see the module's text."""
+    kept = cut_value(arguments, ARGUMENT)
+    told = {name: _normalise(value) for name, (_form, value) in values_of(kept).items() if value is not None}
+    return tool, canonical(told)
+
+
+def _normalise(value: Any) -> Any:
+    if isinstance(value, str):
+        text = _LINE_ENDS.sub("\n", value).strip()
+        return text if "\n" in text else _BLANKS.sub(" ", text)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and abs(value) >= _LARGE:
+        return str(value)  # no JSON writer takes it
+    if isinstance(value, dict):
+        return {name: _normalise(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_normalise(inner) for inner in value]
+    return value
