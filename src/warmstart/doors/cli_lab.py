@@ -142,6 +142,8 @@ def _name(plan: Plan) -> str:
 
 def _command(plan: Plan, given: dict[str, Any], out: Path | None) -> str:
     """What a person types to get the same. Paths are told by their last part: a report may be shown around."""
+    from warmstart.lab.agent import Limits
+
     words = [
         "warmstart",
         "lab",
