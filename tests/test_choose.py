@@ -130,6 +130,14 @@ class TestDiversify:
         assert set(diversify(options, 2)) == {0, 2}
         assert set(diversify(options, 3)) == {0, 1, 2}
 
+    def test_the_nearest_work_again_beats_other_work(self):
+        """Where the nearest template has shown all its kinds; while it has others, these come first."""
+        near = [Option(example("a"), "a", 10.0 - n, 10.0) for n in range(4)]
+        other = [Option(example(kind), kind, 6.0, 6.0) for kind in "bcd"]
+        assert set(diversify(near + other, 3)) == {0, 1, 2}
+        both = [*near, Option(example("e"), "e", 5.0, 10.0), *other]
+        assert {0, 4} < set(diversify(both, 3))
+
     def test_the_nearest_first(self):
         options = [Option(example("a"), "a", 1.0), Option(example("b"), "b", 5.0), Option(example("c"), "c", 3.0)]
         assert diversify(options, 3) == [1, 2, 0]

@@ -16,7 +16,7 @@ from msgspec import structs
 from warmstart.mining import Mined, Mining, capture, mine
 from warmstart.mining_suspicion import suspicions
 from warmstart.model import Arguments, ErrorKind, Example, Outcome, PastCall, PastSession, Template
-from warmstart.patterns import shape, signature
+from warmstart.patterns import kind, name_statement, shape, signature
 
 OK = Outcome("ok", "flag")
 OPTIONS = Mining()
@@ -385,6 +385,16 @@ class TestPatterns:
         assert len(draft.examples) == 1
         assert "the best of 6 alike" in draft.examples[0].why  # two of each session are weighed
 
+    def test_the_same_call_for_other_requests_is_kept_too(self) -> None:
+        """That is what a new request of the kind is nearest to. Four of a shape, those that were asked for most differently."""
+        asked = ["Copy the plan to old.", "Put a copy of the plan into safe.", "Back the menu up in store."]
+        asked += ["Copy the song to old.", "I want a second menu, kept in store.", "Copy the menu to old."]
+        calls = [bash(f"cp file{n}.txt place{n}/", intent=text) for n, text in enumerate(asked)]
+        template = learn_one(*(session(f"s{n}", *calls[n : n + 2]) for n in (0, 2, 4)))
+        assert len(template.examples) == 4
+        shown = {example.intent for example in template.examples}
+        assert {asked[1], asked[2], asked[4]} <= shown
+
     def test_several_tools_come_before_several_of_one(self) -> None:
         reads = [call("Read", {"file_path": f"/shop/{name}/{name}.py"}, name) for name in ("ant", "bee", "cow", "dog")]
         others = [call(f"tool_{at}", {"key_id": f"k{at}"}, "ok") for at in range(4)]
@@ -395,6 +405,35 @@ class TestPatterns:
         calls = [call(f"tool_{at}", {"key_id": f"k{at}"}, "ok") for at in range(20)]
         assert len(learn_one(session("s1", *calls), options=Mining(max_examples=3)).examples) == 3
         assert learn(session("s1", *calls), options=Mining(max_examples=3, min_examples=4)).drafts == ()
+
+
+@pytest.mark.parametrize(
+    ("sql", "named"),
+    [
+        ("SELECT name FROM pets WHERE age > 3", "select"),
+        ("select\n  COUNT (*) from pets", "select count"),
+        ("  INSERT  INTO pets VALUES (1)", "insert into"),
+        ("UPDATE pets SET age = 2", "update"),
+        ("DELETE FROM pets", "delete from"),
+        ("CREATE TABLE x (a INT)", "create table"),
+        ("WITH a AS (SELECT 1) SELECT * FROM a", "with"),
+        ("PRAGMA table_info(x)", "pragma"),
+        ("select a good restaurant", None),
+        ("update me on the order", None),
+        ("with kind regards", None),
+        ("", None),
+    ],
+)
+def test_statements_have_names(sql: str, named: str | None) -> None:
+    assert name_statement(sql) == named
+
+
+def test_calls_of_a_database_differ_by_their_statement() -> None:
+    count, insert = ({"db": "a.db", "sql": sql} for sql in ("SELECT COUNT(*) FROM t", "INSERT INTO t VALUES (1)"))
+    assert kind("query", count) == "query: select count"
+    assert shape("query", count) != shape("query", insert)
+    assert shape("query", {"query": "SELECT a FROM t"}) == shape("query", {"query": "SELECT b FROM u"})
+    assert shape("search", {"query": "select shoes"}) == shape("search", {"query": "good shoes"}), "no statement"
 
 
 class TestKindsOfWork:

@@ -7,6 +7,7 @@ transcript are counted as missing, never as zero. No verdict is given where the 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Protocol
 
 from msgspec import Struct, structs
 
@@ -79,6 +80,14 @@ class Report(Struct, frozen=True, kw_only=True):
     crossings: dict[str, Crossing] = {}  # by arm, where every task was done in every arm
 
 
+class CompareArm(Protocol):
+    """Compares an arm with the control on a metric: the effect, and the estimate behind it."""
+
+    def __call__(
+        self, observations: Sequence[Observation], arm: str, control: str, metric: Metric, *, alpha: float = 0.05
+    ) -> tuple[Effect, Estimate]: ...
+
+
 def analyse(
     experiment: str,
     observations: Sequence[Observation],
@@ -87,8 +96,10 @@ def analyse(
     control: str,
     metric: str = "error_rate",
     left_out: Mapping[str, int] | None = None,
+    compare_arm: CompareArm | None = None,
 ) -> Report:
-    """Everything a person wants to know of an experiment."""
+    """Everything a person wants to know of an experiment. `compare_arm`: by another design than sessions drawn at random."""
+    compare_arm = compare_arm or compare
     split = check_split(observations, shares)
     blocked = split.blocked
     others = [name for name in split.arms if name != control]
@@ -97,7 +108,7 @@ def analyse(
     guardrails: list[str] = []
     standings = {control: (0.0, 0.0)}
     for name in others:
-        effect, estimate = compare(observations, name, control, METRICS[metric], alpha=alpha)
+        effect, estimate = compare_arm(observations, name, control, METRICS[metric], alpha=alpha)
         if estimate.difference is not None and estimate.se is not None:
             standings[name] = estimate.difference, estimate.se
         against = find_harm(observations, name, control) if effect.verdict == "better" else []
@@ -110,7 +121,7 @@ def analyse(
             effect = structs.replace(effect, verdict="inconclusive", reason="", blocked=blocked)
         found.append(effect)
     secondary = [
-        compare(observations, name, control, other)[0]
+        compare_arm(observations, name, control, other)[0]
         for name in others
         for other in METRICS.values()
         if other.name != metric

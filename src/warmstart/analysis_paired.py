@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 
 from msgspec import structs
 
-from warmstart.analysis import Observation, Report, check_split, describe, find_harm
+from warmstart.analysis import Observation, Report, analyse, describe
 from warmstart.metrics import METRICS, Metric, Pair
 from warmstart.model import Effect
 from warmstart.stats import Estimate
-from warmstart.stats_paired import Crossing, Paired, compare_paired, cross
+from warmstart.stats_paired import Paired, compare_paired, cross
 from warmstart.stats_survival import Wait, pseudo_values
 
 _RATES = frozenset(("error_rate", "success"))
@@ -27,48 +28,17 @@ def analyse_paired(
     left_out: Mapping[str, int] | None = None,
 ) -> Report:
     """Everything a person wants to know of a paired experiment. `horizon`: turns the first success is awaited within."""
-    split = check_split(observations, shares)
-    others = [name for name in split.arms if name != control]
-    alpha = 0.05 / max(1, len(others))  # each arm is one more chance to be wrong
-    found: list[Effect] = []
-    secondary: list[Effect] = []
-    guardrails: list[str] = []
-    standings = {control: (0.0, 0.0)}
-    crossings: dict[str, Crossing] = {}
-    for name in others:
-        effect, estimate = compare_tasks(observations, name, control, METRICS[metric], alpha=alpha, horizon=horizon)
-        if estimate.difference is not None and estimate.se is not None:
-            standings[name] = estimate.difference, estimate.se
-        against = find_harm(observations, name, control) if effect.verdict == "better" else []
-        guardrails += [f"{name}: {reason}" for reason in against]
-        if against:
-            reason = f"{effect.reason}, but {'; '.join(against)}"
-            effect = structs.replace(effect, verdict="inconclusive", reason=reason)
-        if split.blocked:
-            effect = structs.replace(effect, verdict="inconclusive", reason="", blocked=split.blocked)
-        crossings[name] = cross(_outcomes(observations, name, control))
-        found.append(effect)
-        secondary += [
-            compare_tasks(observations, name, control, other, horizon=horizon)[0]
-            for other in METRICS.values()
-            if other.name != metric
-        ]
-    return Report(
-        experiment=experiment,
+    report = analyse(
+        experiment,
+        observations,
+        shares=shares,
         control=control,
         metric=metric,
-        arms=split.arms,
-        effects=tuple(found),
-        secondary=tuple(structs.replace(effect, blocked=split.blocked) for effect in secondary),
-        guardrails=tuple(guardrails),
-        mismatch=split.mismatch,
-        missing_mismatch=split.missing_mismatch,
-        blocked=split.blocked,
-        left_out=dict(left_out or {}),
-        standings=standings,
-        design="paired",
-        crossings=crossings,
+        left_out=left_out,
+        compare_arm=partial(compare_tasks, horizon=horizon),
     )
+    crossings = {name: cross(_outcomes(observations, name, control)) for name in report.arms if name != control}
+    return structs.replace(report, design="paired", crossings=crossings)
 
 
 def compare_tasks(

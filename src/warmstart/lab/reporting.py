@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+from msgspec import structs
+
 from warmstart import __version__
 from warmstart.analysis import Report
 from warmstart.lab.families import FAMILIES
@@ -15,14 +17,18 @@ from warmstart.lab.summary import ArmLine, Cell, LabReport, TaskLine
 from warmstart.model import Effect, Measures
 from warmstart.store import Ledger, TrialRow
 
+_UNFINISHED = "the run is not finished"
+
 
 def report_lab(lab: Lab, command: str, now: float) -> LabReport:
     """What the sessions so far show."""
     lab.ws.ingest(lab.folder / "sessions")
+    plan, planned, done = lab.plan, len(lab.plan.arms) * len(lab.tasks()), lab.count_done()
     report = lab.ws.report(EXPERIMENT)
+    if done < planned:
+        report = _hold_back(report)
     trials = {trial.session: trial for trial in Ledger(lab.ws.store).trials(EXPERIMENT)}
     measured = {name: found for name, one in trials.items() if (found := lab.ws.experiments.measures(one)) is not None}
-    plan = lab.plan
     return LabReport(
         command=command,
         at=datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds"),
@@ -30,8 +36,8 @@ def report_lab(lab: Lab, command: str, now: float) -> LabReport:
         model=plan.model,
         seed=plan.seed,
         turns=plan.limits.turns,
-        planned=len(plan.arms) * len(lab.tasks()),
-        done=lab.count_done(),
+        planned=planned,
+        done=done,
         grammar=plan.grammar,
         templates=len(lab.ws.templates.find(status="active")),
         training_sessions=sum(len(make_sessions(plan.seed, held_out=apart)) for apart in (False, True)),
@@ -54,6 +60,16 @@ def report_lab(lab: Lab, command: str, now: float) -> LabReport:
         ),
         report=report,
     )
+
+
+def _hold_back(report: Report) -> Report:
+    """The paired interval is for one look, when every task was done in every arm: before that nothing is decided."""
+
+    def hold(effects: Sequence[Effect]) -> tuple[Effect, ...]:
+        why = report.blocked or _UNFINISHED
+        return tuple(structs.replace(one, verdict="inconclusive", reason="", blocked=why) for one in effects)
+
+    return structs.replace(report, effects=hold(report.effects), secondary=hold(report.secondary))
 
 
 def _describe_arm(

@@ -32,6 +32,7 @@ from warmstart.ports import Progress
 
 EXPERIMENT = "lab"
 ARMS = ("cold", "warm", "random", "mismatched", "text")
+_OWN = ("plan.json", "home", "training", "sessions", "report.json", "report.html")  # all that a run's folder has
 _PLENTY = 1_000  # active templates of a kind: the lab's families all count as few kinds
 
 
@@ -135,11 +136,8 @@ class Lab:
 
     def _held_out(self) -> tuple[str, ...]:
         """Templates that come from held-out families alone: what the control arms show."""
-        keys = {
-            row.key
-            for row in self.ws.sessions(limit=100_000, agent=AGENT)
-            if row.id in {session.id for session in make_sessions(self.plan.seed, held_out=True)}
-        }
+        apart = {session.id for session in make_sessions(self.plan.seed, held_out=True)}
+        keys = {row.key for row in self.ws.sessions(limit=100_000, agent=AGENT) if row.id in apart}
         names = []
         for row, template in self.ws.templates.find(status="active"):
             if set(template.source_sessions) <= keys:
@@ -174,11 +172,19 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Forget a run. Only what is one: anything else in the way stays."""
-    if folder.exists():
-        if not (folder / "plan.json").is_file():
-            raise Refused(f"{folder} is no run of the lab; it is left as it is")
-        shutil.rmtree(folder)
+    """Forget a run. Only what is one: where anything else lies in the folder, all of it stays."""
+    if not folder.exists():
+        return
+    if not (folder / "plan.json").is_file():
+        raise Refused(f"{folder} is no run of the lab; it is left as it is")
+    others = sorted(path.name for path in folder.iterdir() if path.name.removesuffix(".part") not in _OWN)
+    if others:
+        raise Refused(f"{folder} holds more than a run of the lab ({others[0]}); it is left as it is")
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 assert set(ARMS) <= WORDS

@@ -57,7 +57,7 @@ def write_call(function: Mapping[str, Any]) -> str:
     arguments = function["arguments"]
     try:
         written = json.loads(arguments) if isinstance(arguments, str) else arguments
-    except ValueError:
+    except (ValueError, RecursionError):
         written = arguments
     shown = json.dumps({"name": function["name"], "arguments": written}, ensure_ascii=False)
     return f"{OPEN}{shown}{CLOSE}"
@@ -78,7 +78,12 @@ def find_call(text: str) -> AskedCall | None:
     name, arguments = found["name"], found["arguments"]
     if not isinstance(name, str) or not isinstance(arguments, dict):
         return None
-    return AskedCall("", name, json.dumps(arguments, ensure_ascii=False))
+    return AskedCall("", _whole(name), _whole(json.dumps(arguments, ensure_ascii=False)))
+
+
+def _whole(text: str) -> str:
+    """A model can escape half a character, which no file takes."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def write_grammar(tools: Sequence[Mapping[str, Any]]) -> str:

@@ -1,0 +1,173 @@
+"""Does `provision` choose as well as a person would who knows the answer?
+
+    python bench/lab.py [--tasks N] [--seed S] [--gguf FILE] [--out DIR] [--json]
+
+The lab's tasks with a local model (needs `warmstart[lab]` and the weights, see docs/howto/lab.md): cold, warm, and "picked",
+which is what `warm` is held against. For "picked" someone who knows each task's family takes the four of its training calls
+whose requests are nearest to the task, and shows them in the same words by the same composer; nothing of `learn` or `choose`
+is in it. Cold and warm are a run of the lab as anyone's (`warmstart lab run --arms cold,warm`), kept in DIR and gone on with.
+
+JSON keys: `model`, `tasks`, `cold`, `warm`, `picked` (tasks solved), `warm_over_picked` (their ratio), `relevant` (of the
+examples that warm shows, the share that is of the task's family), `first_turn` {arm: solved by the first answer},
+`difference` {warm minus picked, low, high: paired, by family}, `minutes`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "src"))
+
+import msgspec
+
+from warmstart.choose import words
+from warmstart.compose import compose, inject
+from warmstart.lab.agent import Agent, Transcript
+from warmstart.lab.local_model import LocalLLM, describe_weights, find_weights
+from warmstart.lab.making import make_sessions
+from warmstart.lab.running import EXPERIMENT, Lab, Plan, write_whole
+from warmstart.lab.tasks import LabTask
+from warmstart.lab.workshop import Workshop
+from warmstart.model import Example, Pick
+from warmstart.stats_paired import Paired, compare_paired
+from warmstart.store import Ledger
+from warmstart.tokens import estimate
+
+EXAMPLES, BUDGET = 4, 1_000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--tasks", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--gguf", type=Path)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    began = time.time()
+    weights = options.gguf or find_weights()
+    plan = Plan(
+        tasks=options.tasks,
+        seed=options.seed,
+        model=describe_weights(weights, options.gguf.stem if options.gguf else "smollm2"),
+        examples=EXAMPLES,
+        budget=BUDGET,
+    )
+    with tempfile.TemporaryDirectory(prefix="warmstart-bench-") as spare:
+        folder = options.out or Path(spare)
+        lab = Lab(folder, plan, llm := LocalLLM(weights))
+        lab.run(tell)
+        picked = play_picked(lab, llm)
+        found = weigh(lab, picked)
+        lab.close()
+    found["minutes"] = round((time.time() - began) / 60, 1)
+    print(json.dumps(found)) if options.json else show(found)
+
+
+def tell(done: int, total: int | None, what: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{done} of {total}: {what:<60}", end="", file=sys.stderr)
+
+
+def play_picked(lab: Lab, llm: LocalLLM) -> dict[str, Transcript]:
+    """Every task once with the examples that someone who knows its family would show."""
+    training: dict[str, list[LabTask]] = {}
+    for session in make_sessions(lab.plan.seed):
+        training.setdefault(session.family, []).extend(session.tasks)
+    agent = Agent(llm, lab.plan.model.name, lab.plan.limits, time.time)
+    found = {}
+    tasks = lab.tasks()
+    for number, task in enumerate(tasks):
+        tell(number, len(tasks), f"picked: {task.id}")
+        path = lab.folder / "picked" / f"{task.id}.json"
+        if not path.exists():
+            seed = pick(task, training[task.family])
+            made = agent.run(task, f"picked-{task.id}", lambda talk, seed=seed: inject(seed, talk))  # type: ignore[misc]
+            write_whole(path, msgspec.json.encode(made))
+        found[task.id] = msgspec.json.decode(path.read_bytes(), type=Transcript)
+    return found
+
+
+def pick(task: LabTask, training: list[LabTask]) -> tuple[dict[str, Any], ...]:
+    """The calls of the nearest requests, the nearest last, as `compose` shows them."""
+    asked = set(words(task.request))
+
+    def near(other: LabTask) -> float:
+        said = set(words(other.request))
+        return len(asked & said) / len(asked | said)
+
+    picks = []
+    for other in sorted(training, key=lambda one: (-near(one), one.id))[:EXAMPLES]:
+        with Workshop(other.files) as workshop:
+            results = [workshop.run(call) for call in other.solution]
+        for call, result in zip(other.solution, results, strict=True):
+            example = Example(tool=call.tool, arguments=call.arguments, result=result, intent=other.request)
+            picks.append(Pick(template="picked", version=1, example=example))
+    return compose(picks[:EXAMPLES], dialect="openai", budget=BUDGET, count=estimate).messages
+
+
+def weigh(lab: Lab, picked: dict[str, Transcript]) -> dict[str, Any]:
+    lab.ws.ingest(lab.folder / "sessions")
+    trials = {trial.session: trial for trial in Ledger(lab.ws.store).trials(EXPERIMENT)}
+    solved: dict[str, dict[str, bool]] = {"picked": {name: one.label for name, one in picked.items()}}
+    first: dict[str, int] = {"picked": sum(one.label and count_answers(one) == 1 for one in picked.values())}
+    for arm in lab.plan.arms:
+        measured = {
+            task.id: lab.ws.experiments.measures(trials[lab.session_id(task, arm)])
+            for task in lab.tasks()
+            if lab.session_id(task, arm) in trials
+        }
+        solved[arm] = {name: bool(one and one.label) for name, one in measured.items()}
+        first[arm] = sum(bool(one and one.label and one.all_calls == 1) for one in measured.values())
+    family = {task.id: task.family for task in lab.tasks()}
+    pairs = [
+        Paired((float(solved["warm"][name]), 1.0), (float(done), 1.0), family[name])
+        for name, done in solved["picked"].items()
+    ]
+    estimate_ = compare_paired(pairs, is_rate=True)
+    counts = {arm: sum(found.values()) for arm, found in solved.items()}
+    return {
+        "model": lab.plan.model.name,
+        "tasks": len(family),
+        **counts,
+        "warm_over_picked": round(counts["warm"] / counts["picked"], 2) if counts["picked"] else None,
+        "relevant": round(count_relevant(lab, trials), 3),
+        "first_turn": first,
+        "difference": {"mean": estimate_.difference, "low": estimate_.low, "high": estimate_.high},
+    }
+
+
+def count_answers(made: Transcript) -> int:
+    return sum(message["role"] == "tool" for message in made.messages)
+
+
+def count_relevant(lab: Lab, trials: dict[str, Any]) -> float:
+    """Of what warm seeds show, how much is of the task's own family."""
+    family = {row.key: row.id.rpartition("-train-")[0] for row in lab.ws.sessions(limit=100_000)}
+    shown = right = 0
+    for task in lab.tasks():
+        picks = Ledger(lab.ws.store).picks(trials[lab.session_id(task, "warm")]) or []
+        shown += len(picks)
+        right += sum(family.get(one.example.session) == task.family for one in picks)
+    return right / shown if shown else 0.0
+
+
+def show(found: dict[str, Any]) -> None:
+    print(f"{found['model']}, {found['tasks']} tasks, {found['minutes']} minutes")
+    for arm in ("cold", "warm", "picked"):
+        print(f"  {arm:<8} {found[arm]:>3} solved, {found['first_turn'][arm]:>3} of them by the first answer")
+    gap = found["difference"]
+    told = "" if gap["low"] is None else f" [{gap['low']:+.2f}, {gap['high']:+.2f}]"
+    print(f"  warm over picked: {found['warm_over_picked']}; difference a task {gap['mean']:+.2f}{told}")
+    print(f"  of the examples that warm shows {found['relevant']:.0%} are of the task's family")
+
+
+if __name__ == "__main__":
+    main()
