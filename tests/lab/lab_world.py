@@ -27,6 +27,7 @@ from warmstart.lab.summary import ModelFacts
 from warmstart.lab.tasks import LabTask
 from warmstart.llm import AskedCall, EndpointError, Reply
 
+Answer = tuple[int, dict[str, str], bytes]  # status, headers, body
 NAME = "scripted"
 START = 1_790_000_000.0
 SEED = "warm_"  # how ids of seeded calls begin
@@ -155,7 +156,7 @@ def without_times(files: dict[str, bytes]) -> dict[str, Any]:
 class Endpoint:
     """A server on loopback. `answer` gives status, headers and body for the request's own body."""
 
-    def __init__(self, answer: Callable[[bytes], tuple[int, dict[str, str], bytes]]) -> None:
+    def __init__(self, answer: Callable[[bytes], Answer]) -> None:
         self.bodies: list[bytes] = []
         self.headers: list[dict[str, str]] = []
         endpoint = self
@@ -192,7 +193,7 @@ class Endpoint:
 
 
 @contextmanager
-def serve(answer: Callable[[bytes], tuple[int, dict[str, str], bytes]]) -> Iterator[Endpoint]:
+def serve(answer: Callable[[bytes], Answer]) -> Iterator[Endpoint]:
     endpoint = Endpoint(answer)
     try:
         yield endpoint
@@ -215,6 +216,6 @@ def write_answer(reply: Reply) -> bytes:
     return json.dumps(answer).encode()
 
 
-def as_model(model: Imitator) -> Callable[[bytes], tuple[int, dict[str, str], bytes]]:
+def as_model(model: Imitator) -> Callable[[bytes], Answer]:
     """A server's answers from a scripted model."""
     return lambda body: (200, {"Content-Type": "application/json"}, write_answer(model.ask(body)))

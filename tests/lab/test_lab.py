@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from lab_world import (
     NAME,
+    Answer,
     Clock,
     Imitator,
     as_model,
@@ -21,6 +23,7 @@ from lab_world import (
     serve,
     trained,
     without_times,
+    write_answer,
 )
 from msgspec import json as coded
 
@@ -36,7 +39,7 @@ from warmstart.lab.running import ARMS, Lab, Plan, clear
 from warmstart.lab.solver import solve
 from warmstart.lab.summary import LabReport
 from warmstart.lab.tasks import LabTask
-from warmstart.llm import LLM, Endpoint, EndpointError, HttpLLM
+from warmstart.llm import LLM, Endpoint, EndpointError, HttpLLM, Reply
 from warmstart.pipeline import Warmstart
 
 __all__ = ["trained"]
@@ -156,15 +159,18 @@ def test_facts_of_the_run(every_arm):
     assert coded.decode(coded.encode(report), type=LabReport) == report
 
 
-def test_control_arms_see_held_out_families_alone_and_the_others_none(every_arm):
+def test_control_arms_see_held_out_families_alone_and_cold_sees_none(every_arm):
     shown = {arm: set() for arm in ARMS}
     for _task, arm, messages in every_arm.openings:
         shown[arm] |= families_shown(messages)
         assert bool(families_shown(messages)) == (arm != "cold")
     assert shown["random"] <= HELD_OUT
     assert shown["mismatched"] <= HELD_OUT
-    assert not (shown["warm"] | shown["text"]) & HELD_OUT
-    assert shown["warm"] >= {task.family for task, *_ in every_arm.openings}
+    assert shown["random"]
+    assert shown["mismatched"]
+    assert shown["warm"] >= {
+        task.family for task, *_ in every_arm.openings
+    }  # nothing special: it may see all that is active
 
 
 def test_no_seed_tells_a_name_or_value_of_a_tested_task(every_arm):
@@ -213,11 +219,12 @@ def test_same_seed_same_transcripts_to_the_byte(trained, tmp_path):
     assert found[0] == found[1]
 
 
-def test_the_solver_writes_the_same_bytes_again():
-    sessions = list({one.family: one for held in (False, True) for one in make_sessions(1, held_out=held)}.values())
+def test_the_solver_writes_the_same_again(trained):
+    sessions = {one.family: one for held in (False, True) for one in make_sessions(1, held_out=held)}
     assert len(sessions) == len(FAMILIES)
-    once, again = ([coded.encode(solve(one, clock)) for one in sessions] for clock in (Clock(), Clock()))
-    assert once == again
+    again = {f"training/{one.id}.jsonl": coded.encode(solve(one, Clock())) for one in sessions.values()}
+    once = {name: data for name, data in read_sessions(trained, "training").items() if name in again}
+    assert without_times(once) == without_times(again)
 
 
 def test_another_seed_makes_other_tasks(trained, tmp_path):
@@ -233,9 +240,9 @@ def test_another_seed_makes_other_tasks(trained, tmp_path):
 # Runs that were stopped
 
 
-@pytest.fixture
-def unbroken(trained: Path, tmp_path: Path) -> tuple[Path, Imitator]:
-    folder = copy_trained(trained, tmp_path / "unbroken")
+@pytest.fixture(scope="module")
+def unbroken(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Imitator]:
+    folder = copy_trained(trained, tmp_path_factory.mktemp("unbroken") / "run")
     model = Imitator()
     assert run_lab(folder, model, make_plan()).report.finished
     return folder, model
@@ -259,8 +266,7 @@ def test_a_stopped_run_goes_on_and_asks_nothing_twice(trained, tmp_path, unbroke
     again = run_lab(folder, second, make_plan())
     assert again.report.finished
     assert {name: data for name, data in read_sessions(folder).items() if name in kept} == kept
-    parts = [path for path in folder.rglob("*.part")]
-    for path in parts:
+    for path in folder.rglob("*.part"):
         path.unlink()
     assert without_times(read_sessions(folder)) == without_times(read_sessions(whole))
     asked_again = len(first.bodies) + len(second.bodies) - len(straight.bodies)
@@ -389,34 +395,37 @@ def ask_quickly(url: str) -> HttpLLM:
     return HttpLLM(Endpoint(url=url, timeout=0.3), sleep=lambda _seconds: None)
 
 
+def answer_late(_body: bytes) -> Answer:
+    time.sleep(0.6)
+    return 200, {}, write_answer(Reply(text="still there?"))
+
+
 @pytest.mark.parametrize(
     ("answer", "said", "tries"),
     [
         ((500, {}, b"oh no"), "127.0.0.1 answered with status 500", 3),
         ((401, {}, b"who are you"), "127.0.0.1 answered with status 401", 1),
-        (
-            (302, {"Location": "http://127.0.0.1:9/"}, b""),
-            "127.0.0.1 answered with a redirect, which is not followed",
-            1,
-        ),
+        ((302, {"Location": "http://127.0.0.1:9/"}, b""), "answered with a redirect, which is not followed", 1),
         ((200, {}, b"<html>login</html>"), "the endpoint's answer is no chat completion", 1),
         ((200, {}, b'{"choices": []}'), "the endpoint's answer holds no choice", 1),
-        ((200, {"Content-Length": "999"}, b'{"cho'), "127.0.0.1 did not answer in 0.3 seconds", 1),
+        ((200, {"Content-Length": "999"}, b'{"cho'), "the endpoint's answer is no chat completion", 1),
+        (answer_late, "127.0.0.1 did not answer in 0.3 seconds", 1),
     ],
-    ids=["500", "401", "redirect", "garbage", "empty", "hangs"],
+    ids=["500", "401", "redirect", "garbage", "empty", "cut off", "hangs"],
 )
 def test_an_endpoint_that_fails_in_the_middle(trained, tmp_path, answer, said, tries):
     folder = copy_trained(trained, tmp_path / "run")
-    model = Imitator()
-    with serve(lambda body: as_model(model)(body) if len(model.bodies) < 5 else answer) as endpoint:
-        ran = run_lab(folder, ask_quickly(endpoint.url), make_plan())
-        assert len(endpoint.bodies) == 5 + tries
+    model, plan = Imitator(), make_plan(tasks=2)
+    fail = answer if callable(answer) else lambda _body: answer
+    with serve(lambda body: (as_model(model) if len(model.bodies) < 3 else fail)(body)) as endpoint:
+        ran = run_lab(folder, ask_quickly(endpoint.url), plan)
+        assert len(endpoint.bodies) == 3 + tries
     assert said in str(ran.trouble)
-    assert 0 < ran.report.done == len(read_sessions(folder)) < 12
-    assert sum(line.sessions for line in ran.report.arms) == ran.report.done
     kept = read_sessions(folder)
+    assert 0 < ran.report.done == len(kept) < 4
+    assert sum(line.sessions for line in ran.report.arms) == ran.report.done
     with serve(as_model(Imitator())) as endpoint:
-        again = run_lab(folder, ask_quickly(endpoint.url), make_plan())
+        again = run_lab(folder, ask_quickly(endpoint.url), plan)
     assert again.trouble is None
     assert again.report.finished
     assert kept.items() <= read_sessions(folder).items()

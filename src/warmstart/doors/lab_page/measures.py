@@ -156,7 +156,7 @@ def show_tokens(report: LabReport) -> Markup:
 
     bars = _show_bars(
         report,
-        ("Tokens a session", "sent and answered, the seed's included; darker: the seed's size"),
+        ("Tokens a session", "sent and answered, the seed's included; darker: the seed's size, estimated from above"),
         lambda line: line.tokens,
         write,
         scale,
