@@ -12,7 +12,7 @@ _EVERY = 0.1  # seconds: what a crash may leave unanchored
 
 
 class Anchorer:
-    """Owns a store of its own to read from."""
+    """Reads from a store of its own: the writer's is busy."""
 
     def __init__(self, store: ConfirmStore, anchor: Anchor) -> None:
         self._store = store
@@ -33,7 +33,6 @@ class Anchorer:
         self._behind.set()
         self._thread.join()
         self._advance()
-        self._store.close()
 
     def _run(self) -> None:
         while not self._ending.is_set():

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import ExitStack
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, TypeVar
@@ -50,7 +51,7 @@ class Desk:
 
     def __init__(
         self,
-        database: Path,
+        database: Path | str,
         policy: Policy | None = None,
         *,
         secrets: Mapping[str, str] | None = None,
@@ -62,14 +63,17 @@ class Desk:
         self.masker = Masker(secrets)
         self.channels = tuple(channels)
         self._clock = clock
-        self._writing_store = open_store(database)
-        self.anchor = Anchor.beside(self._writing_store.path)
-        self.anchor.create(self._writing_store)
-        check_anchored(self._writing_store, self.anchor.read(), self.anchor.path)
-        self.store = open_store(database)  # for reading
-        self.feed = Feed(open_store(database))
-        self._keys = _load_keys(self._writing_store)
-        self._anchorer = Anchorer(open_store(database), self.anchor)
+        with ExitStack() as opened:
+            self._writing_store = opened.enter_context(open_store(database))
+            self.anchor = Anchor.of(self._writing_store)
+            self.anchor.create(self._writing_store)
+            check_anchored(self._writing_store, self.anchor.read(), self.anchor.path)
+            self._keys = _load_keys(self._writing_store)
+            self.store = opened.enter_context(open_store(database))  # for reading
+            self.feed = Feed(opened.enter_context(open_store(database)))
+            anchoring_store = opened.enter_context(open_store(database))
+            self._stores = opened.pop_all()
+        self._anchorer = Anchorer(anchoring_store, self.anchor)
         self._writer = Writer(self._writing_store, self._after_commit)
         self._watch_trouble = ""
         self._ending = threading.Event()
@@ -81,8 +85,7 @@ class Desk:
         self._watch.join()
         self._writer.stop()
         self._anchorer.stop()
-        for store in (self.store, self._writing_store, self.feed.store):
-            store.close()
+        self._stores.close()
 
     def now(self) -> int:
         return int(self._clock() * 1000)
