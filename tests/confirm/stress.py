@@ -52,9 +52,10 @@ class Caller:
 # A race: many clients want to decide the same requests
 
 
-def run_race(url: str, agent: str, approvers: list[str], requests: int, clients: int = 64) -> dict[str, Any]:
-    """Everybody decides everything, in their own order. How many winners each request had."""
-    asking = Caller(url, agent)
+def run_race(urls: list[str], agent: str, approvers: list[str], requests: int, clients: int = 64) -> dict[str, Any]:
+    """Everybody decides everything, in their own order, at one of several daemons on the same database. How many winners
+    each request had."""
+    asking = Caller(urls[0], agent)
     ids = [
         asking.call("POST", "/confirm", {"action": f"race_{n % 50}", "description": "d", "timeout_seconds": 3600})[1][
             "id"
@@ -68,7 +69,7 @@ def run_race(url: str, agent: str, approvers: list[str], requests: int, clients:
 
     def decide(number: int) -> None:
         dice = random.Random(number)
-        caller = Caller(url, approvers[number % len(approvers)])
+        caller = Caller(urls[number % len(urls)], approvers[number % len(approvers)])
         for id in dice.sample(ids, len(ids)):
             answer = dice.choice(("approve", "deny"))
             status, body = caller.call("POST", f"/confirm/{id}/{answer}", {"reason": f"{answer} by {number}"})
@@ -121,7 +122,7 @@ for line in sys.stdin:
 class Herd:
     """Daemons one after the other, each forked from a process that has loaded everything: a start takes a moment."""
 
-    def __init__(self, database: Path) -> None:
+    def __init__(self, database: Path | str) -> None:
         source = str(Path(__file__).resolve().parents[2] / "src")
         self._epoch = time.time()
         self._process = subprocess.Popen(
@@ -223,7 +224,7 @@ def play(ledger: Ledger, asking: Caller, deciding: Caller, id: str, body: dict[s
         ledger.executed[id] += status == 200
 
 
-def find_losses(database: Path, ledger: Ledger, now: int) -> Counter[str]:
+def find_losses(database: Path | str, ledger: Ledger, now: int) -> Counter[str]:
     """What the daemon has forgotten or made up."""
     wrong: Counter[str] = Counter()
     with open_store(database) as store:
@@ -254,9 +255,8 @@ def find_losses(database: Path, ledger: Ledger, now: int) -> Counter[str]:
     return +wrong
 
 
-def run_kills(folder: Path, points: int, clients: int = 6, seed: int = 1) -> dict[str, Any]:
+def run_kills(database: Path | str, points: int, clients: int = 6, seed: int = 1) -> dict[str, Any]:
     """Kill the daemon at random moments under load; after each, everything that was acknowledged must stand."""
-    database = folder / "confirm.db"
     agent = change_database(database, lambda turn: create_token(turn, "agent", ["agent:submit"], by="t")).secret
     approver = change_database(database, lambda turn: create_token(turn, "boss", ["approver:decide"], by="t")).secret
     dice, ledger, herd = random.Random(seed), Ledger(), Herd(database)

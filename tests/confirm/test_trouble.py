@@ -62,7 +62,6 @@ def test_an_anchor_that_cannot_follow_is_told(house: House) -> None:
     anchor.rmdir()
     anchor.write_bytes(kept)
     anchor.chmod(0o600)
-    house.submit()
     while house.call("GET", "/health").body["trouble"] and time.monotonic() < end:
         time.sleep(0.05)
     assert not house.call("GET", "/health").body["trouble"]

@@ -9,6 +9,7 @@ from warmstart.confirm.store import ConfirmStore
 from warmstart.errors import StoreError
 
 _EVERY = 0.1  # seconds: what a crash may leave unanchored
+_AGAIN = 1.0  # seconds after a failure: the next entry may be long in coming
 
 
 class Anchorer:
@@ -36,7 +37,7 @@ class Anchorer:
 
     def _run(self) -> None:
         while not self._ending.is_set():
-            self._behind.wait()
+            self._behind.wait(_AGAIN if self.trouble else None)
             self._behind.clear()
             self._advance()
             self._ending.wait(_EVERY)

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
-from pathlib import Path
 from secrets import token_hex
 from typing import Any, TypeVar
 
@@ -35,14 +34,14 @@ from warmstart.confirm.model import (
     Vote,
 )
 from warmstart.confirm.policy import Policy
-from warmstart.confirm.store import ConfirmStore, open_store
+from warmstart.confirm.store import ConfirmStore, Database, open_store
 from warmstart.confirm.tokens import derive
 from warmstart.confirm.turns import Turn, load_request
 from warmstart.confirm.writing import Writer
 from warmstart.errors import StoreError
 
 T = TypeVar("T")
-_LOOK_EVERY = 0.1  # seconds between looks for what other processes changed and for deadlines
+_LOOK_EVERY = 0.05  # seconds between looks for what other processes changed and for deadlines
 _FIRST = 1 << 62  # before the newest
 
 
@@ -51,7 +50,7 @@ class Desk:
 
     def __init__(
         self,
-        database: Path | str,
+        database: Database,
         policy: Policy | None = None,
         *,
         secrets: Mapping[str, str] | None = None,
@@ -210,7 +209,8 @@ class Desk:
         """Expire what is due and see what other processes changed."""
         while not self._ending.wait(_LOOK_EVERY):
             try:
-                self.feed.look()
+                if self.feed.look():
+                    self._anchorer.call()
                 (due,) = self.feed.store.row("next_deadline")
                 if due is not None and due <= self.now():
                     self.change(deciding.expire_due).result()

@@ -6,14 +6,18 @@ lock. Statements are named in queries.sql and bound by name; schemas and trigger
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, Self
 
+from warmstart import config
 from warmstart.errors import ConfigError
+from warmstart.store.sqlite import Migration
 
 Values = Mapping[str, Any]
+HERE = Path(__file__).parent
 GUARDS = {"audit_is_never_changed", "audit_is_never_shortened", "audit_only_grows"}
 
 
@@ -23,7 +27,23 @@ def load_queries(path: Path) -> dict[str, str]:
     return {name.strip(): sql.strip() for name, _, sql in (part.partition("\n") for part in parts)}
 
 
-QUERIES = load_queries(Path(__file__).parent / "queries.sql")
+QUERIES = load_queries(HERE / "queries.sql")
+
+
+def load_migrations(names: Sequence[str]) -> list[Migration]:
+    folder = HERE / "migrations"
+    return [Migration(at, name, (folder / f"{name}.sql").read_text("utf-8")) for at, name in enumerate(names, 1)]
+
+
+@dataclass(frozen=True)
+class ServerAddress:
+    """A PostgreSQL server's `postgresql://...`, and the folder on this machine that keeps the anchor of its audit."""
+
+    url: str = field(repr=False)  # may hold a password
+    home: Path
+
+
+Database = Path | str | ServerAddress
 
 
 class ConfirmStore(Protocol):
@@ -37,7 +57,7 @@ class ConfirmStore(Protocol):
     def close(self) -> None: ...
 
     def rows(self, query: str, values: Values | None = None) -> list[Any]:
-        """What a statement answers."""
+        """What a statement answers. One that changes something needs `writing` around it."""
 
     def row(self, query: str, values: Values | None = None) -> Any:
         """The first row, or None."""
@@ -61,25 +81,27 @@ class ConfirmStore(Protocol):
         """Triggers of the audit that somebody took away."""
 
 
-def open_store(where: Path | str, *, patience: float = 30.0) -> ConfirmStore:
+def open_store(where: Database, *, patience: float = 30.0) -> ConfirmStore:
     """Open the database at a path or `postgresql://...`, making it where there is none.
 
     `patience`: seconds to wait for another process's write.
     """
-    if is_url(where):
+    place = locate(where)
+    if isinstance(place, ServerAddress):
         from warmstart.confirm.store_postgres import open_server
 
-        return open_server(str(where), patience)
+        return open_server(place, patience)
     from warmstart.confirm.store_sqlite import open_file
 
-    return open_file(Path(where), patience)
+    return open_file(place, patience)
 
 
-def is_url(where: Path | str) -> bool:
-    """Whether that is a server's address and no file. Raises ConfigError for servers that we do not know."""
-    text = str(where)
-    if isinstance(where, str) and text.startswith(("postgresql://", "postgres://")):
-        return True
-    if "://" in text:
-        raise ConfigError(f"{text.partition('://')[0]}://: no store; give the path of a file or postgresql://...")
-    return False
+def locate(where: Database, home: Path | None = None) -> Path | ServerAddress:
+    """A file, or a server. Raises ConfigError for servers that we do not know."""
+    if isinstance(where, Path | ServerAddress):
+        return where
+    if where.startswith(("postgresql://", "postgres://")):
+        return ServerAddress(where, home or config.find_homes()[1])
+    if "://" in where:
+        raise ConfigError(f"{where.partition('://')[0]}://: no store; give the path of a file or postgresql://...")
+    return Path(where).expanduser()

@@ -6,56 +6,64 @@ is a file under the home of whoever runs the daemon, away from the database: who
 
 from __future__ import annotations
 
-import hashlib
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any, Self
-from urllib.parse import urlsplit
 
-from warmstart import config
-from warmstart.confirm.store import GUARDS, QUERIES, Values
-from warmstart.errors import ConfigError, StoreError, StoreFull, StoreTooNew
+from warmstart.confirm.store import GUARDS, QUERIES, ServerAddress, Values, load_migrations
+from warmstart.errors import ConfigError, StoreError, StoreFull, StoreTooNew, StoreUnreachable
+from warmstart.store.sqlite import Migration
 
 try:
     import psycopg
-except ImportError as error:
-    raise ConfigError("PostgreSQL needs psycopg; install it with: pip install 'psycopg[binary]>=3.2'") from error
 
-SCHEMA = "warmstart_confirm"
+    from warmstart.confirm.postgres_address import SCHEMA, Server, connect, read_address
+except ImportError as error:
+    raise ConfigError("PostgreSQL needs psycopg; install it with: pip install 'warmstart[postgres]'") from error
+
 MIGRATIONS = ("0001_confirm_postgres",)  # append only, never edit
 TURNSTILE = 0x57524D43  # the advisory lock that writers take
 _QUERIES = {name: re.sub(r":([a-z_]+)", r"%(\1)s", sql) for name, sql in QUERIES.items()}
 
 
-def open_server(url: str, patience: float) -> PostgresStore:
-    parts = urlsplit(url)
-    place = f"postgresql://{parts.hostname or ''}{parts.path}"
-    mark = hashlib.sha256(f"{parts.hostname}:{parts.port}{parts.path}?{parts.query}".encode()).hexdigest()[:12]
-    return PostgresStore(url, place, config.find_homes()[1] / f"confirm-{mark}.anchor", patience)
+def open_server(
+    address: ServerAddress, patience: float, migrations: Sequence[Migration] | None = None
+) -> PostgresStore:
+    """Make the schema where there is none, upgrade it where it is older."""
+    server = read_address(address)
+    server.anchor.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    store = PostgresStore(server, patience, load_migrations(MIGRATIONS) if migrations is None else migrations)
+    try:
+        store.migrate()
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def has_schema(address: ServerAddress, patience: float = 30.0) -> bool:
+    """Whether there is a confirmation database: to look is not to make one."""
+    with PostgresStore(read_address(address), patience, load_migrations(MIGRATIONS)) as store:
+        return store.find_schema() is not None
 
 
 class PostgresStore:
-    """See store.py. A connection that is lost is made anew at the next call."""
+    """See store.py. A connection that is lost is made anew at the next call; nothing that was under way is repeated."""
 
-    def __init__(self, url: str, place: str, anchor_path: Path, patience: float) -> None:
-        self.place = place
-        self.anchor_path = anchor_path
-        self._url = url
+    def __init__(self, server: Server, patience: float, migrations: Sequence[Migration]) -> None:
+        self.place = server.place
+        self.anchor_path = server.anchor
+        self._server = server
         self._patience = patience
+        self._migrations = migrations
         self._turn = threading.RLock()
         self._closed = False
         self._db: psycopg.Connection[Any] | None = None
-        anchor_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            with self._asking():
-                _migrate(self._connection(), place)
-        except BaseException:
-            self.close()
-            raise
+        self._inside = False  # a transaction
+        self._pause = (0.0, "")  # until when nobody tries to connect again, and why
 
     def __enter__(self) -> Self:
         return self
@@ -66,11 +74,13 @@ class PostgresStore:
     def close(self) -> None:
         with self._turn:
             self._closed = True
-            self._drop()
+            if self._db is not None:
+                with suppress(psycopg.Error):
+                    self._db.close()
 
     def rows(self, query: str, values: Values | None = None) -> list[Any]:
         with self._asking():
-            cursor = self._connection().execute(_QUERIES[query], _fit(values or {}))
+            cursor = self._first(_QUERIES[query], _fit(values or {}))
             return cursor.fetchall() if cursor.description else []
 
     def row(self, query: str, values: Values | None = None) -> Any:
@@ -79,24 +89,24 @@ class PostgresStore:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        with self._transaction("BEGIN"):
+        with self._transaction("BEGIN READ WRITE"):
             self._take_turn()
-            _check_schema(self._connection(), self.place)  # upgraded since we opened?
+            self._check_version()  # upgraded since we opened?
             yield
-            self._connection().execute("COMMIT")
+            if self._connection().execute("COMMIT").statusmessage != "COMMIT":  # that of a failed one is a ROLLBACK
+                raise StoreError(f"{self.place}: a statement failed; nothing of this change was kept")
 
     @contextmanager
     def part(self) -> Iterator[None]:
         with self._asking():
-            db = self._connection()
-            db.execute("SAVEPOINT part")
+            self._connection().execute("SAVEPOINT part")
             try:
                 yield
             except BaseException:
-                if not db.closed:
-                    db.execute("ROLLBACK TO SAVEPOINT part")
+                if self._db is not None and not self._db.closed:
+                    self._db.execute("ROLLBACK TO SAVEPOINT part; RELEASE SAVEPOINT part")
                 raise
-            db.execute("RELEASE SAVEPOINT part")
+            self._connection().execute("RELEASE SAVEPOINT part")
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -106,7 +116,7 @@ class PostgresStore:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"):
+        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ"):
             yield
 
     def version(self) -> int:
@@ -116,95 +126,128 @@ class PostgresStore:
 
     def missing_guards(self) -> list[str]:
         with self._asking():
-            cursor = self._connection().execute(
-                "SELECT tgname FROM pg_trigger WHERE tgrelid = to_regclass('audit') AND tgenabled <> 'D'"
+            cursor = self._first(
+                "SELECT tgname FROM pg_trigger WHERE tgrelid = to_regclass('audit') AND tgenabled IN ('O', 'A')"
             )
             return sorted(GUARDS - {name for (name,) in cursor})
 
+    def find_schema(self) -> int | None:
+        """How many migrations it has had; None where there is no schema."""
+        with self._asking():
+            found = self._first(
+                "SELECT to_regnamespace(%s) IS NOT NULL, to_regclass('migrations') IS NOT NULL, "
+                "EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace(%s))",
+                (SCHEMA, SCHEMA),
+            ).fetchone()
+            there, ours, anything = found or (False, False, False)
+            if anything and not ours:
+                raise StoreError(f"{self.place}: the schema {SCHEMA} is another program's; it was left untouched")
+            return self._check_version() if ours else 0 if there else None
+
+    def migrate(self) -> None:
+        """Run what the schema has not had yet: all of it, or nothing. Processes may race here: each looks again where it
+        is alone."""
+        if self.find_schema() == len(self._migrations):
+            return
+        with self._transaction("BEGIN READ WRITE"):
+            self._take_turn()
+            done, db = self.find_schema(), self._connection()
+            if done is None:
+                db.execute(f"CREATE SCHEMA {SCHEMA}")
+            for number, name, sql in self._migrations[done or 0 :]:
+                db.execute(sql)
+                applied = int(time.time() * 1000)
+                db.execute(_QUERIES["put_migration"], {"number": number, "name": name, "applied": applied})
+            db.execute("COMMIT")
+
+    def _check_version(self) -> int:
+        found = self._first("SELECT coalesce(max(number), 0) FROM migrations").fetchone()
+        number = int(found[0]) if found else 0
+        if number > len(self._migrations):
+            raise StoreTooNew(
+                f"{self.place}: written by a newer Warmstart (schema {number}, this one knows {len(self._migrations)}); "
+                "it was left untouched. Upgrade Warmstart"
+            )
+        return number
+
     def _take_turn(self) -> None:
+        """Until the end of the transaction. The server ends it where we fall silent: see `connect`."""
         self._connection().execute("SELECT pg_advisory_xact_lock(%s)", (TURNSTILE,))
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
         """What was not committed inside is undone."""
         with self._asking():
-            db = self._connection()
-            db.execute(begin)
+            assert not self._inside, "a transaction inside another"
+            self._first(begin)
+            self._inside = True
             try:
                 yield
             finally:
-                if not db.closed and db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                self._inside = False
+                db = self._db
+                if db and not db.closed and db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                     db.execute("ROLLBACK")
+
+    def _first(self, sql: str, values: Any = None) -> psycopg.Cursor[Any]:
+        """Run a statement. Where it begins a transaction or stands alone, a connection that broke while nobody used it is
+        made anew: nothing was under way. (Alone, nothing can be changed: see `connect`.)"""
+        db = self._connection()
+        try:
+            return db.execute(sql, values)
+        except psycopg.Error:
+            if self._inside or not db.closed:
+                raise
+            return self._connection().execute(sql, values)
 
     def _connection(self) -> psycopg.Connection[Any]:
         if self._closed:
             raise StoreError(f"{self.place}: the store is closed")
-        if self._db is None:
-            self._db = psycopg.connect(self._url, autocommit=True)
-            wait = f"{int(self._patience * 1000)}ms"
-            self._db.execute("SELECT set_config('lock_timeout', %s, false)", (wait,))
-            self._db.execute(f"SET search_path = {SCHEMA}; SET synchronous_commit = on")
+        if self._db is not None and not self._db.closed:
+            return self._db
+        if self._inside:  # on another connection the rest would stand alone
+            raise StoreUnreachable(f"{self.place}: the connection was lost in the middle of a change")
+        self._db = self._connect()
         return self._db
 
-    def _drop(self) -> None:
-        if self._db is not None:
-            with suppress(psycopg.Error):
-                self._db.close()
-            self._db = None
+    def _connect(self) -> psycopg.Connection[Any]:
+        """Who reads must not be held up by one try after the other: after one that took long there is as long a pause."""
+        until, why = self._pause
+        if time.monotonic() < until:
+            raise StoreUnreachable(why)
+        began = time.monotonic()
+        try:
+            return connect(self._server, self._patience)
+        except psycopg.Error as error:
+            why = f"{self.place}: cannot be reached: {self._server.tell(error)}"
+            ended = time.monotonic()
+            self._pause = (ended + (ended - began), why)
+            raise StoreUnreachable(why) from None
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
+        """Errors of psycopg as ours, and without the chain: whoever prints it whole must find no password."""
         with self._turn:
             try:
                 yield
-            except psycopg.errors.DiskFull as error:
-                raise StoreFull(f"{self.place}: no space left; nothing of this change was kept") from error
-            except psycopg.errors.LockNotAvailable as error:
-                raise StoreError(f"{self.place}: others have kept it busy for too long; try again") from error
-            except psycopg.OperationalError as error:
-                self._drop()
-                raise StoreError(f"{self.place}: cannot be reached: {_first_line(error)}") from error
+            except psycopg.errors.DiskFull:
+                raise StoreFull(f"{self.place}: no space left; nothing of this change was kept") from None
+            except psycopg.errors.LockNotAvailable:
+                raise StoreError(f"{self.place}: others have kept it busy for too long; try again") from None
             except psycopg.Error as error:
-                raise StoreError(f"{self.place}: {_first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+                told = self._server.tell(error)
+                if self._db is None or self._db.closed:
+                    raise StoreUnreachable(f"{self.place}: the connection was lost: {told}") from None
+                raise StoreError(f"{self.place}: {told}") from None
 
 
 def _fit(values: Values) -> dict[str, Any]:
     """Truth is a number in our columns, and PostgreSQL's texts hold no NUL: nothing that has one is ever found."""
-    return {
-        name: int(value)
-        if isinstance(value, bool)
-        else value.replace("\0", "\ufffd")
-        if isinstance(value, str)
-        else value
-        for name, value in values.items()
-    }
-
-
-def _migrate(db: psycopg.Connection[Any], place: str) -> None:
-    """Make or upgrade the schema, whichever of several processes comes first."""
-    folder = Path(__file__).parent / "migrations"
-    with db.transaction():
-        db.execute("SELECT pg_advisory_xact_lock(%s)", (TURNSTILE,))
-        db.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-        done = _check_schema(db, place)
-        for number, name in enumerate(MIGRATIONS[done:], done + 1):
-            db.execute((folder / f"{name}.sql").read_text("utf-8"))
-            db.execute(_QUERIES["put_migration"], {"number": number, "name": name, "applied": int(time.time() * 1000)})
-
-
-def _check_schema(db: psycopg.Connection[Any], place: str) -> int:
-    """How many migrations there were; 0 for a new schema."""
-    if db.execute("SELECT to_regclass('migrations')").fetchone() == (None,):
-        return 0
-    found = db.execute("SELECT coalesce(max(number), 0) FROM migrations").fetchone()
-    number = int(found[0]) if found else 0
-    if number > len(MIGRATIONS):
-        raise StoreTooNew(
-            f"{place}: written by a newer Warmstart (schema {number}, this one knows {len(MIGRATIONS)}); "
-            "it was left untouched. Upgrade Warmstart"
-        )
-    return number
+    fitting: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, bool):
+            value = int(value)
+        elif isinstance(value, str):
+            value = value.replace("\0", "\ufffd")
+        fitting[name] = value
+    return fitting

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 import apsw
 
-from warmstart.confirm.store import GUARDS, QUERIES, Values
+from warmstart.confirm.store import GUARDS, QUERIES, Values, load_migrations
 from warmstart.errors import StoreError, StoreTooNew
 from warmstart.store import check_library, create_file
 from warmstart.store.sqlite import Migration, Waiting, enter_wal, explain
 
 APPLICATION_ID = 0x57524D43  # "WRMC"
-HERE = Path(__file__).parent
 MIGRATIONS = ("0001_confirm",)  # append only, never edit: what is recorded in someone's file does not run again
 
 SETTINGS = """
@@ -28,30 +27,26 @@ PRAGMA cache_size = -8000;
 """
 
 
-def open_file(path: Path, patience: float) -> SqliteStore:
-    """Make the file where there is none."""
+def open_file(path: Path, patience: float, migrations: Sequence[Migration] | None = None) -> SqliteStore:
+    """Make the file where there is none, upgrade it where it is older."""
     path = path.expanduser().resolve()
     check_library(apsw.sqlite_lib_version())
     if path.exists() and not path.is_file():
         raise StoreError(f"{path}: not a file")
     create_file(path)
-    return SqliteStore(path, patience)
-
-
-def load_migrations() -> list[Migration]:
-    folder = HERE / "migrations"
-    return [Migration(at, name, (folder / f"{name}.sql").read_text("utf-8")) for at, name in enumerate(MIGRATIONS, 1)]
+    return SqliteStore(path, patience, load_migrations(MIGRATIONS) if migrations is None else migrations)
 
 
 class SqliteStore:
     """See store.py."""
 
-    def __init__(self, path: Path, patience: float) -> None:
+    def __init__(self, path: Path, patience: float, migrations: Sequence[Migration]) -> None:
         self.path = path
         self.place = str(path)
         self.anchor_path = path.with_name(path.name + ".anchor")
         self._turn = threading.RLock()
-        self._db = _connect(path, patience)
+        self._known = len(migrations)
+        self._db = _connect(path, patience, migrations)
 
     def __enter__(self) -> Self:
         return self
@@ -82,7 +77,7 @@ class SqliteStore:
         with self._asking():
             self._db.execute("BEGIN IMMEDIATE")
             try:
-                _check_owner(self.path, self._db)  # upgraded since we opened?
+                _check_owner(self.path, self._db, self._known)  # upgraded since we opened?
                 yield
                 self._db.execute("COMMIT")
             except BaseException:
@@ -147,7 +142,7 @@ class SqliteStore:
                 raise _explain(error, self.path, self._db) from error
 
 
-def _connect(path: Path, patience: float) -> apsw.Connection:
+def _connect(path: Path, patience: float, migrations: Sequence[Migration]) -> apsw.Connection:
     try:
         db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     except apsw.Error as error:
@@ -158,10 +153,10 @@ def _connect(path: Path, patience: float) -> apsw.Connection:
         db.set_busy_handler(Waiting(patience))
         db.execute(SETTINGS).fetchall()
         if db.execute("SELECT count(*) FROM sqlite_schema").get or db.pragma("application_id"):
-            _check_owner(path, db)
+            _check_owner(path, db, len(migrations))
         enter_wal(db, patience)
-        if db.pragma("user_version") < len(MIGRATIONS):
-            _migrate(db, time.time)
+        if db.pragma("user_version") < len(migrations):
+            _migrate(db, migrations, time.time)
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         ready = True
     except apsw.Error as error:
@@ -172,9 +167,9 @@ def _connect(path: Path, patience: float) -> apsw.Connection:
     return db
 
 
-def _migrate(db: apsw.Connection, clock: Callable[[], float]) -> None:
+def _migrate(db: apsw.Connection, migrations: Sequence[Migration], clock: Callable[[], float]) -> None:
     """Run what the database has not had yet. Processes may race here: each looks again where it is alone."""
-    for number, name, sql in load_migrations():
+    for number, name, sql in migrations:
         db.execute("BEGIN IMMEDIATE")
         try:
             if db.pragma("user_version") < number:
@@ -189,13 +184,13 @@ def _migrate(db: apsw.Connection, clock: Callable[[], float]) -> None:
             raise
 
 
-def _check_owner(path: Path, db: apsw.Connection) -> None:
+def _check_owner(path: Path, db: apsw.Connection, known: int) -> None:
     if db.pragma("application_id") != APPLICATION_ID:
         raise StoreError(f"{path}: a database of another program; it was left untouched")
     number = db.pragma("user_version")
-    if number > len(MIGRATIONS):
+    if number > known:
         raise StoreTooNew(
-            f"{path}: written by a newer Warmstart (schema {number}, this one knows {len(MIGRATIONS)}); "
+            f"{path}: written by a newer Warmstart (schema {number}, this one knows {known}); "
             "it was left untouched. Upgrade Warmstart"
         )
 

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from warmstart.confirm.model import SCOPES
-from warmstart.confirm.store import is_url
+from warmstart.confirm.store import Database, locate
 from warmstart.confirm.token_files import AGENT_TOKEN, APPROVER_TOKEN, save_token
 from warmstart.doors.cli import PATH, json_option
 from warmstart.doors.show import clean, iso, print_json, print_table
@@ -23,11 +23,9 @@ database_option = click.option(
 )
 
 
-def find_path(ws: Warmstart, db: str | None) -> Path | str:
+def find_path(ws: Warmstart, db: str | None) -> Database:
     """A file, or the address of a server."""
-    if db and is_url(db):
-        return db
-    return Path(db).expanduser() if db else ws.settings.home / "confirm.db"
+    return locate(db, ws.settings.home) if db else ws.settings.home / "confirm.db"
 
 
 @click.command()

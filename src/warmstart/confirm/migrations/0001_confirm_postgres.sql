@@ -138,7 +138,7 @@ CREATE FUNCTION check_growth() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     head RECORD;
 BEGIN
-    SELECT sequence, hash INTO head FROM audit ORDER BY sequence DESC LIMIT 1;
+    SELECT sequence, hash INTO head FROM warmstart_confirm.audit ORDER BY sequence DESC LIMIT 1;
     IF NEW.sequence IS DISTINCT FROM coalesce(head.sequence, 0) + 1
        OR NEW.previous IS DISTINCT FROM coalesce(head.hash, repeat('0', 64)) THEN
         RAISE EXCEPTION 'the audit is append-only';
