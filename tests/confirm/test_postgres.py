@@ -249,12 +249,12 @@ def test_without_its_server_nothing_is_approved(house: House, server: Postgres) 
 
 def test_who_falls_silent_does_not_hold_the_others_up(address: str) -> None:
     """A machine that is cut off in the middle of a change: its server side would wait for hours."""
-    with open_store(address, patience=0.9) as silent, open_store(address) as other:
+    with open_store(address, patience=3.0) as silent, open_store(address) as other:
         with pytest.raises(StoreUnreachable), silent.writing():
             began = time.monotonic()
             with other.writing():
                 put(other, "mine")
-            assert time.monotonic() - began < 5
+            assert time.monotonic() - began < 20
             put(silent, "late")
         assert (has(other, "mine"), has(other, "late")) == (True, False)
 

@@ -13,6 +13,7 @@ from warmstart.confirm.store import ServerAddress
 from warmstart.errors import ConfigError, StoreError
 
 SCHEMA = "warmstart_confirm"
+_SHORTEST_SILENCE = 1.0  # seconds: a busy machine is not a dead one
 
 # Where the address does not say: a server that falls silent is noticed within seconds, not hours.
 _USUAL = {
@@ -75,12 +76,13 @@ def read_address(address: ServerAddress) -> Server:
 
 
 def connect(server: Server, patience: float) -> psycopg.Connection[Any]:
-    """`patience`: seconds to wait for others' writes, and three times what we may fall silent in the middle of one."""
+    """`patience`: seconds to wait for others' writes. Who falls silent in the middle of one has a third of that."""
     db: psycopg.Connection[Any] = psycopg.connect(autocommit=True, **server.parameters)
     try:
         if db.info.parameter_status("server_encoding") != "UTF8":
             raise StoreError(f"{server.place}: the database must have the encoding UTF8")
-        waits = {"patience": f"{int(patience * 1000)}ms", "silence": f"{int(patience * 1000 / 3)}ms"}
+        silence = max(_SHORTEST_SILENCE, patience / 3)
+        waits = {"patience": f"{int(patience * 1000)}ms", "silence": f"{int(silence * 1000)}ms"}
         db.execute(_SETTINGS, {"schema": SCHEMA} | waits)
     except BaseException:
         db.close()

@@ -31,7 +31,7 @@ def find_path(ws: Warmstart, db: str | None) -> Database:
 @click.command()
 @database_option
 @click.option(
-    "--anchor", type=PATH, help="A copy of the anchor kept elsewhere (default: the file beside the database)."
+    "--anchor", type=PATH, help="A copy of the anchor kept elsewhere (default: the one that the daemon keeps)."
 )
 @click.option("--accept", is_flag=True, help="Go on with the audit as it is: recorded, and anchored anew.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
