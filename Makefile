@@ -12,7 +12,7 @@ $(VENV)/.core: pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(PIP) -e ".[mcp,confirm,dev,sdks,loops]"
+	$(PIP) -e ".[mcp,confirm,postgres,dev,sdks,loops]"
 	@touch $@
 
 $(VENV)/.lab: $(VENV)/.core

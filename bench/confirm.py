@@ -14,6 +14,11 @@ a decision is sent, through its commit, to the waiter's answer), `wake_alone_p50
 `start_s` (from the command to the first answer, after kill -9), `start_worst_s`; `race` {requests, clients,
 exactly_one, wrong}; `tamperings`, `tampering_found` (share); `kills` {points, acknowledged, submitted, decided, expired,
 executed, wrong {what: n}, ready_worst}; with --full 1,000 requests in the race and 1,000 kills.
+
+`postgres` is the same on PostgreSQL (a real server on the same disk, by the tests' wheel; null where that is missing),
+with two daemons on one database: `bare_commits_per_s` (of that server), `submits_per_s` (64 clients at one daemon),
+`submit_ratio`, `wake_p50_ms`, `wake_p99_ms`, `wake_worst_ms` (200 wait at one daemon, the other decides), `race` (the
+clients at both daemons), `kills` (10; with --full 100).
 """
 
 from __future__ import annotations
@@ -30,8 +35,9 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import apsw
 
@@ -40,10 +46,12 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
 from warmstart.confirm.access import create_token
 from warmstart.confirm.offline import change_database
+from warmstart.confirm.store import ServerAddress, locate
 
 STRESS: Any = importlib.import_module("confirm.stress")
 TAMPERING: Any = importlib.import_module("confirm.tampering")
 SERVING: Any = importlib.import_module("confirm.serving")
+POSTGRES: Any = importlib.import_module("confirm.postgres")
 
 PENDING, WAITERS = 1_000, 200
 BODY = {
@@ -82,18 +90,25 @@ def measure_disk(folder: Path, seconds: float) -> tuple[float, float]:
 class Daemon:
     """`warmstart confirm serve` in a process of its own."""
 
-    def __init__(self, folder: Path) -> None:
-        self.database = folder / "confirm.db"
+    def __init__(self, folder: Path, url: str = "") -> None:
+        self.database: Path | ServerAddress = locate(url, folder) if url else folder / "confirm.db"
         policy = folder / "policy.toml"
         policy.write_text("[defaults]\nrate_limit = 1000000000\n")
         self.command = [sys.executable, "-m", "warmstart", "--home", str(folder), "confirm", "serve", "--port", "0"]
         self.command += ["--ui-port", "0", "--policy", str(policy), "--json"]
+        self.command += ["--db", url] if url else []
         self.agent = self._make_token("agent", "agent:submit")
         self.approver = self._make_token("boss", "approver:decide")
         self.start()
 
     def _make_token(self, subject: str, scope: str) -> str:
         return change_database(self.database, lambda turn: create_token(turn, subject, [scope], by="bench")).secret
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
 
     def start(self) -> float:
         """Seconds until the first answer."""
@@ -190,9 +205,11 @@ asyncio.run(main())
 """
 
 
-def measure_wake(daemon: Daemon, ids: list[str], during: Any = None) -> tuple[list[float], Any]:
+def measure_wake(
+    daemon: Daemon, ids: list[str], during: Any = None, deciding: Daemon | None = None
+) -> tuple[list[float], Any]:
     """Milliseconds from when a decision is sent to its waiter's answer, all of them waiting at once; and what `during`
-    gave while they waited."""
+    gave while they waited. `deciding`: another daemon on the same database."""
     waiter = subprocess.Popen([sys.executable, "-c", WAIT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert waiter.stdin
     assert waiter.stdout
@@ -202,7 +219,7 @@ def measure_wake(daemon: Daemon, ids: list[str], during: Any = None) -> tuple[li
     time.sleep(1.0)  # until all of them have asked
     result = during() if during else None
     decided: dict[str, float] = {}
-    caller = STRESS.Caller(daemon.url, daemon.approver)
+    caller = STRESS.Caller((deciding or daemon).url, daemon.approver)
     for id in random.Random(1).sample(ids, len(ids)):
         decided[id] = time.time()
         status, _ = caller.call("POST", f"/confirm/{id}/approve", {})
@@ -234,13 +251,52 @@ def measure_starts(daemon: Daemon, count: int) -> list[float]:
     return times
 
 
+def measure_postgres(folder: Path, seconds: float, full: bool) -> dict[str, Any] | None:
+    """Two daemons on one PostgreSQL database; None where there is no PostgreSQL."""
+    with ExitStack() as running:
+        try:
+            server = running.enter_context(POSTGRES.start_postgres(durable=True))
+        except ImportError:
+            return None
+        url = server.make_database()
+        with ExitStack() as daemons:
+            one = daemons.enter_context(Daemon(folder, url))
+            other = daemons.enter_context(Daemon(folder, url))
+            bare = measure_bare_postgres(url, seconds / 2)
+            rate, _, _ = measure_submits(one, 64, seconds)
+            wakes, _ = measure_wake(one, submit_many(one, WAITERS), deciding=other)
+            race = STRESS.run_race([one.url, other.url], one.agent, [one.approver], 1_000 if full else 50)
+        return {
+            "bare_commits_per_s": bare,
+            "submits_per_s": rate,
+            "submit_ratio": rate / bare,
+            "wake_p50_ms": statistics.median(wakes),
+            "wake_p99_ms": percentile(wakes, 0.99),
+            "wake_worst_ms": max(wakes),
+            "race": {name: race[name] for name in ("requests", "clients", "exactly_one", "wrong")},
+            "kills": STRESS.run_kills(server.make_database(), 100 if full else 10),
+        }
+
+
+def measure_bare_postgres(url: str, seconds: float) -> float:
+    """Commits of one row a second."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute("CREATE TABLE bare (id INTEGER, body TEXT)")
+        text, count, began = json.dumps(BODY), 0, time.perf_counter()
+        while time.perf_counter() - began < seconds:
+            db.execute("INSERT INTO bare VALUES (%s, %s)", (count, text))
+            count += 1
+        return count / (time.perf_counter() - began)
+
+
 def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
 def measure(folder: Path, seconds: float, full: bool) -> dict[str, Any]:
-    daemon = Daemon(folder)
-    try:
+    with Daemon(folder) as daemon:
         idle = measure_submits(daemon, 1, seconds)
         ids = submit_many(daemon, PENDING)
         few: dict[int, tuple[float, float, float]] = {}
@@ -256,14 +312,13 @@ def measure(folder: Path, seconds: float, full: bool) -> dict[str, Any]:
         wakes, _ = measure_wake(daemon, ids[:WAITERS], load)
         alone = [measure_wake(daemon, [id])[0][0] for id in ids[WAITERS : WAITERS + 5]]
         approvers = [daemon.approver]
-        race = STRESS.run_race(daemon.url, daemon.agent, approvers, 1_000 if full else 100)
+        race = STRESS.run_race([daemon.url], daemon.agent, approvers, 1_000 if full else 100)
         starts = measure_starts(daemon, 5)
-    finally:
-        daemon.kill()
     bare, grouped = (statistics.mean(rates) for rates in zip(*disk, strict=True))
     best = max(rate for rate, _, _ in few.values())
-    stress = folder / "stress"
+    stress, postgres = folder / "stress", folder / "postgres"
     stress.mkdir()
+    postgres.mkdir()
     return {
         "bare_commits_per_s": bare,
         "grouped_rows_per_s": grouped,
@@ -285,7 +340,8 @@ def measure(folder: Path, seconds: float, full: bool) -> dict[str, Any]:
         "race": {name: race[name] for name in ("requests", "clients", "exactly_one", "wrong")},
         "tamperings": 1_000,
         "tampering_found": measure_tampering(folder, 1_000),
-        "kills": STRESS.run_kills(stress, 1_000 if full else 30),
+        "kills": STRESS.run_kills(stress / "confirm.db", 1_000 if full else 30),
+        "postgres": measure_postgres(postgres, seconds, full),
     }
 
 
@@ -296,6 +352,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=4.0, help="for each rate")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["WARMSTART_HOME"] = folder
         found = measure(Path(folder), arguments.seconds, arguments.full)
     if arguments.json:
         print(json.dumps(found))

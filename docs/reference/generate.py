@@ -54,6 +54,10 @@ def settings() -> str:
         "holdout; `WARMSTART_OFF=1` tells agents' hooks to do nothing; `CLAUDE_CONFIG_DIR`, `CODEX_HOME` and "
         "`HERMES_HOME` say where those agents keep their files. The values of variables whose names speak of keys, "
         "tokens, passwords and the like are never stored or printed.\n"
+        "\nThe confirmation daemon: `CONFIRMATION_HOST`, `CONFIRMATION_PORT` and `CONFIRMATION_RATE_LIMIT` are its address and "
+        "limit, `CONFIRMATION_NOTIFY` apprise addresses with spaces between. Who asks it: `WARMSTART_CONFIRM_URL` (default "
+        "`http://127.0.0.1:6000`) and `WARMSTART_CONFIRM_TOKEN`; without a token the private files `confirm-agent.token` and "
+        "`confirm.token` under the home. Its [policy and database](confirm-policy.md).\n"
     )
     return "".join(rows)
 

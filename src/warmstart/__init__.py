@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         StoreError,
         StoreFull,
         StoreTooNew,
+        StoreUnreachable,
         UnknownFormat,
         WarmstartError,
     )
@@ -110,6 +111,7 @@ __all__ = [
     "StoreError",
     "StoreFull",
     "StoreTooNew",
+    "StoreUnreachable",
     "Task",
     "Template",
     "ToolCall",
@@ -136,8 +138,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "analysis": "Report",
     "compose": "Seed",
-    "errors": "BadName ConfigError ModelContextError NotFound Refused SourceError StoreError StoreFull StoreTooNew UnknownFormat "
-    "WarmstartError",
+    "errors": "BadName ConfigError ModelContextError NotFound Refused SourceError StoreError StoreFull StoreTooNew "
+    "StoreUnreachable UnknownFormat WarmstartError",
     "experiments": "Power",
     "insights": "Insights",
     "jobs_output": "JobOutput classify_job_output",

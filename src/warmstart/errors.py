@@ -5,7 +5,8 @@ WarmstartError
  │    └── UnknownFormat   readable, but no reader knows it
  ├── StoreError           the database cannot be used
  │    ├── StoreTooNew     written by a newer Warmstart; left untouched
- │    └── StoreFull       the disk is full; nothing acknowledged was lost
+ │    ├── StoreFull       the disk is full; nothing acknowledged was lost
+ │    └── StoreUnreachable  the database server does not answer, or the connection was lost
  ├── ConfigError          a setting is wrong
  ├── NotFound             no session or template of that name
  ├── BadName              a name that must not be stored
@@ -47,6 +48,10 @@ class StoreTooNew(StoreError):
 
 class StoreFull(StoreError):
     """The disk is full; what was acknowledged before is safe."""
+
+
+class StoreUnreachable(StoreError):
+    """The database server cannot be reached; a change that was under way may or may not have been kept."""
 
 
 class ConfigError(WarmstartError):

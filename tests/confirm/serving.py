@@ -82,7 +82,7 @@ class House:
 
     def __init__(self, folder: Path, **options: Any) -> None:
         self.clock = Clock()
-        self.database = folder / "confirm.db"
+        self.database: Any = options.pop("database", folder / "confirm.db")
         self.options = {"port": 0, "ui_port": 0, "rate_limit": 1_000_000, **options}
         self.start()
         people = [
@@ -161,7 +161,6 @@ class Person(NamedTuple):
         return send(self.page, method, path, body, headers={name: value for name, value in sent.items() if value})
 
 
-def check(database: Path) -> Verdict:
-    anchored = Anchor.beside(database).read()
+def check(database: Path | str) -> Verdict:
     with open_store(database) as store:
-        return verify(store, anchored)
+        return verify(store, Anchor.of(store).read())

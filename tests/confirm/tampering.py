@@ -25,11 +25,15 @@ GUARDS = ("audit_is_never_changed", "audit_is_never_shortened", "audit_only_grow
 COLUMNS = AuditEntry.__struct_fields__
 
 
+def anchor_of(path: Path) -> Anchor:
+    return Anchor(path.with_name(path.name + ".anchor"))
+
+
 def make_history(path: Path, requests: int = 60) -> None:
     """A database with some of everything."""
     dice = random.Random(1)
     with open_store(path) as store:
-        anchor = Anchor.beside(store.path)
+        anchor = Anchor.of(store)
         anchor.create(store)
         now = int(time.time() * 1000)
         with store.writing():
@@ -160,4 +164,4 @@ def copy_database(path: Path, to: Path) -> None:
     for old in to.parent.glob(f"{to.name}*"):
         old.unlink()
     shutil.copy(path, to)
-    shutil.copy(Anchor.beside(path).path, Anchor.beside(to).path)
+    shutil.copy(anchor_of(path).path, anchor_of(to).path)

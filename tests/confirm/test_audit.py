@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
@@ -9,8 +10,8 @@ import apsw
 import pytest
 
 from confirm.serving import House, check
-from confirm.tampering import GUARDS, copy_database, make_history, tamper
-from warmstart.confirm.audit import ZERO, Anchor, Head, read_head, verify
+from confirm.tampering import GUARDS, anchor_of, copy_database, make_history, tamper
+from warmstart.confirm.audit import ZERO, Head, read_head, verify
 from warmstart.confirm.offline import accept_audit, change_database
 from warmstart.confirm.store import open_store
 from warmstart.errors import StoreError
@@ -53,7 +54,7 @@ def history(tmp_path: Path) -> Path:
 
 
 def test_an_anchor_that_lags_is_what_a_crash_leaves(history: Path) -> None:
-    anchor = Anchor.beside(history)
+    anchor = anchor_of(history)
     with open_store(history) as store:
         head = read_head(store)
         older = Head(head.sequence - 3, store.row("hash_at", {"sequence": head.sequence - 3})[0])
@@ -66,7 +67,7 @@ def test_an_anchor_that_lags_is_what_a_crash_leaves(history: Path) -> None:
 
 
 def test_an_anchor_never_leads_and_is_never_set_back(history: Path) -> None:
-    anchor = Anchor.beside(history)
+    anchor = anchor_of(history)
     before = anchor.read()
     assert before is not None
     anchor.write(Head(before.sequence + 1, "f" * 64))
@@ -77,7 +78,7 @@ def test_an_anchor_never_leads_and_is_never_set_back(history: Path) -> None:
 
 
 def test_a_missing_or_broken_anchor_is_told(history: Path) -> None:
-    anchor = Anchor.beside(history)
+    anchor = anchor_of(history)
     anchor.path.unlink()
     verdict = check(history)
     assert not verdict.ok
@@ -90,7 +91,7 @@ def test_a_missing_or_broken_anchor_is_told(history: Path) -> None:
 
 
 def test_a_person_can_go_on_after_looking(history: Path) -> None:
-    Anchor.beside(history).path.unlink()
+    anchor_of(history).path.unlink()
     accept_audit(history)
     assert check(history).ok
     with open_store(history) as store:
@@ -99,13 +100,13 @@ def test_a_person_can_go_on_after_looking(history: Path) -> None:
 
 def test_a_copy_of_the_anchor_kept_elsewhere_sees_more(history: Path) -> None:
     """Who can write the database can write the file beside it."""
-    elsewhere = Anchor.beside(history).read()
+    elsewhere = anchor_of(history).read()
     db = apsw.Connection(str(history))
     for guard in GUARDS:
         db.execute(f"DROP TRIGGER {guard}")
     db.execute("DELETE FROM audit; DELETE FROM votes; DELETE FROM requests").fetchall()
     db.close()
-    Anchor.beside(history).write(Head(0, ZERO))
+    anchor_of(history).write(Head(0, ZERO))
     with open_store(history) as store:
         assert not verify(store, elsewhere).ok
 
@@ -113,10 +114,19 @@ def test_a_copy_of_the_anchor_kept_elsewhere_sees_more(history: Path) -> None:
 def test_a_new_database_is_anchored_before_its_first_entry(tmp_path: Path) -> None:
     path = tmp_path / "new.db"
     with open_store(path) as store:
-        Anchor.beside(path).create(store)
-    assert Anchor.beside(path).read() == Head(0, ZERO)
-    assert Anchor.beside(path).path.stat().st_mode & 0o077 == 0
+        anchor_of(path).create(store)
+    assert anchor_of(path).read() == Head(0, ZERO)
+    assert anchor_of(path).path.stat().st_mode & 0o077 == 0
     assert check(path).ok
+
+
+def test_what_a_killed_process_left_is_swept_up(history: Path) -> None:
+    old, new = (history.with_name(f"history.db.anchor.{n}.tmp") for n in ("1.1", "2.2"))
+    for file in (old, new):
+        file.write_text("half")
+    os.utime(old, (0, 0))
+    change_database(history, lambda turn: turn.log("x", "test"))
+    assert (old.exists(), new.exists()) == (False, True), "the other may be at work"
 
 
 def test_verify_while_the_daemon_writes(house: House) -> None:

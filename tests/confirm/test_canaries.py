@@ -6,6 +6,8 @@ import json
 import logging
 import random
 import string
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -76,3 +78,23 @@ def test_tokens_of_the_daemon_are_in_no_answer_or_file(house: House, caplog: pyt
     for secret in (house.agent, house.approver, house.admin, person.cookie.partition("=")[2], person.csrf, execution):
         assert secret not in told
         assert secret.encode() not in data
+
+
+def test_the_first_secrets_are_masked_whoever_comes_first() -> None:
+    """Rules are compiled on first use; a thread that comes while another compiles must not find nothing."""
+    code = """
+import sys, threading
+from warmstart.confirm.masking import Masker
+sys.setswitchinterval(1e-6)
+masker, start, shown = Masker(), threading.Barrier(12), []
+def mask(n):
+    start.wait()
+    shown.append(masker.details({"note": "use ghp_" + "a1B2c3D4" * 4 + f"{n:04d}", "password": "hunter2!"})[0])
+threads = [threading.Thread(target=mask, args=(n,)) for n in range(12)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(sum("a1B2c3D4" in text or "hunter2" in text for text in shown), len(shown))
+"""
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert (done.stdout.split(), done.stderr) == (["0", "12"], "")

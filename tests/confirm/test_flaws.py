@@ -408,11 +408,12 @@ def test_ids_are_128_random_bits_and_allow_nothing(house: House) -> None:
 
 
 def test_a_link_that_is_opened_decides_nothing(house: House) -> None:
-    receipt = house.submit().body
+    receipt, person = house.submit().body, house.log_in()
     for url in (receipt["approve_url"], receipt["deny_url"]):
         path = url.removeprefix(house.api)
         for method in ("GET", "HEAD", "OPTIONS"):
             assert house.call(method, path, token=house.approver).status in (204, 405)
+            assert person.call(method, path).status in (204, 405), "on the page, logged in"
     assert house.get(receipt["id"])["status"] == "pending"
 
 

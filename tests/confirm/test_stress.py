@@ -14,7 +14,7 @@ FULL = os.environ.get("WARMSTART_FULL") == "1"
 def test_of_many_deciders_exactly_one_wins(house: House) -> None:
     requests = 1000 if FULL else 25
     approvers = [house.approver, house.second, house.admin, house.make_token("dan", "approver:decide")]
-    found = run_race(house.api, house.agent, approvers, requests)
+    found = run_race([house.api], house.agent, approvers, requests)
     assert found["exactly_one"] == requests
     assert found["wrong"] == []
     assert set(found["refused"]) == {409}
@@ -23,7 +23,7 @@ def test_of_many_deciders_exactly_one_wins(house: House) -> None:
 
 
 def test_nothing_acknowledged_is_lost_by_kill_9(tmp_path: Path) -> None:
-    found = run_kills(tmp_path, 1000 if FULL else 30)
+    found = run_kills(tmp_path / "confirm.db", 1000 if FULL else 30)
     assert found["wrong"] == {}
     assert found["submitted"] > 30
     assert found["decided"] > 10

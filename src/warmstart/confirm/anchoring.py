@@ -9,10 +9,11 @@ from warmstart.confirm.store import ConfirmStore
 from warmstart.errors import StoreError
 
 _EVERY = 0.1  # seconds: what a crash may leave unanchored
+_AGAIN = 1.0  # seconds after a failure: the next entry may be long in coming
 
 
 class Anchorer:
-    """Owns a store of its own to read from."""
+    """Reads from a store of its own: the writer's is busy."""
 
     def __init__(self, store: ConfirmStore, anchor: Anchor) -> None:
         self._store = store
@@ -33,11 +34,10 @@ class Anchorer:
         self._behind.set()
         self._thread.join()
         self._advance()
-        self._store.close()
 
     def _run(self) -> None:
         while not self._ending.is_set():
-            self._behind.wait()
+            self._behind.wait(_AGAIN if self.trouble else None)
             self._behind.clear()
             self._advance()
             self._ending.wait(_EVERY)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +27,7 @@ from warmstart.errors import StoreError
 ZERO = "0" * 64  # what stands before the first entry
 _AT_ONCE = 5_000  # entries read at a time
 _MOST_PROBLEMS = 100
+_ABANDONED = 60.0  # seconds after which nobody finishes writing an anchor
 
 # What a request's last entry of these must agree with its status.
 _RESULTS = {
@@ -120,8 +122,8 @@ class Anchor:
         self.path = path
 
     @classmethod
-    def beside(cls, database: Path) -> Anchor:
-        return cls(database.with_name(database.name + ".anchor"))
+    def of(cls, store: ConfirmStore) -> Anchor:
+        return cls(store.anchor_path)
 
     def read(self) -> Head | None:
         """What was anchored last; None where there is no file."""
@@ -134,6 +136,7 @@ class Anchor:
 
     def create(self, store: ConfirmStore) -> None:
         """For a new database: before its first entry, so that a missing file always means that it was taken away."""
+        self._sweep()
         with store.alone():
             if self.read() is None and read_head(store).sequence == 0:
                 self.write(Head(0, ZERO))
@@ -156,6 +159,13 @@ class Anchor:
     def write(self, head: Head) -> None:
         with self._written(head) as unfinished:
             unfinished.replace(self.path)
+
+    def _sweep(self) -> None:
+        """Remove what processes left behind that were killed while they wrote."""
+        for left in self.path.parent.glob(f"{self.path.name}.*.tmp"):
+            with suppress(OSError):
+                if time.time() - left.stat().st_mtime > _ABANDONED:
+                    left.unlink()
 
     @contextmanager
     def _written(self, head: Head) -> Iterator[Path]:
@@ -188,7 +198,7 @@ def check_anchored(store: ConfirmStore, anchored: Head | None, path: Path) -> No
     found = store.row("hash_at", {"sequence": anchored.sequence})
     if found is None or found[0] != anchored.hash:
         raise StoreError(
-            f"{store.path}: the audit does not hold entry {anchored.sequence} as it was anchored; "
+            f"{store.place}: the audit does not hold entry {anchored.sequence} as it was anchored; "
             "it was cut or changed. See: warmstart confirm verify"
         )
 

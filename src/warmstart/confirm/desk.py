@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from pathlib import Path
+from contextlib import ExitStack
 from secrets import token_hex
 from typing import Any, TypeVar
 
@@ -34,14 +34,14 @@ from warmstart.confirm.model import (
     Vote,
 )
 from warmstart.confirm.policy import Policy
-from warmstart.confirm.store import ConfirmStore, open_store
+from warmstart.confirm.store import ConfirmStore, Database, open_store
 from warmstart.confirm.tokens import derive
 from warmstart.confirm.turns import Turn, load_request
 from warmstart.confirm.writing import Writer
 from warmstart.errors import StoreError
 
 T = TypeVar("T")
-_LOOK_EVERY = 0.1  # seconds between looks for what other processes changed and for deadlines
+_LOOK_EVERY = 0.05  # seconds between looks for what other processes changed and for deadlines
 _FIRST = 1 << 62  # before the newest
 
 
@@ -50,7 +50,7 @@ class Desk:
 
     def __init__(
         self,
-        database: Path,
+        database: Database,
         policy: Policy | None = None,
         *,
         secrets: Mapping[str, str] | None = None,
@@ -62,14 +62,17 @@ class Desk:
         self.masker = Masker(secrets)
         self.channels = tuple(channels)
         self._clock = clock
-        self._writing_store = open_store(database)
-        self.anchor = Anchor.beside(self._writing_store.path)
-        self.anchor.create(self._writing_store)
-        check_anchored(self._writing_store, self.anchor.read(), self.anchor.path)
-        self.store = open_store(database)  # for reading
-        self.feed = Feed(open_store(database))
-        self._keys = _load_keys(self._writing_store)
-        self._anchorer = Anchorer(open_store(database), self.anchor)
+        with ExitStack() as opened:
+            self._writing_store = opened.enter_context(open_store(database))
+            self.anchor = Anchor.of(self._writing_store)
+            self.anchor.create(self._writing_store)
+            check_anchored(self._writing_store, self.anchor.read(), self.anchor.path)
+            self._keys = _load_keys(self._writing_store)
+            self.store = opened.enter_context(open_store(database))  # for reading
+            self.feed = Feed(opened.enter_context(open_store(database)))
+            anchoring_store = opened.enter_context(open_store(database))
+            self._stores = opened.pop_all()
+        self._anchorer = Anchorer(anchoring_store, self.anchor)
         self._writer = Writer(self._writing_store, self._after_commit)
         self._watch_trouble = ""
         self._ending = threading.Event()
@@ -81,8 +84,7 @@ class Desk:
         self._watch.join()
         self._writer.stop()
         self._anchorer.stop()
-        for store in (self.store, self._writing_store, self.feed.store):
-            store.close()
+        self._stores.close()
 
     def now(self) -> int:
         return int(self._clock() * 1000)
@@ -207,7 +209,8 @@ class Desk:
         """Expire what is due and see what other processes changed."""
         while not self._ending.wait(_LOOK_EVERY):
             try:
-                self.feed.look()
+                if self.feed.look():
+                    self._anchorer.call()
                 (due,) = self.feed.store.row("next_deadline")
                 if due is not None and due <= self.now():
                     self.change(deciding.expire_due).result()

@@ -49,11 +49,11 @@ class Feed:
 
         return end
 
-    def look(self) -> None:
-        """Tell the listeners what is new."""
+    def look(self) -> bool:
+        """Tell the listeners what is new. Whether anything is."""
         with self._looking:
             if (version := self.store.version()) == self._version:
-                return
+                return False
             self._version = version
             while changes := self.read(self._seen):
                 self._seen = changes[-1].sequence
@@ -61,6 +61,7 @@ class Feed:
                     listener(changes)
                 if len(changes) < _AT_ONCE:
                     break
+            return True
 
     def read(self, since: int) -> list[Change]:
         """Changes after a sequence, the oldest first."""

@@ -44,11 +44,11 @@ def write_message(request: Request, page_url: str, kind: str, room: int) -> Mess
 def escape(text: str, kind: str) -> str:
     """Text of an agent, so that this kind of channel shows it as it is."""
     text = " ".join(strip_hidden(text).split())
+    text = text.replace("://", f":{_GAP}//").replace("www.", f"www{_GAP}.")  # no link but ours
     if kind in _PLAIN:
         return text
     if kind in _DESKTOP:
         return text.translate(_NO_TAGS)
-    text = text.replace("://", f":{_GAP}//").replace("www.", f"www{_GAP}.")  # no link but ours
     if kind not in _ESCAPED_BY_APPRISE:
         text = _MARKDOWN.sub(r"\\\1", text)
     return text.replace("@", f"@{_GAP}").replace("<", f"<{_GAP}").replace("!", f"!{_GAP}")

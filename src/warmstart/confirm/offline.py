@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeVar
 
 from warmstart.confirm.audit import Anchor, check_anchored, read_head
 from warmstart.confirm.policy import Policy
-from warmstart.confirm.store import open_store
+from warmstart.confirm.store import Database, ServerAddress, locate, open_store
 from warmstart.confirm.turns import Turn
 from warmstart.errors import NotFound
 
@@ -31,10 +30,10 @@ def name_local_user() -> str:
         return "local:user"
 
 
-def change_database(path: Path, make: Callable[[Turn], T | Exception], policy: Policy | None = None) -> T:
+def change_database(path: Database, make: Callable[[Turn], T | Exception], policy: Policy | None = None) -> T:
     """One change with its audit entry, anchored. Makes the database where there is none."""
     with open_store(path) as store:
-        anchor = Anchor.beside(store.path)
+        anchor = Anchor.of(store)
         anchor.create(store)
         check_anchored(store, anchor.read(), anchor.path)
         with store.writing():
@@ -45,10 +44,10 @@ def change_database(path: Path, make: Callable[[Turn], T | Exception], policy: P
     return result
 
 
-def accept_audit(path: Path) -> None:
+def accept_audit(path: Database) -> None:
     """A person has looked at what `verify` found and goes on: recorded, and anchored anew."""
     with open_store(path) as store:
-        anchor = Anchor.beside(store.path)
+        anchor = Anchor.of(store)
         before = anchor.read()
         told = {"sequence": before.sequence, "hash": before.hash} if before else None
         with store.writing():
@@ -57,8 +56,14 @@ def accept_audit(path: Path) -> None:
             anchor.write(read_head(store))
 
 
-def find_database(path: Path) -> Path:
+def find_database(where: Database) -> Database:
     """Raises NotFound where there is none: to look at it is not to make it."""
-    if not path.exists():
-        raise NotFound(f"{path}: there is no confirmation database; start one: warmstart confirm serve")
-    return path
+    place = locate(where)
+    if isinstance(place, ServerAddress):
+        from warmstart.confirm.store_postgres import has_schema
+
+        if not has_schema(place):
+            raise NotFound("that server holds no confirmation database; start one: warmstart confirm serve --db ...")
+    elif not place.exists():
+        raise NotFound(f"{place}: there is no confirmation database; start one: warmstart confirm serve")
+    return place

@@ -1,217 +1,107 @@
-"""The confirmation daemon's own database: one SQLite file, apart from what Warmstart learns from.
+"""The confirmation daemon's own database: a SQLite file, or PostgreSQL for teams, by the same statements.
 
-What a returned `with writing()` held is on the disk (synchronous=FULL). One thread at a time: a store that is shared
-takes turns under a lock. Statements are named in queries.sql and bound by name, so that another database can serve
-them too.
+What a returned `with writing()` held is on the disk. One thread at a time: a store that is shared takes turns under a
+lock. Statements are named in queries.sql and bound by name; schemas and triggers are each database's own.
 """
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
-import apsw
-
-from warmstart.errors import StoreError, StoreTooNew
-from warmstart.store import check_library, create_file
-from warmstart.store.sqlite import Migration, Waiting, enter_wal, explain, load_queries
-
-APPLICATION_ID = 0x57524D43  # "WRMC"
-HERE = Path(__file__).parent
-MIGRATIONS = ("0001_confirm",)  # append only, never edit: what is recorded in someone's file does not run again
-QUERIES = load_queries(HERE / "queries.sql")
-
-GUARDS = {"audit_is_never_changed", "audit_is_never_shortened", "audit_only_grows"}
-
-SETTINGS = """
-PRAGMA synchronous = FULL;
-PRAGMA foreign_keys = ON;
-PRAGMA recursive_triggers = ON;
-PRAGMA cache_size = -8000;
-"""
+from warmstart import config
+from warmstart.errors import ConfigError
+from warmstart.store.sqlite import Migration
 
 Values = Mapping[str, Any]
+HERE = Path(__file__).parent
+GUARDS = {"audit_is_never_changed", "audit_is_never_shortened", "audit_only_grows"}
 
 
-def open_store(path: Path, *, patience: float = 30.0) -> ConfirmStore:
-    """Open the database, making it where there is none. `patience`: seconds to wait for another process's write."""
-    path = path.expanduser().resolve()
-    check_library(apsw.sqlite_lib_version())
-    if path.exists() and not path.is_file():
-        raise StoreError(f"{path}: not a file")
-    create_file(path)
-    return ConfirmStore(path, patience)
+def load_queries(path: Path) -> dict[str, str]:
+    """The statements of a file, by the names that begin them."""
+    _, *parts = path.read_text("utf-8").split("-- name: ")
+    return {name.strip(): sql.strip() for name, _, sql in (part.partition("\n") for part in parts)}
 
 
-def load_migrations() -> list[Migration]:
+QUERIES = load_queries(HERE / "queries.sql")
+
+
+def load_migrations(names: Sequence[str]) -> list[Migration]:
     folder = HERE / "migrations"
-    return [Migration(at, name, (folder / f"{name}.sql").read_text("utf-8")) for at, name in enumerate(MIGRATIONS, 1)]
+    return [Migration(at, name, (folder / f"{name}.sql").read_text("utf-8")) for at, name in enumerate(names, 1)]
 
 
-class ConfirmStore:
-    """See the module. `open_store` makes one; use it in a `with`, or close it."""
+@dataclass(frozen=True)
+class ServerAddress:
+    """A PostgreSQL server's `postgresql://...`, and the folder on this machine that keeps the anchor of its audit."""
 
-    def __init__(self, path: Path, patience: float) -> None:
-        self.path = path
-        self._turn = threading.RLock()
-        self._db = _connect(path, patience)
+    url: str = field(repr=False)  # may hold a password
+    home: Path
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+Database = Path | str | ServerAddress
 
-    def close(self) -> None:
-        with self._turn:
-            self._db.close()
+
+class ConfirmStore(Protocol):
+    """A database. `open_store` opens one; use it in a `with`, or close it."""
+
+    place: str  # for messages, without secrets
+    anchor_path: Path
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_: object) -> None: ...
+    def close(self) -> None: ...
 
     def rows(self, query: str, values: Values | None = None) -> list[Any]:
-        """What a statement answers."""
-        with self._asking():
-            try:
-                return self._db.execute(QUERIES[query], values or {}).fetchall()
-            except UnicodeDecodeError as error:
-                raise _explain(apsw.CorruptError("text that is no UTF-8"), self.path, self._db) from error
+        """What a statement answers. One that changes something needs `writing` around it."""
 
     def row(self, query: str, values: Values | None = None) -> Any:
         """The first row, or None."""
-        found = self.rows(query, values)
-        return found[0] if found else None
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """A transaction: all of it is on the disk when this returns, or nothing of it after an error."""
-        with self._asking():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                _check_owner(self.path, self._db)  # upgraded since we opened?
-                yield
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:  # a full disk may have ended it already
-                    self._db.execute("ROLLBACK")
-                raise
+    def writing(self) -> AbstractContextManager[None]:
+        """A transaction, alone: all of it is on the disk when this returns, or nothing of it after an error."""
 
-    @contextmanager
-    def part(self) -> Iterator[None]:
+    def part(self) -> AbstractContextManager[None]:
         """Of a transaction: an error undoes only this."""
-        self._db.execute("SAVEPOINT part")
-        try:
-            yield
-        except BaseException:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK TO part; RELEASE part")
-            raise
-        self._db.execute("RELEASE part")
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self) -> AbstractContextManager[None]:
         """Nobody writes meanwhile, in no process; nothing is written here either."""
-        with self._asking():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            finally:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> AbstractContextManager[None]:
         """Several reads of one moment, whatever others write meanwhile."""
-        with self._asking():
-            self._db.execute("BEGIN")
-            try:
-                yield
-            finally:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
 
     def version(self) -> int:
         """Another number as soon as anyone else has written: cheap to ask often."""
-        with self._asking():
-            return int(self._db.pragma("data_version"))
 
     def missing_guards(self) -> list[str]:
         """Triggers of the audit that somebody took away."""
-        with self._asking():
-            found = {name for (name,) in self._db.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")}
-        return sorted(GUARDS - found)
-
-    def check_soundness(self) -> str:
-        """'ok', or what is wrong with the file."""
-        with self._asking():
-            return "; ".join(line for (line,) in self._db.execute("PRAGMA quick_check"))
-
-    @contextmanager
-    def _asking(self) -> Iterator[None]:
-        with self._turn:
-            try:
-                yield
-            except apsw.ConnectionClosedError as error:
-                raise StoreError(f"{self.path}: the store is closed") from error
-            except apsw.Error as error:
-                raise _explain(error, self.path, self._db) from error
 
 
-def _connect(path: Path, patience: float) -> apsw.Connection:
-    try:
-        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    except apsw.Error as error:
-        raise explain(error, path) from error
-    ready = False
-    try:
-        db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # should it turn out not to be ours, close leaves no trace
-        db.set_busy_handler(Waiting(patience))
-        db.execute(SETTINGS).fetchall()
-        if db.execute("SELECT count(*) FROM sqlite_schema").get or db.pragma("application_id"):
-            _check_owner(path, db)
-        enter_wal(db, patience)
-        if db.pragma("user_version") < len(MIGRATIONS):
-            _migrate(db, time.time)
-        db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-        ready = True
-    except apsw.Error as error:
-        raise _explain(error, path, db) from error
-    finally:
-        if not ready:
-            db.close()
-    return db
+def open_store(where: Database, *, patience: float = 30.0) -> ConfirmStore:
+    """Open the database at a path or `postgresql://...`, making it where there is none.
+
+    `patience`: seconds to wait for another process's write.
+    """
+    place = locate(where)
+    if isinstance(place, ServerAddress):
+        from warmstart.confirm.store_postgres import open_server
+
+        return open_server(place, patience)
+    from warmstart.confirm.store_sqlite import open_file
+
+    return open_file(place, patience)
 
 
-def _migrate(db: apsw.Connection, clock: Callable[[], float]) -> None:
-    """Run what the database has not had yet. Processes may race here: each looks again where it is alone."""
-    for number, name, sql in load_migrations():
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            if db.pragma("user_version") < number:
-                db.execute(sql).fetchall()
-                db.execute(QUERIES["put_migration"], {"number": number, "name": name, "applied": int(clock() * 1000)})
-                db.pragma("application_id", APPLICATION_ID)
-                db.pragma("user_version", number)
-            db.execute("COMMIT")
-        except BaseException:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-            raise
-
-
-def _check_owner(path: Path, db: apsw.Connection) -> None:
-    if db.pragma("application_id") != APPLICATION_ID:
-        raise StoreError(f"{path}: a database of another program; it was left untouched")
-    number = db.pragma("user_version")
-    if number > len(MIGRATIONS):
-        raise StoreTooNew(
-            f"{path}: written by a newer Warmstart (schema {number}, this one knows {len(MIGRATIONS)}); "
-            "it was left untouched. Upgrade Warmstart"
-        )
-
-
-def _explain(error: apsw.Error, path: Path, db: apsw.Connection) -> StoreError:
-    if isinstance(error, apsw.CorruptError | apsw.NotADBError):
-        return StoreError(f"{path}: damaged ({error}). Stop the daemon, keep a copy of the file, bring back a backup")
-    return explain(error, path, db.system_errno)
+def locate(where: Database, home: Path | None = None) -> Path | ServerAddress:
+    """A file, or a server. Raises ConfigError for servers that we do not know."""
+    if isinstance(where, Path | ServerAddress):
+        return where
+    if where.startswith(("postgresql://", "postgres://")):
+        return ServerAddress(where, home or config.find_homes()[1])
+    if "://" in where:
+        raise ConfigError(f"{where.partition('://')[0]}://: no store; give the path of a file or postgresql://...")
+    return Path(where).expanduser()

@@ -52,7 +52,7 @@ for _command in (*ADMIN_COMMANDS, guard):
 @click.option("--public-url", default="", help="The page's address where a proxy or tunnel stands before it.")
 @json_option
 @click.pass_obj
-def serve(ws: Warmstart, /, db: Path | None, as_json: bool, **options: Any) -> None:
+def serve(ws: Warmstart, /, db: str | None, as_json: bool, **options: Any) -> None:
     """Run the daemon until it is stopped. The first start prints a link that logs you in to the page."""
     check_parts()
     from warmstart.doors.confirm_http import ConfirmationServer

@@ -11,29 +11,33 @@ import click
 import msgspec
 
 from warmstart.confirm.model import SCOPES
+from warmstart.confirm.store import Database, locate
 from warmstart.confirm.token_files import AGENT_TOKEN, APPROVER_TOKEN, save_token
 from warmstart.doors.cli import PATH, json_option
 from warmstart.doors.show import clean, iso, print_json, print_table
 from warmstart.errors import ConfigError
 from warmstart.pipeline import Warmstart
 
-database_option = click.option("--db", type=PATH, help="The daemon's database (default: confirm.db under the home).")
+database_option = click.option(
+    "--db", metavar="PATH", help="The daemon's database, or postgresql://... (default: confirm.db under the home)."
+)
 
 
-def find_path(ws: Warmstart, db: Path | None) -> Path:
-    return db or ws.settings.home / "confirm.db"
+def find_path(ws: Warmstart, db: str | None) -> Database:
+    """A file, or the address of a server."""
+    return locate(db, ws.settings.home) if db else ws.settings.home / "confirm.db"
 
 
 @click.command()
 @database_option
 @click.option(
-    "--anchor", type=PATH, help="A copy of the anchor kept elsewhere (default: the file beside the database)."
+    "--anchor", type=PATH, help="A copy of the anchor kept elsewhere (default: the one that the daemon keeps)."
 )
 @click.option("--accept", is_flag=True, help="Go on with the audit as it is: recorded, and anchored anew.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 @click.pass_obj
-def verify(ws: Warmstart, db: Path | None, anchor: Path | None, accept: bool, yes: bool, as_json: bool) -> None:
+def verify(ws: Warmstart, db: str | None, anchor: Path | None, accept: bool, yes: bool, as_json: bool) -> None:
     """Look through the whole audit: edits, deletions, swaps, a cut end. Exit 1 where anything is wrong."""
     from warmstart.confirm import audit
     from warmstart.confirm.offline import accept_audit, find_database
@@ -41,7 +45,7 @@ def verify(ws: Warmstart, db: Path | None, anchor: Path | None, accept: bool, ye
 
     path = find_database(find_path(ws, db))
     with open_store(path) as store:
-        kept = audit.Anchor(anchor) if anchor else audit.Anchor.beside(store.path)
+        kept = audit.Anchor(anchor) if anchor else audit.Anchor.of(store)
         verdict = audit.verify(store, kept.read())
     if as_json:
         print_json(verdict)
@@ -67,7 +71,7 @@ def verify(ws: Warmstart, db: Path | None, anchor: Path | None, accept: bool, ye
 @click.option("--url", default="", help="The page's address (default: http://127.0.0.1:6080).")
 @json_option
 @click.pass_obj
-def login(ws: Warmstart, db: Path | None, subject: str, url: str, as_json: bool) -> None:
+def login(ws: Warmstart, db: str | None, subject: str, url: str, as_json: bool) -> None:
     """Print a link that logs its opener in to the page, once, within 15 minutes."""
     from warmstart.confirm.access import create_login
     from warmstart.confirm.offline import change_database, find_database, name_local_user
@@ -86,7 +90,7 @@ def login(ws: Warmstart, db: Path | None, subject: str, url: str, as_json: bool)
 @database_option
 @json_option
 @click.pass_obj
-def logout(ws: Warmstart, subject: str, db: Path | None, as_json: bool) -> None:
+def logout(ws: Warmstart, subject: str, db: str | None, as_json: bool) -> None:
     """End every login of somebody on the page."""
     from warmstart.confirm.access import end_sessions
     from warmstart.confirm.offline import change_database, find_database, name_local_user
@@ -116,7 +120,7 @@ def token() -> None:
 @json_option
 @click.pass_obj
 def create(
-    ws: Warmstart, scopes: tuple[str, ...], subject: str, days: int | None, save: bool, db: Path | None, as_json: bool
+    ws: Warmstart, scopes: tuple[str, ...], subject: str, days: int | None, save: bool, db: str | None, as_json: bool
 ) -> None:
     """Make a token. It is shown this once; only its hash is kept."""
     from warmstart.confirm.access import create_token
@@ -149,7 +153,7 @@ def create(
 @database_option
 @json_option
 @click.pass_obj
-def list_all(ws: Warmstart, db: Path | None, as_json: bool) -> None:
+def list_all(ws: Warmstart, db: str | None, as_json: bool) -> None:
     """Tokens, without the tokens."""
     from warmstart.confirm.access import list_tokens
     from warmstart.confirm.offline import find_database
@@ -188,7 +192,7 @@ def list_all(ws: Warmstart, db: Path | None, as_json: bool) -> None:
 @database_option
 @json_option
 @click.pass_obj
-def revoke(ws: Warmstart, id: str, db: Path | None, as_json: bool) -> None:
+def revoke(ws: Warmstart, id: str, db: str | None, as_json: bool) -> None:
     """A token is no longer good, from now on."""
     from warmstart.confirm.access import revoke_token
     from warmstart.confirm.offline import change_database, find_database, name_local_user
@@ -219,7 +223,7 @@ def whitelist() -> None:
 @database_option
 @json_option
 @click.pass_obj
-def add(ws: Warmstart, /, action: str, db: Path | None, as_json: bool, **options: Any) -> None:
+def add(ws: Warmstart, /, action: str, db: str | None, as_json: bool, **options: Any) -> None:
     """Allow an action in a session."""
     from warmstart.confirm.access import NewAllowance, add_allowance
     from warmstart.confirm.actions import check_action, key_of
@@ -247,7 +251,7 @@ def add(ws: Warmstart, /, action: str, db: Path | None, as_json: bool, **options
 @database_option
 @json_option
 @click.pass_obj
-def list_entries(ws: Warmstart, db: Path | None, as_json: bool) -> None:
+def list_entries(ws: Warmstart, db: str | None, as_json: bool) -> None:
     """What is allowed now."""
     from warmstart.confirm.access import list_allowances
     from warmstart.confirm.offline import find_database
@@ -269,7 +273,7 @@ def list_entries(ws: Warmstart, db: Path | None, as_json: bool) -> None:
 @database_option
 @json_option
 @click.pass_obj
-def remove(ws: Warmstart, id: str, db: Path | None, as_json: bool) -> None:
+def remove(ws: Warmstart, id: str, db: str | None, as_json: bool) -> None:
     """Ask again from now on. ID may be the beginning of one."""
     from warmstart.confirm.access import list_allowances, remove_allowance
     from warmstart.confirm.offline import change_database, find_database, name_local_user

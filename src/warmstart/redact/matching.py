@@ -131,10 +131,11 @@ class Gate:
         """Indexes of the patterns that occur (anchored: at the start)."""
         if self._set is None:
             re2 = importlib.import_module("re2")
-            self._set = (re2.Set.MatchSet if self._anchored else re2.Set.SearchSet)(_options(re2))
+            patterns = (re2.Set.MatchSet if self._anchored else re2.Set.SearchSet)(_options(re2))
             for source in map(_uncaptured, self._sources):
-                self._set.Add((source if self._anchored else loosen(source)).encode())
-            self._set.Compile()
+                patterns.Add((source if self._anchored else loosen(source)).encode())
+            patterns.Compile()
+            self._set = patterns  # only now: to another thread an unfinished set would say that nothing is there
         return self._set.Match(data) or ()
 
 

@@ -13,7 +13,7 @@ from warmstart.confirm import errors
 from warmstart.confirm.model import WINDOW
 from warmstart.doors.confirm_http.gate import TooLarge
 from warmstart.doors.confirm_http.views import ErrorView, show_decision
-from warmstart.errors import BadName, ConfigError, NotFound, StoreError, WarmstartError
+from warmstart.errors import BadName, ConfigError, NotFound, StoreError, StoreUnreachable, WarmstartError
 
 log = logging.getLogger("warmstart.confirm")
 
@@ -28,7 +28,7 @@ _MEANINGS = {
     415: "not JSON",
     422: "the idempotency key was used with another body",
     429: "too many of this action within the hour",
-    503: "the store cannot be used; nothing was changed",
+    503: "the store cannot be used",
 }
 
 _STATUSES: dict[type[Exception], int] = {
@@ -73,6 +73,9 @@ def answer_error(_: Request[Any, Any, Any], error: Exception) -> Response[ErrorV
             view = ErrorView(str(error), error.code, decision=show_decision(error.decision))
             status = _find_status(error)
             return _answer(status, view, {"WWW-Authenticate": "Bearer"} if status == 401 else {})
+        case StoreUnreachable():
+            log.error("%s", error)
+            return _answer(503, ErrorView("the database cannot be reached; look again before you repeat it", "store"))
         case StoreError():
             log.error("%s", error)
             return _answer(503, ErrorView("the store cannot be used now; nothing was changed", "store"))

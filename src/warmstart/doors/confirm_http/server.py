@@ -160,7 +160,10 @@ def _configure(app: ASGIApp) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         lifespan="off",
+        ws="none",
+        proxy_headers=False,  # what a proxy says about its clients is of no use here
         server_header=False,
+        limit_concurrency=5_000,
         timeout_graceful_shutdown=3,
         timeout_keep_alive=30,
     )

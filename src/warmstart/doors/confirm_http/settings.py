@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from warmstart.confirm.policy import Policy, load_policy
+from warmstart.confirm.store import Database, ServerAddress, locate
 from warmstart.doors.confirm_http.views import Addresses
 from warmstart.errors import ConfigError, Refused
 
@@ -22,7 +23,7 @@ _LOCAL = ("127.0.0.1", "localhost", "::1")
 class ServerOptions(TypedDict, total=False):
     """What `ConfirmationServer` takes."""
 
-    database: Path | str  # the SQLite file
+    database: Database  # the SQLite file, or postgresql://...
     host: str  # to listen on
     port: int  # of the API; 0: any
     ui_port: int  # of the page; 0: any
@@ -37,7 +38,7 @@ class ServerOptions(TypedDict, total=False):
 class ServerSettings(Struct, frozen=True, kw_only=True):
     """The options, checked."""
 
-    database: Path
+    database: Path | ServerAddress
     host: str = "127.0.0.1"
     port: int = 6000
     ui_port: int = 6080
@@ -63,7 +64,7 @@ def make_settings(options: ServerOptions) -> ServerSettings:
             raise ConfigError("rate limit: at least 1 an hour")
         policy = msgspec.structs.replace(policy, defaults=msgspec.structs.replace(policy.defaults, rate_limit=limit))
     return ServerSettings(
-        database=Path(options["database"]),
+        database=locate(options["database"]),
         host=options.get("host", "127.0.0.1").strip("[]"),
         port=options.get("port", 6000),
         ui_port=options.get("ui_port", 6080),

