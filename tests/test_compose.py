@@ -238,6 +238,42 @@ def test_the_nearest_comes_last(dialect: Dialect) -> None:
     assert [one.example.intent for one in composed.used] == ["nearest", "second", "third"]
 
 
+STEPS = [
+    example("Move a into b", arguments={"command": command}, session="s", step=step)
+    for step, command in enumerate(("mkdir b", "mv a b/", "ls b"))
+]
+
+
+@pytest.mark.parametrize("dialect", [d for d in DIALECTS if d != "text"])
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+def test_steps_of_one_request_are_shown_as_one_exchange(dialect: Dialect, order: tuple[int, ...]) -> None:
+    """Shown apart, each would teach to stop after the first."""
+    other = pick(example("Count them"))
+    made = seed(*(pick(STEPS[at]) for at in order), other, dialect=dialect)
+    text = written(made)
+    assert text.count("Move a into b") == 1
+    assert text.count(CLOSING) == 2, "one of the exchange, one of the other example"
+    assert text.index("Count them") < text.index("mkdir b") < text.index("mv a b/") < text.index("ls b")
+    assert made.tokens == measured(made)
+    assert linted(made, dialect) == []
+    assert len(made.used) == 4
+
+
+@pytest.mark.parametrize(
+    "change", [{"session": "t"}, {"intent": "Something else"}, {"step": 5}, {"step": None}, {"correction": "was wrong"}]
+)
+def test_what_does_not_follow_stays_apart(change: dict[str, Any]) -> None:
+    second = msgspec.structs.replace(STEPS[1], **change)
+    made = seed(pick(STEPS[0]), pick(second))
+    assert written(made).count(CLOSING) == 2
+    assert made.tokens == measured(made)
+
+
+def test_with_thinking_on_steps_stay_apart() -> None:
+    made = seed(pick(STEPS[0]), pick(STEPS[1]), dialect="anthropic", thinking=True)
+    assert written(made).count(CLOSING) == 2
+
+
 def test_long_results_are_shortened_before_an_example_goes() -> None:
     long = example(result="\n".join(f"line {n}" for n in range(1000)))
     whole = cost(long, "openai", count)

@@ -395,6 +395,24 @@ class TestPatterns:
         shown = {example.intent for example in template.examples}
         assert {asked[1], asked[2], asked[4]} <= shown
 
+    def test_the_steps_of_one_request_are_kept_together(self) -> None:
+        """In the room that is left, rather than the same step for yet another request."""
+        asked = [
+            "Clean the red cup",
+            "My plate is dirty",
+            "Make those forks shine",
+            "That old pan again",
+            "Spoons, please",
+        ]
+        sessions = [
+            session(
+                text[:4], *(bash(f"{step} {text.split()[-1]} {len(text)}", intent=text) for step in ("wash", "dry"))
+            )
+            for text in asked
+        ]
+        examples = learn_one(*sessions).examples
+        assert sum(one.adjoins(other) for one in examples for other in examples) >= 4
+
     def test_several_tools_come_before_several_of_one(self) -> None:
         reads = [call("Read", {"file_path": f"/shop/{name}/{name}.py"}, name) for name in ("ant", "bee", "cow", "dog")]
         others = [call(f"tool_{at}", {"key_id": f"k{at}"}, "ok") for at in range(4)]

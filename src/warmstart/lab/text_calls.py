@@ -21,7 +21,7 @@ _NAMES = ("name", "arguments")
 def describe_tools(tools: Sequence[Mapping[str, Any]]) -> str:
     """What the model is told of its tools, as short as can be: every token of it is read in every session."""
     lines = [_describe(tool["function"]) for tool in tools]
-    form = f'{OPEN}{{"name": "tool", "arguments": {{...}}}}{CLOSE}'
+    form = f'{OPEN}{{"name": "TOOL", "arguments": {{"ARGUMENT": "VALUE"}}}}{CLOSE}'
     return "\n".join([f"Answer with one tool call and nothing else: {form}", "Tools:", *lines])
 
 
