@@ -256,7 +256,8 @@ def test_what_makes_no_sense_is_refused_before_anything_is_done(endpoint, tmp_pa
     ("words", "said"),
     [
         (("--model", "gpt-9"), "there is no built-in model gpt-9; give --gguf FILE, or --endpoint URL"),
-        (("--api-key-env", "HOME"), "--api-key-env goes with --endpoint"),
+        (("--api-key-env", "HOME"), "--api-key-env and --text-calls go with --endpoint"),
+        (("--text-calls",), "--api-key-env and --text-calls go with --endpoint"),
         (("--gguf", "no-such-file.gguf"), "no-such-file.gguf"),
     ],
 )

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from warmstart.lab.text_calls import describe_tools, find_call, write_call, write_grammar, write_plainly
+from warmstart.lab.text_calls import TextCalls, describe_tools, find_call, write_call, write_grammar, write_plainly
 from warmstart.lab.workshop import TOOLS
-from warmstart.llm import write_body
+from warmstart.llm import Reply, ScriptedLLM, write_body
 
 OPENAI = [tool.as_openai() for tool in TOOLS]
 CODE = "def f(a):\n    return {'a': {\"b\": [1, {}]}}\n\nprint(f'{{}}', \"</call>\")\t# ende"
@@ -217,3 +217,17 @@ def test_the_least_that_the_grammar_lets_through_is_a_call() -> None:
         found = find_call(said)
         assert found is not None, said
         assert (found.name, list(json.loads(found.arguments))) == (tool.name, tool.parameters["required"])
+
+
+def test_a_server_without_tool_calls_is_told_and_read_in_text() -> None:
+    said = write_call({"name": "read_file", "arguments": {"path": "a.txt"}})
+    server = ScriptedLLM([Reply(text=f"Sure: {said}", prompt_tokens=7), Reply(text="I cannot.")])
+    model = TextCalls(server)
+    body = write_body({"model": "m", "messages": [{"role": "user", "content": "Show a.txt"}], "tools": OPENAI})
+    reply = model.ask(body)
+    assert (reply.text, reply.prompt_tokens) == ("", 7)
+    assert [(call.name, json.loads(call.arguments)) for call in reply.calls] == [("read_file", {"path": "a.txt"})]
+    sent = json.loads(server.bodies[0])
+    assert "tools" not in sent and sent["model"] == "m"
+    assert sent["messages"][0]["content"] == describe_tools(OPENAI)
+    assert model.ask(body) == Reply(text="I cannot.")

