@@ -53,7 +53,7 @@ def test_all_four(ws: Warmstart) -> None:
     (orders,) = [one for one in listed["sessions"] if one["name"] == "orders"]
     assert orders["tags"] == ["a", "b"] and orders["status"] == "active"
     loaded = warm_session(ws, {"action": "load", "name": "orders"})
-    assert warmstart.lint(loaded["messages"]) == [] and loaded["message_count"] == len(loaded["messages"]) == 8
+    assert warmstart.lint(loaded["messages"]) == [] and loaded["message_count"] == len(loaded["messages"]) == 6
     assert loaded["tokens"] <= ws.settings.budget and "terminal" in loaded["preview"]
     assert warm_session(ws, {"action": "delete", "name": "orders"})["deleted"] == ["orders@1"]
     assert warm_session(ws, {"action": "list"})["count"] == listed["count"] - 1
