@@ -71,6 +71,12 @@ def outcomes(session: Session) -> list[tuple[str, str]]:
 # What the model is asked
 
 
+def test_what_a_model_refuses_need_not_be_said():
+    llm = ScriptedLLM([Reply(calls=(WRITE,))])
+    Agent(llm, "m-1", Limits(turns=1, answer_tokens=None, temperature=None), Clock()).run(MUST_WRITE, "s-1", list)
+    assert json.loads(llm.bodies[0]).keys() == {"model", "messages", "tools"}
+
+
 def test_the_request_is_a_plain_chat_completion_with_the_tools():
     _transcript, (request,) = play(Reply(calls=(WRITE,)))
     assert (request["model"], request["temperature"], request["max_tokens"]) == ("m-1", 0, Limits().answer_tokens)

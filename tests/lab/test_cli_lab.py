@@ -108,6 +108,25 @@ def test_json_is_one_object_and_the_command_in_it_does_the_same(endpoint, folder
     assert without_times(read_sessions(other)) == without_times(read_sessions(folder))
 
 
+def test_a_server_is_asked_as_the_user_wants(endpoint, folder, trained, tmp_path):
+    call_cli(*run_words(endpoint, folder, *SHORT))
+    assert {(body.get("temperature"), body.get("max_tokens")) for body in map(json.loads, endpoint.bodies)} == {
+        (0, None)
+    }
+    endpoint.bodies.clear()
+    other = copy_trained(trained, tmp_path / "other")
+    told = call_cli(
+        *run_words(endpoint, other, *SHORT, "--temperature", "none", "--answer-tokens", 50, "--text-calls", "--json")
+    )
+    bodies = [json.loads(body) for body in endpoint.bodies]
+    assert {(body.get("temperature"), body.get("max_tokens"), "tools" in body) for body in bodies} == {
+        (None, 50, False)
+    }
+    command = coded.decode(told.stdout, type=LabReport).command
+    assert all(words in command for words in ("--temperature none", "--answer-tokens 50", "--text-calls"))
+    call_cli(*run_words(endpoint, other, *SHORT, "--temperature", "hot"), code=2)
+
+
 def test_the_users_own_store_is_not_touched(endpoint, folder):
     call_cli(*run_words(endpoint, folder, *SHORT))
     assert json.loads(call_cli("sessions", "list", "--json").stdout or "[]") == []

@@ -59,6 +59,14 @@ def model_options(command: Any) -> Any:
     "--seed", type=int, default=1, show_default=True, help="Another seed makes other tasks of the same families."
 )
 @click.option("--turns", type=click.IntRange(1, 20), default=3, show_default=True, help="Answers a session has.")
+@click.option(
+    "--answer-tokens",
+    type=click.IntRange(8),
+    help="Of an answer.  [default: 96 local, as the server gives with --endpoint]",
+)
+@click.option(
+    "--temperature", default="0", show_default=True, help="A number, or none for models that refuse the field."
+)
 @click.option("--grammar", is_flag=True, help="Let a local model say nothing but a valid call, in every arm.")
 @click.option("--threads", type=click.IntRange(1, 64), help="Of a local model.  [default: one a free core]")
 @click.option("--out", type=PATH, help="Folder of the run: transcripts, store, report.json, report.html.")
@@ -82,7 +90,11 @@ def run(ws: Warmstart, /, arms: str, out: Path | None, fresh: bool, as_json: boo
         seed=given["seed"],
         model=facts,
         grammar=given["grammar"],
-        limits=Limits(turns=given["turns"]),
+        limits=Limits(
+            turns=given["turns"],
+            answer_tokens=given["answer_tokens"] or (None if given["endpoint"] else Limits().answer_tokens),
+            temperature=_request(given["temperature"]).get("temperature"),
+        ),
     )
     plan.check()
     folder = out or ws.settings.home / "lab" / _name(plan)
@@ -166,6 +178,9 @@ def _command(plan: Plan, given: dict[str, Any], out: Path | None) -> str:
     ]
     if plan.limits.turns != Limits().turns:
         words += ["--turns", str(plan.limits.turns)]
+    for name in ("answer_tokens", "temperature"):
+        if given[name] not in (None, "0"):
+            words += [f"--{name.replace('_', '-')}", str(given[name])]
     if given["gguf"]:
         words += ["--gguf", given["gguf"].name]
     elif given["endpoint"]:

@@ -28,10 +28,11 @@ _AT_ONCE = 4  # calls of one answer that are made
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How long a session may go on."""
+    """How long a session may go on, and how the model is asked."""
 
     turns: int = 3
-    answer_tokens: int = 96
+    answer_tokens: int | None = 96  # None: as many as the server gives; some models refuse the field
+    temperature: float | None = 0.0  # None: not said, for models that refuse the field
     seconds: float = 5.0  # a call
 
 
@@ -83,10 +84,9 @@ class Agent:
             "model": self._model,
             "messages": messages,
             "tools": self._tools,
-            "temperature": 0,
-            "max_tokens": self._limits.answer_tokens,
         }
-        return self._llm.ask(write_body(request))
+        wishes = {"temperature": self._limits.temperature, "max_tokens": self._limits.answer_tokens}
+        return self._llm.ask(write_body(request | {name: value for name, value in wishes.items() if value is not None}))
 
     def stamp(self, message: dict[str, Any]) -> dict[str, Any]:
         return {**message, "timestamp": datetime.fromtimestamp(self._clock(), UTC).isoformat()}

@@ -54,7 +54,7 @@ class LocalLLM:
         wanted: dict[str, Any] = {
             "messages": write_plainly(request["messages"], tools),
             "max_tokens": request.get("max_tokens", 96),
-            "temperature": 0.0,
+            "temperature": request.get("temperature", 0.0),
             "seed": 1,
             "cache_prompt": True,
         }

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from warmstart import config
-from warmstart.assigning import CONTROLS, WORDS, draw
+from warmstart.assigning import CONTROLS, draw
 from warmstart.errors import Refused
 from warmstart.lab.agent import AGENT, Agent, Limits, Transcript
 from warmstart.lab.families import FAMILIES
@@ -191,6 +191,3 @@ def clear(folder: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
-
-
-assert set(ARMS) <= WORDS
