@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,18 @@ class Clock:
         return time.time() + self.ahead
 
 
+def _hold(port: int) -> int | None:
+    """Nobody answers at the port, and no daemon of a test beside this one is given it meanwhile."""
+    taken = socket.socket()
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        taken.bind(("127.0.0.1", port))
+    except OSError:
+        taken.close()
+        return None
+    return taken.detach()
+
+
 class Daemon:
     """Runs until closed, on ports of its own."""
 
@@ -42,10 +56,13 @@ class Daemon:
         self._ports = (0, self._options.pop("ui_port", 0))
         self._http = httpx.Client(timeout=20)
         self._tokens: dict[str, str] = {}
+        self._held: list[int] = []
         self.start()
 
     def start(self) -> None:
         """Also again, on the same ports."""
+        while self._held:
+            os.close(self._held.pop())
         port, ui_port = self._ports
         self.server = ConfirmationServer(clock=self.clock, port=port, ui_port=ui_port, **self._options)
         self.server.start_background()
@@ -55,6 +72,7 @@ class Daemon:
         self._http.close()
         self._http = httpx.Client(timeout=20)
         self.server.stop()
+        self._held = [fd for port in self._ports if (fd := _hold(port)) is not None]
 
     @property
     def page(self) -> str:
