@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple, assert_never
 
@@ -95,6 +96,15 @@ def remark(text: str, reply: str, dialect: Dialect) -> Messages:
             return [_content("user", {"text": text}), _content("model", {"text": reply})]
         case _:
             return [{"role": "user", "content": text}, {"role": "assistant", "content": reply}]
+
+
+def text_of_content(content: Any) -> str:
+    """What a message says, be it a string or a list of parts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, Sequence) else ()
+    texts = (part.get("text") for part in parts if isinstance(part, Mapping))
+    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def refuse(example: Example, dialect: Dialect, *, thinking: bool = False) -> str | None:

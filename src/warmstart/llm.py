@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct, field
 
+from warmstart.dialects import text_of_content
 from warmstart.errors import ConfigError, WarmstartError
 
 _LARGEST = 32_000_000  # bytes of an answer
@@ -166,7 +167,7 @@ def read_reply(data: bytes) -> Reply:
         raise EndpointError("the endpoint's answer holds no choice")
     message, usage = answer.choices[0].message, answer.usage or _Usage()
     return Reply(
-        text=_text_of(message.content),
+        text=text_of_content(message.content),
         calls=tuple(
             AskedCall(call.id or "", call.function.name, call.function.arguments or "{}")
             for call in message.tool_calls or ()
@@ -176,14 +177,6 @@ def read_reply(data: bytes) -> Reply:
         cached_tokens=usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else None,
         answer_tokens=usage.completion_tokens,
     )
-
-
-def _text_of(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else ()
-    texts = (part.get("text") for part in parts if isinstance(part, dict))
-    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def _read_pause(text: str | None) -> float:

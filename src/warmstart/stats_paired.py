@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from statistics import NormalDist
 
 from msgspec import Struct
 
@@ -60,7 +61,7 @@ def compare_paired(tasks: Sequence[Paired], *, is_rate: bool = False, alpha: flo
         variance = max(variance, _least_variance(told))
     se = math.sqrt(variance) if variance > _ROUNDING**2 else 0.0
     enough = len(told) >= MIN_TASKS and count >= MIN_GROUPS and se > 0
-    reach = se * widen(_normal_quantile(1 - alpha / 2), count - 1) if enough else None
+    reach = se * widen(NormalDist().inv_cdf(1 - alpha / 2), count - 1) if enough else None
     return _estimate(len(told), count, (value_t, value_c, se, reach))
 
 
@@ -85,12 +86,6 @@ def _least_variance(tasks: Sequence[Paired]) -> float:
     count = len(differences) + 2
     mean = math.fsum(differences) / count
     return ((math.fsum(one * one for one in differences) + 1) / count - mean * mean) / count
-
-
-def _normal_quantile(probability: float) -> float:
-    from statistics import NormalDist
-
-    return NormalDist().inv_cdf(probability)
 
 
 def _estimate(tasks: int, groups: int, found: tuple[float, float, float, float | None] | None) -> Estimate:

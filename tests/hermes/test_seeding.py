@@ -13,11 +13,12 @@ import pytest
 import warmstart
 from hermes.running import TASK
 from warmstart.compose import EXAMPLE_MARK
+from warmstart.dialects import text_of_content
 from warmstart.doors.hermes import opening
 from warmstart.doors.hermes.journal import Journal, Note, open_notes
 from warmstart.doors.hermes.opening import Opener
 from warmstart.doors.hermes.plugin import Plugin
-from warmstart.doors.hermes.wire import FORMS, find_bad_calls, plain_text, put_seed, read_opening
+from warmstart.doors.hermes.wire import FORMS, find_bad_calls, put_seed, read_opening
 from warmstart.store import Ledger
 
 TOOLS = ("terminal", "read_file")
@@ -206,7 +207,7 @@ def test_wire_forms(home: Path) -> None:
     assert items[-1] == request["input"][0] and all(item.get("type") != "message" for item in items)
     thinking = {"messages": [], "thinking": {"type": "enabled"}}
     assert read_opening(thinking, FORMS["anthropic_messages"]).thinking
-    assert plain_text([{"type": "text", "text": "a"}, {"type": "image"}, "b"]) == "a"
+    assert text_of_content([{"type": "text", "text": "a"}, {"type": "image"}, "b"]) == "a"
 
 
 def test_calls_that_are_no_json() -> None:

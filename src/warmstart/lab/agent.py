@@ -89,7 +89,12 @@ class Agent:
         return self._llm.ask(write_body(request | {name: value for name, value in wishes.items() if value is not None}))
 
     def stamp(self, message: dict[str, Any]) -> dict[str, Any]:
-        return {**message, "timestamp": datetime.fromtimestamp(self._clock(), UTC).isoformat()}
+        return put_time(message, self._clock())
+
+
+def put_time(message: dict[str, Any], at: float) -> dict[str, Any]:
+    """The message as a transcript holds it, with the moment it was said."""
+    return {**message, "timestamp": datetime.fromtimestamp(at, UTC).isoformat()}
 
 
 class _Talk:

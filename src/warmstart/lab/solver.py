@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 from warmstart.errors import WarmstartError
-from warmstart.lab.agent import AGENT, CLOSING, SYSTEM, Transcript
+from warmstart.lab.agent import AGENT, CLOSING, SYSTEM, Transcript, put_time
 from warmstart.lab.making import TrainingSession
 from warmstart.lab.tasks import Finished
 from warmstart.lab.workshop import Workshop
@@ -24,7 +23,7 @@ def solve(session: TrainingSession, clock: Callable[[], float]) -> Transcript:
     """The session with its right calls and their real results. Raises Unsolved where a checker is not content."""
 
     def stamp(message: dict[str, Any]) -> dict[str, Any]:
-        return {**message, "timestamp": datetime.fromtimestamp(clock(), UTC).isoformat()}
+        return put_time(message, clock())
 
     said = [stamp({"role": "system", "content": SYSTEM})]
     for number, task in enumerate(session.tasks, 1):

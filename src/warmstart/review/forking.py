@@ -15,8 +15,9 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from warmstart.dialects import text_of_content
 from warmstart.llm import LLM, AskedCall, Reply, write_body
-from warmstart.review.snapshot import Snapshot, text_of_content
+from warmstart.review.snapshot import Snapshot
 from warmstart.tokens import estimate
 
 _CACHED = 10  # tokens from the cache count a tenth: about what they cost

@@ -11,6 +11,7 @@ from urllib.request import url2pathname
 import msgspec
 from msgspec import Struct, structs
 
+from warmstart.dialects import text_of_content
 from warmstart.formats.openai_chat import from_messages
 from warmstart.judging import judge_result
 from warmstart.model import Message, Session, Step, ToolCall, ToolResult
@@ -154,15 +155,6 @@ def _shorten(step: Step) -> str:
     name = step.role if isinstance(step, Message) else "call" if isinstance(step, ToolCall) else "result"
     said = " ".join(describe_step(step)[: 4 * _LINE].split())
     return f"{name}: {said[:_LINE]}{' ...' if len(said) > _LINE else ''}"
-
-
-def text_of_content(content: Any) -> str:
-    """What a message says, be it a string or a list of parts."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else ()
-    texts = (part.get("text") for part in parts if isinstance(part, dict))
-    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def find_file(uri: str) -> Path | None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from warmstart import config
+from warmstart.dialects import text_of_content
 from warmstart.doors.guard_hermes import is_wanted, make_hook
 from warmstart.doors.hermes import cron, host
 from warmstart.doors.hermes.closing import Closer
@@ -29,7 +30,7 @@ from warmstart.doors.hermes.opening import Opener
 from warmstart.doors.hermes.reviewing import TurnReviewer
 from warmstart.doors.hermes.seeding import SUBAGENT, Ancestry, Asked, Call, Seeder
 from warmstart.doors.hermes.tool import SCHEMA, TOOLSET, Tool
-from warmstart.doors.hermes.wire import find_bad_calls, plain_text
+from warmstart.doors.hermes.wire import find_bad_calls
 from warmstart.doors.warm_session import DESCRIPTION, NAME
 
 log = logging.getLogger("warmstart.hermes")
@@ -123,7 +124,7 @@ class Plugin:
             return
         history = told.get("conversation_history") or ()
         begun = any(isinstance(one, dict) and one.get("role") == "assistant" for one in history)
-        self._seeder.begin_turn(session, Asked(plain_text(said), begun))
+        self._seeder.begin_turn(session, Asked(text_of_content(said), begun))
         self._reviewer.begin_turn(session)
         self._closer.catch_up(self._open().settings.home, host.find_database())
 

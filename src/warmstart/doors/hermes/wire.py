@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from warmstart.compose import Seed, inject
+from warmstart.dialects import text_of_content
 from warmstart.model import Dialect
 
 _SUBSCRIPTION_MARK = "mcp__"  # Hermes puts it before every tool's name when a Claude subscription pays
@@ -47,20 +48,11 @@ def read_opening(request: Mapping[str, Any], form: Form) -> Opening:
     messages = [one for one in request.get(form.field) or () if isinstance(one, Mapping)]
     first = next((one for one in messages if one.get("role") == "user"), {})
     return Opening(
-        text=plain_text(first.get("content")),
+        text=text_of_content(first.get("content")),
         begun=any(one.get("role") == "assistant" or one.get("type") == "function_call" for one in messages),
         tools=tuple(_tool_names(request, form)),
         thinking=form.dialect == "anthropic" and _thinks(request.get("thinking")),
     )
-
-
-def plain_text(content: Any) -> str:
-    """What a message says, be it a string or a list of parts."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, Sequence) else ()
-    texts = (part.get("text") for part in parts if isinstance(part, Mapping))
-    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def put_seed(seed: Seed, request: Mapping[str, Any], form: Form) -> dict[str, Any]:
