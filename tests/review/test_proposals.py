@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -410,6 +411,7 @@ def test_fifty_reviews_at_once_lose_nothing() -> None:
 
 KILLED = """
 import sys
+from contextlib import suppress
 from pathlib import Path
 from warmstart.review.skills import SkillFolder
 folder = SkillFolder(Path(sys.argv[1]), Path(sys.argv[2]))
@@ -444,6 +446,26 @@ def test_a_killed_review_leaves_no_half_written_skill(tmp_path: Path) -> None:
             assert read_skill(folder.read(name), name).text.endswith("END\n")
         for place in root.glob("*"):
             assert place.name.startswith(".warmstart-") or (place / "SKILL.md").exists()
+
+
+def test_skills_are_looked_for_while_another_process_makes_and_removes_them(tmp_path: Path) -> None:
+    """A folder that goes away between being listed and being looked into is no error, nor is half of one a skill."""
+    folder = SkillFolder(tmp_path / "skills", tmp_path / "removed")
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(folder.root), str(tmp_path / "removed")], stdout=subprocess.PIPE
+    )
+    try:
+        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+        seen: set[str] = set()
+        ends = time.monotonic() + 2
+        while time.monotonic() < ends:
+            seen |= {*folder.names()}
+            with suppress(Refused):
+                assert folder.read("skill-0").endswith("END\n")
+        assert process.poll() is None and seen <= {f"skill-{n}" for n in range(7)} and seen
+    finally:
+        process.kill()
+        process.communicate()
 
 
 REVIEWING = """

@@ -96,7 +96,10 @@ class SkillFolder:
         path = self.find(name)
         if path is None:
             raise Refused(f"there is no skill {name}")
-        return self._inside(path).read_text("utf-8", "replace")
+        try:
+            return self._inside(path).read_text("utf-8", "replace")
+        except FileNotFoundError:
+            raise Refused(f"there is no skill {name}") from None
 
     def create(self, name: str, text: str) -> None:
         check_skill_name(name)
@@ -131,8 +134,11 @@ class SkillFolder:
         )
 
     def _files(self) -> list[Path]:
-        found = [*self.root.glob(f"*/{FILE}"), *self.root.glob(f"*/*/{FILE}")]
-        return [path for path in found if not any(part.startswith(".") for part in path.relative_to(self.root).parts)]
+        """Every SKILL.md, of a skill or of one in a category. Another process may move a folder away meanwhile, and
+        pathlib's glob would raise then."""
+        folders = _visible_folders(self.root)
+        inner = [place for folder in folders for place in _visible_folders(folder)]
+        return [folder / FILE for folder in (*folders, *inner) if os.path.isfile(folder / FILE)]  # noqa: PTH113 - Path.is_file raises where it may not look
 
     def _inside(self, path: Path) -> Path:
         """Links may lead out of the folder: not for us."""
@@ -146,6 +152,15 @@ class SkillFolder:
             with suppress(OSError):
                 if time.time() - place.stat().st_mtime > _STALE:
                     shutil.rmtree(place, ignore_errors=True)
+
+
+def _visible_folders(folder: Path) -> list[Path]:
+    """The folders in a folder, without the hidden ones; none where it is gone or may not be read."""
+    try:
+        with os.scandir(folder) as found:
+            return sorted(Path(entry) for entry in found if not entry.name.startswith(".") and entry.is_dir())
+    except OSError:
+        return []
 
 
 def change_text(old: str, change: Callable[[str], str], name: str) -> str:
