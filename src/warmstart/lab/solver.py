@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 from warmstart.errors import WarmstartError
@@ -19,11 +19,14 @@ class Unsolved(WarmstartError):
     """A task's own solution does not solve it: the lab is broken, and nothing it shows could be trusted."""
 
 
-def solve(session: TrainingSession, clock: Callable[[], float]) -> Transcript:
-    """The session with its right calls and their real results. Raises Unsolved where a checker is not content."""
+def solve(session: TrainingSession, began: float) -> Transcript:
+    """The session with its right calls and their real results. Raises Unsolved where a checker is not content.
+
+    It lasts a second a message, however busy the machine is: mining weighs age, and would choose otherwise each time."""
+    seconds = count(began)
 
     def stamp(message: dict[str, Any]) -> dict[str, Any]:
-        return put_time(message, clock())
+        return put_time(message, next(seconds))
 
     said = [stamp({"role": "system", "content": SYSTEM})]
     for number, task in enumerate(session.tasks, 1):
