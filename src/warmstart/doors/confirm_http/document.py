@@ -24,6 +24,13 @@ _CLOSED = [
     for kind in (bodies.SubmitBody, bodies.DecideBody, bodies.ExecuteBody, bodies.AllowBody, bodies.LoginBody)
 ]
 _EVENTS = {"text/event-stream": {"schema": {"type": "string"}}}
+_HTML = {"200": {"description": "the page", "content": {"text/html": {"schema": {"type": "string"}}}}}
+_LOGIN_PAGE = {
+    "summary": "Login page",
+    "description": "What a login link opens. Its code stays in the browser until the page posts it.",
+    "operationId": "LoginPage",
+    "security": [],
+}
 
 
 class App(Litestar):
@@ -73,6 +80,8 @@ class Document:
         for path, methods in document["paths"].items():
             for method, operation in methods.items():
                 _complete(path, method, operation)
+        if login := document["paths"].get("/login"):  # the page's own file stands at this address too
+            login["get"] = _LOGIN_PAGE | {"responses": _HTML | {"403": login["post"]["responses"]["403"]}}
         return document
 
 
