@@ -32,7 +32,7 @@ from warmstart.compose import compose, inject
 from warmstart.lab.agent import Agent, Transcript
 from warmstart.lab.local_model import LocalLLM, describe_weights, find_weights
 from warmstart.lab.making import make_sessions
-from warmstart.lab.running import EXPERIMENT, Lab, Plan, write_whole
+from warmstart.lab.running import EXPERIMENT, Lab, Plan, keep
 from warmstart.lab.tasks import LabTask
 from warmstart.lab.workshop import Workshop
 from warmstart.model import Example, Pick
@@ -90,7 +90,7 @@ def play_picked(lab: Lab, llm: LocalLLM) -> dict[str, Transcript]:
         if not path.exists():
             seed = pick(task, training[task.family])
             made = agent.run(task, f"picked-{task.id}", lambda talk, seed=seed: inject(seed, talk))  # type: ignore[misc]
-            write_whole(path, msgspec.json.encode(made))
+            keep(path, msgspec.json.encode(made))
         found[task.id] = msgspec.json.decode(path.read_bytes(), type=Transcript)
     return found
 

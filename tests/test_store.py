@@ -17,6 +17,7 @@ import pytest
 from warmstart.errors import ConfigError, NotFound, Refused, StoreError, StoreTooNew
 from warmstart.store import CallRow, Ledger, SessionRow, SourceRow, SqliteStore, TrialRow, check_library, open_store
 from warmstart.store import sqlite as module
+from warmstart.store.sqlite_file import Migration, migrate
 
 
 def make_session(key: str = "k1", **changes: Any) -> SessionRow:
@@ -317,6 +318,12 @@ def test_health(store: SqliteStore) -> None:
     }  # fmt: skip
 
 
+def test_every_setting_is_made(store: SqliteStore) -> None:
+    """Also those that stand behind one that answers."""
+    found = [store._db.pragma(name) for name in ("synchronous", "foreign_keys", "secure_delete", "cache_size")]
+    assert found == [2, 1, 1, -16000]
+
+
 def test_dangerous_sqlite_is_refused() -> None:
     check_library("3.51.3")
     with pytest.raises(StoreError, match=r"3\.51\.2"):
@@ -331,7 +338,7 @@ def test_migrations_are_listed_and_recorded(store: SqliteStore) -> None:
     assert tuple(files) == module.MIGRATIONS
     with apsw.Connection(str(store.path)) as db:
         assert [tuple(row) for row in db.execute("SELECT number, name FROM migrations")] == list(enumerate(files, 1))
-        assert db.pragma("application_id") == module.APPLICATION_ID
+        assert db.pragma("application_id") == module.KIND.application_id
         assert db.pragma("user_version") == len(files)
 
 
@@ -348,7 +355,7 @@ def insert(db: apsw.Connection, table: str, row: msgspec.Struct) -> None:
 def test_every_older_schema_opens_and_keeps_what_it_has(path: Path, number: int) -> None:
     path.parent.mkdir()
     db = apsw.Connection(str(path))
-    module.migrate(db, module.load_migrations()[:number])
+    migrate(db, module.KIND, [*module.KIND.load_migrations()][:number])
     if number >= 1:
         insert(db, "sessions", make_session("old"))
         for call in make_calls("old"):
@@ -376,9 +383,9 @@ def test_failed_migration_leaves_the_schema_before_it(path: Path) -> None:
     open_store(path).close()
     last = len(module.MIGRATIONS)
     db = apsw.Connection(str(path))
-    later = [module.Migration(last + 1, "wrong", "CREATE TABLE half (x) STRICT; SELECT nonsense")]
+    later = [Migration(last + 1, "wrong", "CREATE TABLE half (x) STRICT; SELECT nonsense")]
     with pytest.raises(apsw.SQLError):
-        module.migrate(db, later)
+        migrate(db, module.KIND, later)
     db.close()
     with open_store(path) as store:
         assert store.health()["schema"] == last
@@ -386,8 +393,18 @@ def test_failed_migration_leaves_the_schema_before_it(path: Path) -> None:
 
 def test_old_program_stops_writing_when_a_newer_one_upgrades_under_it(store: SqliteStore) -> None:
     db = apsw.Connection(str(store.path))
-    module.migrate(db, [module.Migration(len(module.MIGRATIONS) + 1, "later", "CREATE TABLE later (x INTEGER) STRICT")])
+    later = Migration(len(module.MIGRATIONS) + 1, "later", "CREATE TABLE later (x INTEGER) STRICT")
+    migrate(db, module.KIND, [later])
     db.close()
     with pytest.raises(StoreTooNew):
+        store.put_session(make_session(), [])
+    assert store.totals().sessions == 0
+
+
+def test_writing_stops_when_the_file_becomes_another_programs(store: SqliteStore) -> None:
+    db = apsw.Connection(str(store.path))
+    db.pragma("application_id", 77)
+    db.close()
+    with pytest.raises(StoreError, match="another program"):
         store.put_session(make_session(), [])
     assert store.totals().sessions == 0

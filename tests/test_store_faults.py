@@ -21,6 +21,7 @@ import pytest
 from warmstart.errors import StoreError, StoreFull, StoreTooNew
 from warmstart.store import SourceRow, open_store
 from warmstart.store import sqlite as module
+from warmstart.store.sqlite_file import Migration, migrate
 
 FULL = os.environ.get("WARMSTART_FULL") == "1"
 PROCESSES = 16
@@ -288,7 +289,7 @@ def test_newer_store_is_refused_and_left_byte_for_byte(path: Path, checkpointed:
     db = apsw.Connection(str(path))
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0 if checkpointed else 1)
     number = len(module.MIGRATIONS) + 1
-    module.migrate(db, [module.Migration(number, "later", "CREATE TABLE later (x INTEGER) STRICT")])
+    migrate(db, module.KIND, [Migration(number, "later", "CREATE TABLE later (x INTEGER) STRICT")])
     db.close()
     before = contents(path)
     assert len(before) == (1 if checkpointed else 2)

@@ -14,7 +14,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-_WAITING, _TAKEN, _UNFINISHED = ".waiting", ".taken", ".tmp"
+from warmstart.whole_files import write_whole
+
+_WAITING, _TAKEN = ".waiting", ".taken"
 _MOST = 10_000  # that wait; more than that and nobody reads them
 
 
@@ -40,14 +42,7 @@ class Queue:
         file = self._folder / (hashlib.blake2b(name, digest_size=16).hexdigest() + _WAITING)
         if file.exists() or self.count() >= _MOST:
             return
-        unfinished = file.with_suffix(f".{os.getpid()}{_UNFINISHED}")
-        try:
-            unfinished.write_bytes(name)
-            unfinished.replace(file)
-        except OSError:
-            with suppress(OSError):
-                unfinished.unlink()
-            raise
+        write_whole(file, name)
 
     def count(self) -> int:
         """How many wait, or were taken by someone who never finished."""

@@ -121,7 +121,7 @@ def test_a_new_database_is_anchored_before_its_first_entry(tmp_path: Path) -> No
 
 
 def test_what_a_killed_process_left_is_swept_up(history: Path) -> None:
-    old, new = (history.with_name(f"history.db.anchor.{n}.tmp") for n in ("1.1", "2.2"))
+    old, new = (history.with_name(f".history.db.anchor.{n * 16}.part") for n in "12")
     for file in (old, new):
         file.write_text("half")
     os.utime(old, (0, 0))

@@ -61,7 +61,7 @@ from warmstart.confirm.offline import accept_audit, change_database
 from warmstart.confirm.store import ServerAddress, locate, open_store
 from warmstart.doors.confirm_http import ConfirmationServer
 from warmstart.errors import ConfigError, StoreError, StoreTooNew, StoreUnreachable
-from warmstart.store.sqlite import Migration
+from warmstart.store.sqlite_file import Migration, load_migrations
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -340,13 +340,13 @@ def test_nothing_acknowledged_is_lost_by_kill_9(address: str) -> None:
 def test_older_databases_are_upgraded_and_newer_left_alone(address: str, tmp_path: Path) -> None:
     """The same for both kinds of database."""
     from warmstart.confirm import store_postgres, store_sqlite
-    from warmstart.confirm.store import load_migrations
+    from warmstart.confirm.store import MIGRATIONS_FOLDER
 
     for module, open_one, place in (
         (store_sqlite, store_sqlite.open_file, tmp_path / "confirm.db"),
         (store_postgres, store_postgres.open_server, locate(address)),
     ):
-        first = load_migrations(module.MIGRATIONS)
+        first = load_migrations(MIGRATIONS_FOLDER, module.MIGRATIONS)
         second = Migration(len(first) + 1, "next", "ALTER TABLE keys ADD COLUMN note TEXT NOT NULL DEFAULT 'n'")
         broken = second._replace(sql="CREATE TABLE half (id INTEGER); SELECT 1 FROM nowhere")
         old = open_one(place, 5.0)

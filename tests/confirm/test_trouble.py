@@ -2,19 +2,58 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
 import pytest
 
+import warmstart
 from confirm.serving import WORK, House
 from warmstart.confirm.desk import Desk
 from warmstart.confirm.policy import Policy
-from warmstart.confirm.store import open_store
+from warmstart.confirm.store import ConfirmStore, open_store
+from warmstart.confirm.store_sqlite import SqliteStore
 from warmstart.confirm.writing import Writer
 from warmstart.errors import Refused, StoreError
+
+SOURCE = str(Path(warmstart.__file__).parents[1])
+
+
+def run_apart(code: str, path: Path) -> str:
+    """What a process of its own says of the store at a path."""
+    prelude = (
+        "import os, sys, warmstart.confirm.store_sqlite\n"
+        "from warmstart.confirm.store import open_store\n"
+        "from warmstart.errors import StoreError\n"
+        "path = sys.argv[1]\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", prelude + code, str(path)],
+        env=os.environ | {"PYTHONPATH": SOURCE},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def put(store: ConfirmStore, name: str) -> None:
+    store.rows("put_key", {"name": name, "value": "x"})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    with open_store(tmp_path / "confirm.db") as opened:
+        assert isinstance(opened, SqliteStore)
+        yield opened
 
 
 def test_a_full_disk_approves_nothing(house: House) -> None:
@@ -119,3 +158,103 @@ def test_two_daemons_on_one_database_agree(open_house, tmp_path: Path) -> None:
         assert answer.status == 200
         assert house.approve(id, house.second).status == 409
         assert house.get(id)["execution"]["token"] == house.desk.execution_token(id)
+
+
+# The file
+
+
+def test_a_store_opened_before_a_fork_says_so(tmp_path: Path) -> None:
+    code = """
+store = open_store(path)
+child = os.fork()
+if child == 0:
+    for use in (store.version, store.close, lambda: store.rows("tokens"), lambda: store.writing().__enter__()):
+        try:
+            use()
+            print("went through", flush=True)
+        except StoreError as error:
+            print(error, flush=True)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+with store, store.writing():
+    store.rows("put_key", {"name": "later", "value": "x"})
+"""
+    said = run_apart(code, tmp_path / "confirm.db").splitlines()
+    assert len(said) == 4
+    assert all("opened before a fork; open it again in the new process" in line for line in said), said
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_a_file_that_is_read_only_is_refused_at_once(tmp_path: Path, what: str) -> None:
+    """In a process that is not root, to whom rights say nothing. A mere look would leave a WAL behind that the daemon's
+    user cannot write."""
+    path = tmp_path / "home" / "confirm.db"
+    open_store(path).close()
+    for folder in (path.parent, *path.parents[:4]):
+        folder.chmod(0o755)
+    path.chmod(0o444 if what == "file" else 0o666)
+    path.parent.chmod(0o777 if what == "file" else 0o555)
+    code = """
+if os.getuid() == 0:
+    os.setuid(65534)
+try:
+    open_store(path)
+except StoreError as error:
+    print(error)
+"""
+    said = run_apart(code, path)
+    assert "cannot be opened for writing" in said
+    assert "rights" in said
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+@pytest.mark.parametrize(
+    "settings", ["CREATE TABLE theirs (x)", "PRAGMA user_version = 1", "PRAGMA application_id = 77"]
+)
+def test_a_database_of_another_program_is_left_byte_for_byte(tmp_path: Path, mode: str, settings: str) -> None:
+    path = tmp_path / "confirm.db"
+    db = apsw.Connection(str(path))
+    db.pragma("journal_mode", mode)
+    db.execute(settings)
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="another program"):
+        open_store(path)
+    assert path.read_bytes() == before
+
+
+def test_writing_stops_when_the_file_becomes_another_programs(store: SqliteStore) -> None:
+    db = apsw.Connection(str(store.path))
+    db.pragma("application_id", 77)
+    db.close()
+    with pytest.raises(StoreError, match="another program"), store.writing():
+        put(store, "late")
+    assert store.row("key", {"name": "late"}) is None
+
+
+def test_no_part_is_kept_without_its_transaction(store: SqliteStore) -> None:
+    """A full disk ends the whole: a savepoint after that would be a transaction of its own."""
+    with pytest.raises(StoreError), store.writing():
+        store._db.execute("ROLLBACK")
+        with pytest.raises(StoreError, match="already undone"), store.part():
+            put(store, "part")
+    assert store.row("key", {"name": "part"}) is None
+
+
+def test_a_transaction_inside_another_leaves_that_one_whole(store: SqliteStore) -> None:
+    with store.writing():
+        put(store, "before")
+        for begin in (store.writing, store.alone, store.snapshot):
+            with pytest.raises(StoreError, match="inside another"), begin():
+                raise AssertionError("began")
+        put(store, "after")
+    assert store.row("key", {"name": "before"})
+    assert store.row("key", {"name": "after"})
+
+
+def test_a_damaged_file_has_advice_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "confirm.db"
+    path.write_bytes(b"no database at all, but long enough to look like one" * 100)
+    with pytest.raises(StoreError, match=r"damaged .* Stop the daemon, keep a copy of the file, bring back a backup"):
+        open_store(path)

@@ -162,10 +162,12 @@ def test_a_run_killed_at_once_goes_on_where_it_was(folder, trained, tmp_path):
         before = read_sessions(folder)
         assert 0 < len(before) < 8
         first = list(endpoint.bodies)
-        (folder / "sessions" / "warm" / "half.jsonl.part").write_bytes(b'{"session_id": "lab-1-half", "mess')
+        (folder / "sessions" / "warm" / ".half.jsonl.0123456789abcdef.part").write_bytes(
+            b'{"session_id": "lab-1-half", "mess'
+        )
         call_cli(*run_words(endpoint, folder, "--tasks", 4, "--turns", 2))
         second = endpoint.bodies[len(first) :]
-        (folder / "sessions" / "warm" / "half.jsonl.part").unlink()
+        (folder / "sessions" / "warm" / ".half.jsonl.0123456789abcdef.part").unlink()
         whole = copy_trained(trained, tmp_path / "whole")
         call_cli(*run_words(endpoint, whole, "--tasks", 4, "--turns", 2))
         unbroken = endpoint.bodies[len(first) + len(second) :]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from contextlib import suppress
@@ -273,7 +274,7 @@ def test_a_stopped_run_goes_on_and_asks_nothing_twice(trained, tmp_path, unbroke
     unfinished = next(f"{task.id}.jsonl" for task, arm in ran.steps if f"sessions/{arm}/{task.id}.jsonl" not in kept)
     for arm in ("cold", "warm"):
         (folder / "sessions" / arm).mkdir(exist_ok=True)
-        (folder / "sessions" / arm / f"{unfinished}.part").write_bytes(b'{"session_id": "half a ses')
+        (folder / "sessions" / arm / f".{unfinished}.0123456789abcdef.part").write_bytes(b'{"session_id": "half a ses')
     second = Imitator()
     again = run_lab(folder, second, make_plan())
     assert again.report.finished
@@ -300,7 +301,9 @@ def test_training_that_was_stopped_goes_on(trained, tmp_path):
     folder = copy_trained(trained, tmp_path / "run", ("training",))
     files = sorted((folder / "training").iterdir())
     for path in files[::20]:
-        path.with_name(path.name + ".part").write_bytes(path.read_bytes()[:100])
+        half = path.with_name(f".{path.name}.0123456789abcdef.part")
+        half.write_bytes(path.read_bytes()[:100])
+        os.utime(half, (0, 0))
         path.unlink()
     report = run_lab(folder, Imitator(), make_plan(tasks=1)).report
     assert report.finished
@@ -375,7 +378,7 @@ def test_arms_that_make_no_sense_are_refused_before_anything_is_written(tmp_path
 def test_clear_forgets_a_run_and_nothing_else(trained, tmp_path):
     folder = copy_trained(trained, tmp_path / "run")
     run_lab(folder, Imitator(), make_plan(tasks=1))
-    (folder / "report.json.part").write_text("half")
+    (folder / ".report.json.0123456789abcdef.part").write_text("half")
     (tmp_path / "link").symlink_to(folder)
     clear(tmp_path / "link")
     assert not list(folder.iterdir())
@@ -383,7 +386,7 @@ def test_clear_forgets_a_run_and_nothing_else(trained, tmp_path):
     clear(tmp_path / "nothing")
 
 
-@pytest.mark.parametrize("theirs", ["plan.json", "thesis.txt", "sessions/keep.txt", "home"])
+@pytest.mark.parametrize("theirs", ["plan.json", "thesis.txt", "download.part", "sessions/keep.txt", "home"])
 def test_clear_leaves_alone_what_is_no_run(tmp_path, theirs):
     """A folder without a plan; and one that a run was once pointed at, with the user's own files in it."""
     folder = tmp_path / "mine"

@@ -9,11 +9,8 @@ anchored entry is missing or another, someone was here. It can be copied elsewhe
 from __future__ import annotations
 
 import hashlib
-import os
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +20,11 @@ from msgspec import Struct
 from warmstart.confirm.model import AuditEntry
 from warmstart.confirm.store import ConfirmStore
 from warmstart.errors import StoreError
+from warmstart.whole_files import sweep_unfinished, write_beside
 
 ZERO = "0" * 64  # what stands before the first entry
 _AT_ONCE = 5_000  # entries read at a time
 _MOST_PROBLEMS = 100
-_ABANDONED = 60.0  # seconds after which nobody finishes writing an anchor
 
 # What a request's last entry of these must agree with its status.
 _RESULTS = {
@@ -136,7 +133,7 @@ class Anchor:
 
     def create(self, store: ConfirmStore) -> None:
         """For a new database: before its first entry, so that a missing file always means that it was taken away."""
-        self._sweep()
+        sweep_unfinished(self.path.parent)
         with store.alone():
             if self.read() is None and read_head(store).sequence == 0:
                 self.write(Head(0, ZERO))
@@ -160,31 +157,15 @@ class Anchor:
         with self._written(head) as unfinished:
             unfinished.replace(self.path)
 
-    def _sweep(self) -> None:
-        """Remove what processes left behind that were killed while they wrote."""
-        for left in self.path.parent.glob(f"{self.path.name}.*.tmp"):
-            with suppress(OSError):
-                if time.time() - left.stat().st_mtime > _ABANDONED:
-                    left.unlink()
-
     @contextmanager
     def _written(self, head: Head) -> Iterator[Path]:
-        """A file beside ours, on the disk, to be renamed: whole or not at all. Without waiting for the folder: after a
-        power cut the older file may be back, which is a lag."""
-        unfinished = self.path.with_name(f"{self.path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+        """Beside ours, on the disk, to be renamed. Without waiting for the folder: after a power cut the older file may
+        be back, which is a lag."""
         try:
-            descriptor = os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-            try:
-                os.write(descriptor, msgspec.json.encode(head) + b"\n")
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-            yield unfinished
+            with write_beside(self.path, msgspec.json.encode(head) + b"\n", synced=True) as unfinished:
+                yield unfinished
         except OSError as error:
             raise StoreError(f"{self.path}: the audit's anchor cannot be written: {error}") from error
-        finally:
-            with suppress(OSError):
-                unfinished.unlink()  # where it was not renamed
 
 
 def check_anchored(store: ConfirmStore, anchored: Head | None, path: Path) -> None:

@@ -6,7 +6,7 @@ lock. Statements are named in queries.sql and bound by name; schemas and trigger
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,25 +14,13 @@ from typing import Any, Protocol, Self
 
 from warmstart import config
 from warmstart.errors import ConfigError
-from warmstart.store.sqlite import Migration
+from warmstart.store.sqlite_file import load_queries
 
 Values = Mapping[str, Any]
 HERE = Path(__file__).parent
+MIGRATIONS_FOLDER = HERE / "migrations"
 GUARDS = {"audit_is_never_changed", "audit_is_never_shortened", "audit_only_grows"}
-
-
-def load_queries(path: Path) -> dict[str, str]:
-    """The statements of a file, by the names that begin them."""
-    _, *parts = path.read_text("utf-8").split("-- name: ")
-    return {name.strip(): sql.strip() for name, _, sql in (part.partition("\n") for part in parts)}
-
-
 QUERIES = load_queries(HERE / "queries.sql")
-
-
-def load_migrations(names: Sequence[str]) -> list[Migration]:
-    folder = HERE / "migrations"
-    return [Migration(at, name, (folder / f"{name}.sql").read_text("utf-8")) for at, name in enumerate(names, 1)]
 
 
 @dataclass(frozen=True)

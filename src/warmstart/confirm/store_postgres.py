@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Self
 
-from warmstart.confirm.store import GUARDS, QUERIES, ServerAddress, Values, load_migrations
+from warmstart.confirm.store import GUARDS, MIGRATIONS_FOLDER, QUERIES, ServerAddress, Values
 from warmstart.errors import ConfigError, StoreError, StoreFull, StoreTooNew, StoreUnreachable
-from warmstart.store.sqlite import Migration
+from warmstart.store.sqlite_file import Migration, load_migrations
 
 try:
     import psycopg
@@ -35,7 +35,8 @@ def open_server(
     """Make the schema where there is none, upgrade it where it is older."""
     server = read_address(address)
     server.anchor.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    store = PostgresStore(server, patience, load_migrations(MIGRATIONS) if migrations is None else migrations)
+    known = load_migrations(MIGRATIONS_FOLDER, MIGRATIONS) if migrations is None else migrations
+    store = PostgresStore(server, patience, known)
     try:
         store.migrate()
     except BaseException:
@@ -46,7 +47,8 @@ def open_server(
 
 def has_schema(address: ServerAddress, patience: float = 30.0) -> bool:
     """Whether there is a confirmation database: to look is not to make one."""
-    with PostgresStore(read_address(address), patience, load_migrations(MIGRATIONS)) as store:
+    known = load_migrations(MIGRATIONS_FOLDER, MIGRATIONS)
+    with PostgresStore(read_address(address), patience, known) as store:
         return store.find_schema() is not None
 
 

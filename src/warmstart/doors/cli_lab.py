@@ -194,7 +194,7 @@ def _finish(made: Lab, command: str) -> LabReport:
 
     from warmstart.doors.lab_page import render_page
     from warmstart.lab.reporting import report_lab
-    from warmstart.lab.running import write_whole
+    from warmstart.whole_files import write_whole
 
     report = report_lab(made, command, time.time())
     write_whole(made.folder / "report.json", encode(report))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from warmstart.errors import Refused
+from warmstart.whole_files import write_beside
 
 _LARGEST = 10_000_000  # bytes; nobody's settings are larger
 
@@ -131,21 +131,11 @@ class SettingsFile:
             if before is not None and not os.access(self._real, os.W_OK):
                 raise Refused(f"{self.path}: read-only; it was left as it is")
             self._real.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(prefix=f".{self._real.name}.", suffix=".warmstart", dir=self._real.parent)
-            new_file = Path(name)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(new)
-                    file.flush()
-                    os.fsync(file.fileno())
+            with write_beside(self._real, new, synced=True) as new_file:
                 self._copy_rights(new_file)
                 if self._read_bytes() != before:
                     raise Refused(f"{self.path}: someone else has just changed it; it was left as it is. Try again")
                 new_file.replace(self._real)
-            except BaseException:
-                with suppress(OSError):
-                    new_file.unlink()
-                raise
         except OSError as error:
             raise Refused(f"{self.path}: cannot be written ({_reason(error)}); it was left as it is") from error
 

@@ -10,7 +10,6 @@ The folder of a run holds: plan.json (what is done), recordings.jsonl (what is r
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -44,6 +43,7 @@ from warmstart.pipeline import Warmstart
 from warmstart.ports import Progress
 from warmstart.records import Recorder
 from warmstart.redact import Redactor
+from warmstart.whole_files import sweep_unfinished, write_whole
 
 EXPERIMENT = "replay"
 ARMS = (COLD, WARM)
@@ -180,6 +180,7 @@ class _Run:
         for name in _OWN_FILES:
             for path in self._out.glob(f"{name}*"):
                 path.unlink()
+        sweep_unfinished(self._out)
         halves = []
         for half, records in gathered.records.items():
             with self._open(half) as ws:
@@ -206,11 +207,7 @@ class _Run:
         return Warmstart(own, self._clock)
 
     def _put(self, name: str, content: bytes) -> None:
-        """All of it or nothing."""
-        part = self._out / f".{name}.part"
-        with os.fdopen(os.open(part, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(content)
-        part.replace(self._out / name)
+        write_whole(self._out / name, content)
 
     # Playing
 

@@ -29,6 +29,7 @@ from warmstart.llm import LLM
 from warmstart.model import Task
 from warmstart.pipeline import Warmstart
 from warmstart.ports import Progress
+from warmstart.whole_files import final_name, sweep_unfinished, write_whole
 
 EXPERIMENT = "lab"
 ARMS = ("cold", "warm", "random", "mismatched", "text")
@@ -82,11 +83,12 @@ class Lab:
             if _read_plan(path) != self.plan:
                 raise Refused(f"{self.folder} holds another run; give another --out, or --fresh to begin anew")
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
-        write_whole(path, msgspec.json.encode(self.plan))
+        keep(path, msgspec.json.encode(self.plan))
 
     def run(self, progress: Progress | None = None) -> None:
         """All sessions that are not there yet."""
+        for folder in (self._training, *(self._sessions / arm for arm in self.plan.arms)):
+            sweep_unfinished(folder)
         self._learn()
         held_out = self._held_out()
         agent = Agent(self._llm, self.plan.model.name, self.plan.limits, self._clock)
@@ -96,7 +98,7 @@ class Lab:
                 progress(done, len(steps), f"{arm}: {task.id}")
             path = self._path(task, arm)
             if not path.exists():
-                write_whole(path, msgspec.json.encode(self._play(agent, task, arm, held_out)) + b"\n")
+                keep(path, msgspec.json.encode(self._play(agent, task, arm, held_out)) + b"\n")
         if progress:
             progress(len(steps), len(steps), "done")
 
@@ -127,7 +129,7 @@ class Lab:
         for number, session in enumerate(sessions):
             path = self._training / f"{session.id}.jsonl"
             if not path.exists():
-                write_whole(path, msgspec.json.encode(solve(session, _SCHOOL + number * _APART)) + b"\n")
+                keep(path, msgspec.json.encode(solve(session, _SCHOOL + number * _APART)) + b"\n")
         self.ws.ingest(self._training)
         self.ws.learn()
         self.ws.experiments.start(
@@ -170,12 +172,10 @@ def _read_plan(path: Path) -> Plan | None:
         return None
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """All of it or nothing: a killed run leaves no half session."""
+def keep(path: Path, data: bytes) -> None:
+    """A killed run leaves no half session."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(data)
-    part.replace(path)
+    write_whole(path, data)
 
 
 def clear(folder: Path) -> None:
@@ -184,7 +184,7 @@ def clear(folder: Path) -> None:
         return
     if not (folder / "plan.json").is_file():
         raise Refused(f"{folder} is no run of the lab; it is left as it is")
-    others = sorted(path.name for path in folder.iterdir() if path.name.removesuffix(".part") not in _OWN)
+    others = sorted(path.name for path in folder.iterdir() if final_name(path.name) not in _OWN)
     if others:
         raise Refused(f"{folder} holds more than a run of the lab ({others[0]}); it is left as it is")
     for path in folder.iterdir():

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from warmstart.errors import BadName, Refused
 from warmstart.names import check_name
+from warmstart.whole_files import sync_folder, write_whole
 
 FILE = "SKILL.md"
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
@@ -174,28 +175,6 @@ def change_text(old: str, change: Callable[[str], str], name: str) -> str:
 
 
 def write_safely(path: Path, text: str) -> None:
-    """All of it or nothing: beside its place, on the disk, then renamed."""
-    unfinished = path.with_name(f"{_UNFINISHED}{path.name}-{secrets.token_hex(8)}")
+    """All of it or nothing, on the disk, with the rights it had."""
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
-    try:
-        handle = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
-        with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            unfinished.unlink()
-        raise
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """A rename is on the disk when its folder is. Not every system can be asked for that."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    write_whole(path, text.encode("utf-8", "replace"), mode=mode, synced=True)

@@ -26,7 +26,8 @@ from warmstart.store.rows import (
     TrialRow,
 )
 from warmstart.store.spending import Books
-from warmstart.store.sqlite import SqliteStore, check_owner, explain
+from warmstart.store.sqlite import KIND, SqliteStore
+from warmstart.store.sqlite_file import explain
 from warmstart.store.templates import EVERYWHERE, Shelf
 from warmstart.store.trials import Ledger
 
@@ -102,7 +103,7 @@ def check_header(path: Path) -> None:
         finally:
             file.xClose()
     except (apsw.Error, OSError) as error:
-        raise explain(error, path) from error
+        raise KIND.explain(error, path) from error
     if size == 0:
         return
     if not header.startswith(MAGIC) or size < 100:
@@ -112,8 +113,8 @@ def check_header(path: Path) -> None:
     if Path(f"{path}-wal").exists() or (application == number == 0 and pages <= 1):
         return  # others have it open or are making it just now: the connection will tell
     if page and size % page:
-        raise explain(apsw.CorruptError("its end is missing"), path)
-    check_owner(path, application, number)
+        raise KIND.explain(apsw.CorruptError("its end is missing"), path)
+    KIND.check_owner(path, application, number)
 
 
 creating = threading.Lock()

@@ -4,9 +4,6 @@
 -- name: put_migration
 INSERT INTO migrations (number, name, applied) VALUES (:number, :name, unixepoch('subsec'));
 
--- name: count_tables
-SELECT count(*) FROM sqlite_schema;
-
 -- name: put_source
 INSERT INTO sources (uri, size, mtime_ns, inode, reader, read_at, problems)
 VALUES (:uri, :size, :mtime_ns, :inode, :reader, :read_at, :problems)

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from warmstart.errors import WarmstartError
+from warmstart.whole_files import write_whole
 
 
 class Note(Struct, frozen=True, kw_only=True):
@@ -65,10 +66,7 @@ class Journal(Generic[Line]):
         return found
 
     def _shorten(self) -> None:
-        kept = self.path.read_bytes()[-self._most // 2 :].partition(b"\n")[2]
-        beside = self.path.with_suffix(f".{os.getpid()}")
-        _write(beside, kept)
-        beside.replace(self.path)
+        write_whole(self.path, self.path.read_bytes()[-self._most // 2 :].partition(b"\n")[2])
 
 
 def _write(path: Path, data: bytes) -> int:

@@ -6,9 +6,6 @@ the one style sheet, and the file is written for its owner alone.
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,6 +22,7 @@ from warmstart.doors.insights.text import NOTES, remarks_of
 from warmstart.doors.show import when
 from warmstart.errors import Refused
 from warmstart.insights.types import Insights
+from warmstart.whole_files import write_whole
 
 MARK = "<!doctype html><!-- made by warmstart insights -->"
 STYLE = Path(__file__).with_name("page.css")
@@ -40,16 +38,8 @@ def write_page(path: Path, page: str) -> None:
     """All of it or nothing, readable by its owner alone; never over something that is not such a page."""
     _refuse_others(path)
     try:
-        handle, scratch = tempfile.mkstemp(prefix=f".{path.name[:100]}.", dir=path.parent)  # mode 0600
+        write_whole(path, page.encode("utf-8", "replace"))
     except OSError as error:
-        raise Refused(f"{path}: cannot be written ({error.strerror})") from error
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-            file.write(page)
-        Path(scratch).replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            Path(scratch).unlink()
         raise Refused(f"{path}: cannot be written ({error.strerror})") from error
 
 
