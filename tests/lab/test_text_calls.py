@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import Any
 
@@ -170,13 +171,22 @@ def test_tools_are_told_once_also_without_a_system_message() -> None:
     assert plain[0] == {"role": "system", "content": describe_tools(OPENAI)}
     assert [one["role"] for one in plain].count("system") == 1
     assert write_plainly(SEEDED[:2], []) == SEEDED[:2]
-    assert json.dumps(write_plainly([SEEDED[0], *SEEDED], OPENAI)).count("Tools:") == 1
+    assert json.dumps(write_plainly([SEEDED[0], *SEEDED], OPENAI)).count("The tools, and how") == 1
 
 
 def test_every_tool_is_told_with_its_arguments() -> None:
-    told = describe_tools(OPENAI)
-    for tool in TOOLS:
-        assert f"- {tool.name}({', '.join(tool.parameters['properties'])}): {tool.description}" in told
+    lines = describe_tools(OPENAI).splitlines()[1:]
+    assert len(lines) == len(TOOLS)
+    for line, tool in zip(lines, TOOLS, strict=True):
+        found = find_call(line)
+        assert found is not None and found.name == tool.name and tool.description in line
+        assert list(json.loads(found.arguments)) == list(tool.parameters["properties"])
+
+
+def test_no_stand_in_could_be_taken_for_an_argument() -> None:
+    """Whoever is shown no example copies what stands in the form: cold sessions, and only these, would suffer by it."""
+    named = re.findall(r'"([^"]*)":', describe_tools(OPENAI))
+    assert set(named) == {"name", "arguments", *(name for tool in TOOLS for name in tool.parameters["properties"])}
 
 
 def test_a_call_that_the_model_is_shown_is_one_that_it_may_say() -> None:

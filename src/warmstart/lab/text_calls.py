@@ -21,15 +21,16 @@ _NAMES = ("name", "arguments")
 
 
 def describe_tools(tools: Sequence[Mapping[str, Any]]) -> str:
-    """What the model is told of its tools, as short as can be: every token of it is read in every session."""
+    """What the model is told of its tools, each with its own call: of one form with `ARGUMENT` in it for all, models copy
+    that word, and only those that are shown no example."""
     lines = [_describe(tool["function"]) for tool in tools]
-    form = f'{OPEN}{{"name": "TOOL", "arguments": {{"ARGUMENT": "VALUE"}}}}{CLOSE}'
-    return "\n".join([f"Answer with one tool call and nothing else: {form}", "Tools:", *lines])
+    return "\n".join(["Answer with one tool call and nothing else. The tools, and how each is called:", *lines])
 
 
 def _describe(function: Mapping[str, Any]) -> str:
-    names = ", ".join(function["parameters"].get("properties", {}))
-    return f"- {function['name']}({names}): {function.get('description', '')}"
+    arguments = dict.fromkeys(function["parameters"].get("properties", {}), "...")
+    form = write_call({"name": function["name"], "arguments": arguments})
+    return f"- {function.get('description', '')} {form}"
 
 
 def write_plainly(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
