@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,10 @@ import pytest
 
 from confirm_page.daemon import Daemon
 from warmstart.confirm.canonical import digest_deed
+from warmstart.confirm.policy import parse_policy
+from warmstart.confirm.proof import CHALLENGE, PROOF, make_proof, read_challenge
 from warmstart.confirm.token_files import AGENT_TOKEN, save_token
+from warmstart.confirm.tokens import digest_secret
 from warmstart.doors.guard import Guard, describe_call
 from warmstart.doors.guard_rules import ToolCall
 
@@ -40,11 +43,11 @@ INPUT = {"command": "rm -rf build", "description": "Clean up"}
 class Hook:
     """A hook that runs."""
 
-    def __init__(self, home: Path, said: bytes, within: int, environ: dict[str, str]) -> None:
-        words = [str(PROGRAM), "confirm", "guard", "claude-code", "--within", str(within)]
+    def __init__(self, said: bytes, words: list[object], environ: dict[str, str]) -> None:
+        words = [PROGRAM, "confirm", "guard", "claude-code", *words]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
-            words, stdin=pipe, stdout=pipe, stderr=pipe, env=os.environ | {"WARMSTART_HOME": str(home)} | environ
+            list(map(str, words)), stdin=pipe, stdout=pipe, stderr=pipe, env=os.environ | environ
         )
         assert self.process.stdin
         self.process.stdin.write(said)
@@ -97,9 +100,9 @@ def home(tmp_path: Path, daemon: Daemon) -> Path:
 def start(home: Path, daemon: Daemon) -> Iterator[Callable[..., Hook]]:
     started: list[Hook] = []
 
-    def start_hook(said: bytes | None = None, within: int = 120, **environ: str) -> Hook:
-        environ = {"WARMSTART_CONFIRM_URL": daemon.server.api_url} | environ
-        started.append(Hook(home, event() if said is None else said, within, environ))
+    def start_hook(said: bytes | None = None, within: int = 120, url: str = "", **environ: str) -> Hook:
+        words: list[object] = ["--home", home, "--url", url or daemon.server.api_url, "--within", within]
+        started.append(Hook(event() if said is None else said, words, environ))
         return started[-1]
 
     yield start_hook
@@ -123,6 +126,81 @@ def wait_for_request(daemon: Daemon, known: set[str]) -> dict[str, Any]:
 def list_known(daemon: Daemon) -> set[str]:
     desk = daemon.server.desk
     return {one.id for one in desk.list_requests(status=None, action=None, subject_key=None, limit=200, before=None)}
+
+
+class Fake:
+    """Something on a port that knows a token, answers every request with the same, and remembers what it was sent."""
+
+    def __init__(self, said: bytes, token: str = "") -> None:
+        self.sent: list[str] = []
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_: Any) -> None: ...
+
+            def answer(handler) -> None:  # noqa: N805
+                self.sent.append(str(handler.headers))
+                handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
+                asked = read_challenge(handler.headers.get(CHALLENGE, ""))
+                handler.send_response(200)
+                if asked:
+                    handler.send_header(PROOF, make_proof(digest_secret(token), asked[1]))
+                handler.send_header("Content-Length", str(len(said)))
+                handler.end_headers()
+                handler.wfile.write(said)
+
+            do_GET = do_POST = answer  # noqa: N815
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Fake:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+# What a daemon says that approves everything.
+_DECIDED = {"status": "approved", "by": "x", "reason": "", "at": "2026-01-01T00:00:00+00:00"}
+YES = json.dumps(
+    {"id": "ab" * 16, "status": "approved", "decision": _DECIDED, "execution": {"token": "t"}, "timeout_seconds": 300}
+).encode()
+
+
+class TestEnvironment:
+    """A project's settings may set variables for the hook. None of them sends it elsewhere."""
+
+    def test_another_daemon(self, start, daemon):
+        with Fake(YES) as fake:
+            hook = start(within=22, WARMSTART_CONFIRM_URL=fake.url)
+            assert "nobody decided in time" in hook.blocked()
+        assert not fake.sent, "it is not even told the token"
+
+    @pytest.mark.parametrize("name", ["WARMSTART_HOME", "HOME"])
+    def test_another_home(self, start, tmp_path, name):
+        (tmp_path / ".warmstart").mkdir()
+        for rules in (tmp_path / "guard.toml", tmp_path / ".warmstart" / "guard.toml"):
+            rules.write_text('[[rule]]\ntool = "nothing"\naction = "x"\n')
+        assert start(within=22, **{name: str(tmp_path)}).blocked()
+
+    def test_another_token(self, start, daemon):
+        known = list_known(daemon)
+        hook = start(WARMSTART_CONFIRM_TOKEN=daemon.token("somebody", "agent:submit"))
+        asked = wait_for_request(daemon, known)
+        assert asked["requester"] == "claude-code"
+        daemon.decide(asked["id"], "deny")
+        assert hook.blocked()
+
+    def test_a_hook_of_an_older_version_still_asks_where_it_did(self, home, daemon):
+        environ = {"WARMSTART_HOME": str(home), "WARMSTART_CONFIRM_URL": daemon.server.api_url}
+        known = list_known(daemon)
+        hook = Hook(event(), ["--within", 120], environ)
+        daemon.decide(wait_for_request(daemon, known)["id"], "deny", reason="Not now")
+        assert "Not now" in hook.blocked()
 
 
 class TestDecisions:
@@ -197,14 +275,14 @@ class TestTrouble:
     def test_no_daemon(self, start):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            why = start(WARMSTART_CONFIRM_URL=f"http://127.0.0.1:{free.getsockname()[1]}").blocked()
+            why = start(url=f"http://127.0.0.1:{free.getsockname()[1]}").blocked()
         assert "cannot be reached" in why
 
     def test_a_daemon_that_says_nothing(self, start):
         with socket.create_server(("127.0.0.1", 0)) as deaf:
             url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
             began = time.monotonic()
-            assert start(within=22, WARMSTART_CONFIRM_URL=url).blocked()
+            assert start(within=22, url=url).blocked()
             assert time.monotonic() - began < 21
 
     @pytest.mark.parametrize(
@@ -217,30 +295,20 @@ class TestTrouble:
             b'{"id": "abc", "status": "approved", "decision": {"status": "approved", "by": "x", "reason": "", "at": "2026-01-01"}}',
         ],
     )
-    def test_a_daemon_that_talks_nonsense(self, start, said):
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, *_: Any) -> None: ...
-
-            def answer(self) -> None:
-                self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(said)))
-                self.end_headers()
-                self.wfile.write(said)
-
-            do_GET = do_POST = answer  # noqa: N815
-
-        with HTTPServer(("127.0.0.1", 0), Handler) as fake:
-            threading.Thread(target=fake.serve_forever, daemon=True).start()
-            assert start(WARMSTART_CONFIRM_URL=f"http://127.0.0.1:{fake.server_port}").blocked()
-            fake.shutdown()
+    def test_a_daemon_that_talks_nonsense(self, start, daemon, said):
+        with Fake(said, daemon.token("claude-code", "agent:submit")) as fake:
+            assert start(url=fake.url).blocked()
+            assert any("Bearer" in headers for headers in fake.sent)
 
     def test_no_token_and_wrong_ones(self, start, home, daemon):
-        assert "token" in start(WARMSTART_CONFIRM_TOKEN="wsc_wrong").blocked()
-        approver = daemon.token("bob", "approver:decide")
-        assert "agent:submit" in start(WARMSTART_CONFIRM_TOKEN=approver).blocked()
+        save_token(home / AGENT_TOKEN, "wsc_wrong")
+        why = start().blocked()
+        assert "does not know this token" in why and "token create --scope agent:submit" in why
+        save_token(home / AGENT_TOKEN, daemon.token("bob", "approver:decide"))
+        assert "agent:submit" in start().blocked()
         (home / AGENT_TOKEN).unlink()
-        assert "no token" in start().blocked()
+        why = start().blocked()
+        assert "no token" in why and "token create --scope agent:submit" in why
 
     @pytest.mark.parametrize("rules", [None, "", "[[rule]]\ntool = 1", "\0"])
     @pytest.mark.parametrize("tool", ["Bash", "Read"])
@@ -287,8 +355,8 @@ class TestTrouble:
         try:
             save_token(home / AGENT_TOKEN, with_limit.token("claude-code", "agent:submit"))
             with_limit.submit("send_mail")
-            environ = {"WARMSTART_CONFIRM_URL": with_limit.server.api_url}
-            why = Hook(home, event("mcp__mail__send", {}), 60, environ).blocked()
+            words = ["--home", home, "--url", with_limit.server.api_url]
+            why = Hook(event("mcp__mail__send", {}), words, {}).blocked()
             assert "send_mail" in why or "too many" in why.lower()
         finally:
             with_limit.stop()
@@ -312,7 +380,8 @@ class TestTrouble:
         assert done.returncode == 2 and b"Blocked, and not run" in done.stderr
 
     def test_trouble_is_logged_without_what_was_asked(self, start, home):
-        start(WARMSTART_CONFIRM_TOKEN="wsc_wrong").blocked()
+        save_token(home / AGENT_TOKEN, "wsc_wrong")
+        start().blocked()
         log = (home / "hooks.log").read_text()
         assert "guard: Unauthorized" in log and "build" not in log
 
@@ -322,20 +391,64 @@ class TestTrouble:
         assert verdict.kind == "blocked" and "the guard failed" in verdict.reason
 
 
-def test_an_interrupted_wait_blocks(home, daemon, monkeypatch):
-    monkeypatch.setenv("WARMSTART_CONFIRM_URL", daemon.server.api_url)
-    guard = Guard(home, "Test", pulse=lambda: "the user went away")
+def test_an_interrupted_wait_blocks_and_a_later_yes_is_not_taken_up(home, daemon):
+    known = list_known(daemon)
+
+    def pulse() -> str | None:
+        return "the user went away" if list_known(daemon) > known else None
+
+    guard = Guard(home, "Test", url=daemon.server.api_url, pulse=pulse)
     verdict = guard.check(ToolCall("a", "Bash", {"command": "rm"}))
     assert verdict.kind == "blocked" and "the user went away" in verdict.reason
+    (asked,) = list_known(daemon) - known
+    daemon.decide(asked, "approve")
+    wait_for_threads("warmstart-asking")
+    assert daemon.find(asked, "claude-code")["executed"] is None, "the audit would say that it was done"
 
 
-def test_arguments_that_change_meanwhile_are_not_what_was_approved(home, daemon, monkeypatch):
-    monkeypatch.setenv("WARMSTART_CONFIRM_URL", daemon.server.api_url)
+def wait_for_threads(name: str) -> None:
+    """Until those that ask have ended by themselves."""
+    for _ in range(400):
+        if not any(thread.name == name for thread in threading.enumerate()):
+            return
+        time.sleep(0.05)
+    raise AssertionError("a thread still asks")
+
+
+@pytest.mark.parametrize(("rule", "longest", "seconds"), [("", 3_600, 900), ("timeout_seconds = 60", 3_600, 60)])
+def test_the_policy_says_how_long_where_the_rule_does_not(home, tmp_path, rule, longest, seconds):
+    policy = parse_policy('[[rule]]\naction = "send_mail"\ntimeout_seconds = 900')
+    patient = Daemon(tmp_path, policy=policy)
+    try:
+        save_token(home / AGENT_TOKEN, patient.token("claude-code", "agent:submit"))
+        (home / "guard.toml").write_text(f'[[rule]]\ntool = "mail"\naction = "send_mail"\n{rule}\n')
+        known = list_known(patient)
+
+        def pulse() -> str | None:
+            return "seen" if list_known(patient) > known else None
+
+        Guard(home, "Test", url=patient.server.api_url, longest=longest, pulse=pulse).check(ToolCall("a", "mail", {}))
+        (asked,) = list_known(patient) - known
+        assert patient.find(asked, "claude-code")["timeout_seconds"] == seconds
+    finally:
+        patient.stop()
+
+
+def test_it_waits_no_longer_than_the_agent_lets_it(home, daemon):
+    (home / "guard.toml").write_text('[[rule]]\ntool = "mail"\naction = "send_mail"\n')
+    began = time.monotonic()
+    verdict = Guard(home, "Test", url=daemon.server.api_url, longest=1.5).check(ToolCall("a", "mail", {}))
+    assert verdict.kind == "blocked" and "nobody decided in time" in verdict.reason
+    assert time.monotonic() - began < 8, "the policy would have let it wait for five minutes"
+
+
+def test_arguments_that_change_meanwhile_are_not_what_was_approved(home, daemon):
     arguments = {"command": "rm a"}
     call = ToolCall("a", "Bash", arguments)
     known = list_known(daemon)
     verdicts: list[Any] = []
-    thread = threading.Thread(target=lambda: verdicts.append(Guard(home, "Test").check(call)))
+    guard = Guard(home, "Test", url=daemon.server.api_url)
+    thread = threading.Thread(target=lambda: verdicts.append(guard.check(call)))
     thread.start()
     asked = wait_for_request(daemon, known)
     arguments["command"] = "rm -rf /"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +21,7 @@ from mcp.client.stdio import stdio_client
 
 from confirm_page.daemon import Daemon
 from test_mcp import SCRIPT, call, environment, fail
+from warmstart.confirm.policy import parse_policy
 from warmstart.confirm.token_files import AGENT_TOKEN, save_token
 
 WANTED = {"action": "delete_data", "description": "Drop it\nall", "details": {"table": "orders", "sql": "a\nb"}}
@@ -26,7 +29,7 @@ WANTED = {"action": "delete_data", "description": "Drop it\nall", "details": {"t
 
 @pytest.fixture
 def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    started = Daemon(tmp_path)
+    started = Daemon(tmp_path, policy=parse_policy('[[rule]]\naction = "publish_site"\ntimeout_seconds = 900'))
     yield started
     started.stop()
 
@@ -78,3 +81,73 @@ def test_an_agent_asks(daemon, tmp_path):
 
     anyio.run(main)
     assert "waiting for a person's decision" in told
+
+
+class Raw:
+    """The protocol as it is on the pipe: a call can be cancelled there without the connection being ended."""
+
+    def __init__(self, environ: dict[str, str], folder: Path) -> None:
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            [str(SCRIPT), "mcp"], stdin=pipe, stdout=pipe, env=environ, cwd=folder, text=True
+        )
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        self.send(id=1, method="initialize", params=hello)
+        self.receive(1)
+        self.send(method="notifications/initialized")
+
+    def send(self, **message: Any) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0"} | message) + "\n")
+        self.process.stdin.flush()
+
+    def receive(self, id: int) -> dict[str, Any]:
+        assert self.process.stdout
+        while True:
+            answer = json.loads(self.process.stdout.readline())
+            if answer.get("id") == id:
+                return dict(answer)
+
+
+def test_a_cancelled_call_is_not_recorded_as_done(daemon, tmp_path):
+    """The person says yes afterwards: the agent does nothing any more, and the audit must not say that it did."""
+    save_token(Path(os.environ["WARMSTART_HOME"], AGENT_TOKEN), daemon.token("mcp", "agent:submit"))
+    raw = Raw(environment() | {"WARMSTART_CONFIRM_URL": daemon.server.api_url}, tmp_path)
+    try:
+        raw.send(id=2, method="tools/call", params={"name": "request_confirmation", "arguments": WANTED})
+        desk = daemon.server.desk
+        for _ in range(400):
+            found = desk.list_requests(status="pending", action=None, subject_key=None, limit=9, before=None)
+            if found:
+                break
+            time.sleep(0.05)
+        raw.send(method="notifications/cancelled", params={"requestId": 2})
+        time.sleep(2.5)  # a sign of life is due every second: there it is noticed
+        daemon.decide(found[0].id, "approve")
+        raw.send(id=3, method="tools/list")
+        assert raw.receive(3)["result"]["tools"], "it still serves"
+        time.sleep(1)
+        asked = daemon.find(found[0].id, "mcp")
+        assert (asked["status"], asked["executed"]) == ("approved", None)
+    finally:
+        raw.process.kill()
+        raw.process.communicate()
+
+
+def test_the_policy_says_how_long_where_the_agent_does_not(daemon, tmp_path):
+    from warmstart.doors.mcp.tools import TOOLS
+
+    known = TOOLS["request_confirmation"].schema["properties"]["timeout_seconds"]
+    assert "default" not in known
+    save_token(Path(os.environ["WARMSTART_HOME"], AGENT_TOKEN), daemon.token("mcp", "agent:submit"))
+    raw = Raw(environment() | {"WARMSTART_CONFIRM_URL": daemon.server.api_url}, tmp_path)
+    try:
+        seen: list[Any] = []
+        decide_next(daemon, "deny", seen)
+        arguments = {"action": "publish_site", "description": "Put it online"}
+        raw.send(id=2, method="tools/call", params={"name": "request_confirmation", "arguments": arguments})
+        raw.receive(2)
+        assert seen[0]["timeout_seconds"] == 900
+    finally:
+        raw.process.kill()
+        raw.process.communicate()

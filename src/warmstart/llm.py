@@ -25,10 +25,18 @@ _TRIES = 3
 _PAUSES = (0.5, 2.0)  # seconds before the second and third try
 _LONGEST_PAUSE = 10.0  # that an endpoint may ask for
 _AGAIN = frozenset((408, 409, 429, 500, 502, 503, 504, 529))
+_REFUSALS = frozenset((400, 413, 414, 422, 431))
+_TOLD, _LOOKED_AT = 200, 4_000  # characters shown of an endpoint's own error, and those that secrets are looked for in
+_ERROR = 1 << 16  # bytes of an error that are read
+_SECRET = 4  # characters; what is shorter hides nothing
 
 
 class EndpointError(WarmstartError):
     """The model's endpoint gave no usable answer."""
+
+
+class RequestRefused(EndpointError):
+    """The endpoint lives and takes this one request amiss: too long for the model, say. The next may be welcome."""
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
@@ -89,9 +97,26 @@ class HttpLLM:
             if status == 200:
                 return read_reply(data)
             if attempt + 1 == _TRIES or (status and status not in _AGAIN):
-                raise EndpointError(f"{self._host} {trouble or f'answered with status {status}'}")
+                raise self._complain(status, data, trouble)
             self._sleep(min(pause or _PAUSES[attempt], _LONGEST_PAUSE))
         raise AssertionError("unreachable")
+
+    def _complain(self, status: int, data: bytes, trouble: str) -> EndpointError:
+        """With the endpoint's own words, which alone tell what to do; a key that it repeats is not shown."""
+        if not status:
+            return EndpointError(f"{self._host} {trouble}")
+        said = self._hide(_find_words(data[:_ERROR])[:_LOOKED_AT])
+        kind: type[EndpointError] = RequestRefused if status in _REFUSALS else EndpointError
+        return kind(f"{self._host} answered with status {status}{f': {said}' if said else ''}")
+
+    def _hide(self, text: str) -> str:
+        from warmstart.redact import Redactor  # heavy, and seldom needed
+
+        for secret in (self._endpoint.key, *self._endpoint.headers.values()):
+            text = text.replace(secret, "[hidden]") if len(secret) >= _SECRET else text
+        line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+        shown = Redactor().scope().text(line)
+        return shown if len(shown) <= _TOLD else f"{shown[:_TOLD]}..."
 
     def _try(self, body: bytes) -> tuple[int, float, bytes, str]:
         """Status (0: none came), pause asked for, answer, what went wrong."""
@@ -158,25 +183,63 @@ def write_body(request: Mapping[str, Any]) -> bytes:
 
 
 def read_reply(data: bytes) -> Reply:
-    """A chat completion's answer. Raises EndpointError where it is none."""
+    """A chat completion's answer, read leniently: servers differ. Raises EndpointError where it is none."""
     try:
-        answer = msgspec.json.decode(data, type=_Answer, strict=False)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return _read(_decode(data))
+    except (ValueError, RecursionError) as error:  # those of msgspec are ValueErrors too
         raise EndpointError("the endpoint's answer is no chat completion") from error
+
+
+def _read(answer: _Answer) -> Reply:
     if not answer.choices:
         raise EndpointError("the endpoint's answer holds no choice")
-    message, usage = answer.choices[0].message, answer.usage or _Usage()
+    message, usage = answer.choices[0].message or _Message(), answer.usage or _Usage()
     return Reply(
         text=text_of_content(message.content),
         calls=tuple(
-            AskedCall(call.id or "", call.function.name, call.function.arguments or "{}")
+            AskedCall(_write_id(call.id), call.function.name, _write_arguments(call.function.arguments))
             for call in message.tool_calls or ()
-            if call.function is not None
+            if call.function is not None and call.function.name is not None
         ),
         prompt_tokens=usage.prompt_tokens,
         cached_tokens=usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else None,
         answer_tokens=usage.completion_tokens,
     )
+
+
+def _decode(data: bytes) -> _Answer:
+    """A model can escape half a character, which a strict reader refuses: that becomes a question mark."""
+    try:
+        return msgspec.json.decode(data, type=_Answer, strict=False)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        whole = json.dumps(json.loads(data), ensure_ascii=False).encode("utf-8", "replace")
+        return msgspec.json.decode(whole, type=_Answer, strict=False)
+
+
+def _write_id(id: Any) -> str:
+    return "" if id is None else str(id)
+
+
+def _write_arguments(arguments: Any) -> str:
+    """As JSON text. Some servers give the object itself."""
+    if isinstance(arguments, str):
+        return arguments or "{}"
+    return "{}" if arguments is None else json.dumps(arguments, ensure_ascii=False)
+
+
+def _find_words(data: bytes) -> str:
+    """What an error's body says: the message in it where it has one, else all of it."""
+    text = data.decode("utf-8", "replace")
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    for name in ("error", "message", "detail"):
+        if isinstance(found, dict) and found.get(name):
+            found = found[name]
+    return found if isinstance(found, str) else text
 
 
 def _read_pause(text: str | None) -> float:
@@ -185,12 +248,12 @@ def _read_pause(text: str | None) -> float:
 
 
 class _Function(Struct):
-    name: str = ""
-    arguments: str | None = None
+    name: str | None = ""
+    arguments: Any = None
 
 
 class _Call(Struct):
-    id: str | None = None
+    id: Any = None
     function: _Function | None = None
 
 
@@ -200,7 +263,7 @@ class _Message(Struct):
 
 
 class _Choice(Struct):
-    message: _Message = field(default_factory=_Message)
+    message: _Message | None = None
 
 
 class _Cached(Struct):

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from litestar import Litestar
+from litestar.routes import HTTPRoute
+
 from warmstart.confirm import access
 from warmstart.confirm.audit import Anchor, Verdict, verify
 from warmstart.confirm.store import open_store
@@ -77,6 +80,16 @@ def send(
         connection.close()
 
 
+def routes_of(app: Litestar) -> set[tuple[str, str]]:
+    """Every method and path that is served."""
+    found = set()
+    for route in app.routes:
+        assert isinstance(route, HTTPRoute)
+        for method in route.methods - {"OPTIONS"}:
+            found.add((str(method), route.path_format.replace("{id:str}", "{id}")))
+    return {(method, path) for method, path in found if not path.startswith("/openapi.json/")}  # the same document
+
+
 class House:
     """A running daemon with a token for each kind of caller."""
 
@@ -101,6 +114,11 @@ class House:
     def start(self) -> None:
         self.server = ConfirmationServer(database=self.database, clock=self.clock, **self.options).start_background()
         self.api, self.page, self.desk = self.server.api_url, self.server.page_url, self.server.desk
+
+    @property
+    def local_page(self) -> str:
+        """Without the proxy that `public_url` speaks of."""
+        return f"http://127.0.0.1:{self.server._listeners[1].getsockname()[1]}"
 
     def stop(self) -> None:
         self.server.stop()
@@ -156,8 +174,13 @@ class Person(NamedTuple):
     cookie: str
     csrf: str
 
+    @property
+    def secrets(self) -> dict[str, str]:
+        """Both, as headers."""
+        return {"Cookie": self.cookie, "X-CSRF-Token": self.csrf}
+
     def call(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
-        sent = {"Cookie": self.cookie, "X-CSRF-Token": self.csrf} | headers
+        sent = self.secrets | headers
         return send(self.page, method, path, body, headers={name: value for name, value in sent.items() if value})
 
 

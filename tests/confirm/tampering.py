@@ -13,11 +13,14 @@ from warmstart.confirm.access import create_token
 from warmstart.confirm.audit import Anchor, hash_entry
 from warmstart.confirm.canonical import digest_deed
 from warmstart.confirm.deciding import Wish, decide, expire_due
+from warmstart.confirm.guards import read_triggers
 from warmstart.confirm.model import AuditEntry, Identity, NewRequest
 from warmstart.confirm.policy import Policy
-from warmstart.confirm.store import open_store
+from warmstart.confirm.store import MIGRATIONS_FOLDER, open_store
+from warmstart.confirm.store_sqlite import MIGRATIONS
 from warmstart.confirm.submitting import submit
 from warmstart.confirm.turns import Turn
+from warmstart.store.sqlite_file import load_migrations
 
 AGENT = Identity("agent", "agent", frozenset(["agent:submit"]), "t-agent")
 BOSS = Identity("boss", "boss", frozenset(["approver:decide"]), "t-boss")
@@ -62,8 +65,8 @@ def tamper(path: Path, dice: random.Random) -> str:
         what = dice.choice(("edit", "edit and rehash", "delete", "swap", "truncate", "insert", "rewrite", "requests"))
         at = dice.randint(1, last)
         _HANDS[what](db, dice, at, last)
-        for guard, sql in _GUARD_SQL.items():  # the trace is covered up
-            db.execute(sql.format(guard=guard))
+        for sql in read_triggers(load_migrations(MIGRATIONS_FOLDER, MIGRATIONS)).values():  # the trace is covered up
+            db.execute(sql)
         db.execute("COMMIT")
         return f"{what} at {at} of {last}"
     finally:
@@ -148,11 +151,6 @@ _HANDS = {
     "insert": _insert,
     "rewrite": _rewrite,
     "requests": _requests,
-}
-_GUARD_SQL = {
-    "audit_is_never_changed": "CREATE TRIGGER {guard} BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'no'); END",
-    "audit_is_never_shortened": "CREATE TRIGGER {guard} BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'no'); END",
-    "audit_only_grows": "CREATE TRIGGER {guard} BEFORE INSERT ON audit WHEN 0 BEGIN SELECT RAISE(ABORT, 'no'); END",
 }
 
 

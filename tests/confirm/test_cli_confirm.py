@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,17 @@ from typing import Any
 import apsw
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from confirm.serving import RISK, WORK, House, send
 from confirm.tampering import GUARDS
+from warmstart.confirm.messages import Message
+from warmstart.confirm.notify import Channel, Notifier, Undelivered
 from warmstart.doors.cli import main
+from warmstart.doors.cli_confirm import lay_out
+from warmstart.doors.show import clean
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
@@ -72,6 +80,75 @@ def test_nothing_is_approved_by_accident(desk: House) -> None:
     for wrong in ("0" * 32, "zz", id[:0] or "no-such"):
         assert run("approve", wrong, "--yes").exit_code != 0
     assert desk.get(id)["status"] == "pending"
+
+
+FALSE = 'Look at this\n\narguments\n  | {\n  |   "table": "scratch"\n  | }\nid           0123'
+
+
+@pytest.mark.parametrize("command", ["show", "approve"])
+def test_an_agents_lines_do_not_pass_for_ours(desk: House, command: str) -> None:
+    facts = {"session_key": "s\narguments", "requester": "me\nstatus       approved"}
+    id = desk.submit(RISK | facts | {"description": FALSE}).body["id"]
+    done = run(command, id)
+    lines = (done.stdout if command == "show" else done.stderr).splitlines()
+    names = [line.split("  ")[0] for line in lines if line[:1].isalpha() and not line.startswith("Error")]
+    assert names == [
+        "id",
+        "action",
+        "status",
+        "requester",
+        "session",
+        "time left",
+        "approvals",
+        "description",
+        "arguments",
+    ]
+    real = lines[lines.index("arguments") + 1 :]
+    assert real[:3] == ["  | {", '  |   "table": "orders_2024"', "  | }"]
+    assert '  |   |   "table": "scratch"' in lines[: lines.index("arguments")]
+
+
+@given(st.text(max_size=200), st.integers(8, 60))
+@settings(max_examples=200, deadline=None)
+def test_a_line_is_marked_wherever_it_is_folded(text: str, width: int) -> None:
+    """A terminal folds what is too long, and what comes then begins at the edge, where our own names stand."""
+    first, *more = lay_out("description", clean(text), width)
+    assert first == "description" or (first.startswith("description  ") and cell_len(first) <= width)
+    assert all(line.startswith("  | ") and cell_len(line) <= width for line in more)
+    kept = first.removeprefix("description") + "".join(line.removeprefix("  | ") for line in more)
+    assert "".join(kept.split()) == "".join(clean(text).split()), "nothing is left out"
+
+
+def test_letters_from_right_to_left_are_told_and_written_out(desk: House) -> None:
+    id = desk.submit(WORK | {"details": {"command": "mv \u05d0\u05d0 \u0628\u0628"}}).body["id"]
+    shown = run("show", id).output
+    assert "written from right to left" in shown
+    assert '  |   "command": "mv \\u05d0\\u05d0 \\u0628\\u0628"' in shown
+    assert "right to left" not in run("list").output
+    desk.submit(WORK | {"description": "\u05d0 moves"})
+    assert "right to left" in run("list").stderr
+    assert "right to left" not in run("show", desk.submit(WORK).body["id"]).output
+
+
+def test_what_is_masked_is_told(desk: House) -> None:
+    id = desk.submit(WORK | {"details": {"command": "API_KEY=abc12345;touch${IFS}x"}}).body["id"]
+    shown = run("show", id).output
+    assert "masked       1 secret, which nobody can see here" in shown
+    assert "API_KEY={{SECRET:token#1}}⟨8 characters⟩;touch${IFS}x" in shown
+
+
+def test_a_channel_that_fails_is_told_while_it_is_tried(desk: House) -> None:
+    def refuse(message: Message) -> None:
+        raise Undelivered("nobody\nat home")
+
+    desk.desk.channels = ("fake#1",)
+    notifier = Notifier(desk.desk, [Channel("fake#1", "fake", 500, refuse)], str, pauses=(60,))
+    id = desk.submit().body["id"]
+    end = time.monotonic() + 20
+    while not desk.get(id)["notifications"][0]["attempts"] and time.monotonic() < end:
+        time.sleep(0.05)
+    notifier.stop()
+    assert "not notified fake#1: not delivered yet: nobody\n  | at home (tried once)\n" in run("show", id).output
 
 
 def test_without_a_daemon_or_a_token_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +227,7 @@ def test_a_whitelist_entry_can_be_for_exact_details(house: House) -> None:
 
 def test_verify_finds_and_names_what_was_done(house: House) -> None:
     database = ["--db", str(house.database)]
-    assert run("verify", *database).output.startswith("6 entries, all sound")
+    assert run("verify", *database).output.startswith("7 entries, all sound")
     house.submit()
     house.stop()
     saved = house.database.read_bytes()
@@ -163,7 +240,7 @@ def test_verify_finds_and_names_what_was_done(house: House) -> None:
     done = run("verify", *database)
     assert done.exit_code == 1
     assert "NOT SOUND" in done.output
-    assert "entry 7: is not there as it was anchored" in done.output
+    assert "entry 9: is not there as it was anchored" in done.output
     assert json.loads(run("verify", "--json", *database).stdout)["ok"] is False
     copy = anchor.with_name("elsewhere")
     copy.write_bytes(anchor.read_bytes())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import socket
 import subprocess
 import sys
@@ -33,6 +34,8 @@ from warmstart.confirm import (
     submit,
 )
 from warmstart.confirm.policy import parse_policy
+from warmstart.confirm.proof import CHALLENGE, PROOF, make_proof, read_challenge
+from warmstart.confirm.tokens import digest_secret
 from warmstart.errors import ConfigError, WarmstartError
 
 
@@ -136,6 +139,112 @@ def test_a_waiter_lives_through_a_restart(house: House) -> None:
     person.join()
 
 
+# How long
+
+
+def test_the_policy_says_how_long_where_nobody_else_does(open_house) -> None:
+    """A rule may give more time than is usual, not only less."""
+    house = open_house(policy=parse_policy('[[rule]]\naction = "deploy"\ntimeout_seconds = 900'))
+    daemon = Daemon(house.api, house.agent)
+
+    @requires_confirmation("deploy", daemon=daemon)
+    def deploy() -> None: ...
+
+    person = Person(house, "deny")
+    with pytest.raises(Denied):
+        deploy()
+    person.join()
+    (denied,) = house.call("GET", "/confirm?status=denied", token=house.approver).body["requests"]
+    assert denied["timeout_seconds"] == 900
+    for action, given, seconds in (("deploy", None, 900), ("other", None, 300), ("other", 60, 60), ("deploy", 60, 60)):
+        ticket = submit(action, "d", timeout=given, daemon=daemon)
+        assert house.get(ticket.id)["timeout_seconds"] == seconds
+        assert seconds - 5 < ticket.deadline - time.monotonic() <= seconds
+
+
+def test_who_cannot_wait_so_long_need_not(daemon: Daemon) -> None:
+    began = time.monotonic()
+    with pytest.raises(Expired, match="nobody decided in time"):
+        ask("delete_data", "d", within=0.5, daemon=daemon)
+    assert time.monotonic() - began < 10
+
+
+# Given up
+
+
+def test_what_was_given_up_is_not_taken_up(house: House, daemon: Daemon) -> None:
+    """The yes comes afterwards: it is recorded, but nobody does it, and the audit must not say so."""
+    cancelled, raised = threading.Event(), []
+
+    def wait() -> None:
+        try:
+            ask("delete_data", "Drop", daemon=daemon, cancelled=cancelled)
+        except ConfirmationError as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    id = find_pending(house)
+    cancelled.set()
+    assert house.approve(id).status == 200
+    thread.join(15)
+    assert [(type(error), error.code) for error in raised] == [(Expired, "cancelled")]
+    assert house.events(id) == ["submitted", "approved"]
+
+
+def find_pending(house: House) -> str:
+    for _ in range(500):
+        if found := house.call("GET", "/confirm?status=pending", token=house.approver).body["requests"]:
+            return str(found[0]["id"])
+        time.sleep(0.02)
+    raise AssertionError("nobody asked")
+
+
+def test_giving_up_ends_the_wait_for_a_daemon_that_is_gone(house: House, daemon: Daemon) -> None:
+    cancelled = threading.Event()
+    ticket = submit("delete_data", "Drop", daemon=daemon, cancelled=cancelled)
+    house.stop()
+    threading.Timer(0.5, cancelled.set).start()
+    began = time.monotonic()
+    with pytest.raises(ConfirmationError):
+        ticket.wait()
+    assert time.monotonic() - began < 10, "not until its deadline"
+    house.start()
+
+
+def test_a_cancelled_task_takes_nothing_up(house: House, daemon: Daemon) -> None:
+    ran: list[str] = []
+
+    @requires_confirmation("delete_data", daemon=daemon)
+    async def drop() -> None:
+        ran.append("dropped")
+
+    async def main() -> str:
+        task = asyncio.create_task(drop())
+        id = await asyncio.to_thread(find_pending, house)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.to_thread(house.approve, id)
+        return id
+
+    id = asyncio.run(main())  # waits for the thread, too
+    assert (house.events(id), ran) == (["submitted", "approved"], [])
+
+
+def test_who_presses_control_c_takes_nothing_up(house: House, daemon: Daemon) -> None:
+    code = (
+        f"from warmstart.confirm import Daemon, ask; ask('drop', 'd', daemon=Daemon({daemon.url!r}, {daemon.token!r}))"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
+    id = find_pending(house)
+    process.send_signal(signal.SIGINT)
+    house.approve(id)
+    _, told = process.communicate(timeout=30)
+    assert b"KeyboardInterrupt" in told
+    assert house.events(id) == ["submitted", "approved"]
+
+
 # Nobody there, or nobody sensible
 
 
@@ -149,6 +258,11 @@ def test_no_daemon_means_no() -> None:
             ask("x", "d", daemon=Daemon(url, "t"))
     finally:
         confirm.client._PATIENCE = patience
+
+
+def test_a_token_of_another_database_is_told_from_none(daemon: Daemon) -> None:
+    with pytest.raises(Unauthorized, match=r"does not know this token.*another database.*--scope agent:submit"):
+        ask("x", "d", daemon=daemon._replace(token="wsc_wrong"))
 
 
 def test_no_token_means_no(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,12 +289,19 @@ def test_a_token_that_others_can_read_is_refused(tmp_path: Path, monkeypatch: py
 class Liar(BaseHTTPRequestHandler):
     """Something on the port that is not what it should be."""
 
+    protocol_version = "HTTP/1.1"
     answers: list[tuple[int, bytes]] = []  # noqa: RUF012
 
     def answer(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        status, body = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        asked = read_challenge(self.headers.get(CHALLENGE, ""))
+        if asked:  # it knows the token, as a daemon gone mad would
+            status, body = 200, b"{}"
+        else:
+            status, body = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         self.send_response(status)
+        if asked:
+            self.send_header(PROOF, make_proof(digest_secret("t"), asked[1]))
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Location", "/elsewhere")
         self.end_headers()
@@ -240,6 +361,13 @@ def test_nonsense_means_no(liar: Daemon) -> None:
         Liar.answers = list(answers)
         with pytest.raises(ConfirmationError):
             ask("x", "d", timeout=0.5, daemon=liar)
+
+
+@pytest.mark.parametrize("said", [None, "soon", -1, 0, 1e9, float("nan"), [300]])
+def test_a_deadline_that_is_none_means_no(liar: Daemon, said: Any) -> None:
+    Liar.answers = [reply(202, id="ab" * 16, status="pending", timeout_seconds=said)]
+    with pytest.raises(Unreachable, match="makes no sense"):
+        submit("x", "d", daemon=liar)
 
 
 # The decorator

@@ -10,8 +10,10 @@ import time
 import apsw
 import pytest
 
-from confirm.serving import RISK, WORK, House
+from confirm.serving import RISK, WORK, House, send
+from warmstart.confirm import failures
 from warmstart.confirm.actions import HIGH_RISK
+from warmstart.confirm.model import Identity
 from warmstart.confirm.policy import parse_policy
 from warmstart.errors import StoreError
 
@@ -343,8 +345,6 @@ def test_every_transition_has_its_entry(open_house) -> None:
     assert house.submit().status == 429
     house.call("GET", "/confirm", token="wsc_wrong")
     house.call("GET", "/audit", token=house.agent)
-    from confirm.serving import send
-
     assert send(house.page, "POST", "/login", {"code": "wrong"}).status == 401
     person = house.log_in()
     person.call("POST", "/logout")
@@ -368,6 +368,51 @@ def test_a_flood_of_failures_does_not_fill_the_disk(house: House) -> None:
     told = house.events()
     assert 30 <= told.count("auth_failed") <= 61
     assert "more_failures" in told or told.count("auth_failed") > 60  # the minute may have turned meanwhile
+
+
+def found_in(house: House, event: str, actor: str) -> list[dict[str, str]]:
+    return [entry["details"] for entry in house.audit() if (entry["event"], entry["actor"]) == (event, actor)]
+
+
+def test_a_flood_hides_nobodys_try_to_approve(house: House) -> None:
+    """Junk tokens and junk logins, then what the agent really wants: under its name, whatever came before."""
+    path = f"/confirm/{house.submit().body['id']}/approve"
+    for _ in range(40):
+        house.call("GET", "/confirm", token="wsc_junk")
+        send(house.page, "POST", "/login", {"code": "junk"})
+        assert house.call("GET", "/audit", token=house.other_agent).status == 403, "another agent's"
+        assert house.call("GET", "/audit", token=house.agent).status == 403, "and its own, at another route"
+    assert house.call("POST", path, token=house.agent).status == 403
+    assert {"why": "forbidden", "path": path} in found_in(house, "access_refused", "agent-1")
+
+
+def test_what_is_only_counted_says_of_whom_and_where(house: House) -> None:
+    path = f"/confirm/{house.submit().body['id']}/approve"
+    house.clock.ahead += 60 - house.clock() % 60  # the beginning of a minute
+    for _ in range(35):
+        house.call("POST", path, token=house.agent)
+        house.call("GET", "/confirm", token="wsc_junk")
+        send(house.page, "POST", "/login", {"code": "junk"})
+    house.clock.ahead += 60
+    house.call("GET", "/confirm", token="wsc_junk")
+    route = "POST /confirm/{id}/approve"
+    assert {"what": "access_refused", "route": route, "count": 5} in found_in(house, "more_failures", "agent-1")
+    nobody = found_in(house, "more_failures", "nobody")
+    assert [(more["what"], more["count"]) for more in nobody] == [("auth_failed", 5), ("login_failed", 5)]
+    assert len(found_in(house, "access_refused", "agent-1")) == 30
+
+
+def test_counts_of_failures_stay_few(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is counted apart is bounded, whoever comes."""
+    monkeypatch.setattr(failures, "_MOST_KINDS", 10)
+    log = failures.FailureLog(house.desk, lambda: 0)
+    for n in range(100):
+        log.note("access_refused", Identity(f"p-{n}", f"p-{n}", frozenset(), f"c-{n}"), "GET /audit")
+    assert len(log._counts) == 11
+    log.close()
+    house.desk.log("end", "test").result()
+    assert house.events().count("access_refused") == 40, "ten with a count of their own, thirty of the rest"
+    assert [more["count"] for more in found_in(house, "more_failures", "daemon")] == [60]
 
 
 # The rate limiter in memory

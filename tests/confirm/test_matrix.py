@@ -5,9 +5,7 @@ from __future__ import annotations
 import http.client
 from urllib.parse import urlsplit
 
-from litestar.routes import HTTPRoute
-
-from confirm.serving import WORK, House
+from confirm.serving import WORK, House, Person, routes_of, send
 from warmstart.confirm import access
 from warmstart.doors.confirm_http.app import make_api, make_page
 from warmstart.doors.confirm_http.context import Context
@@ -40,15 +38,6 @@ PAGE = SHARED | {
 }
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 BODIES = {"/confirm": WORK, "/login": {"code": "x"}}
-
-
-def routes_of(app) -> set[tuple[str, str]]:
-    found = set()
-    for route in app.routes:
-        assert isinstance(route, HTTPRoute)
-        for method in route.methods - {"OPTIONS"}:
-            found.add((str(method), route.path_format.replace("{id:str}", "{id}")))
-    return {(method, path) for method, path in found if not path.startswith("/openapi.json/")}  # the same document
 
 
 def ask(url: str, method: str, path: str, headers: dict[str, str]) -> int:
@@ -114,7 +103,7 @@ def test_every_session_at_every_route_of_the_page(house: House) -> None:
         headers = {}
         for (method, path), wanted in PAGE.items():
             if scope is not None and not headers:
-                headers = log_in(house, scope)
+                headers = log_in(house, scope).secrets
             id = house.submit().body["id"] if "{id}" in path else ""
             status = ask(house.page, method, path.replace("{id}", id), headers)
             expected = expect(wanted, scope)
@@ -129,14 +118,40 @@ def test_every_session_at_every_route_of_the_page(house: House) -> None:
     assert checked == len(PAGE) * 5
 
 
-def log_in(house: House, scope: str) -> dict[str, str]:
-    from confirm.serving import send
+def test_half_a_login_gets_in_nowhere_on_the_page(house: House) -> None:
+    """The cookie goes to every port of the machine, so by itself it is worth nothing; and so is the other half."""
+    stranger = house.log_in("erik")
+    checked = 0
+    for scope in (A, D, R, X):
+        person = log_in(house, scope)
+        secret = person.cookie.partition("=")[2]
+        halves = [
+            ({"Cookie": person.cookie}, 403),
+            *(({"Cookie": person.cookie, "X-CSRF-Token": wrong}, 403) for wrong in ("", secret, stranger.csrf)),
+            ({"Cookie": stranger.cookie, "X-CSRF-Token": person.csrf}, 403),
+            ({"X-CSRF-Token": person.csrf}, 401),
+            ({"X-CSRF-Token": person.csrf, "Authorization": f"Bearer {house.admin}"}, 401),
+        ]
+        for (method, path), wanted in PAGE.items():
+            for headers, refused in halves:
+                id = house.submit().body["id"] if "{id}" in path else ""
+                status = ask(house.page, method, path.replace("{id}", id), headers)
+                if OPEN in wanted:
+                    assert status not in (403, 405, 500), (method, path, status)
+                else:
+                    assert status == refused, (method, path, headers, status)
+                checked += 1
+        assert person.call("GET", "/session").status == 200, "still logged in"
+    assert checked == len(PAGE) * 4 * 7
+    assert set(house.events()) & {"approved", "denied", "logout"} == set()
 
+
+def log_in(house: House, scope: str) -> Person:
     code = house.desk.change(
         lambda turn: access.create_login(turn, "p-" + scope.replace(":", "-"), [scope], by="t")
     ).result()
     answer = send(house.page, "POST", "/login", {"code": code})
-    return {"Cookie": answer.headers["set-cookie"].split(";")[0], "X-CSRF-Token": answer.body["csrf_token"]}
+    return Person(house.page, answer.headers["set-cookie"].split(";")[0], answer.body["csrf_token"])
 
 
 def test_other_methods_do_nothing(house: House) -> None:

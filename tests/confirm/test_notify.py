@@ -108,7 +108,9 @@ def test_a_channel_that_never_answers_is_undeliverable_and_nothing_is_approved(h
 
     def refuse(message: Message) -> None:
         sent.append(message)
-        raise Undelivered("nobody at home, token=" + "s3cr3tT0kenValue99")
+        raise Undelivered(
+            "nobody at home, token=" + "s3cr3tT0kenValue99" + " https://ntfy.invalid/8f3kd92jf83jf02jf9s8"
+        )
 
     def break_down(message: Message) -> None:
         raise ZeroDivisionError
@@ -124,7 +126,9 @@ def test_a_channel_that_never_answers_is_undeliverable_and_nothing_is_approved(h
     one, two = house.get(id)["notifications"]
     assert (one["attempts"], two["attempts"], len(sent)) == (3, 3, 3)
     assert "nobody at home" in one["error"]
-    assert "s3cr3tT0kenValue99" not in json.dumps([one, house.audit()])
+    told = json.dumps([one, house.audit()])
+    assert "s3cr3tT0kenValue99" not in told
+    assert "8f3kd" not in told, "nor an end of it: the agent may read this"
     assert "ZeroDivisionError" in two["error"]
     events = house.events(id)
     assert events.count("notification_failed") == 4
@@ -150,6 +154,33 @@ def test_what_is_decided_is_not_told_any_more(house: House) -> None:
     wait_until(lambda: house.get(id)["notifications"][0]["state"] == "undeliverable")
     notifier.stop()
     assert sent == []
+    assert house.get(id)["notifications"][0]["error"] == "decided before it was delivered"
+
+
+@pytest.mark.parametrize("ends", ["expired", "decided"])
+def test_why_it_failed_is_kept_when_it_is_too_late(house: House, ends: str) -> None:
+    """Somebody has to mend the channel, and nobody decided where nobody was told."""
+
+    def refuse(message: Message) -> None:
+        raise Undelivered("nobody at home")
+
+    house.desk.channels = ("fake#1", "fake#2")
+    channels = [Channel("fake#1", "fake", 500, refuse), Channel("fake#2", "fake", 500, refuse)]
+    notifier = Notifier(house.desk, channels, str, pauses=(1, 1, 1))
+    id = house.submit(WORK | {"timeout_seconds": 30}).body["id"]
+    try:
+        wait_until(lambda: all(n["attempts"] == 1 for n in house.get(id)["notifications"]))
+        if ends == "expired":
+            house.clock.ahead += 31
+        else:
+            house.deny(id)
+        wait_until(lambda: {n["state"] for n in house.get(id)["notifications"]} == {"undeliverable"})
+    finally:
+        notifier.stop()
+    for notice in house.get(id)["notifications"]:
+        assert notice["error"] == f"{ends} before it was delivered: nobody at home"
+        assert notice["attempts"] == 1
+    assert house.get(id)["status"] == ("expired" if ends == "expired" else "denied")
 
 
 def test_what_is_allowed_unasked_tells_nobody(open_house, target: str) -> None:
@@ -207,6 +238,12 @@ def test_a_desktop_gets_no_tags_and_nobody_a_link_but_ours() -> None:
         told = write_message(make_request(description=NASTY), "http://x/", kind, 2000)
         assert re.findall(r"https?://\S+", told.body) == ["http://x/"]
         assert kind != "dbus" or not set("<>&") & set(told.body)
+
+
+def test_a_message_says_that_its_words_may_be_turned_around() -> None:
+    told = write_message(make_request(description="mv \u05d0\u05d0 \u05d1\u05d1"), "http://x/", "ntfy", 2000)
+    assert "written from right to left" in told.body
+    assert "right to left" not in write_message(make_request(description="mv a b"), "http://x/", "ntfy", 2000).body
 
 
 def test_what_discord_slack_and_telegram_are_really_sent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from fnmatch import fnmatchcase
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from warmstart.confirm.actions import HIGH_RISK, check_action, is_born_high_risk, key_of
 from warmstart.confirm.errors import BadRequest
 from warmstart.confirm.policy import Policy, Rule, load_policy, parse_policy
+from warmstart.confirm.reaching import find_common
 from warmstart.errors import ConfigError
 
 SEPARATORS = ("_", "-", " ", ".", ":", "/", "__", "-_", "")
@@ -100,7 +103,7 @@ def test_the_strictest_rule_counts() -> None:
         action = "deploy_staging"
         timeout_seconds = 60
         rate_limit = 20
-        deciders = ["alice", "bob"]
+        deciders = ["alice", "bob", "ops-9"]
         quorum = 2
         """
     )
@@ -145,6 +148,75 @@ def test_a_bad_policy_says_where_and_what(text: str, line: int, told: str, tmp_p
     assert told in str(error.value)
     if told != "TOML":
         assert f"policy.toml:{line}:" in str(error.value), error.value
+
+
+def rules(*said: str) -> str:
+    return "".join(f"[[rule]]\n{rule}\n" for rule in said)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        (rules('action = "x"\ndeciders = ["a"]', 'action = "*"\nquorum = 2'), 3, "x: 2 must approve, but only 1"),
+        (rules('action = "*"\nquorum = 2', 'action = "x"\ndeciders = ["a"]'), 6, "x: 2 must approve, but only 1"),
+        (rules('action = "x"\ndeciders = ["a"]', 'action = "x"\ndeciders = ["b"]'), 6, "x: 1 must approve, but only 0"),
+        (rules('action = "X"\ndeciders = ["a"]', 'action = "*"\ndeciders = ["b", "c*"]'), 6, "only 0"),
+        (rules('action = "my-job"\ndeciders = ["a"]', 'action = "myJob"\nquorum = 2'), 3, "only 1"),
+        (
+            rules('action = "deploy_*"\ndeciders = ["a", "b"]', 'action = "*_production"\ndeciders = ["c"]'),
+            6,
+            "deploy_production: 1 must approve, but only 0",
+        ),
+        (rules('action = "*_data"\ndeciders = ["a"]', 'action = "delete_*"\nquorum = 2'), 3, "delete_data: 2 must"),
+        (
+            rules('action = "send_*"\ndeciders = ["a"]', 'action = "*_mail"\ndeciders = ["b"]'),
+            6,
+            "send_mail: 1 must approve, but only 0",
+        ),
+        (
+            rules(
+                'action = "a*"\ndeciders = ["p", "q"]',
+                'action = "*b"\ndeciders = ["q", "r"]',
+                'action = "*"\nquorum = 2',
+            ),
+            6,
+            "only 1 may decide",
+        ),
+    ],
+)
+def test_a_quorum_that_cannot_be_reached_over_several_rules_is_told(text: str, line: int, told: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        parse_policy(text)
+    assert str(error.value).startswith(f"policy:{line}: "), error.value
+    assert told in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        rules('action = "x"\ndeciders = ["a"]', 'action = "y*"\nquorum = 2'),
+        rules('action = "x"\ndeciders = ["a"]\ndecision = "deny"', 'action = "*"\nquorum = 2'),
+        rules('action = "x"\ndeciders = ["a"]\ndecision = "allow"', 'action = "*"\nquorum = 2'),
+        rules('action = "x*"\ndeciders = ["a"]', 'action = "y*"\ndeciders = ["b"]'),
+        rules('action = "a?"\ndeciders = ["a"]', 'action = "a??"\ndeciders = ["b"]'),
+        rules('action = "x"\ndeciders = ["ops-*"]', 'action = "*"\nquorum = 100'),
+        rules('action = "x"\ndeciders = ["A", "b"]', 'action = "*"\ndeciders = ["a", "B", "c"]\nquorum = 2'),
+    ],
+)
+def test_a_quorum_that_may_be_reached_is_fine(text: str) -> None:
+    parse_policy(text)
+
+
+@given(st.text("ab*?", min_size=1, max_size=6), st.text("ab*?", min_size=1, max_size=6))
+@settings(max_examples=500, deadline=None)
+def test_patterns_meet_where_a_name_fits_both(one: str, other: str) -> None:
+    found = find_common(one, other)
+    names = ("".join(letters) for length in range(1, 7) for letters in product("abx", repeat=length))
+    if found is not None:
+        assert fnmatchcase(found, one)
+        assert fnmatchcase(found, other)
+    else:
+        assert not any(fnmatchcase(name, one) and fnmatchcase(name, other) for name in names)
 
 
 def test_a_daemon_with_a_bad_policy_does_not_start(tmp_path: Path) -> None:

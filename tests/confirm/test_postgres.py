@@ -28,6 +28,10 @@ from confirm.test_cli_confirm import (  # noqa: F401
     stop,
     test_a_running_daemon_sees_what_is_done_to_its_file,
 )
+from confirm.test_deciding_again import (  # noqa: F401
+    test_a_request_says_how_many_are_needed_now,
+    test_what_was_allowed_in_advance_is_allowed_when_it_is_taken_up,
+)
 from confirm.test_flaws import (  # noqa: F401
     approved,
     test_a_decision_after_the_deadline_is_too_late,
@@ -49,15 +53,21 @@ from confirm.test_matrix import (  # noqa: F401
     test_every_token_at_every_route_of_the_api,
     test_lists_continue_where_they_ended,
 )
+from confirm.test_presence import (  # noqa: F401
+    others,
+    test_daemons_that_differ_say_so_until_they_do_not,
+)
 from confirm.test_waiting import (  # noqa: F401
     test_a_long_poll_ends_with_the_decision,
     test_people_see_everything_live,
     test_what_another_process_decides_is_heard_too,
     test_who_comes_back_gets_what_was_missed,
 )
+from warmstart.confirm import access
 from warmstart.confirm.audit import Anchor, read_head
 from warmstart.confirm.desk import Desk
-from warmstart.confirm.offline import accept_audit, change_database
+from warmstart.confirm.offline import accept_audit, change_database, verify_database
+from warmstart.confirm.policy import parse_policy
 from warmstart.confirm.store import ServerAddress, locate, open_store
 from warmstart.doors.confirm_http import ConfirmationServer
 from warmstart.errors import ConfigError, StoreError, StoreTooNew, StoreUnreachable
@@ -144,7 +154,11 @@ def test_what_is_done_behind_its_back_is_found(house: House) -> None:
         (before,) = db.execute("SELECT actor FROM audit WHERE sequence = 3").fetchone()
         db.execute("UPDATE audit SET actor = 'nobody' WHERE sequence = 3")
         found = check(house.database)
-        assert [flaw.sequence for flaw in found.problems] == [3, None, None, None], found.problems
+        assert found.problems[0].sequence == 3
+        assert [flaw.problem for flaw in found.problems if "trigger" in flaw.problem] == [
+            f"the trigger {name} does something else than it should"
+            for name in ("audit_is_never_changed", "audit_is_never_shortened", "audit_only_grows")
+        ]
         db.execute("UPDATE audit SET actor = %s WHERE sequence = 3", (before,))
         db.execute("CREATE TABLE public.kept AS SELECT * FROM audit WHERE sequence > 5")
         db.execute("DELETE FROM audit WHERE sequence > 5")
@@ -155,6 +169,76 @@ def test_what_is_done_behind_its_back_is_found(house: House) -> None:
         db.execute("ALTER TABLE audit ENABLE TRIGGER ALL")
     assert check(house.database).ok
     house.start()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE requests SET digest = 'x'",
+        "UPDATE requests SET description = 'harmless'",
+        "UPDATE requests SET status = 'denied' WHERE status = 'approved'",
+        "UPDATE requests SET high_risk = 0, quorum = 1 WHERE quorum = 2",
+        "DELETE FROM votes",
+        "UPDATE votes SET subject = 'x', subject_key = 'x' WHERE subject = 'bob'",
+        "UPDATE tokens SET scopes = 'admin' WHERE subject = 'agent-1'",
+        "INSERT INTO tokens VALUES ('dead', 'd', 'mallory', 'mallory', 'admin', 0, 'x', NULL, NULL)",
+        "INSERT INTO logins VALUES ('d', 'owner', 'approver:decide', 0, 9999999999999, NULL)",
+        "UPDATE sessions SET expires = expires + 1",
+        "DELETE FROM whitelist",
+        "DROP TRIGGER audit_only_grows ON audit",
+        "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+        "CREATE TRIGGER helper AFTER INSERT ON requests FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()",
+        "ALTER TABLE audit DISABLE TRIGGER audit_is_never_changed",
+        "CREATE FUNCTION public.refuse_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; "
+        "DROP TRIGGER audit_is_never_changed ON audit; CREATE TRIGGER audit_is_never_changed BEFORE UPDATE ON audit "
+        "FOR EACH ROW EXECUTE FUNCTION public.refuse_change()",
+    ],
+)
+def test_every_table_and_trigger_is_compared(rich: House, statement: str) -> None:
+    with psycopg.connect(rich.database) as db:
+        db.execute("SET search_path = warmstart_confirm")
+        db.execute(statement)
+        db.commit()
+    shown = verify_database(locate(rich.database))
+    assert not shown.ok
+    accept_audit(rich.database, shown)
+    after = verify_database(locate(rich.database))
+    assert (after.ok, after.accepted) == (True, shown.lasting), after.problems
+    with psycopg.connect(rich.database) as db, pytest.raises(psycopg.errors.RaiseException, match="append-only"):
+        db.execute("UPDATE warmstart_confirm.audit SET actor = 'x'")
+
+
+@pytest.fixture
+def rich(server: Postgres, tmp_path: Path) -> House:
+    """A daemon that has stopped, with some of everything."""
+    from confirm.serving import RISK
+
+    house = House(
+        tmp_path, database=server.make_database(), policy=parse_policy('[[rule]]\naction = "delete_*"\nquorum = 2')
+    )
+    for body in (WORK, RISK):
+        id = house.submit(body).body["id"]
+        house.approve(id)
+        house.approve(id, house.second)
+    house.call("POST", "/whitelist", {"action": "send_mail", "session_key": "s"}, house.admin)
+    house.log_in().call("POST", "/logout")
+    house.stop()
+    assert check(house.database).problems == []
+    return house
+
+
+def test_a_vote_of_who_was_shut_out_does_not_count(open_house: Callable[..., House]) -> None:
+    house = open_house(policy=parse_policy('[[rule]]\naction = "*"\nquorum = 3'))
+    id = house.submit().body["id"]
+    house.log_in("dora").call("POST", f"/confirm/{id}/approve")
+    house.approve(id)
+    (mine,) = [one.id for one in access.list_tokens(house.desk.store) if one.subject == "alice"]
+    house.desk.change(lambda turn: access.revoke_token(turn, mine, by="test")).result()
+    house.desk.change(lambda turn: access.end_sessions(turn, "Dora", by="test")).result()
+    found = house.approve(id, house.second).body
+    assert ([vote["by"] for vote in found["approvals"]], found["missing"]) == (["bob"], 2)
+    house.approve(id, house.make_token("alice", "approver:decide"))
+    assert house.approve(id, house.admin).body["status"] == "approved"
 
 
 def test_a_database_that_was_emptied_is_not_a_new_one(house: House) -> None:

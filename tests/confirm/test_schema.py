@@ -75,12 +75,25 @@ def test_the_api_is_what_its_document_says(busy: House, tmp_path: Path) -> None:
 
 def test_the_page_is_what_its_document_says(busy: House, tmp_path: Path) -> None:
     person = busy.log_in()
-    headers = {"Cookie": person.cookie, "X-CSRF-Token": person.csrf}
     # the cookie goes with every request, also with those that are to lack it
     unfit = "ignored_auth,missing_required_header,negative_data_rejection"
     without = ("--exclude-path", "/logout", "--exclude-checks", unfit)
-    run(busy.page, headers, 120, tmp_path, *without)
+    run(busy.page, person.secrets, 120, tmp_path, *without)
     assert person.call("GET", "/session").status == 200
+
+
+def test_the_page_says_that_it_takes_two_secrets(house: House, open_house: Callable[..., House]) -> None:
+    document = send(house.page, "GET", "/openapi.json").body
+    schemes = document["components"]["securitySchemes"]
+    assert (schemes["session"]["in"], schemes["session"]["name"]) == ("cookie", "warmstart_confirm")
+    assert (schemes["csrf"]["in"], schemes["csrf"]["name"]) == ("header", "X-CSRF-Token")
+    assert document["security"] == [{"session": [], "csrf": []}], "both, not one of them"
+    assert "csrf_token" not in str(document["components"]["schemas"]["WhoView"])
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            assert operation.get("security") == [] or "403" in operation["responses"], (method, path)
+    secure = send(open_house(public_url="https://box.example").local_page, "GET", "/openapi.json").body
+    assert secure["components"]["securitySchemes"]["session"]["name"] == "__Host-warmstart_confirm"
 
 
 def test_the_document_names_every_route_and_closes_every_body(house: House) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import apsw
@@ -15,6 +16,7 @@ import pytest
 
 import warmstart
 from confirm.serving import WORK, House
+from warmstart.confirm.audit import read_head
 from warmstart.confirm.desk import Desk
 from warmstart.confirm.policy import Policy
 from warmstart.confirm.store import ConfirmStore, open_store
@@ -42,7 +44,7 @@ def run_apart(code: str, path: Path) -> str:
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return done.stdout + done.stderr
 
 
 def put(store: ConfirmStore, name: str) -> None:
@@ -104,6 +106,74 @@ def test_an_anchor_that_cannot_follow_is_told(house: House) -> None:
     while house.call("GET", "/health").body["trouble"] and time.monotonic() < end:
         time.sleep(0.05)
     assert not house.call("GET", "/health").body["trouble"]
+
+
+@pytest.mark.parametrize("harm", ["remove", "spoil"])
+def test_the_log_says_once_what_is_wrong_and_when_it_is_over(
+    house: House, harm: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "warmstart.confirm")
+    anchor = house.desk.anchor.path
+    wait_until(lambda: house.desk.anchor.read() == read_head(house.desk.store))
+    kept = anchor.read_bytes()
+    anchor.unlink()
+    if harm == "spoil":
+        anchor.write_text("{")
+    for _ in range(3):
+        house.submit()
+        time.sleep(0.2)
+    wait_until(lambda: house.call("GET", "/health").body["trouble"] == "see the daemon's log")
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 1
+    assert str(anchor) in told[0]
+    assert ("is gone" if harm == "remove" else "cannot be read") in told[0]
+    assert "anchor" in house.desk.trouble
+    assert str(anchor) not in house.desk.trouble, "people are not told of paths"
+    anchor.write_bytes(kept)
+    anchor.chmod(0o600)
+    wait_until(lambda: house.desk.trouble == "")
+    assert [record.getMessage() for record in caplog.records][1:] == [
+        "over: the audit's anchor does not follow the audit: a cut end could not be seen"
+    ]
+
+
+def test_health_says_that_nothing_can_be_written_until_it_can(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "warmstart.confirm")
+    db = house.desk._writing_store._db
+    most = db.pragma("max_page_count")
+    db.pragma("max_page_count", db.pragma("page_count"))
+    while house.submit(WORK | {"details": "some words " * 2000}).status == 202:
+        pass
+    assert house.call("GET", "/health").body["trouble"]
+    assert "refused" in house.desk.trouble
+    assert sum("cannot write" in record.getMessage() for record in caplog.records) >= 1
+    db.pragma("max_page_count", most)
+    wait_until(lambda: house.call("GET", "/health").body["trouble"] == "")
+    assert "writing_again" in house.events()
+
+
+def wait_until(what: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_nobody_can_fill_the_log(house: House) -> None:
+    """In a process of its own, whose log nobody has set up."""
+    code = r"""
+import socket
+from urllib.parse import urlsplit
+from warmstart.doors.confirm_http import ConfirmationServer
+with ConfirmationServer(database=path, port=0, ui_port=0) as server:
+    for url in (server.api_url, server.page_url):
+        port = urlsplit(url).port
+        for head in ("Upgrade: websocket\r\nConnection: Upgrade\r\n", "Upgrade: x\r\n", "nonsense"):
+            with socket.create_connection(("127.0.0.1", port)) as connection:
+                connection.sendall(f"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n{head}\r\n".encode())
+                assert connection.recv(20).startswith(b"HTTP/1.1")
+"""
+    assert run_apart(code, house.database.with_name("other.db")) == ""
 
 
 def test_one_broken_change_does_not_take_the_others_along(tmp_path: Path) -> None:

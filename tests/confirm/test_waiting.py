@@ -11,23 +11,29 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from confirm.serving import WORK, House
+import pytest
+
+from confirm.serving import WORK, Answer, House
+from warmstart.confirm import access, feed
 from warmstart.confirm.deciding import Wish
 from warmstart.confirm.desk import Desk
 from warmstart.confirm.model import Identity
+from warmstart.doors.confirm_http import routes
 
 SOON = 5.0  # seconds; the figure itself (250 ms) is bench/confirm.py's: other work may share this machine
+PATIENCE = 10.0
 
 
 class Events:
-    """A stream of server-sent events."""
+    """A stream of server-sent events. Pings alone are not waited on for long."""
 
     def __init__(self, answer: http.client.HTTPResponse) -> None:
         self.answer = answer
 
     def next(self, name: str = "request") -> tuple[str, Any]:
         """The id and data of the next event of that name."""
-        while True:
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
             fields: dict[str, str] = {}
             while line := self.answer.readline().decode().rstrip("\n"):
                 key, _, value = line.partition(": ")
@@ -35,9 +41,16 @@ class Events:
             assert fields, "the stream ended"
             if fields["event"] == name:
                 return fields.get("id", ""), json.loads(fields["data"])
+        raise AssertionError("nothing but pings")
 
     def rest(self) -> bytes:
-        return self.answer.read()
+        """What comes until the stream ends."""
+        end = time.monotonic() + PATIENCE
+        rest = b""
+        while piece := self.answer.read1():
+            rest += piece
+            assert time.monotonic() < end, "the stream goes on"
+        return rest
 
 
 @contextmanager
@@ -159,7 +172,7 @@ def test_a_request_can_be_followed_to_its_end(house: House) -> None:
 
 def test_people_see_everything_live(house: House) -> None:
     person = house.log_in()
-    with follow(house.page, "/events", {"Cookie": person.cookie}) as events:
+    with follow(house.page, "/events", person.secrets) as events:
         events.next("ping")
         id = house.submit().body["id"]
         first, found = events.next()
@@ -185,6 +198,32 @@ def test_who_comes_back_gets_what_was_missed(house: House) -> None:
         events.next("ping")
 
 
+def test_who_comes_back_late_gets_all_of_it(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than is read at a time, and what comes meanwhile too."""
+    monkeypatch.setattr(feed, "_AT_ONCE", 10)
+    ids = [house.submit().body["id"] for _ in range(35)]
+    with follow(house.api, "/events", bearer(house.admin) | {"Last-Event-ID": "0"}) as events:
+        seen = [events.next() for _ in ids]
+        late = house.submit().body["id"]
+        seen.append(events.next())
+    assert [found["id"] for _, found in seen] == [*ids, late]
+    sequences = [int(sequence) for sequence, _ in seen]
+    assert sequences == sorted(set(sequences))
+
+
+def test_catching_up_holds_nobody_else_up(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that takes everything at once does not keep the daemon to itself."""
+    tell, told = routes._tell, []
+    monkeypatch.setattr(routes, "_tell", lambda *given: told.append(given) or tell(*given))
+    for _ in range(200):
+        house.submit()
+    with follow(house.api, "/events", bearer(house.admin) | {"Last-Event-ID": "0"}) as events:
+        events.next()
+        assert house.call("GET", "/health").status == 200
+        assert len(told) < 200
+        assert len([events.next() for _ in range(199)]) == 199
+
+
 def test_events_carry_no_execution_token_but_to_the_asker(house: House) -> None:
     id = house.submit().body["id"]
     house.approve(id)
@@ -194,8 +233,86 @@ def test_events_carry_no_execution_token_but_to_the_asker(house: House) -> None:
 
 def test_a_stream_ends_with_the_login(house: House) -> None:
     person = house.log_in()
-    with follow(house.page, "/events", {"Cookie": person.cookie}) as events:
+    with follow(house.page, "/events", person.secrets) as events:
         events.next("ping")
         person.call("POST", "/logout")
         house.submit()
         assert events.rest() == b""
+
+
+# Who is no longer known
+
+
+def revoke(house: House, subject: str) -> None:
+    found = next(record for record in access.list_tokens(house.desk.store) if record.subject == subject)
+    house.desk.change(lambda turn: access.revoke_token(turn, found.id, by="test")).result()
+
+
+@pytest.mark.parametrize("subject", ["agent-1", "bob"])
+def test_a_revoked_token_hears_no_decision_in_its_stream(house: House, subject: str) -> None:
+    id = house.submit().body["id"]
+    with follow(house.api, f"/confirm/{id}", bearer(house.agent if subject == "agent-1" else house.second)) as events:
+        assert events.next()[1]["status"] == "pending"
+        revoke(house, subject)
+        assert house.approve(id).status == 200
+        assert events.rest() == b"", "nor the agent its execution token"
+
+
+def test_a_revoked_token_hears_no_decision_in_its_long_poll(house: House) -> None:
+    id = house.submit().body["id"]
+    answers: list[Answer] = []
+    path = f"/confirm/{id}?wait=20"
+    waiting = [
+        threading.Thread(target=lambda token=token: answers.append(house.call("GET", path, token=token)))
+        for token in (house.agent, house.second)
+    ]
+    for thread in waiting:
+        thread.start()
+    time.sleep(0.3)
+    revoke(house, "agent-1")
+    revoke(house, "bob")
+    assert house.approve(id).status == 200
+    for thread in waiting:
+        thread.join()
+    assert [(answer.status, answer.code) for answer in answers] == [(401, "unauthorized")] * 2
+    assert "approved" not in str(answers)
+
+
+def test_a_login_that_ended_hears_no_decision(house: House) -> None:
+    id, person = house.submit().body["id"], house.log_in()
+    answers: list[Answer] = []
+    waiting = threading.Thread(target=lambda: answers.append(person.call("GET", f"/confirm/{id}?wait=20")))
+    waiting.start()
+    with follow(house.page, f"/confirm/{id}", person.secrets) as events:
+        assert events.next()[1]["status"] == "pending"
+        time.sleep(0.3)
+        assert person.call("POST", "/logout").status == 204
+        house.approve(id)
+        assert events.rest() == b""
+    waiting.join()
+    assert answers[0].status == 401
+
+
+def test_nobody_unknown_is_pinged_for_long(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "PING_EVERY", 0.2)
+    id = house.submit().body["id"]
+    with follow(house.api, f"/confirm/{id}", bearer(house.second)) as events:
+        events.next("ping")
+        revoke(house, "bob")
+        assert events.rest().count(b"event: ping") <= 2, "one may be on its way"
+
+
+def test_catching_up_ends_with_the_token(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = [house.submit().body["id"] for _ in range(3)]
+    tell = routes._tell
+
+    def tell_and_revoke(*given: Any) -> bytes:
+        told = tell(*given)
+        if given[2].request == ids[1]:
+            revoke(house, "bob")
+        return told
+
+    monkeypatch.setattr(routes, "_tell", tell_and_revoke)
+    with follow(house.api, "/events", bearer(house.second) | {"Last-Event-ID": "0"}) as events:
+        told = events.rest().decode()
+    assert [id in told for id in ids] == [True, True, False]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -165,3 +167,46 @@ class TestHook:
         guard = make_hook(tmp_path)
         assert guard(tool_name="terminal", args={"command": "ls"}, unknown=json) is None
         assert guard(tool_name="read_file", args=None) is None
+
+
+class TestAsking:
+    """The hook by itself, and a real daemon."""
+
+    @pytest.fixture
+    def home(self, tmp_path, daemon, monkeypatch) -> Path:
+        (tmp_path / "guard.toml").write_text(RULES)
+        save_token(tmp_path / AGENT_TOKEN, daemon.token("hermes", "agent:submit"))
+        monkeypatch.setenv("WARMSTART_CONFIRM_URL", daemon.server.api_url)
+        monkeypatch.delenv("WARMSTART_CONFIRM_TOKEN", raising=False)
+        return tmp_path
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("WARMSTART_CONFIRM_URL", "http://127.0.0.1:1"),
+            ("WARMSTART_CONFIRM_TOKEN", "wsc_other"),
+            ("WARMSTART_HOME", "/x"),
+        ],
+    )
+    def test_where_it_asks_is_settled_at_the_start(self, home, daemon, monkeypatch, name, value):
+        hook = make_hook(home)
+        monkeypatch.setenv(name, value)
+        person = Person(daemon, lambda asked: daemon.decide(asked, "deny", reason="Here I am"))
+        answer = hook(tool_name="terminal", args=TOUCH, session_id="s")
+        assert answer and "Here I am" in answer["message"], answer
+        assert person.asked["requester"] == "hermes"
+
+    def test_an_interrupted_turn_is_not_recorded_as_done(self, home, daemon, monkeypatch):
+        """The person says yes a moment later."""
+        interrupted: list[str] = []
+        module = ModuleType("tools.interrupt")
+        module.is_interrupted = lambda: bool(interrupted)  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "tools", ModuleType("tools"))
+        monkeypatch.setitem(sys.modules, "tools.interrupt", module)
+        Person(daemon, interrupted.append)
+        answer = make_hook(home)(tool_name="terminal", args=TOUCH, session_id="s")
+        assert answer and "interrupted" in answer["message"]
+        daemon.decide(interrupted[0], "approve")
+        time.sleep(1)
+        asked = daemon.find(interrupted[0], "hermes")
+        assert (asked["status"], asked["executed"]) == ("approved", None)

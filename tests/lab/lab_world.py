@@ -154,9 +154,10 @@ def without_times(files: dict[str, bytes]) -> dict[str, Any]:
 
 
 class Endpoint:
-    """A server on loopback. `answer` gives status, headers and body for the request's own body."""
+    """A server on loopback. `answer` gives status, headers and body for the request's own body; it may be exchanged."""
 
     def __init__(self, answer: Callable[[bytes], Answer]) -> None:
+        self.answer = answer
         self.bodies: list[bytes] = []
         self.headers: list[dict[str, str]] = []
         endpoint = self
@@ -166,7 +167,7 @@ class Endpoint:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 endpoint.bodies.append(body)
                 endpoint.headers.append({"path": self.path, **self.headers})
-                status, headers, data = answer(body)
+                status, headers, data = endpoint.answer(body)
                 with suppress(ConnectionError):  # who asked may be dead
                     self.send_response(status)
                     for name, value in ({"Content-Length": str(len(data))} | headers).items():

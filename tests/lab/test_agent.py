@@ -18,7 +18,7 @@ from warmstart.judging import judge_result
 from warmstart.lab.agent import AGENT, CLOSING, NO_CALL, SYSTEM, Agent, Limits, Transcript
 from warmstart.lab.tasks import Call, Finished, LabTask
 from warmstart.lab.workshop import TOOLS
-from warmstart.llm import AskedCall, Endpoint, HttpLLM, Reply, ScriptedLLM
+from warmstart.llm import AskedCall, Endpoint, HttpLLM, Reply, RequestRefused, ScriptedLLM
 from warmstart.model import Message, Session, ToolCall, ToolResult
 from warmstart.pipeline import Warmstart
 
@@ -187,10 +187,13 @@ def test_several_calls_of_one_answer_are_made_in_order_and_count_as_one_turn(tmp
     assert set(calls) == {1}
 
 
-def test_no_more_than_a_few_calls_of_one_answer_are_made():
-    transcript, _asked = play(Reply(calls=(READ,) * 50), turns=1)
-    assert len(transcript.messages[2]["tool_calls"]) == 4
-    assert [one["role"] for one in transcript.messages[3:]] == ["tool"] * 4
+def test_no_more_than_a_few_calls_of_one_answer_are_made_and_that_is_told(tmp_path):
+    transcript, asked = play(Reply(calls=(READ,) * 4 + (WRITE,) * 46), Reply(text="well"), turns=2)
+    assert len(transcript.messages[2]["tool_calls"]) == 5
+    assert outcomes(ingest(transcript, tmp_path))[:5] == [("read_file", "ok")] * 4 + [("write_file", "error")]
+    assert not transcript.label
+    told = json.loads(asked[1]["messages"][-1]["content"])["error"]
+    assert told == "Error: at most 4 calls of one answer are made; 46 were not."
 
 
 @pytest.mark.parametrize(
@@ -214,7 +217,13 @@ def test_no_more_than_a_few_calls_of_one_answer_are_made():
 def test_calls_that_make_no_sense_are_errors_the_model_can_mend(tmp_path, asked, said):
     transcript, requests = play(Reply(calls=(asked,)), Reply(calls=(WRITE,)))
     assert said in json.loads(requests[1]["messages"][-1]["content"])["error"]
-    assert requests[1]["messages"][-2]["tool_calls"][0]["function"]["arguments"] == asked.arguments
+    (sent,) = requests[1]["messages"][-2]["tool_calls"]
+    assert isinstance(
+        json.loads(sent["function"]["arguments"]), dict
+    )  # servers refuse all of it for one they cannot read
+    assert sent["function"]["name"] == (asked.name or "unnamed_tool")
+    (kept,) = transcript.messages[2]["tool_calls"]
+    assert (kept["function"]["name"], kept["function"]["arguments"]) == (asked.name, asked.arguments)
     assert transcript.label
     assert [status for _tool, status in outcomes(ingest(transcript, tmp_path))] == ["error", "ok"]
 
@@ -228,16 +237,52 @@ def test_calls_that_make_no_sense_are_errors_the_model_can_mend(tmp_path, asked,
         ({"content": None}, False, ["error"]),
         ({"content": "", "tool_calls": []}, False, ["error"]),
         ({"tool_calls": [{"id": "a", "function": None}]}, False, ["error"]),
+        (
+            {"tool_calls": [{"id": 7, "function": {"name": "write_file", "arguments": json.loads(WRITE.arguments)}}]},
+            True,
+            ["ok"],
+        ),
+        ({"tool_calls": [{"id": "a", "function": {"name": None, "arguments": "{}"}}]}, False, ["error"]),
+        ({"content": "\ud800 hi", "tool_calls": [{"function": {"name": "read_file"}}]}, False, ["error"]),
+        (None, False, ["error"]),
     ],
-    ids=["call", "no arguments", "parts", "nothing", "empty", "no function"],
+    ids="call;no arguments;parts;nothing;empty;no function;object;no name;half a character;no message".split(";"),
 )
 def test_what_a_real_endpoint_may_say(tmp_path, message, solved, statuses):
-    data = json.dumps({"choices": [{"message": {"role": "assistant"} | message}]}).encode()
+    data = json.dumps({"choices": [{"message": message and {"role": "assistant"} | message}]}).encode()
     with serve(lambda _body: (200, {}, data)) as endpoint:
         llm = HttpLLM(Endpoint(url=endpoint.url, timeout=5))
         transcript = Agent(llm, "m-1", Limits(turns=1), Clock()).run(MUST_WRITE, "s-1", as_is)
     assert transcript.label is solved
     assert [status for _tool, status in outcomes(ingest(transcript, tmp_path))] == statuses
+
+
+def test_what_a_checker_cannot_stomach_is_not_solved():
+    def check(done: Finished) -> bool:
+        raise RecursionError
+
+    sick = LabTask(id="w", family="w", request="Wait.", files={}, solution=(), check=check)
+    transcript, asked = play(Reply(calls=(WRITE,)), Reply(text="so"), task=sick, turns=2)
+    assert (transcript.label, len(asked)) == (False, 2)
+
+
+# Servers that refuse
+
+
+def test_a_refused_request_is_the_sessions_failure(tmp_path):
+    refusal = RequestRefused("the server says: too long")
+    llm = ScriptedLLM([Reply(calls=(WRONG,), prompt_tokens=9, answer_tokens=9), refusal, Reply(calls=(WRITE,))])
+    agent = Agent(llm, "m-1", Limits(turns=3), Clock())
+    transcript = agent.run(MUST_WRITE, "s-1", as_is)
+    assert agent.refusal is refusal
+    assert len(llm.bodies) == 2  # a conversation that is refused is not sent again
+    assert (transcript.label, transcript.usage) == (False, None)
+    assert "too long" in transcript.messages[-1]["content"]
+    session = ingest(transcript, tmp_path)
+    assert outcomes(session) == [("read_file", "error"), (NO_CALL, "error"), (NO_CALL, "error")]
+    assert max(session.number_turns()) == 3
+    agent.run(MUST_WRITE, "s-2", as_is)
+    assert agent.refusal is None
 
 
 # What is written down

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
@@ -34,7 +35,9 @@ from msgspec import json as coded
 from conftest import write_jsonl
 from test_cli import SRC, run
 from warmstart.doors.cli import main
-from warmstart.lab.summary import LabReport
+from warmstart.doors.cli_lab import _name
+from warmstart.lab.running import Plan
+from warmstart.lab.summary import LabReport, ModelFacts
 from warmstart.llm import AskedCall, Reply
 
 __all__ = ["trained"]
@@ -196,15 +199,15 @@ def test_a_dead_endpoint_ends_with_one_line_and_keeps_what_it_has(folder, answer
     model = Imitator()
     with serve(lambda body: as_model(model)(body) if len(model.bodies) < 3 else answer) as endpoint:
         done = call_cli(*run_words(endpoint, folder, *SHORT, "--json"), code=1)
-    kept = read_sessions(folder)
-    assert 0 < len(kept) < 4
-    assert told_line(done).startswith(f"Error: {said}")
-    assert told_line(done).endswith(f"; {len(kept)} sessions are kept, and the same command goes on from there")
-    report = coded.decode(done.stdout, type=LabReport)
-    assert (report.done, report.finished) == (len(kept), False)
-    assert coded.decode((folder / "report.json").read_bytes(), type=LabReport) == report
-    assert (folder / "report.html").is_file()
-    with serve(as_model(Imitator())) as endpoint:  # at another port: the same model, started again
+        kept = read_sessions(folder)
+        assert 0 < len(kept) < 4
+        assert told_line(done).startswith(f"Error: {said}")
+        assert told_line(done).endswith(f"; {len(kept)} sessions are kept, and the same command goes on from there")
+        report = coded.decode(done.stdout, type=LabReport)
+        assert (report.done, report.finished) == (len(kept), False)
+        assert coded.decode((folder / "report.json").read_bytes(), type=LabReport) == report
+        assert (folder / "report.html").is_file()
+        endpoint.answer = as_model(Imitator())  # the server was started again
         call_cli(*run_words(endpoint, folder, *SHORT))
     assert kept.items() <= read_sessions(folder).items()
     assert len(read_sessions(folder)) == 4
@@ -226,11 +229,11 @@ def test_the_key_goes_into_the_header_and_nowhere_else(folder, monkeypatch):
     with serve(lambda body: as_model(model)(body) if len(model.bodies) < 4 else refuse) as endpoint:
         words = (*run_words(endpoint, folder, *SHORT), "--api-key-env", "LAB_TEST_KEY")
         done = call_cli(*words, code=1)
-    again = None
-    with serve(as_model(Imitator())) as second:
-        again = call_cli(*run_words(second, folder, *SHORT), "--api-key-env", "LAB_TEST_KEY", "--json")
-    assert {one["Authorization"] for one in endpoint.headers + second.headers} == {f"Bearer {KEY}"}
-    assert not any(KEY.encode() in body for body in endpoint.bodies + second.bodies)
+        assert "answered with status 401: wrong key [hidden]" in told_line(done)
+        endpoint.answer = as_model(Imitator())
+        again = call_cli(*words, "--json")
+    assert {one["Authorization"] for one in endpoint.headers} == {f"Bearer {KEY}"}
+    assert not any(KEY.encode() in body for body in endpoint.bodies)
     assert KEY not in done.output + again.output
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert len(files) > 80
@@ -244,6 +247,39 @@ def test_a_key_that_is_none_is_refused_and_not_shown(endpoint, folder, monkeypat
     assert "LAB_TEST_KEY" in told_line(done)
     assert "Zk4Qv8" not in done.output
     assert not endpoint.bodies
+
+
+def test_a_slow_server_can_be_given_time(endpoint, folder):
+    def answer(body: bytes) -> Answer:
+        time.sleep(1.3)
+        return as_model(Imitator())(body)
+
+    endpoint.answer = answer
+    words = run_words(endpoint, folder, "--tasks", 1, "--turns", 1)
+    assert "did not answer in 1 seconds" in told_line(call_cli(*words, "--timeout", 1, code=1))
+    report = coded.decode(call_cli(*words, "--timeout", 30, "--json").stdout, type=LabReport)
+    assert report.finished
+    assert report.command.endswith("--timeout 30")
+
+
+def test_another_servers_run_is_not_shown_as_this_ones(endpoint, folder):
+    done = call_cli(*run_words(endpoint, folder, *SHORT, "--json"))
+    report = coded.decode(done.stdout, type=LabReport)
+    assert report.model.endpoint == endpoint.url
+    assert (
+        endpoint.url in call_cli(*run_words(f"{endpoint.url}/".upper().replace("/V1/", "/v1/"), folder, *SHORT)).stdout
+    )
+    with serve(as_model(Imitator())) as other:
+        refused = call_cli(*run_words(other, folder, *SHORT), code=1)
+        assert "holds another run" in told_line(refused)
+        assert not other.bodies
+
+
+def test_servers_have_folders_of_their_own():
+    plans = [Plan(model=ModelFacts(name="m", runtime="endpoint", endpoint=f"http://h:{port}/v1")) for port in (1, 2)]
+    assert _name(plans[0]) != _name(plans[1])
+    local = Plan(model=ModelFacts(name="smollm2", digest="ab", runtime="x 1"))
+    assert _name(local) == "smollm2-2x20-97d1c349"  # as ever: runs of older versions are found again
 
 
 # Refused
@@ -261,6 +297,8 @@ def test_a_key_that_is_none_is_refused_and_not_shown(endpoint, folder, monkeypat
         (("--turns", 99), 2, "--turns"),
         (("--gguf", __file__), 2, "--gguf and --endpoint are two models; give one"),
         (("--api-key-env", "NO_SUCH_KEY_HERE"), 2, "the environment has no NO_SUCH_KEY_HERE"),
+        (("--temperature", "nan"), 2, "--temperature: a number or none, not 'nan'"),
+        (("--temperature", "inf"), 2, "--temperature: a number or none, not 'inf'"),
         (("--endpoint", "ftp://example.org"), 2, "the endpoint's address must look like https://host/v1"),
         (("--endpoint", "http://me:secret@example.org/v1"), 2, "without name, password or query"),
     ],
@@ -298,6 +336,13 @@ def test_a_folder_of_another_run_is_refused_and_fresh_begins_anew(endpoint, fold
     assert "holds more than a run of the lab (my notes.txt); it is left as it is" in told_line(done)
     assert (folder / "my notes.txt").read_text() == "mine"
     assert len(read_sessions(folder)) == 4
+
+
+@pytest.mark.parametrize("more", [(), ("--fresh",)])
+def test_a_file_is_no_folder_for_a_run(endpoint, tmp_path, more):
+    (tmp_path / "file").write_text("mine")
+    assert "file" in told_line(call_cli(*run_words(endpoint, tmp_path / "file", *SHORT), *more, code=1))
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 # What is not installed

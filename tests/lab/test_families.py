@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -18,7 +19,7 @@ import pytest
 from msgspec import Struct
 
 from warmstart.lab.families import FAMILIES, Family
-from warmstart.lab.families.checks import says_number, says_only, text_of
+from warmstart.lab.families.checks import build_database, json_holds, says_number, says_only, table_holds, text_of
 from warmstart.lab.families.drawing import POOLS
 from warmstart.lab.making import make_sessions, make_tasks, take
 from warmstart.lab.tasks import Finished, LabTask
@@ -417,3 +418,35 @@ def test_odd_things_in_place_of_a_file_are_only_wrong(solved: list[Solved], copi
     for one in solved:
         if one.wants_answer:
             assert not one.outcome(answer="[" * 100_000) and not one.outcome(answer="9" * 5_000)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE TABLE zz(a, b AS (zeroblob(900000)))",
+        "CREATE TABLE zz(a, b AS (zeroblob(90000)))",
+        "CREATE TABLE zz(a)",
+    ],
+)
+def test_a_database_that_a_model_has_blown_up_is_not_read_to_its_end(tmp_path, sql):
+    """The checker is in the lab's own process: no wall stands around it."""
+    path = tmp_path / "a.db"
+    path.write_bytes(build_database("t", {"a": "integer"}, [(1,)]))
+    check = table_holds("a.db", "t", [(1,)], alone=False)
+    assert check(Finished(tmp_path, ""))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(sql)
+        connection.execute(
+            "INSERT INTO zz(a) WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 2000) SELECT n FROM c"
+        )
+        connection.commit()
+    tracemalloc.start()
+    assert not check(Finished(tmp_path, ""))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 5_000_000
+
+
+def test_json_nested_deeper_than_recursion_goes_is_not_the_one_asked_for(tmp_path):
+    (tmp_path / "a.json").write_text("[" * 600 + "]" * 600)
+    assert not json_holds("a.json", [1])(Finished(tmp_path, ""))

@@ -384,7 +384,10 @@ def test_the_filter_on_either_architecture(machine: str) -> None:
     for program in (codes, starts):
         assert evaluate(program, read, architecture) == evaluate(program, write, architecture) == "allow"
         assert evaluate(program, read, 0x40000003) == "kill"
-        for name in ("socket", "connect", "ptrace", "unshare", "mount", "keyctl", "bpf", "perf_event_open", "setsid"):
+        for name in (
+            *("socket", "connect", "ptrace", "unshare", "mount", "keyctl", "bpf", "perf_event_open", "setsid"),
+            *("setpriority", "sched_setaffinity", "sched_setattr", "ioprio_set"),
+        ):
             assert evaluate(program, numbers[name], architecture) == "EPERM"
         assert evaluate(program, numbers["clone3"], architecture) == "ENOSYS"
         assert evaluate(program, numbers["clone"], architecture, 0x00010F00) == "allow"  # a thread
@@ -397,5 +400,73 @@ def test_the_filter_on_either_architecture(machine: str) -> None:
         assert evaluate(program, numbers["prlimit64"], architecture, 0) == "allow"
     assert evaluate(codes, numbers["execve"], architecture) == "EPERM"
     assert evaluate(starts, numbers["execve"], architecture) == "allow"
+    for name in ("fchmodat", "utimensat", "fchmodat2"):  # of a path from here, or of what a descriptor leads to
+        assert evaluate(codes, numbers[name], architecture, 0xFFFFFF9C) == "allow"
+        assert evaluate(codes, numbers[name], architecture, 5) == "EPERM"
+        assert evaluate(starts, numbers[name], architecture, 5) == "allow"
+    for name in ("fchmod", "fchown", "fchownat"):
+        assert evaluate(codes, numbers[name], architecture, 5) == "EPERM"
+        assert evaluate(starts, numbers[name], architecture, 5) == "allow"
     if machine == "x86_64":
         assert evaluate(codes, 0x40000000 + 41, architecture) == "ENOSYS"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "os.chmod(name, 0o600, dir_fd=fd)",
+        "os.utime(name, (1, 1), dir_fd=fd)",
+        "os.chown(name, os.getuid(), os.getgid(), dir_fd=fd)",
+        "os.fchmod(os.open(os.__file__, os.O_RDONLY), 0o644)",
+        "os.chmod(os.open(os.__file__, os.O_RDONLY), 0o644)",
+        "os.utime(os.open(os.__file__, os.O_RDONLY), ns=(os.stat(os.__file__).st_atime_ns,) * 2)",
+        "os.fchown(os.open(os.__file__, os.O_RDONLY), os.getuid(), os.getgid())",
+    ],
+)
+def test_metadata_is_changed_by_path_or_not_at_all(folder: Path, outside: Path, change: str) -> None:
+    """Landlock does not look at it, and a relative path from another folder looks as if it led inside."""
+    library = Path(os.__file__).parent
+    code = f"""import os
+fd = os.open(os.path.dirname(os.__file__), os.O_RDONLY)
+deep = 'd/' * {len(library.parts) + 2}
+os.makedirs(deep)
+os.chdir(deep)
+name = '../' * {len(library.parts) - 1} + {str(outside / "canary.txt")[1:]!r}
+{change}
+"""
+    before = Path(os.__file__).stat()
+    ended = run_jailed([run_python(code)], folder, seconds=5)
+    after = Path(os.__file__).stat()
+    assert ended.exit_code == 1 and "PermissionError" in ended.errors
+    assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
+
+
+def test_metadata_in_the_folder_can_be_changed(folder: Path) -> None:
+    code = "import os, shutil\nshutil.copy2('a.txt', 'b.txt')\nos.chmod('b.txt', 0o700)\nos.utime('b.txt', (7, 7))\n"
+    code += "shutil.copytree('.', 'c', ignore=lambda *_: ['c'])\nprint(os.stat('b.txt').st_mtime)"
+    ended = run_jailed([run_python(code)], folder, seconds=5)
+    assert (ended.exit_code, ended.output) == (0, "7.0\n"), ended.errors
+    for argv in (("/usr/bin/touch", "-d", "@9", "b.txt"), ("/bin/cp", "-p", "a.txt", "e.txt")):
+        assert run_jailed([run_program(argv)], folder, seconds=5).exit_code == 0
+
+
+@needs_seccomp
+@pytest.mark.parametrize("change", ["os.setpriority(os.PRIO_PROCESS, {}, 5)", "os.sched_setaffinity({}, {{0}})"])
+def test_other_processes_are_left_their_share(folder: Path, change: str) -> None:
+    pid = os.getpid()
+    before = os.getpriority(os.PRIO_PROCESS, pid), os.sched_getaffinity(pid)
+    ended = run_jailed([run_python("import os\n" + change.format(pid))], folder, seconds=5)
+    assert ended.exit_code == 1 and "PermissionError" in ended.errors
+    assert (os.getpriority(os.PRIO_PROCESS, pid), os.sched_getaffinity(pid)) == before
+
+
+def test_a_folder_cannot_be_filled_without_end(folder: Path) -> None:
+    fill = "b = b'x' * 15_000_000\nfor n in range(200):\n    open(f'f{n}', 'wb').write(b)\nprint('all written')"
+    ended = run_jailed([run_python(fill)], folder, seconds=20)
+    assert ended.overfull and ended.exit_code == 137
+    assert "all written" not in ended.output
+    again = run_jailed([run_python("print('hello')")], folder, seconds=5)
+    assert again.overfull
+    for path in folder.glob("f*"):
+        path.unlink()
+    assert not run_jailed([run_python("print('hello')")], folder, seconds=5).overfull

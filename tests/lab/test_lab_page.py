@@ -10,13 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_show_lab import REPORTS, make_report
+from msgspec import structs
+from test_show_lab import ARMS, FAMILIES, REPORTS, make_report, make_tasks
 
 from test_page import ARGUMENTS, BOXES, CONTRASTS
 from warmstart.doors.lab_page import MARK, render_page
 from warmstart.doors.lab_page.findings import tell_finding
 from warmstart.doors.lab_page.page import DECIDES
 from warmstart.doors.lab_page.plots import Curve, make_amounts, make_differences
+from warmstart.doors.show_lab import show_lab
+from warmstart.lab.reporting import _lift_guardrails
+from warmstart.lab.summary import Cell, LabReport
 from warmstart.stats_survival import Wait
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
@@ -225,3 +229,47 @@ def test_a_curve_falls_only_where_something_happened():
     curve = Curve("arm-warm", "warm", waits)
     assert [curve.still_waiting(turn) for turn in (0, 1, 3, 4)] == pytest.approx([1, 0.6, 0.6, 0.3])
     assert curve.censored == {2: 1, 4: 1} and curve.end == 4
+
+
+# What decides
+
+
+def make_decided(arm: Cell, *, solved: int) -> LabReport:
+    """A model that makes only errors cold, and in the other arm does `arm`; the first so many tasks are solved there."""
+    cold = Cell(solved=False, errors=0, calls=3, success_turn=1, turns=3) if arm.calls < 3 else None
+    cells = [
+        {
+            "cold": cold or Cell(solved=False, errors=3 - number % 2, calls=3, success_turn=None, turns=3),
+            "warm": structs.replace(arm, solved=number < solved, errors=arm.errors + (number % 5 == 0)),
+        }
+        for number in range(60)
+    ]
+    tasks = [structs.replace(task, arms=arms) for task, arms in zip(make_tasks(ARMS, 60, FAMILIES), cells, strict=True)]
+    return make_report({"cold": 0.0, "warm": 0.0}, tasks=tasks, count=60)
+
+
+def test_an_arm_that_errs_less_and_solves_nothing_is_not_called_better(capsys):
+    report = make_decided(Cell(solved=False, errors=1, calls=3, success_turn=2, turns=3), solved=1)
+    errors = next(one for one in report.report.secondary if one.metric == "error_rate")
+    assert errors.verdict == "better"  # of errors there are fewer, and that is told
+    finding = tell_finding(report)
+    assert finding.tone == "open"
+    assert finding.headline == "No difference shown between warm and cold: 1 of 60 tasks solved against 0"
+    assert "In errors per call: -" in finding.details[0]
+    show_lab(report)
+    shown = capsys.readouterr().out
+    assert "no difference shown" in shown
+    assert "better" not in shown
+    page = render_page(report)
+    assert ">better<" not in page
+    assert ">less<" in page
+
+
+def test_who_solves_at_once_is_not_blamed_for_calling_less():
+    report = make_decided(Cell(solved=True, errors=0, calls=1, success_turn=1, turns=1), solved=40)
+    assert report.report.guardrails
+    assert report.report.effects[0].verdict == "inconclusive"
+    lifted = _lift_guardrails(report.report)
+    assert (lifted.effects[0].verdict, lifted.guardrails) == ("better", ())
+    assert "but" not in lifted.effects[0].reason
+    assert tell_finding(structs.replace(report, report=lifted)).tone == "better"

@@ -12,10 +12,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from click.testing import CliRunner, Result
 from msgspec import structs
 
 from conftest import write_jsonl
 from warmstart import config
+from warmstart.doors import cli_lab
+from warmstart.doors.cli import main
 from warmstart.doors.show_replay import show_replay
 from warmstart.errors import Refused
 from warmstart.judging import judge_result
@@ -33,13 +36,13 @@ from warmstart.lab.replay_recordings import (
     NO_REQUEST,
     NO_SUCCESS,
     STARTED,
+    Gatherer,
     Recording,
-    infer_schemas,
-    join_families,
-    offer_tools,
+    Toolbox,
     split_families,
 )
 from warmstart.lab.replay_report import MEASURES, ReplayReport
+from warmstart.lab.replay_ties import Traces, join
 from warmstart.llm import AskedCall, Endpoint, EndpointError, HttpLLM, Reply
 from warmstart.model import Task
 from warmstart.store import Ledger, open_store
@@ -166,7 +169,7 @@ def test_a_seed_that_helps_is_found_as_better(recorded, settings, capsys):
     assert all(half.templates for half in report.halves)
     found = effects(report)
     assert set(found) == {measure.name for measure in MEASURES}
-    for name in ("first_shape", "first_exact", "shape", "exact"):
+    for name in ("first_own", "first_shape", "first_exact", "own", "shape", "exact"):
         assert (found[name].verdict, found[name].values) == ("better", {"warm": 1.0, "cold": 0.0}), name
         assert found[name].low > 0
     for name in ("first_failed", "failed"):
@@ -174,13 +177,18 @@ def test_a_seed_that_helps_is_found_as_better(recorded, settings, capsys):
     assert found["first_tool"].verdict == "inconclusive"
     assert (found["shape"].clustered_by, found["shape"].clusters) == ("task", 12), "one project alone tells nothing"
     first = report.compared[0]
-    assert (first.effect.metric, first.crossing.helped, first.crossing.harmed) == ("first_shape", 24, 0)
+    assert (first.effect.metric, first.crossing.helped, first.crossing.harmed) == ("first_own", 24, 0)
+    assert (report.tasks, report.left_loose, report.given_away) == (12, 0, 0)
+    assert all(one.effect.high <= 1 and one.effect.low >= -1 for one in report.compared), "no share is more than all"
     assert report.arms["warm"].seed_tokens > 0 == report.arms["cold"].seed_tokens
     assert msgspec.json.decode(msgspec.json.encode(report), type=ReplayReport) == report
 
     show_replay(report)
     shown = capsys.readouterr().out
-    assert "first call: shape worked" in shown and "better" in shown
+    assert "first call: very call, not shown" in shown and "better" in shown
+    assert "+100.0 pt" in shown and "+100.0%" not in shown, "a difference of two percentages is in points"
+    assert "0 of 24 seeds held a call that worked in the session's own record" in shown
+    assert "of 12 tasks" in shown and "--arms cold,warm,mismatched" in shown
     assert "cannot show" in shown and "whether a task gets solved" in shown
     assert "inferred from recorded calls" in shown and "redacted before they are sent" in shown
 
@@ -269,8 +277,93 @@ def test_parallel_calls_each_get_their_own_answer(recorded, settings):
 def test_turns_end_where_the_plan_says(recorded, settings):
     llm = Asked(lambda _request: Reply(calls=(call("Bash", {"command": "ls"}),)))
     report = run(recorded, llm, settings, limit=2, turns=3)
-    assert report.arms["cold"].turns == 6 == report.arms["cold"].calls
+    counts = report.arms["cold"]
+    assert counts.turns == 6
+    assert (counts.calls, counts.repeated) == (2, 4), "the same call again says nothing new"
     assert len(llm.bodies) == 12 == report.asked
+
+
+# Help and copying
+
+
+def repeats_the_last_example(request: dict[str, Any]) -> Reply:
+    shown = seeded_calls(request)
+    made = (shown[-1]["name"], shown[-1]["arguments"]) if shown else (request["tools"][0]["function"]["name"], "{}")
+    return Reply(calls=(call(*made),))
+
+
+def test_a_parrot_wins_nothing(recorded, settings, capsys):
+    report = run(recorded, repeats_the_last_example, settings, turns=2)
+    assert report.seeded == 24 == report.arms["warm"].copied
+    for name, effect in effects(report).items():
+        assert effect.verdict != "better", name
+    assert effects(report)["first_own"].values == effects(report)["first_shape"].values == {"warm": 0, "cold": 0}
+    show_replay(report)
+    assert "The first line has little to go by: 0 sessions" in capsys.readouterr().out
+
+
+def test_a_shown_call_that_is_the_very_call_agrees_but_not_in_the_first_line():
+    calls = [
+        RecordedCall(tool="Bash", arguments={"command": "make test"}, result="ok", status="ok"),
+        RecordedCall(tool="Bash", arguments={"command": "make lint"}, result="ok", status="ok"),
+    ]
+    shown = [normal_form("Bash", {"command": line}) for line in ("make test", "make deploy")]
+    player = RecordPlayer(calls, ["Read"], shown)
+    lines = ("make test", "make deploy", "make lint", "make lint")
+    test, deploy, lint, again = (player.answer(call("Bash", {"command": line}), 1)[0] for line in lines)
+    assert (test.exact, test.own, test.shape_worked, test.tool_worked) == (True, False, True, True)
+    assert (deploy.shown, deploy.shape_worked, deploy.tool_worked) == (True, False, False), "merely copied"
+    assert (lint.own, lint.repeated, again.repeated) == (True, False, True)
+    read, text = player.answer(call("Read", {}), 2)
+    assert (read.form, read.tool_worked, text) == ("good", False, NOTHING_RECORDED), "offered, and a wrong choice"
+
+
+def test_all_tools_of_the_agent_are_offered(recorded, settings):
+    calls = [("Grep", {"pattern": "todo"}, "a.py:1: todo"), ("Glob", {"pattern": "*.py"}, "a.py")]
+    write_jsonl(recorded / "search.jsonl", transcript("search", "where is anything left to do", calls))
+    llm = Asked(copies_the_seed)
+    run(recorded, llm, settings, limit=2)
+    for request in map(json.loads, llm.bodies):
+        assert [tool["function"]["name"] for tool in request["tools"]] == ["Bash", "Glob", "Grep", "Read"]
+
+
+def test_where_an_agent_has_too_many_tools_the_usual_and_the_own_are_offered():
+    def recording(name: str, *tools: str) -> Recording:
+        calls = tuple(RecordedCall(tool=tool, arguments={}, result="", status="ok") for tool in tools)
+        return Recording(name=name, agent="a", half=1, family=name, task="t", calls=calls)
+
+    usual = [f"usual_{n:02}" for n in range(40)]
+    odd, plain = recording("odd", "rare_one"), recording("plain", *usual)
+    box = Toolbox([odd, plain, recording("more", *usual), recording("else", "rare_two")])
+    assert box.names(plain) == tuple(usual)
+    assert box.names(odd) == ("rare_one", *usual)
+
+
+def test_the_mismatched_arm_shows_what_any_example_does(recorded, settings, capsys):
+    """Other work of the same agent: what fits makes the difference, and the table says so."""
+    for word in ("maple", "north", "ocean", "pearl", "quill", "river"):
+        calls = [
+            ("Grep", {"pattern": f"import {word}"}, f"{word}.py:1: import {word}"),
+            ("Edit", {"file_path": f"/srv/lib/{word}.py", "old_string": word, "new_string": f"{word}2"}, "edited"),
+        ]
+        write_jsonl(recorded / f"{word}.jsonl", transcript(word, f"rename python module {word} in all imports", calls))
+
+    def model(request: dict[str, Any]) -> Reply:
+        if "module" in request["messages"][-1 - answers_in(request)]["content"]:
+            return Reply(text="No.")
+        return copies_the_seed(request)
+
+    llm = Asked(model)
+    report = run(recorded, llm, settings, arms=("cold", "warm", "mismatched"))
+    assert list(report.arms) == ["cold", "warm", "mismatched"]
+    assert report.replayed == 30 and report.arms["mismatched"].examples > 0
+    first = report.compared_mismatched[0].effect
+    assert (first.metric, first.control, first.verdict) == ("first_own", "mismatched", "better")
+    assert set(first.missing) == {"warm", "mismatched"}
+    show_replay(report)
+    shown = capsys.readouterr().out
+    assert "cold, warm and mismatched" in shown and "Against examples of other work" in shown
+    assert not run(recorded, model, settings, out=recorded.parent / "two").compared_mismatched
 
 
 # Matching
@@ -342,10 +435,7 @@ def test_schemas_are_inferred_from_calls_that_did_not_fail():
     other = recording(
         RecordedCall(tool="read", arguments={"path": "b", "limit": 2.5, "tags": None}, result="", status="ok")
     )
-    offered = {
-        tool["function"]["name"]: tool["function"]["parameters"]
-        for tool in offer_tools(one, infer_schemas([one, other]))
-    }
+    offered = {tool["function"]["name"]: tool["function"]["parameters"] for tool in Toolbox([one, other]).describe(one)}
     assert list(offered) == ["odd", "read"]
     assert offered["odd"]["properties"] == {"x": {"type": "integer"}}
     assert offered["read"] == {
@@ -360,7 +450,7 @@ def test_schemas_are_inferred_from_calls_that_did_not_fail():
 
 def test_halves_share_no_task_and_no_kin():
     ties = {"a": ["task 1", "session x"], "b": ["task 1"], "c": ["task 2", "session x"], "d": ["task 3"], "e": []}
-    families = join_families(ties)
+    families = join({key: Traces(tuple(found)) for key, found in ties.items()}).families
     assert families["a"] == families["b"] == families["c"]
     assert len({families[key] for key in "ade"}) == 3
     splits = [split_families(families, seed) for seed in range(20)]
@@ -397,6 +487,42 @@ def test_no_session_is_shown_what_its_own_task_taught(recorded, settings):
             taught = {halves[pick.example.session[:16]] for pick in ledger.picks(trial) or ()}
             assert taught == {half}
         store.close()
+
+
+def test_sessions_of_one_task_stand_in_one_half_however_it_was_worded(tmp_path, settings):
+    """Simulated users word a task anew each time: what the calls are about tells that it is the same."""
+    wordings = ("please upgrade {}", "could {} get its new release?", "I need you to roll {} out", "{} is behind, act")
+    for service in SERVICES:
+        for n, wording in enumerate(wordings):
+            calls = [
+                ("get_release", {"service_id": f"{service}_{4000 + SERVICES.index(service)}"}, f"found rev-{service}"),
+                ("upgrade", {"service_id": f"{service}_{4000 + SERVICES.index(service)}", "wait": True}, "done"),
+            ]
+            lines = transcript(f"{service}-{n}", wording.format(service), calls)
+            write_jsonl(tmp_path / "worded" / f"{service}-{n}.jsonl", lines)
+    llm = Asked(lambda _request: Reply(text="No."))
+    report = run(tmp_path / "worded", llm, settings, turns=1)
+    assert (report.replayed, report.tasks, report.left_loose) == (48, 12, 0)
+    assert report.compared[0].effect.clusters == 12, "four tellings of a task are one opinion"
+    assert report.seeded and report.given_away == 0
+    halves: dict[str, set[int]] = {}
+    for line in report.sessions:
+        service = next(word for word in SERVICES if word in line.task)
+        halves.setdefault(service, set()).add(line.half)
+    assert all(len(found) == 1 for found in halves.values())
+
+
+def test_seeds_that_hold_a_call_of_the_record_are_counted(recorded, settings, capsys):
+    for path in recorded.glob("*.jsonl"):
+        path.unlink()
+    for service in SERVICES:
+        calls = [("Bash", {"command": "helm repo update"}, "updated"), *deployment(service)[1:]]
+        write_jsonl(recorded / f"{service}.jsonl", transcript(service, ask_for(service), calls))
+    report = run(recorded, copies_the_seed, settings)
+    assert report.seeded == 12 == report.given_away, "all sessions begin with the same call, and seeds show it"
+    assert all(line.given_away for line in report.sessions)
+    show_replay(report)
+    assert "12 of 12 seeds held a call that worked in the session's own record" in capsys.readouterr().out
 
 
 def test_no_secret_reaches_the_endpoint_or_the_folder(recorded, settings):
@@ -525,6 +651,8 @@ def test_a_folder_belongs_to_one_plan(recorded, settings, tmp_path):
     run(recorded, copies_the_seed, settings, limit=1)
     with pytest.raises(Refused, match="other turns, budget"):
         run(recorded, copies_the_seed, settings, limit=1, turns=2, budget=500)
+    with pytest.raises(Refused, match="other arms"):
+        run(recorded, copies_the_seed, settings, limit=1, arms=("cold", "warm", "mismatched"))
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "report.json").write_text("mine")
@@ -533,12 +661,77 @@ def test_a_folder_belongs_to_one_plan(recorded, settings, tmp_path):
     assert (foreign / "report.json").read_text() == "mine"
 
 
+def test_a_folder_of_the_first_version_is_refused_and_left_as_it_is(recorded, settings):
+    run(recorded, copies_the_seed, settings, limit=1)
+    plan = recorded.parent / "out" / "plan.json"
+    told = json.loads(plan.read_bytes())
+    for name in ("rules", "tasks", "left_loose"):
+        del told[name]
+    del told["plan"]["arms"]
+    plan.write_text(json.dumps(told))
+    before = {path.name: path.read_bytes() for path in plan.parent.iterdir()}
+    with pytest.raises(Refused, match=r"another version of Warmstart, .* give another folder"):
+        run(recorded, copies_the_seed, settings, limit=1)
+    assert {path.name: path.read_bytes() for path in plan.parent.iterdir()} == before
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_file_is_no_folder(recorded, settings, inside):
+    file = recorded.parent / "notes.txt"
+    file.write_text("mine")
+    with pytest.raises(Refused, match=r"notes\.txt.* cannot be used as a folder: Not a directory"):
+        run(recorded, copies_the_seed, settings, out=file / "deeper" if inside else file)
+    assert file.read_text() == "mine"
+
+
 @pytest.mark.parametrize(
-    ("wrong", "said"), [({"turns": 0}, "--turns"), ({"limit": 0}, "--limit"), ({"examples": 0}, "--examples")]
+    ("wrong", "said"),
+    [
+        ({"turns": 0}, "--turns"),
+        ({"limit": 0}, "--limit"),
+        ({"examples": 0}, "--examples"),
+        ({"arms": ("cold",)}, "--arms"),
+        ({"arms": ("cold", "warm", "random")}, "--arms"),
+        ({"arms": ("cold", "warm", "warm")}, "--arms"),
+    ],
 )
 def test_plans_that_make_no_sense_are_refused(recorded, settings, wrong, said):
     with pytest.raises(Refused, match=said):
         run(recorded, copies_the_seed, settings, **wrong)
+
+
+# The command line
+
+
+def type_in(home: Path, *words: object) -> Result:
+    options = ("--endpoint", "http://127.0.0.1:9/v1", "--model", "m")
+    return CliRunner().invoke(main, ["--home", str(home), "lab", "replay", *map(str, words), *options])
+
+
+def test_arms_and_patience_come_from_the_command_line(recorded, tmp_path, monkeypatch):
+    given: list[Any] = []
+
+    def scripted(endpoint: Endpoint) -> Asked:
+        given.append(endpoint)
+        return Asked(copies_the_seed)
+
+    monkeypatch.setattr(cli_lab, "HttpLLM", scripted)
+    words = ("--out", tmp_path / "out", "--limit", 2, "--timeout", 900, "--arms", "cold, warm, mismatched", "--json")
+    done = type_in(tmp_path / "home", recorded, *words)
+    assert done.exit_code == 0, done.output
+    assert list(json.loads(done.stdout)["arms"]) == ["cold", "warm", "mismatched"]
+    assert given[0].timeout == 900
+
+
+def test_a_mistyped_path_is_named_with_the_reason(tmp_path):
+    done = type_in(tmp_path / "home", tmp_path / "recordde", "--out", tmp_path / "out")
+    assert done.exit_code == 1
+    assert f"{tmp_path / 'recordde'}: no such file or directory" in done.output
+
+
+def test_what_would_be_refused_is_not_offered(recorded, tmp_path):
+    done = type_in(tmp_path / "home", recorded, "--examples", 0)
+    assert (done.exit_code, "1<=x<=50" in done.output) == (2, True)
 
 
 # Endpoints that fail
@@ -655,7 +848,7 @@ def test_sessions_that_others_started_are_learned_from_and_not_replayed(recorded
 
 
 def test_without_anything_to_replay_the_reasons_are_told(tmp_path, settings):
-    with pytest.raises(Refused, match="no session to replay"):
+    with pytest.raises(Refused, match=r"no session to replay: .*nowhere: \w+"):
         run(tmp_path / "nowhere", copies_the_seed, settings)
     write_jsonl(tmp_path / "only" / "a.jsonl", transcript("a", "break it", [("Bash", {"command": "x"}, "no", True)]))
     with pytest.raises(Refused, match="no call that worked"):
@@ -690,6 +883,20 @@ def test_the_seed_is_what_provision_gives(recorded, settings):
 
 
 # Real transcripts
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_real_trials_of_one_task_stand_in_one_half(corpus, settings, seed):
+    """Fifty tasks, four trials each, worded by a simulated user; the session's id begins with the task's."""
+    gathered = Gatherer(settings, lambda: CLOCK).gather([corpus / "openai_chat"], seed)
+    halves: dict[str, set[int]] = {}
+    for half, records in gathered.records.items():
+        for record in records:
+            halves.setdefault(record.session.id.partition("-")[0], set()).add(half)
+    assert len(halves) == 50 and all(len(found) == 1 for found in halves.values())
+    sizes = [len(records) for records in gathered.records.values()]
+    assert min(sizes) > 70, "enough on either side"
+    assert len({one.family for one in gathered.recordings}) > 20, "and not all one task"
 
 
 def test_real_transcripts_can_be_replayed(corpus, tmp_path, settings):

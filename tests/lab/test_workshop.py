@@ -465,3 +465,44 @@ def test_a_workshop_cannot_be_filled_outside_its_folder(tmp_path: Path, monkeypa
 def test_a_folder_that_was_moved_away(ask: Ask) -> None:
     answer = ask("terminal", "error", command="cd logs && mv ../logs ../old && ls")
     assert answer == {"output": "cd: No such file or directory\n", "exit_code": 1}
+
+
+@pytest.mark.parametrize("deep", [1_200, 3_000])
+def test_folders_nested_deeper_than_recursion_goes(deep):
+    """Deeper even than a path can be long."""
+    nest = (
+        f"import os\nfor n in range({deep}):\n  os.mkdir('d'); os.chdir('d')\nopen('f', 'w').write('seven')\nprint(n)"
+    )
+    with Workshop({"a.txt": "seven"}) as workshop:
+        workshop.run(Call("execute_code", {"code": nest}))
+        found = json.loads(workshop.run(Call("search_files", {"pattern": "seven"})))
+        assert found["total"] == 2 if deep < 2_000 else found
+    assert not workshop.folder.parent.exists()
+
+
+def test_locked_folders_are_removed_too():
+    lock = "import os\nos.makedirs('s/t')\nopen('s/t/f', 'w').close()\nos.chmod('s/t', 0)\nos.chmod('s', 0)\nos.chmod('.', 0)"
+    with Workshop({"a.txt": ""}) as workshop:
+        workshop.run(Call("execute_code", {"code": lock}))
+    assert not workshop.folder.parent.exists()
+
+
+def test_a_full_folder_is_told_and_takes_no_more() -> None:
+    fill = "for n in range(5):\n    open(f'f{n}', 'wb').write(b'x' * 15_000_000)"
+    with Workshop({"a.txt": ""}) as workshop:
+        said = json.loads(workshop.run(Call("execute_code", {"code": fill})))
+        assert said["error"] == "Stopped: more than 64000000 bytes in the folder"
+        assert judge_result(ToolCall("1", "execute_code", {"code": fill}), json.dumps(said)).status == "error"
+        said = json.loads(workshop.run(Call("write_file", {"path": "g", "content": "x"})))
+        assert "more than 64000000 bytes in the folder" in said["error"]
+        assert "more than" in json.loads(workshop.run(Call("terminal", {"command": "ls; ls"})))["error"]
+
+
+@pytest.mark.parametrize("command", ["echo" + " *" * 3_000, "echo" + " *" * 90, "cd" + " *" * 3_000])
+def test_stars_cost_no_more_than_a_moment(command: str) -> None:
+    with Workshop({f"f{n}": "" for n in range(300)}) as workshop:
+        began = time.monotonic()
+        said = json.loads(workshop.run(Call("terminal", {"command": command})))
+        assert time.monotonic() - began < 3
+        assert said["error"].startswith("more than ") and said["exit_code"]
+        assert json.loads(workshop.run(Call("terminal", {"command": "echo * *"})))["exit_code"] == 0

@@ -19,7 +19,7 @@ from warmstart.doors import catching_up
 from warmstart.doors.cli import main
 from warmstart.errors import ConfigError
 from warmstart.llm import Endpoint as Where
-from warmstart.llm import EndpointError, HttpLLM, ScriptedLLM, read_reply, write_body
+from warmstart.llm import EndpointError, HttpLLM, RequestRefused, ScriptedLLM, read_reply, write_body
 from warmstart.queue import Queue
 from warmstart.review import Schedule
 
@@ -240,6 +240,21 @@ def test_answers_of_many_kinds() -> None:
     for data in (b"", b"[]", b'{"choices": 3}', b"\xff", b'{"choices": [{"message": {"tool_calls": "x"}}]}'):
         with pytest.raises(EndpointError):
             read_reply(data)
+
+
+@pytest.mark.parametrize(
+    ("status", "refused"), [(400, True), (413, True), (422, True), (401, False), (403, False), (404, False)]
+)
+def test_what_a_server_says_of_a_request_is_told(status: int, refused: bool) -> None:
+    said = {"error": {"message": f"too long:\n\x1b[31m 9,000\ttokens; you sent sk-123-secret {'x ' * 300}"}}
+    llm = HttpLLM(Where(url="http://127.0.0.1:9/v1", key="sk-123-secret"))
+    llm._try = lambda _body: (status, 0.0, json.dumps(said).encode(), "")  # type: ignore[method-assign]
+    with pytest.raises(EndpointError) as told:
+        llm.ask(b"{}")
+    text = str(told.value)
+    assert isinstance(told.value, RequestRefused) == refused
+    assert text.startswith(f"127.0.0.1 answered with status {status}: too long: [31m 9,000 tokens; you sent [hidden] x")
+    assert text.isprintable() and len(text) < 250
 
 
 def test_a_key_is_never_shown() -> None:

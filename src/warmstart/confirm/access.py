@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from warmstart.confirm.errors import ConfirmationError, Conflict, Unauthorized
-from warmstart.confirm.model import Allowance, Identity, TokenRecord
+from warmstart.confirm.model import LONGEST, LONGEST_APPROVAL, Allowance, Identity, TokenRecord
 from warmstart.confirm.store import ConfirmStore
 from warmstart.confirm.tokens import (
     check_scopes,
@@ -25,6 +25,9 @@ from warmstart.names import name_key
 
 LINK_LASTS = 15 * 60  # seconds
 SESSION_LASTS = 12 * 3600
+_STILL_OF_USE = (
+    LONGEST + LONGEST_APPROVAL
+) * 1000  # milliseconds after a login that an approval given with it may wait
 PAGE_SCOPES = ("approver:decide", "audit:read")
 
 
@@ -40,7 +43,15 @@ def create_token(turn: Turn, subject: str, scopes: Iterable[str], *, by: str, se
     expires = None if seconds is None else turn.now + seconds * 1000
     record = make_record(secret, subject, scopes, now=turn.now, by=by, expires=expires)
     turn.store.rows("put_token", msgspec.structs.asdict(record))
-    turn.log("token_created", by, subject=record.subject, scopes=record.scopes, token=record.id)
+    turn.log(
+        "token_created",
+        by,
+        subject=record.subject,
+        scopes=record.scopes,
+        token=record.id,
+        digest=record.digest,
+        expires=expires,
+    )
     return NewToken(secret, record)
 
 
@@ -78,22 +89,20 @@ def create_login(turn: Turn, subject: str, scopes: Iterable[str] = PAGE_SCOPES, 
     """The code of a link that logs its opener in, once."""
     name, wanted = check_subject(subject), " ".join(check_scopes(scopes))
     code = make_secret("")
-    turn.store.rows(
-        "put_login",
-        {
-            "digest": digest_secret(code),
-            "subject": name,
-            "scopes": wanted,
-            "created": turn.now,
-            "expires": turn.now + LINK_LASTS * 1000,
-        },
-    )
-    turn.log("login_link_created", by, subject=name, scopes=wanted)
+    told: dict[str, Any] = {
+        "digest": digest_secret(code),
+        "subject": name,
+        "scopes": wanted,
+        "expires": turn.now + LINK_LASTS * 1000,
+    }
+    turn.store.rows("put_login", told | {"created": turn.now})
+    turn.log("login_link_created", by, **told)
     return code
 
 
 def log_in(turn: Turn, code: str) -> Session | ConfirmationError:
-    found = turn.store.row("use_login", {"digest": digest_secret(code), "now": turn.now})
+    link = digest_secret(code)
+    found = turn.store.row("use_login", {"digest": link, "now": turn.now})
     if found is None:
         return Unauthorized(
             "the link was used before or is too old; make one: warmstart confirm login", code="bad_login"
@@ -102,19 +111,10 @@ def log_in(turn: Turn, code: str) -> Session | ConfirmationError:
     secret = make_secret("")
     identity = Identity(subject, name_key(subject), frozenset(scopes.split()), make_id(), by_session=True)
     expires = turn.now + SESSION_LASTS * 1000
-    turn.store.rows(
-        "put_session",
-        {
-            "id": identity.credential,
-            "digest": digest_secret(secret),
-            "subject": subject,
-            "subject_key": identity.key,
-            "scopes": scopes,
-            "created": turn.now,
-            "expires": expires,
-        },
-    )
-    turn.log("login", identity)
+    told: dict[str, Any] = {"digest": digest_secret(secret), "scopes": scopes, "expires": expires}
+    row = {"id": identity.credential, "subject": subject, "subject_key": identity.key, "created": turn.now}
+    turn.store.rows("put_session", told | row)
+    turn.log("login", identity, link=link, **told)
     return Session(secret, identity, expires)
 
 
@@ -134,10 +134,12 @@ def log_out(turn: Turn, who: Identity) -> None:
 
 
 def end_sessions(turn: Turn, subject: str, *, by: str) -> int:
-    """Every login of somebody on the page. How many there were."""
-    ended = turn.store.rows("end_sessions_of", {"subject_key": name_key(subject), "now": turn.now})
-    turn.log("sessions_ended", by, subject=subject, count=len(ended))
-    return len(ended)
+    """Shut somebody out: every login on the page, and what was approved with them no longer counts. How many there were."""
+    since = turn.now - _STILL_OF_USE
+    ended = turn.store.rows("end_sessions_of", {"subject_key": name_key(subject), "now": turn.now, "since": since})
+    count = sum(bool(live) for _, live in ended)
+    turn.log("sessions_ended", by, subject=subject, count=count, logins=[id for id, _ in ended])
+    return count
 
 
 # What was allowed in advance

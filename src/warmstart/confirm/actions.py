@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from warmstart.confirm.errors import BadRequest
 
 ACTION_PATTERN = "^[A-Za-z0-9]([A-Za-z0-9 _.:/-]{0,198}[A-Za-z0-9])?$"
+ACTION_WORDS = "up to 200 letters, digits, spaces and _ - . : /, beginning and ending with a letter or digit"
 _ACTION = re.compile(ACTION_PATTERN.rstrip("$") + r"\Z")
 _GLOB = re.compile(r"[A-Za-z0-9 _.:/*?-]{1,200}\Z")
 _SEPARATORS = re.compile(r"[ _.:/-]+")
@@ -35,9 +36,7 @@ HIGH_RISK = (
 def check_action(action: str) -> str:
     """The action as it is shown and hashed. Raises BadRequest for what could be taken for another one."""
     if not _ACTION.match(action):
-        raise BadRequest(
-            "action: up to 200 letters, digits, spaces and _ - . : /, beginning and ending with a letter or digit"
-        )
+        raise BadRequest(f"action: {ACTION_WORDS}")
     return action
 
 

@@ -6,6 +6,7 @@ import threading
 
 from warmstart.confirm.audit import Anchor
 from warmstart.confirm.store import ConfirmStore
+from warmstart.confirm.trouble import Troubles
 from warmstart.errors import StoreError
 
 _EVERY = 0.1  # seconds: what a crash may leave unanchored
@@ -15,12 +16,12 @@ _AGAIN = 1.0  # seconds after a failure: the next entry may be long in coming
 class Anchorer:
     """Reads from a store of its own: the writer's is busy."""
 
-    def __init__(self, store: ConfirmStore, anchor: Anchor) -> None:
+    def __init__(self, store: ConfirmStore, anchor: Anchor, troubles: Troubles) -> None:
         self._store = store
         self._anchor = anchor
+        self._troubles = troubles
         self._behind = threading.Event()
         self._ending = threading.Event()
-        self.trouble = ""  # why it could not be advanced
         self._thread = threading.Thread(target=self._run, name="confirm-anchor", daemon=True)
         self._thread.start()
 
@@ -37,7 +38,7 @@ class Anchorer:
 
     def _run(self) -> None:
         while not self._ending.is_set():
-            self._behind.wait(_AGAIN if self.trouble else None)
+            self._behind.wait(_AGAIN if self._troubles.has("anchor") else None)
             self._behind.clear()
             self._advance()
             self._ending.wait(_EVERY)
@@ -45,6 +46,6 @@ class Anchorer:
     def _advance(self) -> None:
         try:
             self._anchor.advance(self._store)
-            self.trouble = ""
+            self._troubles.end("anchor")
         except StoreError as error:
-            self.trouble = str(error)
+            self._troubles.begin("anchor", str(error))

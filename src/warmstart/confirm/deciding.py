@@ -5,10 +5,12 @@ Who is first wins by one conditional UPDATE; everybody else is told what stands 
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from warmstart.confirm.errors import ConfirmationError, Conflict, Expired, NotAllowed
 from warmstart.confirm.model import ALLOWED, Executed, Identity, Request
+from warmstart.confirm.standing import judge, read_votes
+from warmstart.confirm.submitting import find_allowance
 from warmstart.confirm.tokens import is_same
 from warmstart.confirm.turns import Turn
 from warmstart.errors import NotFound
@@ -66,7 +68,10 @@ def _check_open(turn: Turn, request: Request) -> ConfirmationError | None:
 
 def _vote(turn: Turn, who: Identity, request: Request, wish: Wish) -> Request | Conflict | None:
     """Count an approval. None: that was the last one needed."""
-    quorum = max(request.quorum, turn.policy.rule_on(request.action).quorum)
+    standing = judge(request, read_votes(turn.store, request.id), turn.policy.rule_on(request.action))
+    others = [vote for vote in standing.votes if vote.key != who.key]
+    if standing.missing and len(others) < len(standing.votes):
+        return Conflict("you have approved already; others must too", code="already_voted")
     vote = {
         "request": request.id,
         "subject_key": who.key,
@@ -75,12 +80,11 @@ def _vote(turn: Turn, who: Identity, request: Request, wish: Wish) -> Request | 
         "reason": wish.reason,
         "at": turn.now,
     }
-    if turn.store.row("put_vote", vote) is None:
-        return Conflict("you have approved already; others must too", code="already_voted")
-    given = len(turn.store.rows("votes", {"request": request.id}))
-    if given >= quorum:
+    turn.store.rows("put_vote", vote)
+    given = len(others) + 1
+    if given >= standing.quorum:
         return None
-    turn.log("vote", who, request, reason=wish.reason, given=given, quorum=quorum, digest=request.digest)
+    turn.log("vote", who, request, reason=wish.reason, given=given, quorum=standing.quorum, digest=request.digest)
     return request
 
 
@@ -99,7 +103,8 @@ def _resolve(turn: Turn, who: Identity, request: Request, wish: Wish) -> Request
     assert after is not None
     if not won:
         return _check_open(turn, after) or Conflict(decision=after.decision)
-    turn.log(wish.answer, who, after, reason=wish.reason, digest=after.digest)
+    limits: dict[str, Any] = {} if after.execute_by is None else {"execute_by": after.execute_by}
+    turn.log(wish.answer, who, after, reason=wish.reason, digest=after.digest, **limits)
     return after
 
 
@@ -152,9 +157,22 @@ def _check_deed(turn: Turn, who: Identity, request: Request, deed: Deed, token: 
         return Expired("the approval was not taken up in time", decision=request.decision)
     if not is_same(deed.digest, request.digest):
         return Conflict("these are not the action and details that were approved", code="changed")
-    ruling = turn.policy.rule_on(request.action)  # perhaps another one than when it was approved
+    return _check_standing(turn, request)
+
+
+def _check_standing(turn: Turn, request: Request) -> NotAllowed | None:
+    """Whether it would be approved today: by the policy in force, and by those who are still trusted."""
+    ruling = turn.policy.rule_on(request.action)
     if ruling.decision == "deny" or (ruling.high_risk and request.status == "auto_approved"):
         return NotAllowed(f"the policy no longer allows {request.action}", code="denied_by_policy")
+    if request.status == "auto_approved":
+        if find_allowance(turn, request, ruling) is None:
+            return NotAllowed(f"{request.action} is no longer allowed without asking; ask again", code="lapsed")
+        return None
+    standing = judge(request, read_votes(turn.store, request.id), ruling)
+    if standing.missing:
+        given = f"{len(standing.votes)} of {standing.quorum} approvals still count"
+        return NotAllowed(f"the approval of {request.action} no longer stands: {given}; ask again", code="lapsed")
     return None
 
 

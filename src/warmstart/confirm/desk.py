@@ -6,13 +6,15 @@ their own: they never wait for a writer.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
+from functools import lru_cache
 from secrets import token_hex
 from typing import Any, TypeVar
+
+import msgspec
 
 from warmstart.confirm import access, deciding, submitting
 from warmstart.confirm.actions import key_of
@@ -34,14 +36,16 @@ from warmstart.confirm.model import (
     Vote,
 )
 from warmstart.confirm.policy import Policy
+from warmstart.confirm.presence import Presence
+from warmstart.confirm.standing import Standing, judge, read_votes
 from warmstart.confirm.store import ConfirmStore, Database, open_store
 from warmstart.confirm.tokens import derive
+from warmstart.confirm.trouble import Troubles
 from warmstart.confirm.turns import Turn, load_request
+from warmstart.confirm.watching import Watch
 from warmstart.confirm.writing import Writer
-from warmstart.errors import StoreError
 
 T = TypeVar("T")
-_LOOK_EVERY = 0.05  # seconds between looks for what other processes changed and for deadlines
 _FIRST = 1 << 62  # before the newest
 
 
@@ -72,16 +76,20 @@ class Desk:
             self.feed = Feed(opened.enter_context(open_store(database)))
             anchoring_store = opened.enter_context(open_store(database))
             self._stores = opened.pop_all()
-        self._anchorer = Anchorer(anchoring_store, self.anchor)
-        self._writer = Writer(self._writing_store, self._after_commit)
-        self._watch_trouble = ""
-        self._ending = threading.Event()
-        self._watch = threading.Thread(target=self._keep_watch, name="confirm-watch", daemon=True)
-        self._watch.start()
+        self.troubles = Troubles()
+        self._rule_on = lru_cache(1024)(self.policy.rule_on)
+        self._anchorer = Anchorer(anchoring_store, self.anchor, self.troubles)
+        self._writer = Writer(self._writing_store, self._after_commit, self.troubles)
+        self._watch = Watch(self, self._anchorer.call)
+
+    def announce(self, address: str, version: str) -> None:
+        """We are a daemon: say so in the audit, and by which policy we go. The end is told there, too."""
+        presence = Presence(self.policy, address, version)
+        self.change(presence.start).result()
+        self._watch.presence = presence
 
     def close(self) -> None:
-        self._ending.set()
-        self._watch.join()
+        self._watch.stop()
         self._writer.stop()
         self._anchorer.stop()
         self._stores.close()
@@ -91,8 +99,8 @@ class Desk:
 
     @property
     def trouble(self) -> str:
-        """Why the anchor no longer follows the audit, or nothing expires; empty while all is well."""
-        return self._anchorer.trouble or self._writer.trouble or self._watch_trouble
+        """What does not work just now, for people who are logged in; empty while all is well. The log says why."""
+        return self.troubles.tell()
 
     def change(self, make: Callable[[Turn], T | Exception]) -> Future[T]:
         """Any change, in a transaction. The moment it counts for is when it is made, not when it was queued."""
@@ -132,8 +140,30 @@ class Desk:
         )
 
     def find(self, id: str) -> Request | None:
+        """As the policy in force sees it."""
         found = self.store.row("request", {"id": id})
-        return load_request(found) if found else None
+        return self.see(load_request(found)) if found else None
+
+    def see(self, request: Request) -> Request:
+        """A request with the risk and the quorum that count now; one that is over as it was."""
+        if not self._is_open(request):
+            return request
+        ruling = self._rule_on(request.action)
+        quorum = max(request.quorum, ruling.quorum)
+        return msgspec.structs.replace(request, quorum=quorum, high_risk=request.high_risk or ruling.high_risk)
+
+    def stand(self, request: Request) -> Standing:
+        """Who has approved: of a request that is still open, those whose word counts now."""
+        votes = self.votes(request.id)
+        if not self._is_open(request):
+            return Standing(request.quorum, votes, [])
+        return judge(request, votes, self._rule_on(request.action))
+
+    def _is_open(self, request: Request) -> bool:
+        """Whether it can still be decided or taken up."""
+        if request.status == "pending":
+            return True
+        return request.status == "approved" and request.executed is None and (request.execute_by or 0) > self.now()
 
     def is_overdue(self, request: Request) -> bool:
         """Whether it is still pending in the table, but its time is over."""
@@ -162,7 +192,7 @@ class Desk:
         return [load_request(row) for row in self.store.rows(query, wanted)]
 
     def votes(self, id: str) -> list[Vote]:
-        return [Vote(*row) for row in self.store.rows("votes", {"request": id})]
+        return read_votes(self.store, id)
 
     def notices(self, id: str) -> list[Delivered]:
         return [Delivered(*row) for row in self.store.rows("notices", {"request": id})]
@@ -202,21 +232,6 @@ class Desk:
     def _after_commit(self) -> None:
         self.feed.look()
         self._anchorer.call()
-
-    # The watch
-
-    def _keep_watch(self) -> None:
-        """Expire what is due and see what other processes changed."""
-        while not self._ending.wait(_LOOK_EVERY):
-            try:
-                if self.feed.look():
-                    self._anchorer.call()
-                (due,) = self.feed.store.row("next_deadline")
-                if due is not None and due <= self.now():
-                    self.change(deciding.expire_due).result()
-                self._watch_trouble = ""
-            except StoreError as error:  # a full disk may be a free one in a moment
-                self._watch_trouble = str(error)
 
 
 def _load_keys(store: ConfirmStore) -> dict[str, str]:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
-from warmstart.confirm.audit import read_head
+from warmstart.confirm.chain import read_head
 from warmstart.confirm.store import ConfirmStore
 
 _AT_ONCE = 1_000

@@ -10,13 +10,15 @@ import html
 import re
 from typing import NamedTuple
 
-from warmstart.confirm.masking import strip_hidden
+from warmstart.confirm.masking import is_turned, strip_hidden
 from warmstart.confirm.model import Request
 
 _GAP = "\u200b"  # shows nothing, and parts a mention from its sign
 _LONGEST = 1_500  # characters of a message, however much the channel takes
 _SHORTEST = 40  # characters of a description worth showing
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>:])")
+
+_TURNED = "(has letters written from right to left, so its words may be in another order here)"
 
 # Kinds of channels by their scheme. Whatever stands in none of these is taken for one that reads markdown.
 _PLAIN = frozenset("mailto mailtos ntfy ntfys json jsons xml xmls form forms gotify gotifys pover syslog sns".split())
@@ -34,6 +36,8 @@ def write_message(request: Request, page_url: str, kind: str, room: int) -> Mess
     """For one kind of channel, within `room` characters: the description is cut, the link never."""
     title = "Approval needed (high risk)" if request.high_risk else "Approval needed"
     head = f"{escape(request.action, kind)}, asked by {escape(request.subject, kind)}"
+    if is_turned(request.description):
+        head += f" {_TURNED}"
     minutes = max(1, round(request.timeout / 60))
     tail = f"Decide within {minutes} minute{'s' if minutes > 1 else ''}: {page_url}"
     left = min(room, _LONGEST) - len(head) - len(tail) - len(title) - 8

@@ -3,8 +3,10 @@ they are hashed, and a float could be written in more than one way."""
 
 from __future__ import annotations
 
+import hashlib
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 Status = Literal["pending", "approved", "auto_approved", "denied", "expired"]
@@ -16,6 +18,7 @@ STATUSES: tuple[Status, ...] = ("pending", "approved", "auto_approved", "denied"
 ALLOWED: tuple[Status, ...] = ("approved", "auto_approved")  # may be executed
 
 SHORTEST, LONGEST, USUAL = 30, 3_600, 300  # seconds that a request may wait for its decision
+LONGEST_APPROVAL = 86_400  # seconds that an approval may be taken up, whatever a policy says
 WINDOW = 3_600  # seconds over which requests of an action are counted
 MOST_AN_HOUR = 10  # requests of one action
 
@@ -81,6 +84,12 @@ class Request(Struct, frozen=True, array_like=True):
             return None
         return Decision(status=self.status, by=self.decided_by, reason=self.reason, at=self.decided, request=self.id)
 
+    @property
+    def shown(self) -> str:
+        """A hash of what people see beside the action: the audit keeps it, so that nobody shows them something else."""
+        seen = (self.description, self.details, self.masked, self.claimed, self.session_key)
+        return hashlib.sha256(msgspec.json.encode(seen)).hexdigest()
+
 
 class Decision(Struct, frozen=True, kw_only=True):
     """What was decided about a request, by whom and why."""
@@ -96,8 +105,10 @@ class Vote(Struct, frozen=True, array_like=True):
     """One person's yes."""
 
     by: str
+    key: str  # the same, as it is compared
     reason: str
     at: int
+    revoked: bool  # the token or login that it was given with was taken away
 
 
 class Delivered(Struct, frozen=True, array_like=True):

@@ -111,7 +111,7 @@ class Notifier:
             if channel not in self._channels:
                 _settle(turn, notice, "undeliverable", attempts, "the channel is no longer in the settings")
             elif request.status != "pending" or request.deadline <= turn.now:
-                _settle(turn, notice, "undeliverable", attempts, "decided before it was delivered")
+                _settle(turn, notice, "undeliverable", attempts, _say_too_late(turn, notice))
             else:
                 claimed.append(notice)
         return claimed
@@ -123,7 +123,7 @@ class Notifier:
             channel.send(message)
             error = ""
         except Undelivered as failure:
-            error = self._desk.masker.text(str(failure))[:300] or "not delivered"
+            error = self._desk.masker.conceal(str(failure))[:300] or "not delivered"
         except Exception as failure:  # noqa: BLE001 - a plug-in of apprise: recorded like any other failure
             error = f"not delivered: {type(failure).__name__}"
         try:
@@ -140,6 +140,15 @@ class Notifier:
         else:
             due = turn.now + int(self._pauses[attempts - 1] * 1000)
             _settle(turn, notice, "queued", attempts, error, due)
+
+
+def _say_too_late(turn: Turn, notice: Notice) -> str:
+    """Why it is not tried any more, and why it was not delivered before: that is what somebody has to mend."""
+    decided = notice.request.status not in ("pending", "expired")
+    why = f"{'decided' if decided else 'expired'} before it was delivered"
+    told = turn.store.rows("notices", {"request": notice.request.id})
+    error = next((error for channel, _, _, error, *_ in told if channel == notice.channel and error), "")
+    return f"{why}: {error}" if error else why
 
 
 _EVENTS: dict[Delivery, str] = {

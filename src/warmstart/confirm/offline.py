@@ -6,17 +6,20 @@ against the agents of a machine runs as another user than they.
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
-from warmstart.confirm.audit import Anchor, check_anchored, read_head
+from warmstart.confirm.audit import Anchor, Verdict, check_anchored, inspect, read_head
 from warmstart.confirm.policy import Policy
-from warmstart.confirm.store import Database, ServerAddress, locate, open_store
+from warmstart.confirm.store import ConfirmStore, Database, ServerAddress, locate, open_store, open_to_read
 from warmstart.confirm.turns import Turn
-from warmstart.errors import NotFound
+from warmstart.errors import NotFound, Refused, StoreError
 
+log = logging.getLogger("warmstart.confirm")
 T = TypeVar("T")
 
 
@@ -36,24 +39,71 @@ def change_database(path: Database, make: Callable[[Turn], T | Exception], polic
         anchor = Anchor.of(store)
         anchor.create(store)
         check_anchored(store, anchor.read(), anchor.path)
-        with store.writing():
-            result = make(Turn(store, int(time.time() * 1000), policy or Policy()))
+        result = _change(store, make, policy)
         anchor.advance(store)
     if isinstance(result, Exception):
         raise result
     return result
 
 
-def accept_audit(path: Database) -> None:
-    """A person has looked at what `verify` found and goes on: recorded, and anchored anew."""
+def shut_out(path: Database, make: Callable[[Turn], T]) -> T:
+    """A change that takes something away from somebody. It is made whatever state the audit is in: who did something to
+    that must not stay in by it."""
     with open_store(path) as store:
-        anchor = Anchor.of(store)
-        before = anchor.read()
-        told = {"sequence": before.sequence, "hash": before.hash} if before else None
+        result = _change(store, make)
+        try:
+            Anchor.of(store).advance(store)
+        except StoreError as error:
+            log.warning("%s", error)
+    return result
+
+
+def _change(store: ConfirmStore, make: Callable[[Turn], T], policy: Policy | None = None) -> T:
+    with store.writing():
+        return make(Turn(store, int(time.time() * 1000), policy or Policy()))
+
+
+def verify_database(path: Database, anchor: Path | None = None) -> Verdict:
+    """Look through everything and change nothing. `anchor`: a copy kept elsewhere."""
+    with open_to_read(path) as store:
+        return inspect(store, _find_anchor(store, anchor))
+
+
+def accept_audit(path: Database, shown: Verdict | None = None, anchor: Path | None = None) -> None:
+    """A person has looked at what `verify` found and goes on: recorded, mended as far as it can be, anchored anew.
+
+    Nothing but what was `shown` to them is accepted.
+    """
+    with open_store(path) as store:
+        found = inspect(store, _find_anchor(store, anchor))
+        if shown is not None and (found.lasting, found.digest) != (shown.lasting, shown.digest):
+            raise Refused("something else is wrong now than a moment ago; nothing was accepted. Look again")
         with store.writing():
-            Turn(store, int(time.time() * 1000), Policy()).log("audit_accepted", name_local_user(), anchor=told)
+            if found.head.sequence and store.row("hash_at", {"sequence": found.head.sequence}) != (found.head.hash,):
+                raise Refused("the audit was cut or changed just now; nothing was accepted. Look again")
+            store.restore_guards()
+            Turn(store, int(time.time() * 1000), Policy()).log(
+                "audit_accepted", name_local_user(), **_describe_flaws(found)
+            )
         with store.alone():
-            anchor.write(read_head(store))
+            Anchor.of(store).write(read_head(store))
+
+
+def _describe_flaws(found: Verdict) -> dict[str, Any]:
+    """What is accepted: how many flaws, each by its mark, and of more than can be named a digest of all."""
+    lasting = [flaw for flaw in found.problems if flaw.mark]
+    return {
+        "anchor": {"sequence": found.anchor.sequence, "hash": found.anchor.hash} if found.anchor else None,
+        "flaws": found.lasting,
+        "digest": found.digest,
+        "marks": [flaw.mark for flaw in lasting] if found.lasting == len(lasting) else [],
+        "entries": sorted({flaw.sequence for flaw in lasting if flaw.sequence is not None}),
+        "mended": [flaw.problem for flaw in found.problems if not flaw.mark],
+    }
+
+
+def _find_anchor(store: ConfirmStore, elsewhere: Path | None) -> Anchor:
+    return Anchor(elsewhere) if elsewhere else Anchor.of(store)
 
 
 def find_database(where: Database) -> Database:

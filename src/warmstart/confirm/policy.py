@@ -23,18 +23,21 @@ else the strictest number. High-risk beats every allow.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
-from warmstart.confirm.actions import check_glob, is_born_high_risk, matches_broadly, matches_strictly
-from warmstart.confirm.model import LONGEST, MOST_AN_HOUR, SHORTEST, USUAL
+from warmstart.confirm.actions import HIGH_RISK, check_glob, is_born_high_risk, matches_broadly, matches_strictly
+from warmstart.confirm.model import LONGEST, LONGEST_APPROVAL, MOST_AN_HOUR, SHORTEST, USUAL
+from warmstart.confirm.reaching import count_deciders, find_common, find_example
 from warmstart.errors import ConfigError
 from warmstart.names import name_key
 
@@ -48,7 +51,7 @@ class Defaults(Struct, frozen=True, forbid_unknown_fields=True):
 
     timeout_seconds: Seconds = USUAL
     rate_limit: Limit = MOST_AN_HOUR
-    execute_seconds: Annotated[int, Meta(ge=1, le=86_400)] = 600
+    execute_seconds: Annotated[int, Meta(ge=1, le=LONGEST_APPROVAL)] = 600
 
 
 class Rule(Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,7 +96,13 @@ class Policy(Struct, frozen=True):
     high_risk: tuple[str, ...] = ()
     defaults: Defaults = Defaults()
     notify: tuple[str, ...] = ()  # where to tell people; addresses hold secrets
-    digest: str = ""  # of the file: the audit records which policy was in force
+
+    @property
+    def digest(self) -> str:
+        """Of what it says, however it was written: the audit records which policy was in force."""
+        rules = sorted(msgspec.json.encode(rule) for rule in self.rules)
+        said = [[rule.decode() for rule in rules], sorted(self.high_risk), self.defaults]
+        return hashlib.sha256(msgspec.json.encode(said)).hexdigest()
 
     def is_high_risk(self, action: str) -> bool:
         return (
@@ -142,8 +151,6 @@ def load_policy(path: Path) -> Policy:
 
 
 def parse_policy(text: str, where: str = "policy") -> Policy:
-    import hashlib
-
     try:
         file = msgspec.convert(tomllib.loads(text), _File)
     except tomllib.TOMLDecodeError as error:
@@ -156,13 +163,45 @@ def parse_policy(text: str, where: str = "policy") -> Policy:
         problem = _what_is_wrong(rule)
         if problem:
             raise ConfigError(f"{_place(where, text, f'.rule[{number}].{problem[0]}')}: {problem[1]}")
-    return Policy(
+    policy = Policy(
         rules=tuple(file.rule),
         high_risk=tuple(file.high_risk),
         defaults=file.defaults,
         notify=tuple(file.notify),
-        digest=hashlib.sha256(text.encode()).hexdigest(),
     )
+    if (unreached := _find_unreached(policy)) is not None:
+        raise ConfigError(f"{_place(where, text, unreached[0])}: {unreached[1]}")
+    return policy
+
+
+def _find_unreached(policy: Policy) -> tuple[str, str] | None:
+    """`(path, reason)` of an action that could only expire, because too few may decide about it."""
+    for action in _name_actions(policy):
+        ruling = policy.rule_on(action)
+        count = count_deciders(ruling.deciders)
+        if ruling.decision != "ask" or count is None or count >= ruling.quorum:
+            continue
+        number, rule = max(
+            (number, rule)
+            for number, rule in enumerate(policy.rules)
+            if rule.deciders is not None and matches_broadly(rule.action, action)
+        )
+        problem = f"{action}: {ruling.quorum} must approve, but only {count} may decide, by all rules that fit it"
+        return f".rule[{number}].{'quorum' if rule.quorum else 'deciders'}", problem
+    return None
+
+
+def _name_actions(policy: Policy) -> Iterator[str]:
+    """Actions to try a policy on: those it names, one for each pattern, and one where two patterns meet that might ask too
+    much of too few."""
+    yield from HIGH_RISK
+    yield from (find_example(rule.action) for rule in policy.rules)
+    most = max((rule.quorum or 1 for rule in policy.rules), default=1)
+    strict = [rule for rule in policy.rules if rule.deciders is not None or (rule.quorum or 1) > 1]
+    for one, other in combinations(strict, 2):
+        count = count_deciders(rule.deciders for rule in (one, other) if rule.deciders is not None)
+        if count is not None and count < most and (name := find_common(one.action, other.action)) is not None:
+            yield name
 
 
 def _check_globs(file: _File, text: str, where: str) -> None:
@@ -183,9 +222,6 @@ def _what_is_wrong(rule: Rule) -> tuple[str, str] | None:
         return "decision", "a rule cannot both allow and call it high-risk"
     if rule.deciders is not None and not any(name.strip() for name in rule.deciders):
         return "deciders", "names nobody; such requests could only expire"
-    plain = {name_key(name) for name in rule.deciders or () if "*" not in name and "?" not in name and "[" not in name}
-    if rule.deciders and len(plain) == len({name_key(n) for n in rule.deciders}) and (rule.quorum or 1) > len(plain):
-        return "quorum", f"{rule.quorum} must approve, but only {len(plain)} may decide"
     return None
 
 

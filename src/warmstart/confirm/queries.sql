@@ -103,12 +103,18 @@ WHERE id = :id AND executed IS NULL AND status IN ('approved', 'auto_approved') 
 RETURNING id;
 
 -- name: put_vote
+-- Who has voted before and may again did so with something that was taken away since.
 INSERT INTO votes (request, subject_key, subject, credential, reason, at)
 VALUES (:request, :subject_key, :subject, :credential, :reason, :at)
-ON CONFLICT (request, subject_key) DO NOTHING RETURNING request;
+ON CONFLICT (request, subject_key)
+DO UPDATE SET subject = excluded.subject, credential = excluded.credential, reason = excluded.reason, at = excluded.at;
 
 -- name: votes
-SELECT subject, reason, at FROM votes WHERE request = :request ORDER BY at, subject_key;
+-- A login that was taken away may do nothing: one that merely ended keeps its scopes.
+SELECT subject, subject_key, reason, at,
+    EXISTS (SELECT 1 FROM tokens WHERE id = votes.credential AND revoked IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM sessions WHERE id = votes.credential AND scopes = '')
+FROM votes WHERE request = :request ORDER BY at, subject_key;
 
 -- name: answer
 SELECT digest, request FROM answers WHERE credential = :credential AND key = :key;
@@ -151,7 +157,10 @@ SELECT id, digest, subject, subject_key, scopes, created, expires, ended FROM se
 UPDATE sessions SET ended = :now WHERE id = :id AND ended IS NULL RETURNING subject;
 
 -- name: end_sessions_of
-UPDATE sessions SET ended = :now WHERE subject_key = :subject_key AND ended IS NULL AND expires > :now RETURNING id;
+-- Also those that have ended by themselves: what was approved with them may still wait to be taken up.
+UPDATE sessions SET ended = coalesce(ended, :now), scopes = ''
+WHERE subject_key = :subject_key AND scopes <> '' AND expires > :since
+RETURNING id, ended = :now AND expires > :now;
 
 -- name: put_notice
 INSERT INTO outbox (request, channel, state, due) VALUES (:request, :channel, 'queued', :due);
@@ -195,5 +204,36 @@ FROM audit ORDER BY sequence DESC LIMIT :limit;
 -- name: changed_requests
 SELECT sequence, request FROM audit WHERE sequence > :since AND request <> '' ORDER BY sequence LIMIT :limit;
 
--- name: statuses
-SELECT id, status, executed IS NOT NULL FROM requests ORDER BY sequence;
+-- name: daemons
+SELECT sequence, at, event, request, action, actor, credential, details, previous, hash
+FROM audit
+WHERE sequence > :since AND sequence <= :until AND event IN ('started', 'stopped', 'policy_differs')
+ORDER BY sequence;
+
+-- name: all_entries
+SELECT sequence, at, event, request, action, actor, credential, details, previous, hash FROM audit ORDER BY sequence;
+
+-- name: acceptances
+SELECT sequence, at, event, request, action, actor, credential, details, previous, hash
+FROM audit WHERE event = 'audit_accepted' ORDER BY sequence;
+
+-- name: all_requests
+SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed
+FROM requests ORDER BY sequence;
+
+-- name: all_votes
+SELECT request, subject_key, subject, credential, reason, at FROM votes ORDER BY request, subject_key;
+
+-- name: all_tokens
+SELECT id, digest, subject, subject_key, scopes, created, created_by, expires, revoked FROM tokens ORDER BY id;
+
+-- name: all_links
+SELECT digest, subject, scopes, created, expires, used FROM logins ORDER BY digest;
+
+-- name: all_logins
+SELECT id, digest, subject, subject_key, scopes, created, expires, ended FROM sessions ORDER BY id;
+
+-- name: all_allowances
+SELECT id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed
+FROM whitelist ORDER BY id;

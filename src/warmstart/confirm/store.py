@@ -6,7 +6,7 @@ lock. Statements are named in queries.sql and bound by name; schemas and trigger
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +19,6 @@ from warmstart.store.sqlite_file import load_queries
 Values = Mapping[str, Any]
 HERE = Path(__file__).parent
 MIGRATIONS_FOLDER = HERE / "migrations"
-GUARDS = {"audit_is_never_changed", "audit_is_never_shortened", "audit_only_grows"}
 QUERIES = load_queries(HERE / "queries.sql")
 
 
@@ -65,8 +64,14 @@ class ConfirmStore(Protocol):
     def version(self) -> int:
         """Another number as soon as anyone else has written: cheap to ask often."""
 
-    def missing_guards(self) -> list[str]:
-        """Triggers of the audit that somebody took away."""
+    def stream(self, query: str) -> Iterator[Any]:
+        """What a statement answers, row by row, however much it is. Inside `snapshot`."""
+
+    def check_guards(self) -> list[str]:
+        """What is wrong with the triggers that keep the audit append-only."""
+
+    def restore_guards(self) -> None:
+        """Those triggers as they must be, and no others. Inside `writing`."""
 
 
 def open_store(where: Database, *, patience: float = 30.0) -> ConfirmStore:
@@ -82,6 +87,18 @@ def open_store(where: Database, *, patience: float = 30.0) -> ConfirmStore:
     from warmstart.confirm.store_sqlite import open_file
 
     return open_file(place, patience)
+
+
+def open_to_read(where: Database, *, patience: float = 30.0) -> ConfirmStore:
+    """Open a database only to look: nothing is made, upgraded or left behind, and read-only copies can be read."""
+    place = locate(where)
+    if isinstance(place, ServerAddress):
+        from warmstart.confirm.store_postgres import open_server_to_read
+
+        return open_server_to_read(place, patience)
+    from warmstart.confirm.store_sqlite import open_file_to_read
+
+    return open_file_to_read(place, patience)
 
 
 def locate(where: Database, home: Path | None = None) -> Path | ServerAddress:

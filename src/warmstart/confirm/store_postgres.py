@@ -13,19 +13,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Self
 
-from warmstart.confirm.store import GUARDS, MIGRATIONS_FOLDER, QUERIES, ServerAddress, Values
+from warmstart.confirm.guards import compare_guards
+from warmstart.confirm.store import MIGRATIONS_FOLDER, QUERIES, ServerAddress, Values
 from warmstart.errors import ConfigError, StoreError, StoreFull, StoreTooNew, StoreUnreachable
 from warmstart.store.sqlite_file import Migration, load_migrations
 
 try:
     import psycopg
 
+    from warmstart.confirm.guards_postgres import FIND_TRIGGERS, restore_guards, wanted_guards
     from warmstart.confirm.postgres_address import SCHEMA, Server, connect, read_address
 except ImportError as error:
     raise ConfigError("PostgreSQL needs psycopg; install it with: pip install 'warmstart[postgres]'") from error
 
 MIGRATIONS = ("0001_confirm_postgres",)  # append only, never edit
 TURNSTILE = 0x57524D43  # the advisory lock that writers take
+_AT_ONCE = 2_000  # rows of a stream
 _QUERIES = {name: re.sub(r":([a-z_]+)", r"%(\1)s", sql) for name, sql in QUERIES.items()}
 
 
@@ -39,6 +42,17 @@ def open_server(
     store = PostgresStore(server, patience, known)
     try:
         store.migrate()
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def open_server_to_read(address: ServerAddress, patience: float) -> PostgresStore:
+    """Only to look: a session can change nothing by itself, see `connect`."""
+    store = PostgresStore(read_address(address), patience, load_migrations(MIGRATIONS_FOLDER, MIGRATIONS))
+    try:
+        store.check_schema()
     except BaseException:
         store.close()
         raise
@@ -126,12 +140,30 @@ class PostgresStore:
         found = self.row("head")
         return int(found[0]) if found else 0
 
-    def missing_guards(self) -> list[str]:
+    def stream(self, query: str) -> Iterator[Any]:
+        with self._asking(), self._connection().cursor(name="stream") as cursor:
+            cursor.itersize = _AT_ONCE
+            cursor.execute(_QUERIES[query])
+            yield from cursor
+
+    def check_guards(self) -> list[str]:
         with self._asking():
-            cursor = self._first(
-                "SELECT tgname FROM pg_trigger WHERE tgrelid = to_regclass('audit') AND tgenabled IN ('O', 'A')"
+            found = {name: sql for _, name, sql in self._first(FIND_TRIGGERS).fetchall()}
+        return compare_guards(wanted_guards(self._migrations), found)
+
+    def restore_guards(self) -> None:
+        with self._asking():
+            restore_guards(self._connection(), self._migrations)
+
+    def check_schema(self) -> None:
+        """Raises StoreError where there is none, or not the one that this program knows."""
+        if (number := self.find_schema()) is None:
+            raise StoreError(f"{self.place}: holds no confirmation database")
+        if number < len(self._migrations):
+            raise StoreError(
+                f"{self.place}: written by an older Warmstart (schema {number}, this one knows {len(self._migrations)}); "
+                "it was left untouched. A start upgrades it"
             )
-            return sorted(GUARDS - {name for (name,) in cursor})
 
     def find_schema(self) -> int | None:
         """How many migrations it has had; None where there is no schema."""

@@ -9,7 +9,8 @@ from typing import Any
 
 import apsw
 
-from warmstart.confirm.store import GUARDS, MIGRATIONS_FOLDER, QUERIES, Values
+from warmstart.confirm.guards import compare_guards, read_triggers
+from warmstart.confirm.store import MIGRATIONS_FOLDER, QUERIES, Values
 from warmstart.errors import StoreError
 from warmstart.store import check_library, create_file
 from warmstart.store.sqlite_file import Kind, Migration, SqliteFile, load_migrations
@@ -45,11 +46,16 @@ def open_file(path: Path, patience: float, migrations: Sequence[Migration] | Non
     return SqliteStore(path, KIND._replace(schema=len(migrations), load_migrations=lambda: migrations), patience)
 
 
+def open_file_to_read(path: Path, patience: float) -> SqliteStore:
+    """Only to look."""
+    return SqliteStore(path.expanduser().resolve(), KIND, patience, to_read=True)
+
+
 class SqliteStore(SqliteFile):
     """See store.py."""
 
-    def __init__(self, path: Path, kind: Kind, patience: float) -> None:
-        super().__init__(path, kind, patience)
+    def __init__(self, path: Path, kind: Kind, patience: float, *, to_read: bool = False) -> None:
+        super().__init__(path, kind, patience, to_read=to_read)
         self.place = str(path)
         self.anchor_path = path.with_name(path.name + ".anchor")
 
@@ -80,8 +86,26 @@ class SqliteStore(SqliteFile):
         with self._asking():
             return int(self._db.pragma("data_version"))
 
-    def missing_guards(self) -> list[str]:
-        """Triggers of the audit that somebody took away."""
+    def stream(self, query: str) -> Iterator[Any]:
+        """What a statement answers, row by row, however much it is."""
         with self._asking():
-            found = {name for (name,) in self._db.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")}
-        return sorted(GUARDS - found)
+            yield from self._stream(self._db.execute(QUERIES[query]))
+
+    def check_guards(self) -> list[str]:
+        """What is wrong with the triggers that keep the audit append-only."""
+        return compare_guards(self._wanted_guards(), self._find_guards())
+
+    def restore_guards(self) -> None:
+        """Those triggers as they must be, and no others."""
+        with self._asking():
+            for name in self._find_guards():
+                self._db.execute(f"DROP TRIGGER {apsw.format_sql_value(name)}")
+            for sql in self._wanted_guards().values():
+                self._db.execute(sql).fetchall()
+
+    def _wanted_guards(self) -> dict[str, str]:
+        return read_triggers(self._kind.load_migrations())
+
+    def _find_guards(self) -> dict[str, str]:
+        with self._asking():
+            return dict(self._fetch(self._db.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")))

@@ -75,25 +75,27 @@ def _check_limit(turn: Turn, who: Identity, new: NewRequest, ruling: Ruling) -> 
     )
 
 
-def find_allowance(turn: Turn, who: Identity, new: NewRequest, ruling: Ruling) -> Verdict | None:
-    """What allows a request without asking, if anything does. Nothing does for high-risk actions."""
+def find_allowance(turn: Turn, request: Request, ruling: Ruling) -> Verdict | None:
+    """What allows a request without asking, if anything does: of what was good when it came in, what still is.
+
+    Nothing does for high-risk actions.
+    """
     if ruling.high_risk:
         return None
     if ruling.decision == "allow":
         return Verdict("policy", "allowed by the policy")
     wanted = {
-        "action_key": new.key,
-        "session_key": new.session_key,
-        "requester_key": who.key,
-        "digest": new.digest,
-        "now": turn.now,
+        "action_key": request.action_key,
+        "session_key": request.session_key,
+        "requester_key": request.subject_key,
+        "digest": request.digest,
+        "now": request.created,
     }
-    found = turn.store.row("allowance", wanted) if new.session_key else None
+    found = turn.store.row("allowance", wanted) if request.session_key else None
     return Verdict("whitelist", f"whitelist entry {found[0]} by {found[7]}") if found else None
 
 
 def _record(turn: Turn, who: Identity, new: NewRequest, ruling: Ruling) -> Request:
-    allowed = find_allowance(turn, who, new, ruling)
     timeout = min(new.timeout or ruling.timeout, ruling.longest)
     request = Request(
         id=make_id(),
@@ -114,16 +116,38 @@ def _record(turn: Turn, who: Identity, new: NewRequest, ruling: Ruling) -> Reque
         created=turn.now,
         timeout=timeout,
         deadline=turn.now + timeout * 1000,
-        status="auto_approved" if allowed else "pending",
-        decided=turn.now if allowed else None,
-        decided_by=allowed.by if allowed else "",
-        reason=allowed.reason if allowed else "",
-        execute_by=turn.now + turn.policy.defaults.execute_seconds * 1000 if allowed else None,
+        status="pending",
+        decided=None,
+        decided_by="",
+        reason="",
+        execute_by=None,
         executed=None,
     )
-    sequence = turn.log("submitted", who, request, digest=request.digest, high_risk=request.high_risk, timeout=timeout)
-    if allowed:
-        turn.log("auto_approved", allowed.by, request, reason=allowed.reason, digest=request.digest)
+    sequence = turn.log(
+        "submitted",
+        who,
+        request,
+        digest=request.digest,
+        high_risk=request.high_risk,
+        quorum=request.quorum,
+        shown=request.shown,
+        timeout=timeout,
+    )
     request = msgspec.structs.replace(request, sequence=sequence)
+    if (allowed := find_allowance(turn, request, ruling)) is not None:
+        request = _allow(turn, request, allowed)
     turn.store.rows("put_request", msgspec.structs.asdict(request))
     return request
+
+
+def _allow(turn: Turn, request: Request, allowed: Verdict) -> Request:
+    until = turn.now + turn.policy.defaults.execute_seconds * 1000
+    turn.log("auto_approved", allowed.by, request, reason=allowed.reason, digest=request.digest, execute_by=until)
+    return msgspec.structs.replace(
+        request,
+        status="auto_approved",
+        decided=turn.now,
+        decided_by=allowed.by,
+        reason=allowed.reason,
+        execute_by=until,
+    )

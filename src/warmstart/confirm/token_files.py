@@ -6,10 +6,16 @@ import os
 import stat
 from pathlib import Path
 
+from warmstart.confirm.errors import Unauthorized
 from warmstart.errors import ConfigError, Refused
 
 AGENT_TOKEN = "confirm-agent.token"
 APPROVER_TOKEN = "confirm.token"
+_SCOPES = {AGENT_TOKEN: "agent:submit", APPROVER_TOKEN: "approver:decide"}  # that each of them needs
+UNKNOWN_TOKEN = (  # to agents
+    "the daemon does not know this token: it was made for another database, was revoked or is too old; make another: "
+    "warmstart confirm token create --scope agent:submit --subject NAME --save --replace"
+)
 
 
 def read_token_file(path: Path) -> str:
@@ -24,6 +30,16 @@ def read_token_file(path: Path) -> str:
     if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
         raise ConfigError(f"{path}: others can read it; make it private: chmod 600 {path}")
     return token
+
+
+def need_token(path: Path) -> str:
+    """Raises Unauthorized where there is none, and says how to come by one."""
+    if token := read_token_file(path):
+        return token
+    scope = _SCOPES.get(path.name, "...")
+    raise Unauthorized(
+        f"no token in {path}; save one: warmstart confirm token create --scope {scope} --subject NAME --save"
+    )
 
 
 def save_token(path: Path, secret: str) -> None:

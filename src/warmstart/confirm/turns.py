@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from warmstart.confirm import audit
+from warmstart.confirm import chain
 from warmstart.confirm.model import Identity, Request
 from warmstart.confirm.policy import Policy
 from warmstart.confirm.store import ConfirmStore
@@ -25,7 +25,7 @@ class Turn(NamedTuple):
         self, event: str, who: Identity | str, request: Request | None = None, *, action: str = "", **details: Any
     ) -> int:
         """Add an audit entry. Its sequence."""
-        return audit.append(
+        return chain.append(
             self.store,
             event,
             at=self.now,

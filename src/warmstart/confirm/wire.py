@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 
 from warmstart import config
 from warmstart.confirm import errors
-from warmstart.confirm.errors import ConfirmationError, Unauthorized, Unreachable
+from warmstart.confirm.errors import ConfirmationError, Unreachable
 from warmstart.confirm.model import Decision
-from warmstart.confirm.token_files import AGENT_TOKEN, read_token_file
+from warmstart.confirm.proof import check_daemon
+from warmstart.confirm.token_files import AGENT_TOKEN, need_token
 from warmstart.errors import ConfigError, NotFound
 
 DEFAULT_URL = "http://127.0.0.1:6000"
@@ -40,11 +41,7 @@ class Daemon(NamedTuple):
 def find_daemon(home: Path | None = None, file: str = AGENT_TOKEN) -> Daemon:
     """From WARMSTART_CONFIRM_URL and WARMSTART_CONFIRM_TOKEN, else the token file under the home."""
     said = config.load_confirmation()
-    token = said.token or read_token_file((home or config.find_homes()[1]) / file)
-    if not token:
-        raise Unauthorized(
-            f"no token: set WARMSTART_CONFIRM_TOKEN, or save one: warmstart confirm token create ({file})"
-        )
+    token = said.token or need_token((home or config.find_homes()[1]) / file)
     return Daemon(said.url or DEFAULT_URL, token)
 
 
@@ -65,6 +62,8 @@ def call(
         data = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
         sent["Content-Type"] = "application/json"
     try:
+        if daemon.token:
+            check_daemon(connection, daemon.token)
         connection.request(method, path, data, sent)
         answer = connection.getresponse()
         status, text = answer.status, answer.read(_MOST)

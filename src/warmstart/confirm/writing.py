@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from typing import Any, NamedTuple, TypeVar
 
 from warmstart.confirm.store import ConfirmStore
+from warmstart.confirm.trouble import Troubles
 from warmstart.errors import StoreError
 
 T = TypeVar("T")
@@ -30,13 +31,13 @@ class _Job(NamedTuple):
 class Writer:
     """Owns a store. `on_commit` is called after every transaction, in the writer's thread."""
 
-    def __init__(self, store: ConfirmStore, on_commit: Callable[[], None]) -> None:
+    def __init__(self, store: ConfirmStore, on_commit: Callable[[], None], troubles: Troubles | None = None) -> None:
         self._store = store
         self._on_commit = on_commit
+        self._troubles = troubles or Troubles()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._gate = threading.Lock()
         self._closed = False
-        self.trouble = ""  # why the waiters could not be told
         self._thread = threading.Thread(target=self._run, name="confirm-writer", daemon=True)
         self._thread.start()
 
@@ -87,9 +88,11 @@ class Writer:
             with self._store.writing():
                 done = [(job.future, self._apply(job)) for job in batch]
         except Exception as error:  # noqa: BLE001 - every caller is told
+            self._troubles.begin("store", str(error) or type(error).__name__)
             for job in batch:
                 job.future.set_exception(error)
             return
+        self._troubles.end("store")
         for future, result in done:
             if isinstance(result, Exception):
                 future.set_exception(result)
@@ -109,6 +112,6 @@ class Writer:
     def _tell(self) -> None:
         try:
             self._on_commit()
-            self.trouble = ""
+            self._troubles.end("waiters")
         except StoreError as error:
-            self.trouble = str(error)
+            self._troubles.begin("waiters", str(error))

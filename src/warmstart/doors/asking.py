@@ -1,4 +1,8 @@
-"""Waiting for a person's answer from inside a host that wants to see signs of life, and may lose interest."""
+"""Waiting for a person's answer from inside a host that wants to see signs of life, and may lose interest.
+
+Who loses interest does not do what was asked about, so a yes that comes later must not be taken up: the thread that asks
+is told, and ends by itself.
+"""
 
 from __future__ import annotations
 
@@ -12,26 +16,31 @@ from warmstart.confirm.model import Decision
 GRACE = 10.0  # seconds beyond the wait, for handing in, taking up and a daemon that restarts
 _PULSE = 1.0  # seconds between two signs of life
 
-Pulse = Callable[[], str | None]  # called while waiting; a reason ends it
+Pulse = Callable[[], str | None]  # called while waiting; a reason ends it, and so does raising
+Ask = Callable[[threading.Event], Decision]  # the event is set when nobody wants the answer any more
 
 
-def wait_while_asking(ask: Callable[[], Decision], seconds: float, pulse: Pulse) -> Decision:
+def wait_while_asking(ask: Ask, seconds: float, pulse: Pulse) -> Decision:
     """What `ask` returns or raises. It runs in a thread of its own; here the host is told, and heard."""
     asking = _Asking(ask)
     deadline = time.monotonic() + seconds + GRACE
-    while not asking.is_done(_PULSE):
-        if interruption := pulse():
-            raise Expired(interruption)
-        if time.monotonic() > deadline:
-            raise Unreachable("the confirmation daemon does not answer")
+    try:
+        while not asking.is_done(_PULSE):
+            if interruption := pulse():
+                raise Expired(interruption)
+            if time.monotonic() > deadline:
+                raise Unreachable("the confirmation daemon does not answer")
+    finally:
+        asking.cancel()
     return asking.result()
 
 
 class _Asking:
     """One question in a thread that does not keep the process alive."""
 
-    def __init__(self, ask: Callable[[], Decision]) -> None:
+    def __init__(self, ask: Ask) -> None:
         self._ask = ask
+        self._cancelled = threading.Event()
         self._done = threading.Event()
         self._decision: Decision | None = None
         self._error: BaseException | None = None
@@ -39,7 +48,7 @@ class _Asking:
 
     def _run(self) -> None:
         try:
-            self._decision = self._ask()
+            self._decision = self._ask(self._cancelled)
         except BaseException as error:  # noqa: BLE001 - handed to who waits
             self._error = error
         finally:
@@ -47,6 +56,10 @@ class _Asking:
 
     def is_done(self, seconds: float) -> bool:
         return self._done.wait(seconds)
+
+    def cancel(self) -> None:
+        """Nobody waits any more; after the end it changes nothing."""
+        self._cancelled.set()
 
     def result(self) -> Decision:
         if self._error is not None:

@@ -6,6 +6,7 @@ tokens, whitelist, login links) works on the file.
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from warmstart import config
+from warmstart.confirm.masking import is_turned, write_turned
 from warmstart.confirm.model import STATUSES
 from warmstart.confirm.token_files import APPROVER_TOKEN
 from warmstart.confirm.wire import call, find_daemon
@@ -151,13 +153,17 @@ def list_requests(ws: Warmstart, status: str | None, action: str | None, limit: 
         print_json(found)
         return
     columns = ("id", "status", "action", "risk", "requester", "#left", "description")
-    print_table(columns, (_row(one) for one in found["requests"]))
+    rows = [_row(one) for one in found["requests"]]
+    print_table(columns, rows)
+    if any(is_turned(str(cell)) for row in rows for cell in row):
+        click.echo(f"{_TURNED}. `warmstart confirm show` writes them out.", err=True)
 
 
 def _row(one: dict[str, Any]) -> tuple[Any, ...]:
     left = f"{one['seconds_left']:.0f} s" if one["status"] == "pending" else ""
     risk = "high" if one["high_risk"] else ""
-    return one["id"][:12], one["status"], one["action"], risk, one["requester"], left, one["description"][:80]
+    said = " ".join(one["description"].split())[:80]
+    return one["id"][:12], one["status"], one["action"], risk, one["requester"], left, said
 
 
 @confirm.command()
@@ -173,6 +179,10 @@ def show(ws: Warmstart, id: str, as_json: bool) -> None:
         _describe(found)
 
 
+_TURNED = "There are letters that are written from right to left: a terminal may show their words in another order"
+_MARK = "  | "  # before every line but the first of a text: an agent's line never passes for one of ours
+
+
 def _describe(one: dict[str, Any], err: bool = False) -> None:
     by = one["requester"] + (f" (says it is {one['claimed_requester']})" if one["claimed_requester"] else "")
     decision = one["decision"]
@@ -184,13 +194,67 @@ def _describe(one: dict[str, Any], err: bool = False) -> None:
         "session": one["session_key"],
         "time left": f"{one['seconds_left']:.0f} s" if one["status"] == "pending" else "",
         "approvals": f"{len(one['approvals'])} of {one['quorum']}",
-        "undelivered": ", ".join(n["channel"] for n in one["notifications"] if n["state"] == "undeliverable"),
+        "not notified": "\n".join(
+            _tell_failure(n) for n in one["notifications"] if n["state"] != "sent" and n["error"]
+        ),
         "description": one["description"],
+        "masked": _tell_masks(one["masked"]),
+        "arguments": f"\n{one['details_text']}",
     }
+    width = _find_width(err)
     for name, value in facts.items():
         if value:
-            click.echo(f"{name:<12} {clean(value)}", err=err)
-    click.echo(clean(one["details_text"]), err=err)
+            click.echo("\n".join(lay_out(name, clean(value), width)), err=err)
+    turned = [line for value in facts.values() for line in clean(value).split("\n") if is_turned(line)]
+    if turned:
+        written = "\n".join(["", *map(write_turned, turned)])
+        click.echo("\n".join(lay_out(f"{_TURNED}. As it is stored:", written, width)), err=err)
+
+
+def _tell_failure(notice: dict[str, Any]) -> str:
+    """Also while it is still tried: later may be too late."""
+    tried = "once" if notice["attempts"] == 1 else f"{notice['attempts']} times"
+    yet = "not delivered yet: " if notice["state"] == "queued" else ""
+    return f"{notice['channel']}: {yet}{notice['error']}" + (f" (tried {tried})" if notice["attempts"] else "")
+
+
+def _tell_masks(count: int) -> str:
+    if not count:
+        return ""
+    what = "1 secret, which" if count == 1 else f"{count} secrets, which"
+    return f"{what} nobody can see here; a mask covers no character that a shell, a URL or SQL acts on"
+
+
+def _find_width(err: bool) -> int:
+    """Of the terminal; 0 where there is none and nothing is folded."""
+    return shutil.get_terminal_size().columns if (sys.stderr if err else sys.stdout).isatty() else 0
+
+
+def lay_out(name: str, text: str, width: int) -> list[str]:
+    """A name and its text as lines. Every line but the first is marked, and folded here where the terminal would fold
+    it: otherwise an agent could write what looks like the arguments above the arguments."""
+    lines = text.expandtabs().split("\n")
+    lead = f"{name:<12} "
+    room = width - len(lead)
+    first = lines.pop(0) if not width or room >= _measure(lines[0]) else ""
+    folded = [part for line in lines for part in (_fold(line, width - len(_MARK)) if width else [line])]
+    return [f"{lead}{first}".rstrip(), *(f"{_MARK}{line}" for line in folded)]
+
+
+def _fold(line: str, room: int) -> list[str]:
+    parts, taken = [""], 0
+    for character in line:
+        taken += _measure(character)
+        if taken > max(room, 2):
+            parts.append("")
+            taken = _measure(character)
+        parts[-1] += character
+    return parts
+
+
+def _measure(text: str) -> int:
+    """Columns at most: terminals differ on what is wide."""
+    return len(text) if text.isascii() else sum(1 if character.isascii() else 2 for character in text)
 
 
 @confirm.command()

@@ -5,19 +5,23 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from warmstart.confirm.model import SCOPES
 from warmstart.confirm.store import Database, locate
-from warmstart.confirm.token_files import AGENT_TOKEN, APPROVER_TOKEN, save_token
+from warmstart.confirm.token_files import AGENT_TOKEN, APPROVER_TOKEN, read_token_file, save_token
 from warmstart.doors.cli import PATH, json_option
 from warmstart.doors.show import clean, iso, print_json, print_table
-from warmstart.errors import ConfigError
+from warmstart.errors import ConfigError, Refused
 from warmstart.pipeline import Warmstart
 
+if TYPE_CHECKING:
+    from warmstart.confirm.audit import Verdict
+
+_MOST_FLAWS = 100  # that are printed
 database_option = click.option(
     "--db", metavar="PATH", help="The daemon's database, or postgresql://... (default: confirm.db under the home)."
 )
@@ -38,47 +42,57 @@ def find_path(ws: Warmstart, db: str | None) -> Database:
 @json_option
 @click.pass_obj
 def verify(ws: Warmstart, db: str | None, anchor: Path | None, accept: bool, yes: bool, as_json: bool) -> None:
-    """Look through the whole audit: edits, deletions, swaps, a cut end. Exit 1 where anything is wrong."""
-    from warmstart.confirm import audit
-    from warmstart.confirm.offline import accept_audit, find_database
-    from warmstart.confirm.store import open_store
+    """Look through the whole audit and all that it tells of. Finds edits, deletions, swaps, a cut end, rows that say
+    something else; changes nothing, reads read-only copies. Exit 1 where anything is wrong that was not accepted."""
+    from warmstart.confirm.offline import accept_audit, find_database, verify_database
 
     path = find_database(find_path(ws, db))
-    with open_store(path) as store:
-        kept = audit.Anchor(anchor) if anchor else audit.Anchor.of(store)
-        verdict = audit.verify(store, kept.read())
+    verdict = verify_database(path, anchor)
     if as_json:
         print_json(verdict)
     else:
-        click.echo(
-            f"{verdict.entries} entries, {'all sound' if verdict.ok else 'NOT SOUND'}; {verdict.lag} after the anchor"
-        )
-        for flaw in verdict.problems:
-            where = "" if flaw.sequence is None else f"entry {flaw.sequence}: "
-            click.echo(f"  {where}{clean(flaw.problem)}")
+        _tell_verdict(verdict)
     if accept and not verdict.ok:
         if not yes:
             click.confirm("go on with the audit as it is?", abort=True, err=True)
-        accept_audit(path)
+        accept_audit(path, verdict, anchor)
         click.echo("recorded, and anchored anew", err=True)
     elif not verdict.ok:
         sys.exit(1)
 
 
+def _tell_verdict(verdict: Verdict) -> None:
+    sound = "NOT SOUND" if not verdict.ok else "nothing new is wrong" if verdict.accepted else "all sound"
+    click.echo(f"{verdict.entries} entries, {sound}; {verdict.lag} after the anchor")
+    if verdict.accepted:
+        who = ", ".join(f"by {clean(one.by)} in entry {one.sequence}" for one in verdict.acceptances if one.flaws)
+        click.echo(f"  {verdict.accepted} flaws were accepted {who}")
+    for flaw in verdict.problems[:_MOST_FLAWS]:
+        where = "" if flaw.sequence is None else f"entry {flaw.sequence}: "
+        click.echo(f"  {where}{clean(flaw.problem)}")
+    if verdict.flaws > _MOST_FLAWS:
+        click.echo(f"  and {verdict.flaws - _MOST_FLAWS} more")
+
+
 @click.command()
 @database_option
 @click.option("--subject", default="owner", show_default=True, help="Who logs in with it.")
-@click.option("--url", default="", help="The page's address (default: http://127.0.0.1:6080).")
+@click.option("--url", default="", help="The page's address (default: what the daemon said when it started).")
 @json_option
 @click.pass_obj
 def login(ws: Warmstart, db: str | None, subject: str, url: str, as_json: bool) -> None:
     """Print a link that logs its opener in to the page, once, within 15 minutes."""
     from warmstart.confirm.access import create_login
     from warmstart.confirm.offline import change_database, find_database, name_local_user
+    from warmstart.confirm.page_address import DEFAULT_PAGE, recall_page
 
     path = find_database(find_path(ws, db))
-    code = change_database(path, lambda turn: create_login(turn, subject, by=name_local_user()))
-    link = f"{url.rstrip('/') or 'http://127.0.0.1:6080'}/login#{code}"
+    code, page = change_database(
+        path, lambda turn: (create_login(turn, subject, by=name_local_user()), url or recall_page(turn.store))
+    )
+    if not page:
+        click.echo(f"no daemon has said where its page is; if not {DEFAULT_PAGE}, give --url", err=True)
+    link = f"{(page or DEFAULT_PAGE).rstrip('/')}/login#{code}"
     if as_json:
         print_json({"login_url": link, "subject": subject})
     else:
@@ -93,10 +107,10 @@ def login(ws: Warmstart, db: str | None, subject: str, url: str, as_json: bool) 
 def logout(ws: Warmstart, subject: str, db: str | None, as_json: bool) -> None:
     """End every login of somebody on the page."""
     from warmstart.confirm.access import end_sessions
-    from warmstart.confirm.offline import change_database, find_database, name_local_user
+    from warmstart.confirm.offline import find_database, name_local_user, shut_out
 
     path = find_database(find_path(ws, db))
-    ended = change_database(path, lambda turn: end_sessions(turn, subject, by=name_local_user()))
+    ended = shut_out(path, lambda turn: end_sessions(turn, subject, by=name_local_user()))
     if as_json:
         print_json({"ended": ended})
     else:
@@ -116,24 +130,22 @@ def token() -> None:
 @click.option("--subject", required=True, help="Whose it is: the name in the audit.")
 @click.option("--days", type=click.IntRange(min=1), help="How long it is good (default: until revoked).")
 @click.option("--save", is_flag=True, help="Keep it in a private file under the home, where it is looked for.")
+@click.option("--replace", is_flag=True, help="Save it also where that file holds another token, which is then gone.")
 @database_option
 @json_option
 @click.pass_obj
-def create(
-    ws: Warmstart, scopes: tuple[str, ...], subject: str, days: int | None, save: bool, db: str | None, as_json: bool
-) -> None:
+def create(ws: Warmstart, /, scopes: tuple[str, ...], db: str | None, as_json: bool, **options: Any) -> None:
     """Make a token. It is shown this once; only its hash is kept."""
     from warmstart.confirm.access import create_token
     from warmstart.confirm.offline import change_database, name_local_user
 
-    seconds = None if days is None else days * 86_400
+    file = _find_file(ws.settings.home, scopes, options["replace"]) if options["save"] else None
+    seconds = None if options["days"] is None else options["days"] * 86_400
     made = change_database(
         find_path(ws, db),
-        lambda turn: create_token(turn, subject, scopes, by=name_local_user(), seconds=seconds),
+        lambda turn: create_token(turn, options["subject"], scopes, by=name_local_user(), seconds=seconds),
     )
-    file = None
-    if save:
-        file = ws.settings.home / (AGENT_TOKEN if made.record.scopes == "agent:submit" else APPROVER_TOKEN)
+    if file:
         save_token(file, made.secret)
     if as_json:
         print_json(
@@ -147,6 +159,14 @@ def create(
         )
     else:
         click.echo(f"saved in {clean(file)}" if file else made.secret)
+
+
+def _find_file(home: Path, scopes: tuple[str, ...], replace: bool) -> Path:
+    """Where such a token is looked for. Raises Refused where another one would be lost: nobody could show it again."""
+    file = home / (AGENT_TOKEN if set(scopes) == {"agent:submit"} else APPROVER_TOKEN)
+    if not replace and read_token_file(file):
+        raise Refused(f"{file} holds a token; --replace puts the new one in its place, without --save it is printed")
+    return file
 
 
 @token.command("list")
@@ -195,10 +215,10 @@ def list_all(ws: Warmstart, db: str | None, as_json: bool) -> None:
 def revoke(ws: Warmstart, id: str, db: str | None, as_json: bool) -> None:
     """A token is no longer good, from now on."""
     from warmstart.confirm.access import revoke_token
-    from warmstart.confirm.offline import change_database, find_database, name_local_user
+    from warmstart.confirm.offline import find_database, name_local_user, shut_out
 
     path = find_database(find_path(ws, db))
-    subject = change_database(path, lambda turn: revoke_token(turn, id, by=name_local_user()))
+    subject = shut_out(path, lambda turn: revoke_token(turn, id, by=name_local_user()))
     if as_json:
         print_json({"id": id, "subject": subject, "good": False})
     else:

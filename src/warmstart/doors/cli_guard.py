@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from warmstart.doors.cli import json_option
-from warmstart.doors.guard_install import GuardHook
+from warmstart.doors.guard_install import GuardHook, find_url, read_options
 from warmstart.doors.guard_rules import Rule, ToolCall, find_rule, find_rules, load_rules
+from warmstart.doors.show import clean, print_json
 from warmstart.errors import ConfigError, Refused
 from warmstart.pipeline import Warmstart
 
@@ -28,11 +29,13 @@ def guard() -> None:
 @guard.command()
 @agent_argument
 @project_option
+@click.option("--url", default="", help="The daemon's address (WARMSTART_CONFIRM_URL; http://127.0.0.1:6000).")
 @json_option
 @click.pass_obj
-def install(ws: Warmstart, agent: str, project: bool, as_json: bool) -> None:
-    """Write the guard into the agent's settings. Do it again after rules were changed to wait longer."""
-    hook = GuardHook(ws.settings, Path.cwd() if project else None)
+def install(ws: Warmstart, agent: str, project: bool, url: str, as_json: bool) -> None:
+    """Write the guard into the agent's settings, with the home and the daemon's address: no variable changes them
+    later. Do it again after rules were changed to wait longer, or the daemon was moved."""
+    hook = GuardHook(ws.settings, Path.cwd() if project else None, url)
     _tell(as_json, agent, hook, hook.install(), "installed", "was there already")
 
 
@@ -49,8 +52,6 @@ def uninstall(ws: Warmstart, agent: str, project: bool, as_json: bool) -> None:
 
 def _tell(as_json: bool, agent: str, hook: GuardHook, changed: bool, done: str, idle: str) -> None:
     if as_json:
-        from warmstart.doors.show import print_json
-
         print_json({"agent": agent, "path": hook.path, "changed": changed, "hook": hook.find()})
         return
     click.echo(f"{agent}: guard {done if changed else idle} ({hook.path})")
@@ -63,18 +64,28 @@ def _tell(as_json: bool, agent: str, hook: GuardHook, changed: bool, done: str, 
 @json_option
 @click.pass_obj
 def check(ws: Warmstart, tool: str | None, arguments: str, agent: str, as_json: bool) -> None:
-    """Read the rules; with a TOOL and its arguments, say which rule a call would fall under. Nobody is asked."""
-    rules = load_rules(ws.settings.home)
-    rule = find_rule(rules, ToolCall(agent, tool, _read_arguments(arguments))) if tool else None
-    if as_json:
-        from warmstart.doors.show import print_json
+    """Read the rules, try the daemon and the token; with a TOOL and its arguments, say which rule a call would fall
+    under. Nobody is asked."""
+    from warmstart.doors.guard_check import check_asking
 
-        found = {"number": rules.index(rule) + 1, "action": rule.action} if rule else None
-        print_json({"path": find_rules(ws.settings.home), "rules": len(rules), "rule": found, **_examine(ws)})
+    home = ws.settings.home
+    rules = load_rules(home)
+    rule = find_rule(rules, ToolCall(agent, tool, _read_arguments(arguments))) if tool else None
+    installed = [_examine(ws, "user", None), _examine(ws, "project", Path.cwd())]
+    daemon, token = check_asking(next((one.url for one in installed if one.url), find_url()), home)
+    if as_json:
+        facts: dict[str, Any] = {"path": find_rules(home), "rules": len(rules)}
+        facts["rule"] = {"number": rules.index(rule) + 1, "action": rule.action} if rule else None
+        facts["installed"] = {one.scope: one.path for one in installed}
+        facts["daemon"] = {"url": daemon.what, "trouble": daemon.trouble or None}
+        facts["token"] = {"file": token.what, "trouble": token.trouble or None}
+        print_json(facts)
         return
-    click.echo(f"{find_rules(ws.settings.home)}: {len(rules)} rules, all understood")
-    for scope, path in _examine(ws)["installed"].items():
-        click.echo(f"Claude Code, {scope}: {path or 'not guarded'}")
+    click.echo(f"{find_rules(home)}: {len(rules)} rules, all understood")
+    for one in installed:
+        click.echo(f"Claude Code, {one.scope}: {one.path or 'not guarded'}{one.advice}")
+    click.echo(f"daemon {daemon.what}: {clean(daemon.trouble) or 'answers'}")
+    click.echo(f"token {token.what}: {clean(token.trouble) or 'known, and may ask (agent:submit)'}")
     if tool:
         click.echo(_describe(rules, rule))
 
@@ -89,21 +100,37 @@ def _read_arguments(text: str) -> dict[str, Any]:
     return value
 
 
-def _examine(ws: Warmstart) -> dict[str, Any]:
-    found: dict[str, str | None] = {}
-    for scope, project in (("user", None), ("project", Path.cwd())):
-        hook = GuardHook(ws.settings, project)
-        try:
-            found[scope] = str(hook.path) if hook.find() else None
-        except Refused as error:
-            found[scope] = str(error)
-    return {"installed": found}
+class _Installed(NamedTuple):
+    """The guard in one of Claude Code's settings."""
+
+    scope: str
+    path: str | None  # where it is, or what is wrong there
+    url: str = ""
+    advice: str = ""
+
+
+def _examine(ws: Warmstart, scope: str, project: Path | None) -> _Installed:
+    hook = GuardHook(ws.settings, project)
+    try:
+        found = hook.find()
+    except Refused as error:
+        return _Installed(scope, str(error))
+    if found is None:
+        return _Installed(scope, None)
+    said = read_options(found)
+    advice = ""
+    if not {"--home", "--url"} <= set(said):
+        advice = "; of an older version, which variables can lead astray: install it again"
+    elif said["--home"] != str(ws.settings.home.absolute()):
+        advice = f"; it goes by another home: {said['--home']}"
+    return _Installed(scope, str(hook.path), said.get("--url", ""), advice)
 
 
 def _describe(rules: list[Rule], rule: Rule | None) -> str:
     if rule is None:
         return "no rule fits: the call is left alone"
-    return f"rule {rules.index(rule) + 1} fits: asks for {rule.action}, waits {rule.timeout_seconds} seconds"
+    wait = f"{rule.timeout_seconds} seconds" if rule.timeout_seconds else "as long as the daemon's policy says"
+    return f"rule {rules.index(rule) + 1} fits: asks for {rule.action}, waits {wait}"
 
 
 @guard.command("claude-code", context_settings={"ignore_unknown_options": True})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:  # else every `warmstart --help` would load the lab, and it do
 _ARMS = "cold, warm, random, mismatched, text"
 _BUILT_IN = "smollm2"
 _SHORT = 20  # tasks of a first look
+_PATIENCE = 120  # seconds for one answer of a server
 
 
 @click.group()
@@ -67,6 +70,13 @@ def model_options(command: Any) -> Any:
 @click.option(
     "--temperature", default="0", show_default=True, help="A number, or none for models that refuse the field."
 )
+@click.option(
+    "--timeout",
+    type=click.IntRange(1, 86_400),
+    default=_PATIENCE,
+    show_default=True,
+    help="Seconds that a server has for one answer.",
+)
 @click.option("--grammar", is_flag=True, help="Let a local model say nothing but a valid call, in every arm.")
 @click.option("--threads", type=click.IntRange(1, 64), help="Of a local model.  [default: one a free core]")
 @click.option("--out", type=PATH, help="Folder of the run: transcripts, store, report.json, report.html.")
@@ -80,7 +90,7 @@ def run(ws: Warmstart, /, arms: str, out: Path | None, fresh: bool, as_json: boo
     from warmstart.lab.running import Lab, Plan, clear
 
     facts, open_llm = choose_model(
-        **{name: given[name] for name in ("model", "gguf", "endpoint", "api_key_env", "text_calls")}
+        **{name: given[name] for name in ("model", "gguf", "endpoint", "api_key_env", "text_calls", "timeout")}
     )
     if given["grammar"] and given["endpoint"]:
         raise click.UsageError("--grammar works with local models only; leave it out with --endpoint")
@@ -132,7 +142,7 @@ class _Late:
 
 
 def choose_model(
-    model: str, gguf: Path | None, endpoint: str | None, api_key_env: str | None, text_calls: bool
+    model: str, gguf: Path | None, endpoint: str | None, api_key_env: str | None, text_calls: bool, timeout: int
 ) -> tuple[ModelFacts, Callable[[int | None, bool], LLM]]:
     """Facts of the model, and a function that opens it."""
     from warmstart.lab.local_model import LocalLLM, describe_weights, find_weights
@@ -142,10 +152,10 @@ def choose_model(
     if endpoint is not None:
         if gguf is not None:
             raise click.UsageError("--gguf and --endpoint are two models; give one")
-        http = HttpLLM(Endpoint(url=endpoint, key=read_key(api_key_env)))
-        if text_calls:
-            return ModelFacts(name=model, runtime="endpoint, calls as text"), lambda _threads, _grammar: TextCalls(http)
-        return ModelFacts(name=model, runtime="endpoint"), lambda _threads, _grammar: http
+        http = HttpLLM(Endpoint(url=endpoint, key=read_key(api_key_env), timeout=timeout))
+        runtime = "endpoint, calls as text" if text_calls else "endpoint"
+        facts = ModelFacts(name=model, runtime=runtime, endpoint=_name_endpoint(endpoint))
+        return facts, lambda _threads, _grammar: TextCalls(http) if text_calls else http
     if api_key_env is not None or text_calls:
         raise click.UsageError("--api-key-env and --text-calls go with --endpoint")
     if gguf is None and model != _BUILT_IN:
@@ -153,6 +163,12 @@ def choose_model(
     weights = gguf or find_weights()
     facts = describe_weights(weights, gguf.stem if gguf else _BUILT_IN)
     return facts, lambda threads, grammar: LocalLLM(weights, threads=threads, grammar=grammar)
+
+
+def _name_endpoint(url: str) -> str:
+    """The address without what could be a secret, in one spelling: another server is another run."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}{parts.path.rstrip('/')}"
 
 
 def _name(plan: Plan) -> str:
@@ -184,8 +200,9 @@ def _command(plan: Plan, given: dict[str, Any], out: Path | None) -> str:
     if given["gguf"]:
         words += ["--gguf", given["gguf"].name]
     elif given["endpoint"]:
-        words += ["--endpoint", given["endpoint"], "--model", plan.model.name]
+        words += ["--endpoint", plan.model.endpoint, "--model", plan.model.name]
         words += ["--text-calls"] if given["text_calls"] else []
+        words += ["--timeout", str(given["timeout"])] if given["timeout"] != _PATIENCE else []
     return shlex.join([*words, *(["--grammar"] if plan.grammar else [])])
 
 
@@ -217,16 +234,29 @@ def _show(report: LabReport, folder: Path, as_json: bool) -> None:
 @click.option("--endpoint", required=True, help="An OpenAI-compatible server: the only place anything is sent to.")
 @click.option("--model", required=True, help="What it calls the model.")
 @click.option("--api-key-env", help="Name of the environment variable with its key.")
+@click.option(
+    "--arms",
+    default="cold,warm",
+    show_default=True,
+    help="With ,mismatched also what any example does, fitting or not, for half as many requests again.",
+)
 @click.option("--out", type=PATH, help="Folder of the run; the same folder goes on where it stopped.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Another seed splits the sessions otherwise.")
 @click.option("--turns", type=click.IntRange(1, 50), default=4, show_default=True, help="Answers a session has.")
 @click.option("--limit", type=click.IntRange(1), help="Sessions at most.  [default: all]")
 @click.option(
-    "--examples", type=click.IntRange(0, 50), help="Examples in a seed, at most.  [default: as in config.toml]"
+    "--examples", type=click.IntRange(1, 50), help="Examples in a seed, at most.  [default: as in config.toml]"
 )
 @click.option("--budget", type=click.IntRange(0), help="Tokens of a seed.  [default: as in config.toml]")
 @click.option(
     "--temperature", default="0", show_default=True, help="A number, or none for models that refuse the field."
+)
+@click.option(
+    "--timeout",
+    type=click.IntRange(1, 86_400),
+    default=_PATIENCE,
+    show_default=True,
+    help="Seconds that the server has for one answer.",
 )
 @json_option
 @click.pass_obj
@@ -244,6 +274,7 @@ def run_replay(ws: Warmstart, /, transcripts: tuple[Path, ...], as_json: bool, *
         paths=tuple(map(str, transcripts)),
         model=given["model"],
         endpoint=given["endpoint"],
+        arms=tuple(arm.strip() for arm in given["arms"].split(",") if arm.strip()),
         seed=given["seed"],
         turns=given["turns"],
         limit=given["limit"],
@@ -251,7 +282,7 @@ def run_replay(ws: Warmstart, /, transcripts: tuple[Path, ...], as_json: bool, *
         budget=settings.budget if given["budget"] is None else given["budget"],
         request=_request(given["temperature"]),
     )
-    llm = HttpLLM(Endpoint(url=given["endpoint"], key=read_key(given["api_key_env"])))
+    llm = HttpLLM(Endpoint(url=given["endpoint"], key=read_key(given["api_key_env"]), timeout=given["timeout"]))
     folder = given["out"] or settings.home / "lab" / f"replay-{slug(given['model'])}"
     trouble: ReplayStopped | None = None
     try:
@@ -274,9 +305,12 @@ def _request(temperature: str) -> dict[str, Any]:
     if temperature == "none":
         return {}
     try:
-        return {"temperature": float(temperature)}
+        number = float(temperature)
     except ValueError:
-        raise click.UsageError(f"--temperature: a number or none, not {temperature!r}") from None
+        number = math.nan
+    if not math.isfinite(number):  # no JSON has the others
+        raise click.UsageError(f"--temperature: a number or none, not {temperature!r}")
+    return {"temperature": number}
 
 
 def slug(name: str) -> str:

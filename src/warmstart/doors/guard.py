@@ -2,19 +2,26 @@
 
 Fails closed: whatever goes wrong once a call is looked at (rules that cannot be read, no daemon, no token, nonsense,
 no answer in time) blocks it. Agents' hooks fail open by themselves, so nothing is ever raised from here.
+
+Where it asks is fixed when it is installed or started. A project's settings may set variables for everything that an
+agent runs, this guard too: a variable must not send it to another daemon, which would get the token and say yes.
 """
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from warmstart.confirm.errors import Denied, Expired
-from warmstart.confirm.model import Decision
+from warmstart.confirm.model import LONGEST, Decision
 from warmstart.doors.asking import Pulse, wait_while_asking
 from warmstart.doors.guard_rules import Rule, ToolCall, find_rule, load_rules
 from warmstart.doors.hook_log import describe, log_trouble
 from warmstart.errors import WarmstartError
+
+if TYPE_CHECKING:
+    from warmstart.confirm.client import Daemon
 
 _NO_WAY_ROUND = "Do not try to reach the same by other means; tell the user instead."
 
@@ -33,10 +40,22 @@ UNTOUCHED = Verdict("untouched")
 class Guard:
     """The guard of one agent."""
 
-    def __init__(self, home: Path, title: str, *, longest: float | None = None, pulse: Pulse | None = None) -> None:
-        """`longest`: seconds that the agent lets us wait, whatever the rules say."""
+    def __init__(
+        self,
+        home: Path,
+        title: str,
+        *,
+        url: str = "",
+        token: str = "",
+        longest: float = LONGEST,
+        pulse: Pulse | None = None,
+    ) -> None:
+        """With a `url` the environment counts for nothing, and without a `token` that in the file under the home is
+        taken. `longest`: seconds that the agent lets us wait, whatever the rules and the policy say."""
         self._home = home
         self._title = title
+        self._url = url
+        self._token = token
         self._longest = longest
         self._pulse = pulse or _say_nothing
 
@@ -58,13 +77,17 @@ class Guard:
         return Verdict("allowed", f"approved by {decision.by}", by_person=decision.status == "approved")
 
     def _wait_for(self, rule: Rule, call: ToolCall) -> Decision:
-        seconds = rule.timeout_seconds if self._longest is None else min(rule.timeout_seconds, self._longest)
-        if seconds <= 0:
+        if self._longest <= 0:
             raise Expired("there is no time to ask anybody; install the guard again")
-        return wait_while_asking(lambda: self._ask(rule, call, seconds), seconds, self._pulse)
+        wanted = rule.timeout_seconds and min(rule.timeout_seconds, self._longest)
 
-    def _ask(self, rule: Rule, call: ToolCall, seconds: float) -> Decision:
-        from warmstart.confirm.client import ask, find_daemon  # most calls need none of it
+        def ask(cancelled: threading.Event) -> Decision:
+            return self._ask(rule, call, wanted, cancelled)
+
+        return wait_while_asking(ask, wanted or self._longest, self._pulse)
+
+    def _ask(self, rule: Rule, call: ToolCall, seconds: float | None, cancelled: threading.Event) -> Decision:
+        from warmstart.confirm.client import ask  # most calls need none of it
 
         about = f": {rule.description}" if rule.description else ""
         return ask(
@@ -73,8 +96,18 @@ class Guard:
             describe_call(call),
             seconds,
             session_key=call.session,
-            daemon=find_daemon(self._home),
+            daemon=self._find_daemon(),
+            within=self._longest,
+            cancelled=cancelled,
         )
+
+    def _find_daemon(self) -> Daemon:
+        from warmstart.confirm.client import Daemon, find_daemon
+        from warmstart.confirm.token_files import AGENT_TOKEN, need_token
+
+        if not self._url:
+            return find_daemon(self._home)
+        return Daemon(self._url, self._token or need_token(self._home / AGENT_TOKEN))
 
 
 def describe_call(call: ToolCall) -> dict[str, Any]:

@@ -8,7 +8,8 @@
 | not even that can be said | nothing; the reason on standard error | 2, which blocks |
 
 Claude Code lets a call through when its hook is killed for taking too long or ends with any other code. So we are told
-how long that is (`--within`) and answer before, and the installed command turns every other code into 2.
+how long that is (`--within`) and answer before, and the installed command turns every other code into 2. It also names
+the home and the daemon (`--home`, `--url`), and then no variable does.
 """
 
 from __future__ import annotations
@@ -35,11 +36,12 @@ _finishing = threading.Lock()  # held by whoever ends the process: the answer, o
 
 class _Options(NamedTuple):
     home: str | None
+    url: str  # empty in hooks of an older version: there the environment says
     within: float
 
 
 def main(words: Sequence[str]) -> NoReturn:
-    """The hook's process: [--home PATH] [--within SECONDS]."""
+    """The hook's process: [--home PATH] [--url ADDRESS] [--within SECONDS]."""
     began = time.monotonic()
     try:
         options = _read_words(words)
@@ -58,7 +60,7 @@ def _check(options: _Options, stdin: BinaryIO, began: float) -> Verdict:
     call = read_call(stdin.read(_LARGEST_INPUT + 1))
     home = config.find_homes(options.home)[1]
     longest = options.within - ASK_UNTIL - (time.monotonic() - began)
-    return Guard(home, TITLE, longest=longest).check(call)
+    return Guard(home, TITLE, url=options.url, longest=longest).check(call)
 
 
 def read_call(said: bytes) -> ToolCall:
@@ -88,9 +90,9 @@ def write_answer(verdict: Verdict) -> bytes:
 
 def _read_words(words: Sequence[str]) -> _Options:
     options = dict(zip(words[::2], words[1::2], strict=True))
-    if unknown := set(options) - {"--home", "--within"}:
+    if unknown := set(options) - {"--home", "--url", "--within"}:
         raise ValueError(f"unknown option {min(unknown)}")
-    return _Options(options.get("--home"), float(options.get("--within", UNTOLD)))
+    return _Options(options.get("--home"), options.get("--url", ""), float(options.get("--within", UNTOLD)))
 
 
 def _text(value: Any) -> str:

@@ -2,16 +2,22 @@
 
 Hermes lets a call through when a hook raises, so nothing is raised here. While it waits, Hermes is told that it is not
 idle where Hermes lets that be known, and a turn that is interrupted ends the wait.
+
+It lives in Hermes' process, so what Hermes was started with decides where it asks: its environment and the `.env` in its
+own home, no folder that it works in. That is read once, at the start: what is set later changes nothing.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from warmstart import config
+from warmstart.confirm.wire import DEFAULT_URL
 from warmstart.doors.guard import Guard, Verdict, block
 from warmstart.doors.guard_rules import ToolCall, find_rules
 
@@ -29,10 +35,12 @@ def is_wanted(home: Path) -> bool:
 
 def make_hook(home: Path) -> Callable[..., dict[str, str] | None]:
     """What to register as `pre_tool_call`."""
+    url, token = map(config.read_variable, ("WARMSTART_CONFIRM_URL", "WARMSTART_CONFIRM_TOKEN"))
+    make = partial(Guard, home, TITLE, url=url or DEFAULT_URL, token=token, longest=LONGEST)
 
     def guard_tool(tool_name: str = "", args: Any = None, session_id: str = "", **_told: Any) -> dict[str, str] | None:
         try:
-            verdict = _check(home, tool_name, args, session_id)
+            verdict = _check(make(pulse=_Signs().give), tool_name, args, session_id)
         except Exception as error:  # noqa: BLE001 - raising would let the call through
             verdict = block(f"the guard failed: {type(error).__name__}")
         return {"action": "block", "message": verdict.reason} if verdict.kind == "blocked" else None
@@ -40,11 +48,11 @@ def make_hook(home: Path) -> Callable[..., dict[str, str] | None]:
     return guard_tool
 
 
-def _check(home: Path, tool: Any, arguments: Any, session: Any) -> Verdict:
+def _check(guard: Guard, tool: Any, arguments: Any, session: Any) -> Verdict:
     if not isinstance(tool, str) or not isinstance(arguments, Mapping | None):
         return block("a call that makes no sense")
     call = ToolCall(NAME, tool, arguments or {}, session if isinstance(session, str) else "")
-    return Guard(home, TITLE, longest=LONGEST, pulse=_Signs().give).check(call)
+    return guard.check(call)
 
 
 class _Signs:

@@ -2,23 +2,32 @@
 
 Three things keep a broken guard from letting calls through: a time limit longer than any rule waits, a command that
 turns every failure into exit code 2, and `onFailure` for the versions that know it (2.1.295 and later).
+
+The command says all that decides what runs and whom it asks: the interpreter, deaf to Python's own variables, the home
+and the daemon. A project's settings may set variables for every hook, and a project may come from anywhere.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+import site
+import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from warmstart import config
 from warmstart.config import Settings
+from warmstart.confirm.model import LONGEST
+from warmstart.confirm.wire import DEFAULT_URL
 from warmstart.doors import settings_json
 from warmstart.doors.guard_claude_code import ASK_UNTIL, EVENT, NAME
 from warmstart.doors.guard_rules import Rule, load_rules
 from warmstart.doors.hook_agents import CLAUDE_CODE, find_home
-from warmstart.doors.hook_settings import check_shape, find_hooks, find_program, remove_hooks
+from warmstart.doors.hook_settings import check_shape, find_hooks, remove_hooks
 from warmstart.doors.settings_file import SettingsFile
-from warmstart.errors import Refused
+from warmstart.errors import ConfigError, Refused
 
 _OURS = re.compile(r"(?:^|[\s'\"/\\])warmstart(?:\.exe)?['\"]? confirm guard claude-code(?=\s|$)")
 _BROKEN = "the warmstart guard could not run, so this call was blocked"
@@ -27,16 +36,17 @@ _BROKEN = "the warmstart guard could not run, so this call was blocked"
 class GuardHook:
     """The guard for the user or for one project."""
 
-    def __init__(self, settings: Settings, project: Path | None = None) -> None:
+    def __init__(self, settings: Settings, project: Path | None = None, url: str = "") -> None:
+        """`url`: of the daemon; else what WARMSTART_CONFIRM_URL says now, or the usual one."""
         folder = project / CLAUDE_CODE.folder if project else find_home(CLAUDE_CODE, settings)
         self.path = folder / CLAUDE_CODE.file
         self._home = settings.home
-        self._is_usual_home = settings.home == settings.user_home / ".warmstart"
-        self._is_shared = project is not None
+        self._url = url or find_url()
         self._file = SettingsFile(self.path, settings.home / "changed", owner="guard")
 
     def install(self) -> bool:
         """Put it in, fitting the rules as they are now; False where it is there. Raises ConfigError or Refused."""
+        _check_url(self._url)
         rules = [rule for rule in load_rules(self._home) if rule.agents is None or NAME in rule.agents]
         group = self._make_group(rules)
         try:
@@ -65,20 +75,41 @@ class GuardHook:
             raise Refused(self._tell(error)) from error
 
     def _make_group(self, rules: list[Rule]) -> dict[str, Any]:
-        seconds = max((rule.timeout_seconds for rule in rules), default=0) + 2 * ASK_UNTIL
+        longest = max((rule.timeout_seconds or LONGEST for rule in rules), default=0)  # how long, the policy may say
+        seconds = longest + 2 * ASK_UNTIL
         hook = {"type": "command", "command": self._make_command(seconds), "timeout": seconds, "onFailure": "block"}
         return {"matcher": "*", "hooks": [hook]}
 
     def _make_command(self, seconds: int) -> str:
-        words = [*find_program(shared=self._is_shared), "confirm", "guard", NAME]
-        if not self._is_usual_home:
-            words += ["--home", str(self._home.absolute())]
-        words += ["--within", str(seconds)]
+        words = [*find_program(), "confirm", "guard", NAME, "--home", str(self._home.absolute())]
+        words += ["--url", self._url, "--within", str(seconds)]
         return f"{shlex.join(words)} || {{ echo {shlex.quote(_BROKEN)} >&2; exit 2; }}"
 
     def _tell(self, error: Refused) -> str:
         told = str(error)
         return told if str(self.path) in told else f"{self.path}: {told}; it was left as it is"
+
+
+def find_url() -> str:
+    """Where the daemon is, as far as the environment says now."""
+    return config.read_variable("WARMSTART_CONFIRM_URL") or DEFAULT_URL
+
+
+def find_program() -> list[str]:
+    """This interpreter, by its whole path. It heeds no PYTHONPATH and the like; a user's own packages only where we are
+    one of them."""
+    is_users = Path(__file__).is_relative_to(site.getusersitepackages())
+    return [sys.executable, "-EP" if is_users else "-I", "-m", "warmstart"]
+
+
+def read_options(hook: dict[str, Any]) -> dict[str, str]:
+    """What an installed hook says: `--home`, `--url`, `--within`. Those of an older version said less."""
+    _, _, said = str(hook.get("command")).partition(f" confirm guard {NAME} ")
+    try:
+        words = shlex.split(said.partition(" || ")[0])
+    except ValueError:  # somebody has changed it
+        return {}
+    return dict(zip(words[::2], words[1::2], strict=False))
 
 
 def is_ours(value: Any) -> bool:
@@ -93,3 +124,12 @@ def _find(value: Any) -> list[dict[str, Any]]:
 
 def _remove(text: str) -> str:
     return remove_hooks(text, is_ours)
+
+
+def _check_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"{url}: give the daemon's address, such as {DEFAULT_URL}")

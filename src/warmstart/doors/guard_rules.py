@@ -7,7 +7,7 @@
     agents = ["claude-code"]                        # everyone where left out
     action = "deploy_production"                    # what the daemon's policy knows it by
     description = "Publishes the site"              # for the person who is asked
-    timeout_seconds = 300
+    timeout_seconds = 300                           # as the daemon's policy says where left out
 
 The first rule that fits a call counts. A file that is not understood whole blocks every call, and so does one without
 rules: a guard that was emptied by accident must not look like one that has nothing against a call.
@@ -27,7 +27,7 @@ from msgspec import Meta, Struct
 
 from warmstart.confirm.actions import check_action
 from warmstart.confirm.errors import BadRequest
-from warmstart.confirm.model import LONGEST, SHORTEST, USUAL
+from warmstart.confirm.model import LONGEST, SHORTEST
 from warmstart.errors import ConfigError
 
 FILE = "guard.toml"
@@ -55,7 +55,7 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
     unless: dict[str, Text] = {}
     agents: Annotated[list[Text], Meta(min_length=1)] | None = None
     description: Annotated[str, Meta(max_length=1_000)] = ""
-    timeout_seconds: Annotated[int, Meta(ge=SHORTEST, le=LONGEST)] = USUAL
+    timeout_seconds: Annotated[int, Meta(ge=SHORTEST, le=LONGEST)] | None = None  # None: as the daemon's policy says
 
     def fits(self, call: ToolCall) -> bool:
         return (

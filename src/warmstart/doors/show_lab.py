@@ -22,6 +22,7 @@ from warmstart.doors.lab_page.findings import (
     others_of,
     safe,
     tell_finding,
+    tell_times,
     verdict_of,
     write_p,
 )
@@ -51,9 +52,10 @@ def _show_header(report: LabReport) -> None:
     model = report.model
     digest = f"sha256 {safe(model.digest)[:_DIGEST]}" if model.digest else "weights not known"
     click.secho(f"The lab: {safe(model.name, 60)}", bold=True, nl=False)
-    click.echo(f" ({digest}{f', {safe(model.runtime, 60)}' if model.runtime else ''})")
+    about = filter(None, (digest, safe(model.runtime, 60), safe(model.endpoint, 120)))
+    click.echo(f" ({', '.join(about)})")
     facts = (
-        safe(report.at, 40),
+        tell_times(report),
         f"seed {report.seed}",
         f"{report.done} of {count_of(report.planned, 'session')}",
         f"up to {count_of(report.turns, 'turn')}",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import click
 
+from warmstart.assigning import MISMATCHED
 from warmstart.doors.show import clean, print_table
 from warmstart.doors.show_effect import draw
 from warmstart.lab.replay_report import Compared, Counts, ReplayReport
 
 _PROBLEMS = 5  # told one by one
+_FEW = 6  # sessions that reach a measure, below which it tells next to nothing
 
 
 def show_replay(report: ReplayReport) -> None:
@@ -19,15 +21,32 @@ def show_replay(report: ReplayReport) -> None:
     click.secho(f"Replay with {clean(report.model)}{clean(where)}", bold=True)
     _say_what_was_done(report)
     print_table(
-        ("arm", "#sessions", "#without any call", "#calls", "#malformed", "#unknown tool", "#recorded", "#seed tokens"),
+        (
+            "arm",
+            "#sessions",
+            "#without any call",
+            "#calls",
+            "#again",
+            "#copied",
+            "#malformed",
+            "#unknown tool",
+            "#recorded",
+            "#seed tokens",
+        ),
         [_arm_line(name, counts) for name, counts in report.arms.items()],
     )
     if not report.compared:
-        click.secho("No session was answered in both arms: there is nothing to compare.", fg="yellow", bold=True)
+        click.secho("No session was answered in all arms: there is nothing to compare.", fg="yellow", bold=True)
     else:
         _show_compared("All replayed sessions", report.compared)
     if report.compared_seeded and 0 < report.seeded < report.replayed:
         _show_compared("Only sessions that got a seed", report.compared_seeded)
+    if report.compared_mismatched:
+        number = report.compared_mismatched[0].effect.n[MISMATCHED]
+        _show_compared(
+            f"Against examples of other work, in the {number} sessions that there were both kinds for",
+            report.compared_mismatched,
+        )
     if report.compared:
         _say_how_to_read(report)
     for title, lines in (
@@ -42,9 +61,22 @@ def show_replay(report: ReplayReport) -> None:
 
 def _say_what_was_done(report: ReplayReport) -> None:
     click.echo(
-        f"{report.recorded} recorded sessions; {report.replayed} of {report.planned} replayed cold and warm, up to"
-        f" {report.turns} turns; {report.seeded} of them got a seed, the others were asked once for both arms."
+        f"{report.recorded} recorded sessions; {report.replayed} of {report.planned} replayed {_enumerate(report.arms)}, up to"
+        f" {report.turns} turns; {report.seeded} of them got a warm seed. An arm without a seed is the cold one: it is not"
+        " asked twice."
     )
+    click.echo(f"They are of {report.tasks} tasks, as far as these can be told apart; each stands in one half.")
+    if report.left_loose:
+        click.secho(
+            f"{report.left_loose} rare values or wordings were left to tie nothing, because one task would have become too"
+            " large: sessions in both halves may share them.",
+            fg="yellow",
+        )
+    if report.seeded:
+        click.secho(
+            f"{report.given_away} of {report.seeded} seeds held a call that worked in the session's own record.",
+            fg="yellow" if report.given_away else None,
+        )
     if not report.finished:
         click.secho("Not finished: the figures are of a part, drawn by chance. Run it again to go on.", fg="yellow")
     if report.left_out:
@@ -69,9 +101,15 @@ def _say_what_was_done(report: ReplayReport) -> None:
         click.secho(f"... and {len(report.problems) - _PROBLEMS} more problems; see --json", fg="yellow")
 
 
+def _enumerate(arms: Iterable[str]) -> str:
+    *most, last = arms
+    return f"{', '.join(most)} and {last}"
+
+
 def _arm_line(name: str, counts: Counts) -> tuple[str, ...]:
     tokens = f"{counts.seed_tokens / counts.sessions:,.0f}" if counts.sessions else "-"
-    numbers = (counts.sessions, counts.no_call, counts.calls, counts.malformed, counts.unknown_tools, counts.matched)
+    proposed = (counts.calls, counts.repeated, counts.copied, counts.malformed, counts.unknown_tools, counts.matched)
+    numbers = (counts.sessions, counts.no_call, *proposed)
     return (name, *(f"{number:,}" for number in numbers), tokens)
 
 
@@ -81,7 +119,7 @@ def _show_compared(title: str, compared: Sequence[Compared]) -> None:
         (
             "share of",
             "#warm",
-            "#cold",
+            f"#{compared[0].effect.control}",
             "#difference",
             "#95 % interval",
             f"{'less':<10}0{'more':>10}",
@@ -95,14 +133,21 @@ def _show_compared(title: str, compared: Sequence[Compared]) -> None:
 
 def _line(one: Compared) -> tuple[str, ...]:
     effect = one.effect
-    interval = "-" if effect.low is None or effect.high is None else f"{effect.low:+.1%} to {effect.high:+.1%}"
-    values = (_share(effect.values[effect.arm]), _share(effect.values[effect.control]), _share(effect.difference, "+"))
+    known = effect.low is not None and effect.high is not None
+    interval = f"{_points(effect.low)} to {_points(effect.high)}" if known else "-"
+    values = (_share(effect.values[effect.arm]), _share(effect.values[effect.control]))
+    difference = "-" if effect.difference is None else f"{_points(effect.difference)} pt"
     crossing = (str(one.crossing.helped), str(one.crossing.harmed))
-    return (one.title, *values, interval, draw(effect), *crossing, effect.verdict.replace("_", " "))
+    return (one.title, *values, difference, interval, draw(effect), *crossing, effect.verdict.replace("_", " "))
 
 
-def _share(value: float | None, sign: str = "") -> str:
-    return "-" if value is None else f"{value:{sign}.1%}"
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1%}"
+
+
+def _points(value: float | None) -> str:
+    """A difference of two percentages."""
+    return "-" if value is None else f"{100 * value:+.1f}"
 
 
 def _say_how_to_read(report: ReplayReport) -> None:
@@ -112,6 +157,20 @@ def _say_how_to_read(report: ReplayReport) -> None:
     else:
         click.echo(
             f"Intervals: sessions of one {effect.clustered_by} taken together ({effect.clusters} of them), for one look when"
-            " all is done. Of ten measures one may cross zero by chance: the first was chosen beforehand to go by."
+            " all is done, in points (pt), which end at 100. Of a dozen measures one may cross zero by chance: the first was"
+            " chosen beforehand to go by, since copying cannot win it."
         )
-    click.echo("Helped, harmed: sessions that were as they should be only warm, or only cold.")
+    crossing = report.compared[0].crossing
+    reached = crossing.both + crossing.helped + crossing.harmed
+    if reached < _FEW:
+        click.secho(
+            f"The first line has little to go by: {reached} sessions reached it in either arm. Where a first request does not"
+            " hold what the calls take, hardly any can; the lines on shape then tell more, but a copied shape counts there.",
+            fg="yellow",
+        )
+    click.echo("Helped, harmed: sessions that were as they should be only warm, or only in the other arm.")
+    click.echo("Again: the same call a further time, counted once. Copied: calls that the session's seeds show.")
+    if MISMATCHED not in report.arms:
+        click.echo(
+            "How much any example does, fitting or not: --arms cold,warm,mismatched, for half as many requests again."
+        )

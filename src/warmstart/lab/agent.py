@@ -14,9 +14,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from warmstart.lab.replay_matching import is_sayable, read_arguments
 from warmstart.lab.tasks import Call, Finished, LabTask
 from warmstart.lab.workshop import TOOLS, Workshop
-from warmstart.llm import LLM, AskedCall, Reply, write_body
+from warmstart.llm import LLM, AskedCall, Reply, RequestRefused, write_body
 
 AGENT = "warmstart-lab"
 NO_CALL = "invalid_call"  # the tool that stands for an answer without one
@@ -25,6 +26,7 @@ CLOSING = "Done."
 _NO_CALL_ERROR = "Error: no tool call in the answer. Answer with one call of one of your tools."
 _SAID = 400  # characters kept of an answer that is no call
 _AT_ONCE = 4  # calls of one answer that are made
+_UNNAMED = "unnamed_tool"  # stands for a name that no server takes back
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -57,6 +59,7 @@ class Agent:
         self._limits = limits
         self._clock = clock
         self._tools = [tool.as_openai() for tool in TOOLS]
+        self.refusal: RequestRefused | None = None  # what ended the last session, if the server did
 
     def run(self, task: LabTask, session: str, inject: Callable[[list[Any]], list[Any]]) -> Transcript:
         """One session. `inject` puts the seed into its opening; the transcript holds what came after."""
@@ -67,6 +70,7 @@ class Agent:
         with Workshop(task.files, seconds=self._limits.seconds) as workshop:
             talk = _Talk(self, workshop, task, said, inject)
             done = any(talk.take_turn(turn) for turn in range(1, self._limits.turns + 1))
+        self.refusal = talk.refusal
         if done and said[-1]["role"] == "tool":
             said.append(self.stamp({"role": "assistant", "content": CLOSING}))
         return Transcript(
@@ -114,19 +118,40 @@ class _Talk:
         self._said = said
         self._sent = inject([{key: value for key, value in message.items() if key != "timestamp"} for message in said])
         self.usage: dict[str, Any] | None = {"prompt_tokens": 0, "completion_tokens": 0}
+        self.refusal: RequestRefused | None = None
 
     def take_turn(self, turn: int) -> bool:
         """One answer of the model and what it leads to. Whether the task is done then."""
-        reply = self._agent.ask(self._sent)
+        reply = self._ask()
+        if reply is None:
+            return self._take_refusal(turn)
         self._count(reply)
         if not reply.calls:
             return self._take_words(turn, reply.text)
-        calls = reply.calls[:_AT_ONCE]
-        results = [self._workshop.run(_read(call)) for call in calls]
-        messages = _write(turn, reply.text, calls, results)
-        self._sent += messages
-        self._record(messages)
+        calls = reply.calls[: _AT_ONCE + 1]
+        results = [self._workshop.run(_read(call)) for call in calls[:_AT_ONCE]]
+        if len(calls) > _AT_ONCE:  # one stands for all that are not made
+            told = f"Error: at most {_AT_ONCE} calls of one answer are made; {len(reply.calls) - _AT_ONCE} were not."
+            results.append(json.dumps({"error": told}))
+        self._sent += _write(turn, reply.text, [_make_harmless(call) for call in calls], results)
+        self._record(_write(turn, reply.text, calls, results))
         return any(self._is_done(result) for result in results if _worked(result)) or self._is_done("")
+
+    def _ask(self) -> Reply | None:
+        """None where the server refuses the conversation, which is not tried again: it would only grow."""
+        if self.refusal is None:
+            try:
+                return self._agent.ask(self._sent)
+            except RequestRefused as error:
+                self.refusal = error
+        return None
+
+    def _take_refusal(self, turn: int) -> bool:
+        """A turn that was not had counts as an answer without a call, each of those left too: sessions that fail are
+        equally long, whatever they fail of."""
+        self.usage = None
+        self._record_failure(turn, "", f"Error: the server refused the request: {self.refusal}")
+        return False
 
     def _take_words(self, turn: int, text: str) -> bool:
         """An answer without a call: right, or an error that the model is told of as people would."""
@@ -135,12 +160,19 @@ class _Talk:
             self._record([spoken])
             return True
         self._sent += [spoken, {"role": "user", "content": _NO_CALL_ERROR}]
-        invalid = AskedCall("", NO_CALL, json.dumps({"answer": text[:_SAID]}, ensure_ascii=False))
-        self._record(_write(turn, "", [invalid], [json.dumps({"error": _NO_CALL_ERROR})]))
+        self._record_failure(turn, text, _NO_CALL_ERROR)
         return False
 
+    def _record_failure(self, turn: int, text: str, error: str) -> None:
+        invalid = AskedCall("", NO_CALL, json.dumps({"answer": text[:_SAID]}, ensure_ascii=False))
+        self._record(_write(turn, "", [invalid], [json.dumps({"error": error})]))
+
     def _is_done(self, answer: str) -> bool:
-        return self._task.check(Finished(self._workshop.folder, answer))
+        """Also what a checker cannot stomach (JSON nested a thousand deep, say) is not what was asked for."""
+        try:
+            return self._task.check(Finished(self._workshop.folder, answer))
+        except Exception:  # noqa: BLE001 - whatever a model has left there
+            return False
 
     def _record(self, messages: Sequence[dict[str, Any]]) -> None:
         self._said += [self._agent.stamp(message) for message in messages]
@@ -165,6 +197,12 @@ def _write(turn: int, text: str, calls: Sequence[AskedCall], results: Sequence[s
     ]
     answers = [{"role": "tool", "tool_call_id": id, "content": result} for id, result in zip(ids, results, strict=True)]
     return [{"role": "assistant", "content": text or None, "tool_calls": made}, *answers]
+
+
+def _make_harmless(call: AskedCall) -> AskedCall:
+    """The call as it goes back: servers refuse a whole conversation for one that they cannot read."""
+    name = call.name if is_sayable(call.name) else _UNNAMED
+    return AskedCall(call.id, name, "{}" if read_arguments(call.arguments) is None else call.arguments)
 
 
 def _read(call: AskedCall) -> Call:

@@ -47,11 +47,16 @@ class Ended(Struct, frozen=True):
     errors: str  # what the stages said on standard error, stage by stage
     timed_out: bool = False
     flooded: bool = False  # a stage put out so much that all were stopped
+    overfull: bool = False  # there is more in the folder than may be; who was still writing was stopped
 
     @property
     def exit_code(self) -> int:
         """As a shell would report it."""
-        return 124 if self.timed_out else 137 if self.flooded else self.exit_codes[-1]
+        return 124 if self.timed_out else 137 if self.was_stopped else self.exit_codes[-1]
+
+    @property
+    def was_stopped(self) -> bool:
+        return self.flooded or self.overfull
 
 
 def run_program(argv: Sequence[str], redirects: Sequence[tuple[int, str | int, bool]] = ()) -> dict[str, Any]:
@@ -103,6 +108,7 @@ def run_jailed(
         report["output"].decode("utf-8", "replace"),
         report["errors"].decode("utf-8", "replace"),
         flooded=report["flooded"],
+        overfull=report["overfull"],
     )
 
 

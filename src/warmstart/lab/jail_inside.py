@@ -13,9 +13,10 @@ import marshal
 import os
 import select
 import sys
+import time
 
 from warmstart.lab.jail_python import run_code, run_sql
-from warmstart.lab.jail_walls import die_with_parent, raise_walls
+from warmstart.lab.jail_walls import FOLDER_BYTES, die_with_parent, raise_walls
 
 TYPE_CHECKING = False  # as in typing, which takes 5 ms to load, for every command
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 _GRACE = 5  # seconds
 MOST_OUTPUT = 1_000_000  # bytes that a stage may put out before it is stopped
+_LOOK_EVERY = 0.05  # seconds between looks at how full the folder is, which may take a tenth of the time
+_LEAST_BYTES = 512  # that a file or folder counts for
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 _REPLACE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
@@ -51,7 +54,7 @@ def main() -> None:
         errors.append(error_reads)
         gathered[error_reads] = bytearray()
     gathered[source] = bytearray()
-    flooded = _gather(gathered, pids)
+    trouble = _gather(gathered, pids, orders["folder"])
     codes = []
     while pids:
         codes.append(os.waitstatus_to_exitcode(os.waitpid(pids[0], 0)[1]))
@@ -60,7 +63,8 @@ def main() -> None:
         "exit_codes": [code if code >= 0 else 128 - code for code in codes],
         "output": bytes(gathered[source]),
         "errors": b"".join(gathered[error] for error in errors),
-        "flooded": flooded,
+        "flooded": trouble == "flooded",
+        "overfull": trouble == "overfull" or is_overfull(orders["folder"]),
     }
     sys.stdout.buffer.write(marshal.dumps(report))
     sys.stdout.flush()
@@ -69,27 +73,53 @@ def main() -> None:
 
 def _stop(pids: list[int]) -> NoReturn:
     """End all stages and see them gone, so that nobody writes any more once we have ended."""
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)  # who has been waited for is not in the list, so no number is used again
+    _kill(pids)
     for pid in pids:
         os.waitpid(pid, 0)
     os._exit(1)
 
 
-def _gather(gathered: dict[int, bytearray], pids: list[int]) -> bool:
-    """Read until all is said; True where somebody said too much and everything was stopped."""
+def _gather(gathered: dict[int, bytearray], pids: list[int], folder: str) -> str:
+    """Read until all is said; why everything was stopped, where somebody said or wrote too much."""
     waiting = set(gathered)
+    look_at = time.monotonic() + _LOOK_EVERY
     while waiting:
-        for ready in select.select(sorted(waiting), [], [])[0]:
+        for ready in select.select(sorted(waiting), [], [], max(0.0, look_at - time.monotonic()))[0]:
             piece = os.read(ready, 65_536)
             gathered[ready] += piece
             if not piece:
                 waiting.discard(ready)
             elif len(gathered[ready]) > MOST_OUTPUT:
-                for pid in pids:
-                    os.kill(pid, signal.SIGKILL)
+                _kill(pids)
                 del gathered[ready][MOST_OUTPUT:]
-                return True
+                return "flooded"
+        if (began := time.monotonic()) >= look_at:
+            if is_overfull(folder):
+                _kill(pids)
+                return "overfull"
+            look_at = time.monotonic() + max(_LOOK_EVERY, 10 * (time.monotonic() - began))
+    return ""
+
+
+def _kill(pids: list[int]) -> None:
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)  # who has been waited for is not in the list, so no number is used again
+
+
+def is_overfull(folder: str) -> bool:
+    """Whether more lies in the folder than a task may need: the limit of a file does not say how many there are."""
+    room, waiting = FOLDER_BYTES, [folder]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    room -= max(_LEAST_BYTES, entry.stat(follow_symlinks=False).st_size)
+                    if room < 0:
+                        return True
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+        except OSError:  # gone, locked, or too deep for a path
+            continue
     return False
 
 

@@ -28,6 +28,7 @@ _CHANGES = {  # event -> how many of its first arguments are paths that it chang
     "os.chown": 1, "os.lchown": 1, "os.lchmod": 1, "os.utime": 1, "os.mkfifo": 1, "os.mknod": 1, "sqlite3.connect": 1,
     "shutil.rmtree": 1, "shutil.move": 2, "dbm.open": 1,
 }  # fmt: skip
+_METADATA = ("os.chmod", "os.chown", "os.utime")  # Landlock does not look at it: by its path or not at all
 _LOOKS = ("os.listdir", "os.scandir", "os.chdir", "os.listxattr", "os.getxattr", "glob.glob")
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _UNLISTED = ("ctypes", "_ctypes", "_testcapi", "_xxsubinterpreters", "_interpreters")
@@ -104,6 +105,8 @@ def install_hook(folder: str) -> None:
                 return
             if event == "sqlite3.connect" and decode(arguments[0]).startswith("file:"):
                 refuse("sqlite3 with a URI")
+            if event in _METADATA and (isinstance(arguments[0], int) or arguments[-1] not in (-1, None)):
+                refuse(f"{event} by a descriptor")
             if not all(lies_in(path, inside) for path in arguments[: _CHANGES[event]]):
                 refuse(f"{event} outside the folder")
         elif event in _LOOKS:

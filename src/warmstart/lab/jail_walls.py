@@ -17,6 +17,7 @@ import struct
 import sys
 
 FILE_BYTES = 16_000_000
+FOLDER_BYTES = 64_000_000
 MEMORY_BYTES = 1_000_000_000
 OPEN_FILES = 64
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32")
@@ -38,9 +39,12 @@ _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NEWER = {  # numbered alike everywhere
     "pidfd_send_signal": 424, "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428,
     "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_open": 434, "clone3": 435,
-    "pidfd_getfd": 438, "mount_setattr": 442,
+    "pidfd_getfd": 438, "mount_setattr": 442, "fchmodat2": 452,
 }  # fmt: skip
 _X86_64 = _NEWER | {
+    "chown": 92, "fchmod": 91, "fchown": 93, "lchown": 94, "setpriority": 141, "sched_setparam": 142,
+    "sched_setscheduler": 144, "sched_setaffinity": 203, "ioprio_set": 251, "fchownat": 260, "futimesat": 261,
+    "fchmodat": 268, "utimensat": 280, "sched_setattr": 314,
     "shmget": 29, "socket": 41, "connect": 42, "accept": 43, "sendto": 44, "sendmsg": 46, "bind": 49, "listen": 50,
     "socketpair": 53, "clone": 56, "fork": 57, "vfork": 58, "execve": 59, "kill": 62, "semget": 64, "msgget": 68,
     "ptrace": 101, "syslog": 103, "setpgid": 109, "setsid": 112, "rt_sigqueueinfo": 129, "mknod": 133, "personality": 135,
@@ -53,6 +57,8 @@ _X86_64 = _NEWER | {
     "kcmp": 312, "finit_module": 313, "kexec_file_load": 320, "bpf": 321, "execveat": 322, "userfaultfd": 323,
 }  # fmt: skip
 _AARCH64 = _NEWER | {
+    "ioprio_set": 30, "fchmod": 52, "fchmodat": 53, "fchownat": 54, "fchown": 55, "utimensat": 88, "sched_setparam": 118,
+    "sched_setscheduler": 119, "sched_setaffinity": 122, "setpriority": 140, "sched_setattr": 274,
     "mknodat": 33, "umount2": 39, "mount": 40, "pivot_root": 41, "chroot": 51, "quotactl": 60, "acct": 89,
     "personality": 92, "unshare": 97, "kexec_load": 104, "init_module": 105, "delete_module": 106, "clock_settime": 112,
     "syslog": 116, "ptrace": 117, "kill": 129, "tkill": 130, "tgkill": 131, "rt_sigqueueinfo": 138, "reboot": 142,
@@ -66,6 +72,11 @@ _AARCH64 = _NEWER | {
 }  # fmt: skip
 _ARCHITECTURES = {"x86_64": (0xC000003E, _X86_64), "aarch64": (0xC00000B7, _AARCH64)}
 _CHECKED = ("socketpair", "clone", "clone3", "kill", "tgkill", "prlimit64", "execve", "execveat")
+# Landlock knows no metadata, and a descriptor may be of any file that can be read. Programs are fenced in by their
+# arguments, and cp and touch need these; code may change what the audit hook has seen the path of.
+_BY_DESCRIPTOR = ("fchmod", "fchown", "chown", "lchown", "fchownat", "futimesat")
+_FROM_FOLDER = ("fchmodat", "fchmodat2", "utimensat")
+_AT_FDCWD = 0xFFFFFF9C
 
 
 def die_with_parent() -> None:
@@ -191,9 +202,9 @@ def build_filter(architecture: int, numbers: dict[str, int], *, pid: int, runs_c
         _line(_AT_LEAST, 0x40000000, 0, 1),  # the x32 twin of every call
         _line(_RETURN, _ERRNO | _ENOSYS),
     ]
-    denied = [name for name in numbers if name not in _CHECKED]
+    denied = [name for name in numbers if name not in (*_CHECKED, *_BY_DESCRIPTOR, *_FROM_FOLDER)]
     if runs_code:
-        denied += ["execve", "execveat"]
+        denied += ["execve", "execveat", *(name for name in _BY_DESCRIPTOR if name in numbers)]
     for name in denied:
         lines += [_line(_EQUAL, numbers[name], 0, 1), _line(_RETURN, _ERRNO | _EPERM)]
     lines += [
@@ -206,6 +217,7 @@ def build_filter(architecture: int, numbers: dict[str, int], *, pid: int, runs_c
         ("kill", _EQUAL, pid),
         ("tgkill", _EQUAL, pid),
         ("prlimit64", _EQUAL, 0),
+        *((name, _EQUAL, _AT_FDCWD) for name in _FROM_FOLDER if runs_code),
     ):
         lines += [
             _line(_EQUAL, numbers[name], 0, 4),

@@ -54,12 +54,26 @@ def make_sessions(seed: int, *, held_out: bool = False) -> list[TrainingSession]
 
 def take(tasks: Sequence[LabTask], count: int) -> list[LabTask]:
     """So many of the tasks, evenly over their families and in their order. More of them always hold the fewer."""
+    taken = frozenset(task.id for task in _deal(tasks)[:count])
+    return [task for task in tasks if task.id in taken]
+
+
+def count_different(tasks: Sequence[LabTask]) -> int:
+    """How many can be taken before one asks what another has asked: arms are compared request by request."""
+    asked: set[tuple[str, str]] = set()
+    for task in _deal(tasks):
+        if (task.family, task.request) in asked:
+            break
+        asked.add((task.family, task.request))
+    return len(asked)
+
+
+def _deal(tasks: Sequence[LabTask]) -> list[LabTask]:
+    """One of every family, then the next of every family."""
     families: dict[str, list[LabTask]] = {}
     for task in sorted(tasks, key=_number):  # stable: those of one number stay in their order
         families.setdefault(task.family, []).append(task)
-    dealt = [task.id for turn in zip_longest(*families.values()) for task in turn if task is not None]
-    taken = frozenset(dealt[:count])
-    return [task for task in tasks if task.id in taken]
+    return [task for turn in zip_longest(*families.values()) for task in turn if task is not None]
 
 
 def _instances(family: Family, place: int, split: Split, seed: int, count: int) -> list[LabTask]:

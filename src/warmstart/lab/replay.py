@@ -1,8 +1,9 @@
 """One's own agent in the lab: recorded sessions given to a model cold and warm, its calls held against the record.
 
-Sessions are split in two halves that share no task. Templates are learned from one half, in a store of their own, and the
-other half is replayed with them; then the other way round. So every session is replayed, and none with what it or a
-session of its task has taught. All the rest is the product's own way: `learn`, a paired experiment, `provision`.
+Sessions are split in two halves that share no task, as far as tasks can be told apart. Templates are learned from one half,
+in a store of their own, and the other half is replayed with them; then the other way round. So every session is replayed,
+and none with what it or a session of its task has taught. Where a seed holds a call of the session's own record all the
+same, that is counted and told. All the rest is the product's own way: `learn`, a paired experiment, `provision`.
 
 The folder of a run holds: plan.json (what is done), recordings.jsonl (what is replayed, redacted), half-1.db and half-2.db
 (what each half taught, and the trials of the other), answers.jsonl (every answer as it came), report.json.
@@ -21,19 +22,21 @@ import msgspec
 from msgspec import Struct, field, structs
 
 from warmstart import __version__
-from warmstart.assigning import COLD, WARM, draw
+from warmstart.assigning import COLD, MISMATCHED, WARM, draw
 from warmstart.compose import Seed
 from warmstart.config import Settings
 from warmstart.errors import Refused
 from warmstart.excerpt import first
-from warmstart.lab.replay_playing import Journal, Played, Replayer
-from warmstart.lab.replay_recordings import Gathered, Gatherer, Recording, infer_schemas
+from warmstart.lab.replay_matching import NormalForm, normal_form
+from warmstart.lab.replay_playing import Journal, Played, Replayer, calls_in
+from warmstart.lab.replay_recordings import Gathered, Gatherer, Recording, Toolbox
 from warmstart.lab.replay_report import (
     Half,
     ReplayReport,
     SessionLine,
     add_up,
     compare,
+    compare_mismatched,
     count,
     with_missing,
 )
@@ -46,9 +49,11 @@ from warmstart.redact import Redactor
 from warmstart.whole_files import sweep_unfinished, write_whole
 
 EXPERIMENT = "replay"
-ARMS = (COLD, WARM)
+ARMS = (COLD, WARM, MISMATCHED)
+_RULES = 2  # how sessions are split, asked and counted: what was answered by other rules cannot be gone on with
 _PATIENCE = 3  # sessions in a row without an answer, after which the endpoint is taken for dead
 _SHOWN = 120  # characters of a request in the report
+_TOLD = 3  # problems in a message
 _MARK = ".warmstart-replay"  # this folder is ours
 _OWN_FILES = ("recordings.jsonl", "answers.jsonl", "report.json", *(f"half-{half}.db" for half in (1, 2)))
 
@@ -59,6 +64,7 @@ class ReplayPlan(Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...]  # transcripts: files or folders
     model: str  # as the endpoint calls it
     endpoint: str = ""  # its address, to be told in the report; the key is not in it
+    arms: tuple[str, ...] = (COLD, WARM)
     seed: int = 1  # of the split and the order
     turns: int = 4  # answers of the model in each replay, at most
     limit: int | None = None  # sessions to replay, drawn by the seed; None: all
@@ -74,6 +80,8 @@ class ReplayPlan(Struct, frozen=True, kw_only=True):
         ):
             if value is not None and value < least:
                 raise Refused(f"{name} must be at least {least}, not {value}")
+        if len(set(self.arms)) != len(self.arms) or not {COLD, WARM} <= set(self.arms) <= set(ARMS):
+            raise Refused(f"--arms: cold,warm or cold,warm,mismatched; not {','.join(self.arms)}")
         if not self.paths:
             raise Refused("name the transcripts to replay: files or folders")
 
@@ -94,6 +102,9 @@ class _Frozen(Struct, frozen=True, kw_only=True):
     left_out: dict[str, int]
     problems: tuple[Problem, ...]
     halves: tuple[Half, ...]
+    tasks: int = 0
+    left_loose: int = 0
+    rules: int = 1  # folders of the first version do not tell
 
 
 def replay(
@@ -157,11 +168,19 @@ class _Run:
 
     def is_prepared(self) -> bool:
         try:
-            known = msgspec.json.decode((self._out / "plan.json").read_bytes(), type=_Frozen).plan
+            frozen = msgspec.json.decode((self._out / "plan.json").read_bytes(), type=_Frozen)
         except FileNotFoundError:
             return False
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Refused(f"{self._out}/plan.json cannot be read ({error}); give another folder") from error
+        except OSError as error:
+            raise Refused(f"{self._out} cannot be used as a folder: {error.strerror}; give another one") from error
+        if frozen.rules != _RULES:
+            raise Refused(
+                f"{self._out} holds a replay of another version of Warmstart, which split and counted otherwise;"
+                " give another folder"
+            )
+        known = frozen.plan
         if structs.replace(known, limit=self._plan.limit) != self._plan:
             changed = [name for name in known.__struct_fields__ if getattr(known, name) != getattr(self._plan, name)]
             raise Refused(f"{self._out} holds a replay with other {', '.join(changed)}; give another folder")
@@ -170,10 +189,11 @@ class _Run:
     def prepare(self, gathered: Gathered) -> None:
         """Learn from each half, then write down what will be replayed. What a killed run left half done is made anew."""
         if not gathered.recordings:
-            told = [f"{number} ({reason})" for reason, number in gathered.left_out.items()]
-            told += [f"{len(gathered.problems)} (unreadable)"] if gathered.problems else []
-            raise Refused(f"there is no session to replay: {'; '.join(told) or 'no transcript was found'}")
-        self._out.mkdir(mode=0o700, parents=True, exist_ok=True)
+            raise Refused(f"there is no session to replay: {_why_none(gathered) or 'no transcript was found'}")
+        try:
+            self._out.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise Refused(f"{self._out} cannot be made: {error.strerror}; give another folder") from error
         if not (self._out / _MARK).exists() and any(self._out.iterdir()):
             raise Refused(f"{self._out} holds other files; give a folder that is new or empty")
         (self._out / _MARK).touch()
@@ -188,7 +208,9 @@ class _Run:
                     for record in records:
                         ws.store.put_session(record.session, record.calls, record.spent)
                 learned = ws.learn()
-                ws.experiments.start(EXPERIMENT, ",".join(ARMS), design="paired", horizon=float(self._plan.turns))
+                ws.experiments.start(
+                    EXPERIMENT, ",".join(self._plan.arms), design="paired", horizon=float(self._plan.turns)
+                )
             active = sum(one.status == "active" for one in learned.templates)
             halves.append(Half(half=half, sessions=len(records), templates=active, refused=learned.refused))
         frozen = _Frozen(
@@ -197,6 +219,9 @@ class _Run:
             left_out=gathered.left_out,
             problems=gathered.problems,
             halves=tuple(halves),
+            tasks=len({one.family for one in gathered.recordings}),
+            left_loose=gathered.left_loose,
+            rules=_RULES,
         )
         self._put("recordings.jsonl", b"".join(msgspec.json.encode(one) + b"\n" for one in gathered.recordings))
         self._put("plan.json", msgspec.json.format(msgspec.json.encode(frozen)) + b"\n")
@@ -219,7 +244,8 @@ class _Run:
         journal = Journal(self._out / "answers.jsonl", self._llm, Redactor(self._settings.secrets))
         queue.sort(key=lambda one: one.name in journal.failed)  # what an endpoint never takes must not stand in the way
         request = {"model": self._plan.model} | self._plan.request
-        replayer = Replayer(journal, infer_schemas(recordings), request, self._plan.turns)
+        toolbox = Toolbox(recordings)
+        replayer = Replayer(journal, toolbox, request, self._plan.turns)
         tally = _Tally(patience=min(_PATIENCE, len(queue)))
         with ExitStack() as stores:
             taught = {half: stores.enter_context(self._open(half)) for half in (1, 2)}
@@ -227,16 +253,17 @@ class _Run:
                 if progress:
                     progress(place, len(queue), first(recording.task, 40))
                 ws = taught[3 - recording.half]
-                seeds = {arm: ws.provision(self._task(recording, arm)) for arm in ARMS}
+                tools = toolbox.names(recording)
+                seeds = {arm: ws.provision(self._task(recording, tools, arm)) for arm in self._plan.arms}
                 played: dict[str, Played] = {}
                 try:
                     self._play_arms(replayer, recording, seeds, played)
                 except EndpointError as error:  # a request that is too long for the model is no reason to end
-                    tally.miss(error, [arm for arm in ARMS if arm not in played])
+                    tally.miss(error, [arm for arm in self._plan.arms if arm not in played])
                     if tally.is_dead:
                         break
                 else:
-                    tally.take(_line(recording, played, is_seeded=bool(seeds[WARM])))
+                    tally.take(_line(recording, played, seeds[WARM]))
         tally.done.sort(key=lambda line: places[line.name])
         report = self._report(tally, len(queue), journal.asked)
         self._put("report.json", msgspec.json.encode(report))
@@ -245,13 +272,13 @@ class _Run:
             raise ReplayStopped(f"{tally.trouble}; {kept}: the same command goes on there", report) from tally.trouble
         return report
 
-    def _task(self, recording: Recording, arm: str) -> Task:
+    def _task(self, recording: Recording, tools: tuple[str, ...], arm: str) -> Task:
         return Task(
             text=recording.task,
             agent=recording.agent,
             model=self._plan.model,
             project=recording.project,
-            tools=recording.tools,
+            tools=tools,
             budget=self._plan.budget,
             examples=self._plan.examples,
             session=f"{recording.name}-{arm}",
@@ -261,18 +288,17 @@ class _Run:
     def _play_arms(
         self, replayer: Replayer, recording: Recording, seeds: dict[str, Seed], played: dict[str, Played]
     ) -> None:
-        """Which arm comes first is drawn. Without a seed the arms are one and the same request, which is asked once."""
-        arms = ARMS if draw(recording.name, f"arms {self._plan.seed}") < 0.5 else ARMS[::-1]
-        if not seeds[WARM]:
-            played |= dict.fromkeys(arms, replayer.play(recording, COLD, seeds[COLD]))
-            return
-        for arm in arms:
-            played[arm] = replayer.play(recording, arm, seeds[arm])
+        """In which order is drawn. Arms without a seed are one and the same request, which is asked once."""
+        shown = frozenset[NormalForm]().union(*map(calls_in, seeds.values()))
+        for arm in sorted(seeds, key=lambda arm: draw(f"{recording.name} {arm}", f"arms {self._plan.seed}")):
+            if arm == COLD or seeds[arm]:
+                played[arm] = replayer.play(recording, arm, seeds[arm], shown)
+        played |= {arm: played[COLD] for arm in seeds if arm not in played}
 
     def _report(self, tally: _Tally, planned: int, asked: int) -> ReplayReport:
         done = tally.done
         frozen = msgspec.json.decode((self._out / "plan.json").read_bytes(), type=_Frozen)
-        missing = {arm: tally.unanswered[arm] for arm in ARMS}
+        missing = {arm: tally.unanswered[arm] for arm in self._plan.arms}
         seeded = [line for line in done if line.seeded]
         return ReplayReport(
             model=self._plan.model,
@@ -285,26 +311,41 @@ class _Run:
             planned=planned,
             replayed=len(done),
             seeded=len(seeded),
+            given_away=sum(line.given_away for line in seeded),
+            tasks=frozen.tasks,
+            left_loose=frozen.left_loose,
             unanswered=missing,
             left_out=frozen.left_out,
             problems=frozen.problems,
             halves=frozen.halves,
-            arms={arm: add_up([line.arms[arm] for line in done]) for arm in ARMS},
+            arms={arm: add_up([line.arms[arm] for line in done]) for arm in self._plan.arms},
             compared=with_missing(compare(done), missing),
             compared_seeded=with_missing(compare(seeded), missing),
+            compared_mismatched=with_missing(compare_mismatched(done), missing),
             sessions=tuple(done),
             asked=asked,
             trouble=str(tally.trouble or ""),
         )
 
 
-def _line(recording: Recording, played: dict[str, Played], *, is_seeded: bool) -> SessionLine:
+def _why_none(gathered: Gathered) -> str:
+    """Why nothing can be replayed: most often a path is mistyped."""
+    told = [f"{number} ({reason})" for reason, number in gathered.left_out.items()]
+    told += [f"{problem.path}: {problem.reason}" for problem in gathered.problems[:_TOLD]]
+    if len(gathered.problems) > _TOLD:
+        told.append(f"{len(gathered.problems) - _TOLD} more that cannot be read")
+    return "; ".join(told)
+
+
+def _line(recording: Recording, played: dict[str, Played], seed: Seed) -> SessionLine:
+    worked = {normal_form(call.tool, call.arguments) for call in recording.calls if call.status == "ok"}
     return SessionLine(
         name=recording.name,
         task=first(recording.task, _SHOWN),
         half=recording.half,
         project=recording.project,
         family=recording.family,
-        seeded=is_seeded,
-        arms={arm: count(played[arm]) for arm in ARMS},
+        seeded=bool(seed),
+        given_away=not worked.isdisjoint(calls_in(seed)),
+        arms={arm: count(played[arm]) for arm in played},
     )

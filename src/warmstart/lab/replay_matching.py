@@ -8,16 +8,19 @@ Two calls are the same when their tool is the same and their arguments are equal
 4. strings: line ends are LF, spaces at the ends of lines and of the whole are dropped; in strings of one line each run of
    spaces and tabs is one space. Indentation in strings of several lines stays: in code it is meaning;
 5. arguments that are plain text count as `{"input": text}`, as seeds show them.
+
+A call that only repeats one that the seed shows is a copy. It agrees with the record where it is the very call that worked
+there; that its tool and shape are like those of the record says nothing about the model.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from warmstart.dialects import NO_OUTPUT, refuse
 from warmstart.excerpt import ARGUMENT, cut_value
@@ -33,6 +36,7 @@ NO_SUCH_TOOL = "[replay] There is no tool of this name here."
 NO_OBJECT = "[replay] The arguments are not a JSON object, so the call was not made."
 
 Form = Literal["good", "malformed", "unknown_tool"]
+NormalForm = tuple[str, bytes]  # what is the same for calls that are the same
 
 _LARGE = 2**63
 _BLANKS = re.compile(r"[ \t]+")
@@ -58,10 +62,17 @@ class Proposed(Struct, frozen=True, kw_only=True):
     tool_worked: bool = False  # some recorded call of this tool worked
     shape_worked: bool = False  # some recorded call of this shape worked
     matched: Status | None = None  # outcome of the recorded call it equals; None: it equals none
+    shown: bool = False  # a seed of this session holds it, in whichever arm: all arms are counted alike
+    repeated: bool = False  # it was proposed before in this replay
 
     @property
     def exact(self) -> bool:
         return self.matched == "ok"
+
+    @property
+    def own(self) -> bool:
+        """The very call that worked, and no seed gave it away."""
+        return self.exact and not self.shown
 
     @property
     def repeats_error(self) -> bool:
@@ -71,35 +82,48 @@ class Proposed(Struct, frozen=True, kw_only=True):
 class RecordPlayer:
     """Answers calls from one recorded session. Keeps how often each was asked for: one player for one replay."""
 
-    def __init__(self, calls: Sequence[RecordedCall]) -> None:
-        self._tools = {call.tool for call in calls}
+    def __init__(
+        self, calls: Sequence[RecordedCall], offered: Collection[str] = (), shown: Collection[NormalForm] = ()
+    ) -> None:
+        """`offered`: tools that may be called beside the recorded ones. `shown`: calls that the session's seeds hold."""
+        self._tools = {call.tool for call in calls} | set(offered)
+        self._shown = frozenset(shown)
         worked = [call for call in calls if call.status == "ok"]
         self._worked_tools = {call.tool for call in worked}
         self._worked_shapes = {shape(call.tool, call.arguments) for call in worked}
-        self._recorded: dict[tuple[str, bytes], list[RecordedCall]] = {}
+        self._recorded: dict[NormalForm, list[RecordedCall]] = {}
         for call in calls:
             self._recorded.setdefault(normal_form(call.tool, call.arguments), []).append(call)
-        self._served: dict[tuple[str, bytes], int] = {}
+        self._served: dict[NormalForm, int] = {}
+        self._proposed: set[NormalForm] = set()
 
     def answer(self, asked: AskedCall, turn: int) -> tuple[Proposed, str]:
         """What the call is, and what its tool says. Recorded ones answer in their order, the last one ever after."""
-        if asked.name not in self._tools:
-            return Proposed(turn=turn, tool=asked.name, form="unknown_tool"), NO_SUCH_TOOL
         arguments = read_arguments(asked.arguments)
+        form = (asked.name, asked.arguments.encode("utf-8", "replace"))
+        if arguments is not None:
+            form = normal_form(asked.name, arguments)
+        repeated = form in self._proposed
+        self._proposed.add(form)
+        proposed = Proposed(turn=turn, tool=asked.name, repeated=repeated)
+        if asked.name not in self._tools:
+            return structs.replace(proposed, form="unknown_tool"), NO_SUCH_TOOL
+        worked = asked.name in self._worked_tools
         if arguments is None:
-            worked = asked.name in self._worked_tools
-            return Proposed(turn=turn, tool=asked.name, form="malformed", tool_worked=worked), NO_OBJECT
-        found = self._next(normal_form(asked.name, arguments))
-        proposed = Proposed(
-            turn=turn,
-            tool=asked.name,
-            tool_worked=asked.name in self._worked_tools,
-            shape_worked=shape(asked.name, arguments) in self._worked_shapes,
+            return structs.replace(proposed, form="malformed", tool_worked=worked), NO_OBJECT
+        found = self._next(form)
+        shown = form in self._shown
+        is_choice = not shown or (found is not None and found.status == "ok")
+        proposed = structs.replace(
+            proposed,
+            tool_worked=is_choice and worked,
+            shape_worked=is_choice and shape(asked.name, arguments) in self._worked_shapes,
             matched=found.status if found else None,
+            shown=shown,
         )
         return proposed, (found.result.strip() and found.result) or NO_OUTPUT if found else NOTHING_RECORDED
 
-    def _next(self, form: tuple[str, bytes]) -> RecordedCall | None:
+    def _next(self, form: NormalForm) -> RecordedCall | None:
         calls = self._recorded.get(form)
         if not calls:
             return None
@@ -126,7 +150,7 @@ def as_object(arguments: Arguments) -> dict[str, Any]:
     return arguments if isinstance(arguments, dict) else {"input": arguments}
 
 
-def normal_form(tool: str, arguments: dict[str, Any]) -> tuple[str, bytes]:
+def normal_form(tool: str, arguments: dict[str, Any]) -> NormalForm:
     """What is the same for calls that are the same; see the module's text."""
     kept = cut_value(arguments, ARGUMENT)
     told = {name: _normalise(value) for name, (_form, value) in values_of(kept).items() if value is not None}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,15 @@ from msgspec import Struct, structs
 
 from warmstart.compose import Seed
 from warmstart.dialects import clean
-from warmstart.lab.replay_matching import Proposed, RecordPlayer, is_sayable, read_arguments
-from warmstart.lab.replay_recordings import Recording, Schemas, offer_tools
+from warmstart.lab.replay_matching import (
+    NormalForm,
+    Proposed,
+    RecordPlayer,
+    is_sayable,
+    normal_form,
+    read_arguments,
+)
+from warmstart.lab.replay_recordings import Recording, Toolbox
 from warmstart.llm import LLM, AskedCall, EndpointError, Reply, write_body
 from warmstart.redact import Redactor
 
@@ -97,19 +104,19 @@ class Journal:
 class Replayer:
     """Plays recordings to one model."""
 
-    def __init__(self, journal: Journal, schemas: Schemas, request: Mapping[str, Any], turns: int) -> None:
+    def __init__(self, journal: Journal, toolbox: Toolbox, request: Mapping[str, Any], turns: int) -> None:
         """`request`: what every request holds beside messages and tools, the model's name above all."""
         self._journal = journal
-        self._schemas = schemas
+        self._toolbox = toolbox
         self._request = dict(request)
         self._turns = turns
 
-    def play(self, recording: Recording, arm: str, seed: Seed) -> Played:
-        """Up to so many turns; an answer without a call is the end."""
-        tools = offer_tools(recording, self._schemas)
+    def play(self, recording: Recording, arm: str, seed: Seed, shown: Collection[NormalForm] = ()) -> Played:
+        """Up to so many turns; an answer without a call is the end. `shown`: calls in the seeds of all arms."""
+        tools = self._toolbox.describe(recording)
         asked = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": recording.task}]
         messages: list[dict[str, Any]] = seed.inject(asked)
-        player = RecordPlayer(recording.calls)
+        player = RecordPlayer(recording.calls, self._toolbox.names(recording), shown)
         calls: list[Proposed] = []
         turn = 0
         while turn < self._turns:
@@ -121,8 +128,17 @@ class Replayer:
             answers = [player.answer(call, turn) for call in reply.calls]
             calls += [proposed for proposed, _text in answers]
             messages += _write_turn(reply, [text for _proposed, text in answers], turn)
-        shown = sum(len(message.get("tool_calls") or ()) for message in seed.messages)
-        return Played(calls=tuple(calls), turns=turn, seed_tokens=seed.tokens, examples=shown)
+        return Played(calls=tuple(calls), turns=turn, seed_tokens=seed.tokens, examples=len(_functions(seed)))
+
+
+def calls_in(seed: Seed) -> frozenset[NormalForm]:
+    """The calls that a seed shows."""
+    read = ((one["name"], read_arguments(one["arguments"])) for one in _functions(seed))
+    return frozenset(normal_form(tool, arguments) for tool, arguments in read if arguments is not None)
+
+
+def _functions(seed: Seed) -> list[dict[str, Any]]:
+    return [made["function"] for message in seed.messages for made in message.get("tool_calls") or ()]
 
 
 def _write_turn(reply: Reply, texts: Sequence[str], turn: int) -> list[dict[str, Any]]:

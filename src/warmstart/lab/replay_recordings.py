@@ -1,14 +1,13 @@
 """Recorded sessions as they are replayed: read, redacted, and split into halves that share no task.
 
-What is learned from one half is tried on the other. Sessions that were asked the same, that are one session in several
-files, or of which one started the other, hang together: they stand in the same half, whatever the seed.
+What is learned from one half is tried on the other. Sessions of one task, as far as can be told (see replay_ties), stand in
+the same half, whatever the seed.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from warmstart.dialects import clean
 from warmstart.errors import SourceError
 from warmstart.formats.source import Source
 from warmstart.lab.replay_matching import RecordedCall, as_object, is_sayable
+from warmstart.lab.replay_ties import Traces, join, task_in_id, trace_values, trace_wording
 from warmstart.model import PastSession, Problem, Session
 from warmstart.ports import Progress
 from warmstart.provisioning import task_digest
@@ -34,6 +34,7 @@ NO_NAME = "its tools have names that the endpoint's protocol does not allow"
 UNREADABLE = "its record cannot be read"
 
 _MOST_ARGUMENTS = 32  # of a tool: more are data, not names
+_MOST_TOOLS = 40  # offered: endpoints take few more, and each costs tokens in every request
 _JSON_TYPES = (
     (bool, "boolean"),
     (int, "integer"),
@@ -50,14 +51,14 @@ class Recording(Struct, frozen=True, kw_only=True):
     name: str  # made from its key
     agent: str
     half: int  # 1 or 2; it is replayed with what the other half taught
-    family: str  # sessions that hang together
+    family: str  # sessions of one task
     task: str  # the first thing the user asked for
     calls: tuple[RecordedCall, ...]
     project: str | None = None
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """In the order of the alphabet: that of their use would give something away."""
+        """Those that it called."""
         return tuple(sorted({call.tool for call in self.calls}))
 
 
@@ -68,14 +69,16 @@ class Gathered(Struct, frozen=True, kw_only=True):
     recordings: tuple[Recording, ...]  # to replay
     left_out: dict[str, int]  # learned from where possible, but not replayed
     problems: tuple[Problem, ...]
+    left_loose: int = 0  # what sessions of both halves may share, because all would have become one task
 
 
 class _Read(Struct, frozen=True):
     """A session with what ties it to others."""
 
     record: Record
+    past: PastSession | None  # None: its record cannot be read
     request: str  # redacted
-    ties: tuple[str, ...]
+    traces: Traces
 
 
 class Gatherer:
@@ -98,7 +101,8 @@ class Gatherer:
             for scored in scan(source, self._tools):
                 self._take(scored.session, self._recorder.record(scored.session, scored.score, self._clock()))
             self._problems += [structs.replace(p, path=self._recorder.name(p.path)) for p in source.problems]
-        families = join_families({key: read.ties for key, read in self._read.items()})
+        joined = join({key: read.traces for key, read in self._read.items()})
+        families = joined.families
         halves = split_families(families, seed)
         recordings: list[Recording] = []
         left_out: Counter[str] = Counter()
@@ -113,7 +117,11 @@ class Gatherer:
             for half in (1, 2)
         }
         return Gathered(
-            records=records, recordings=tuple(recordings), left_out=dict(left_out), problems=tuple(self._problems)
+            records=records,
+            recordings=tuple(recordings),
+            left_out=dict(left_out),
+            problems=tuple(self._problems),
+            left_loose=joined.left_loose,
         )
 
     def _sources(self, path: Path) -> list[Source]:
@@ -128,12 +136,14 @@ class Gatherer:
         key = session_key(session)
         known = self._read.get(key)
         if known is None or known.record.session.length < record.session.length:
-            ties = [f"session {session.agent} {session.id}"]
-            if digest := task_digest(session.task or ""):
-                ties.append(f"task {digest}")
-            if session.parent:
-                ties.append(f"session {session.agent} {session.parent}")
-            self._read[key] = _Read(record, self._request(session, record), tuple(ties))
+            past = past_session(record.session, record.calls)
+            request = self._request(session, record)
+            traces = Traces(
+                certain=tuple(_certain_ties(session)),
+                values=trace_values(request, _calls_of(past) if past else ()),
+                shingles=trace_wording(request),
+            )
+            self._read[key] = _Read(record, past, request, traces)
 
     def _request(self, session: Session, record: Record) -> str:
         """What was asked, whole where the record keeps only its beginning."""
@@ -142,21 +152,14 @@ class Gatherer:
         return clean(kept if len(said) <= TASK else self._redactor.scope().text(session.task or "")).strip()
 
 
-def join_families(ties: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """For each session the name of its family: all that share a tie, over however many others."""
-    above: dict[str, str] = {}
-
-    def top(node: str) -> str:
-        while (up := above.setdefault(node, node)) != node:
-            above[node] = above[up]
-            node = up
-        return node
-
-    for key, found in ties.items():
-        for tie in found:
-            one, other = sorted((top(key), top(tie)))
-            above[other] = one
-    return {key: hashlib.blake2b(top(key).encode("utf-8", "replace"), digest_size=8).hexdigest() for key in ties}
+def _certain_ties(session: Session) -> Iterator[str]:
+    yield f"session {session.agent} {session.id}"
+    if session.parent:
+        yield f"session {session.agent} {session.parent}"
+    if digest := task_digest(session.task or ""):
+        yield f"task {digest}"
+    if task := task_in_id(session.agent, session.id):
+        yield f"task of {session.agent} {task}"
 
 
 def split_families(families: Mapping[str, str], seed: int) -> dict[str, int]:
@@ -173,7 +176,7 @@ def split_families(families: Mapping[str, str], seed: int) -> dict[str, int]:
 
 def _make_recording(read: _Read, family: str, half: int) -> Recording | str:
     """The session as it is replayed, or the reason why it is not."""
-    past = past_session(read.record.session, read.record.calls)
+    past = read.past
     if past is None:
         return UNREADABLE
     if past.parent:
@@ -229,12 +232,28 @@ def infer_schemas(recordings: Iterable[Recording]) -> Schemas:
     }
 
 
-def offer_tools(recording: Recording, schemas: Schemas) -> list[dict[str, Any]]:
-    """The tools that the session used, as an endpoint is told of them."""
-    return [
-        {"type": "function", "function": {"name": tool, "parameters": schemas[recording.agent, tool]}}
-        for tool in recording.tools
-    ]
+class Toolbox:
+    """What sessions may call: all that their agent is known to have, so that taking the right tool is a choice."""
+
+    def __init__(self, recordings: Sequence[Recording]) -> None:
+        self._schemas = infer_schemas(recordings)
+        self._used: dict[str, Counter[str]] = {}  # agent -> tool -> sessions
+        for one in recordings:
+            self._used.setdefault(one.agent, Counter()).update(one.tools)
+
+    def names(self, recording: Recording) -> tuple[str, ...]:
+        """Where an agent has too many, the most usual and the session's own. In the order of the alphabet: that of their
+        use would give something away."""
+        used = self._used[recording.agent]
+        usual = sorted(used, key=lambda tool: (-used[tool], tool))[:_MOST_TOOLS]
+        return tuple(sorted({*usual, *recording.tools}))
+
+    def describe(self, recording: Recording) -> list[dict[str, Any]]:
+        """As an endpoint is told of them."""
+        return [
+            {"type": "function", "function": {"name": tool, "parameters": self._schemas[recording.agent, tool]}}
+            for tool in self.names(recording)
+        ]
 
 
 def _infer(given: Sequence[dict[str, Any]]) -> dict[str, Any]:

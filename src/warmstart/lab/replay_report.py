@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct, structs
 
-from warmstart.assigning import COLD, WARM
+from warmstart.assigning import COLD, MISMATCHED, WARM
 from warmstart.lab.replay_playing import Played
+from warmstart.lab.replay_ties import Traces, join
 from warmstart.model import Effect, Problem
 from warmstart.stats import decide
 from warmstart.stats_paired import MIN_GROUPS, MIN_TASKS, Crossing, Paired, compare_paired, cross
@@ -16,21 +17,27 @@ from warmstart.stats_paired import MIN_GROUPS, MIN_TASKS, Crossing, Paired, comp
 SHOWS = (
     "whether the seed moves the model towards calls that worked in your own sessions: the tool, the shape of its arguments,"
     " the very call; and whether it repeats calls that failed there",
-    "on sessions and tasks that the seed's templates were not learned from (each half is tried with the other's templates)",
+    "on sessions that the seed's templates were not learned from, nor from others of the same task as far as that can be"
+    " told (each half is tried with the other's templates)",
 )
 CANNOT_SHOW = (
     "whether a task gets solved: nothing is carried out",
+    "whether a call is understood or copied, in the lines on tool and shape: whoever takes an example and changes only its"
+    " values agrees there. The first line is safe from that: it takes the request's own values, and what a seed shows does"
+    " not count. How much any example does, fitting or not, shows the arm mismatched",
     "whether a call that differs from the record is wrong: a different but right call counts as no match, and what the"
     " record answers does not react to what came before",
     "how the model compares with the one that was recorded, which may be stronger: arms are compared with each other only",
     "small effects in few sessions: where there is no interval, the figures are an anecdote",
 )
 CONDITIONS = (
-    "tools are those that each session used; their argument names and types are inferred from recorded calls, descriptions"
-    " and the agent's own system prompt are not sent",
+    "tools are all that the agent is known to have by these recordings (the most usual, where they are many); their argument"
+    " names and types are inferred from recorded calls, descriptions and the agent's own system prompt are not sent",
     "requests, recorded results (shortened, as transcripts are kept) and seeds are redacted before they are sent",
     "a call that nothing was recorded for is told so and is no error; an answer without any call counts as one call that"
-    " agrees with nothing",
+    " agrees with nothing; the same call again counts once; one that repeats a call of the seed agrees only where it is the"
+    " very call that worked",
+    "sessions are taken for one task when they share its id, the request, or a value, call or wording that few others have",
 )
 
 
@@ -39,18 +46,22 @@ class Counts(Struct, frozen=True, kw_only=True):
 
     sessions: int = 0
     turns: int = 0
-    calls: int = 0
+    calls: int = 0  # different ones
+    repeated: int = 0  # further ones that were proposed before in the same replay
+    copied: int = 0  # of `calls`, those that the session's seeds show
     no_call: int = 0  # sessions without any call
     malformed: int = 0  # arguments are no JSON object
     unknown_tools: int = 0  # a tool that was not offered
     tool: int = 0  # of a tool that worked in the record
     shape: int = 0  # of the shape of a call that worked
     exact: int = 0  # the very call that worked
+    own: int = 0  # of them, those that no seed of the session shows
     failed: int = 0  # the very call that failed
     matched: int = 0  # any recorded call, however it ended
     first_tool: int = 0  # the same of the first call alone
     first_shape: int = 0
     first_exact: int = 0
+    first_own: int = 0
     first_failed: int = 0
     first_unusable: int = 0  # none, malformed, or of no tool that was offered
     seed_tokens: int = 0
@@ -58,7 +69,7 @@ class Counts(Struct, frozen=True, kw_only=True):
 
 
 class SessionLine(Struct, frozen=True, kw_only=True):
-    """One recorded session, replayed in both arms."""
+    """One recorded session, replayed in all arms."""
 
     name: str
     task: str  # its beginning
@@ -66,6 +77,7 @@ class SessionLine(Struct, frozen=True, kw_only=True):
     project: str | None
     family: str
     seeded: bool  # there was something to show in the warm arm
+    given_away: bool  # the warm seed held a call that worked in this very record
     arms: dict[str, Counts]
 
 
@@ -79,11 +91,11 @@ class Half(Struct, frozen=True, kw_only=True):
 
 
 class Compared(Struct, frozen=True, kw_only=True):
-    """Warm against cold in one measure."""
+    """Warm against another arm in one measure."""
 
     title: str
     effect: Effect
-    crossing: Crossing  # helped: as it should be only warm; harmed: only cold
+    crossing: Crossing  # helped: as it should be only warm; harmed: only in the other arm
 
 
 class ReplayReport(Struct, frozen=True, kw_only=True):
@@ -97,15 +109,19 @@ class ReplayReport(Struct, frozen=True, kw_only=True):
     turns: int  # that a replay has, at most
     recorded: int  # sessions that were read
     planned: int  # of them to be replayed
-    replayed: int  # answered in both arms
+    replayed: int  # answered in all arms
     seeded: int  # of the replayed, with something to show
+    given_away: int  # of the seeded, whose seed held a call that worked in the session's own record
+    tasks: int  # of the sessions that can be replayed, as far as they can be told apart
+    left_loose: int  # ties between sessions that were left out, because all would have become one task
     unanswered: dict[str, int]  # sessions that the endpoint gave no answer to, by arm
     left_out: dict[str, int]  # sessions that cannot be replayed, by reason
     problems: tuple[Problem, ...]  # what could not be read
     halves: tuple[Half, ...]
     arms: dict[str, Counts]
-    compared: tuple[Compared, ...]  # over all replayed sessions
+    compared: tuple[Compared, ...]  # warm with cold, over all replayed sessions
     compared_seeded: tuple[Compared, ...]  # over those that were seeded
+    compared_mismatched: tuple[Compared, ...]  # warm with mismatched, over those that were seeded in both
     sessions: tuple[SessionLine, ...]
     trouble: str = ""  # what the endpoint last failed with
     asked: int = 0  # requests of this run; the others were answered before
@@ -134,7 +150,8 @@ class Measure(Struct, frozen=True, kw_only=True):
         return (self.count(counts) == 0) == self.lower_is_better
 
 
-MEASURES = (
+MEASURES = (  # the first is to go by: the only one that neither copying nor shape alone can win
+    Measure(name="first_own", title="first call: very call, not shown", count=lambda c: c.first_own, of="session"),
     Measure(name="first_shape", title="first call: shape worked", count=lambda c: c.first_shape, of="session"),
     Measure(name="first_tool", title="first call: tool worked", count=lambda c: c.first_tool, of="session"),
     Measure(name="first_exact", title="first call: very call worked", count=lambda c: c.first_exact, of="session"),
@@ -152,6 +169,7 @@ MEASURES = (
         of="session",
         lower_is_better=True,
     ),
+    Measure(name="own", title="all calls: very call, not shown", count=lambda c: c.own, of="call"),
     Measure(name="shape", title="all calls: shape worked", count=lambda c: c.shape, of="call"),
     Measure(name="tool", title="all calls: tool worked", count=lambda c: c.tool, of="call"),
     Measure(name="exact", title="all calls: very call worked", count=lambda c: c.exact, of="call"),
@@ -174,24 +192,28 @@ def attempts(counts: Counts) -> int:
 
 
 def count(played: Played) -> Counts:
-    """One session's replay in numbers."""
-    calls = played.calls
+    """One session's replay in numbers. The same call again says nothing new, so it counts once."""
+    calls = [call for call in played.calls if not call.repeated]
     first = calls[0] if calls else None
     return Counts(
         sessions=1,
         turns=played.turns,
         calls=len(calls),
+        repeated=len(played.calls) - len(calls),
+        copied=sum(call.shown for call in calls),
         no_call=int(first is None),
         malformed=sum(call.form == "malformed" for call in calls),
         unknown_tools=sum(call.form == "unknown_tool" for call in calls),
         tool=sum(call.tool_worked for call in calls),
         shape=sum(call.shape_worked for call in calls),
         exact=sum(call.exact for call in calls),
+        own=sum(call.own for call in calls),
         failed=sum(call.repeats_error for call in calls),
         matched=sum(call.matched is not None for call in calls),
         first_tool=int(first is not None and first.tool_worked),
         first_shape=int(first is not None and first.shape_worked),
         first_exact=int(first is not None and first.exact),
+        first_own=int(first is not None and first.own),
         first_failed=int(first is not None and first.repeats_error),
         first_unusable=int(first is None or first.form != "good"),
         seed_tokens=played.seed_tokens,
@@ -205,25 +227,35 @@ def add_up(parts: Sequence[Counts]) -> Counts:
     return Counts(**{name: sum(getattr(part, name) for part in parts) for name in names})
 
 
-def compare(lines: Sequence[SessionLine]) -> tuple[Compared, ...]:
-    """Warm minus cold in every measure, over sessions that were replayed in both arms."""
-    clustered_by, group = _choose_groups(lines)
-    return tuple(_compare(measure, lines, clustered_by, group) for measure in MEASURES) if lines else ()
+def compare(lines: Sequence[SessionLine], control: str = COLD) -> tuple[Compared, ...]:
+    """Warm minus the other arm in every measure, over sessions that were replayed in both."""
+    groups = _choose_groups(lines)
+    return tuple(_compare(measure, lines, control, groups) for measure in MEASURES) if lines else ()
+
+
+def compare_mismatched(lines: Iterable[SessionLine]) -> tuple[Compared, ...]:
+    """Warm minus mismatched, where each had something to show: does what fits do more than any example?"""
+    shown = [one for one in lines if one.seeded and MISMATCHED in one.arms and one.arms[MISMATCHED].examples]
+    return compare(shown, MISMATCHED)
 
 
 def _choose_groups(lines: Sequence[SessionLine]) -> tuple[str, Callable[[SessionLine], Hashable]]:
-    """Sessions of one project are alike. Where projects are too few to see how they differ, sessions of one task are
-    taken together, and the interval speaks of these projects only."""
-    by_project = {line.project or line.family for line in lines}
-    if any(line.project for line in lines) and len(by_project) >= MIN_GROUPS:
-        return "project", lambda line: line.project or line.family
+    """Sessions of one project are alike, and those of one task even across projects. Where projects are too few to see how
+    they differ, sessions of one task are taken together, and the interval speaks of these projects only."""
+    kin = join({one.name: Traces((f"task {one.family}", f"project {one.project or one.family}")) for one in lines})
+    if any(line.project for line in lines) and len(set(kin.families.values())) >= MIN_GROUPS:
+        return "project", lambda line: kin.families[line.name]
     return "task", lambda line: line.family
 
 
 def _compare(
-    measure: Measure, lines: Sequence[SessionLine], clustered_by: str, group: Callable[[SessionLine], Hashable]
+    measure: Measure,
+    lines: Sequence[SessionLine],
+    control: str,
+    groups: tuple[str, Callable[[SessionLine], Hashable]],
 ) -> Compared:
-    pairs = [Paired(measure.read(one.arms[WARM]), measure.read(one.arms[COLD]), group(one)) for one in lines]
+    clustered_by, group = groups
+    pairs = [Paired(measure.read(one.arms[WARM]), measure.read(one.arms[control]), group(one)) for one in lines]
     estimate = compare_paired(pairs, is_rate=True)
     verdict = decide(estimate, lower_is_better=measure.lower_is_better)
     reasons = {
@@ -234,23 +266,31 @@ def _compare(
     effect = Effect(
         metric=measure.name,
         arm=WARM,
-        control=COLD,
-        n={WARM: estimate.n_treatment, COLD: estimate.n_control},
-        missing={WARM: 0, COLD: 0},
-        values={WARM: estimate.value_treatment, COLD: estimate.value_control},
+        control=control,
+        n={WARM: estimate.n_treatment, control: estimate.n_control},
+        missing={WARM: 0, control: 0},
+        values={WARM: estimate.value_treatment, control: estimate.value_control},
         difference=estimate.difference,
-        low=estimate.low,
-        high=estimate.high,
+        low=_possible(estimate.low),
+        high=_possible(estimate.high),
         relative=estimate.relative,
         verdict=verdict,
         reason=reasons.get(verdict, f"{measure.title}: {'up' if (estimate.difference or 0) > 0 else 'down'}"),
         clusters=estimate.clusters,
         clustered_by=clustered_by,
     )
-    outcomes = [(measure.is_good(one.arms[WARM]), measure.is_good(one.arms[COLD])) for one in lines]
+    outcomes = [(measure.is_good(one.arms[WARM]), measure.is_good(one.arms[control])) for one in lines]
     return Compared(title=measure.title, effect=effect, crossing=cross(outcomes))
+
+
+def _possible(bound: float | None) -> float | None:
+    """Shares lie between 0 and 1, so no difference of two is larger than 1; Student's t does not know that."""
+    return None if bound is None else max(-1.0, min(1.0, bound))
 
 
 def with_missing(compared: Sequence[Compared], missing: dict[str, int]) -> tuple[Compared, ...]:
     """Sessions that got no answer belong to every comparison, as what it does not know."""
-    return tuple(structs.replace(one, effect=structs.replace(one.effect, missing=missing)) for one in compared)
+    return tuple(
+        structs.replace(one, effect=structs.replace(one.effect, missing={arm: missing[arm] for arm in one.effect.n}))
+        for one in compared
+    )

@@ -7,12 +7,13 @@ from msgspec import Struct
 from warmstart.analysis import Report
 
 
-class ModelFacts(Struct, frozen=True, kw_only=True):
-    """Which model it was."""
+class ModelFacts(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """Which model it was. Its repr names the folders of runs: what is not known stays out of it."""
 
     name: str  # "smollm2", a file's name, or what the endpoint calls it
     digest: str | None = None  # SHA-256 of the weights; None: an endpoint, nobody knows
     runtime: str = ""  # "xllamacpp 2026.10", "endpoint"
+    endpoint: str = ""  # its address; empty: a local model
 
 
 class ArmLine(Struct, frozen=True, kw_only=True):
@@ -53,8 +54,8 @@ class LabReport(Struct, frozen=True, kw_only=True):
     """A run of the lab, finished or not."""
 
     command: str  # that does the same again
-    at: str  # UTC, ISO
-    version: str  # of Warmstart
+    at: str  # when it is shown; UTC, ISO
+    version: str  # of Warmstart, when the run began; empty: not recorded
     model: ModelFacts
     seed: int
     turns: int  # that a session has
@@ -69,6 +70,8 @@ class LabReport(Struct, frozen=True, kw_only=True):
     arms: tuple[ArmLine, ...]
     tasks: tuple[TaskLine, ...]
     report: Report  # arms against the control, metric by metric
+    began: str | None = None  # first and last session, as `at`; None: there is none yet
+    ended: str | None = None
 
     @property
     def finished(self) -> bool:

@@ -17,6 +17,8 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -27,7 +29,8 @@ from msgspec import Struct
 from warmstart import tools
 from warmstart.lab.fence import Refused, resolve_inside
 from warmstart.lab.jail import run_jailed, run_python, run_statements
-from warmstart.lab.jail_walls import FILE_BYTES
+from warmstart.lab.jail_inside import is_overfull
+from warmstart.lab.jail_walls import FILE_BYTES, FOLDER_BYTES
 from warmstart.lab.tasks import Call
 from warmstart.lab.workshop_terminal import report_end, run_command_line
 
@@ -125,10 +128,19 @@ class Workshop:
 
     def close(self) -> None:
         """Remove the folder with all that is in it."""
-        for place, folders, _files in os.walk(self.folder):
-            for inner in (Path(place, name) for name in folders):
-                if not inner.is_symlink():
-                    inner.chmod(0o700)  # code may have locked it
+        waiting, numbers = [self.folder], count()
+        while waiting:
+            place = waiting.pop()
+            with suppress(OSError):
+                place.chmod(0o700)  # code may have locked it
+                for entry in list(os.scandir(place)):
+                    if entry.is_dir(follow_symlinks=False):  # up it goes: nested deep enough, no path would reach it
+                        inner = Path(entry.path)
+                        inner.chmod(0o700)
+                        waiting.append(inner.rename(self._around / str(next(numbers))))
+                    else:
+                        Path(entry.path).unlink()
+                place.rmdir()
         shutil.rmtree(self._around, ignore_errors=True)
 
     def run(self, call: Call) -> str:
@@ -175,6 +187,8 @@ class Workshop:
             raise Refused(f"Not a file: {_shorten(path)}")
         if len(raw) > FILE_BYTES:
             raise Refused(f"content is longer than {FILE_BYTES} bytes")
+        if is_overfull(str(self.folder)):
+            raise Refused(f"more than {FOLDER_BYTES} bytes in the folder")
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(raw)
         return {"bytes_written": len(raw), "path": path}
@@ -205,8 +219,7 @@ class Workshop:
 
     def _read_lines(self, place: Path) -> Iterator[tuple[int, str, str]]:
         """Number, text and file of every line below a place, in the order of names; binary files are passed over."""
-        files = [place] if place.is_file() else sorted(found for found in place.rglob("*") if found.is_file())
-        for file in files:
+        for file in [place] if place.is_file() else sorted(_list_files(place)):
             if self.folder not in Path(os.path.realpath(file)).parents:
                 continue
             raw = file.read_bytes()[:FILE_BYTES]
@@ -248,6 +261,18 @@ class Workshop:
 
     def _terminal(self, command: str) -> dict[str, Any]:
         return run_command_line(command, self.folder, self.seconds)
+
+
+def _list_files(place: Path) -> Iterator[Path]:
+    """All files below a folder. No recursion: code can nest folders deeper than that goes."""
+    waiting = [place]
+    while waiting:
+        with suppress(PermissionError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(Path(entry.path))
+                elif entry.is_file():
+                    yield Path(entry.path)
 
 
 def cut_middle(text: str, most: int) -> str:

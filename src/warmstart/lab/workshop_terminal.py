@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import structs
 
-from warmstart.lab.fence import Command, Pipeline, Redirect, Refused, expand_word, read_line, resolve_inside
+from warmstart.lab.fence import Command, Pipeline, Redirect, Refused, Word, expand_word, read_line, resolve_inside
 from warmstart.lab.jail import MOST_OUTPUT, PROGRAM_PATH, Ended, run_jailed, run_program
+from warmstart.lab.jail_walls import FOLDER_BYTES
 from warmstart.lab.workshop_programs import check_arguments, check_offered
 
+_MOST_PATTERNS, _MOST_NAMES = 100, 2_000  # of one command
 _NOT_A_FAILURE = {  # exit code 1 of these is an answer
     **dict.fromkeys(("grep", "egrep", "fgrep"), "no match, not an error"),
     **dict.fromkeys(("diff", "cmp"), "the files differ, not an error"),
@@ -40,7 +43,7 @@ def run_command_line(line: str, folder: Path, seconds: float) -> dict[str, Any]:
                 ended = _run_pipeline(pipeline, folder, here, deadline - time.monotonic())
             errors, code = ended.errors, ended.exit_code
             output += ended.output + errors
-            if ended.timed_out or ended.flooded:
+            if ended.timed_out or ended.was_stopped:
                 return {**report_end(ended, seconds), "output": output}
     except Refused as refused:
         return {"output": output, "exit_code": refused.exit_code, "error": str(refused)}
@@ -58,11 +61,13 @@ def report_end(ended: Ended, seconds: float) -> dict[str, Any]:
         answer["error"] = f"Timed out after {seconds:g} seconds"
     elif ended.flooded:
         answer["error"] = f"Stopped: more than {MOST_OUTPUT} bytes of output"
+    elif ended.overfull:
+        answer["error"] = f"Stopped: more than {FOLDER_BYTES} bytes in the folder"
     return answer
 
 
 def _change_folder(pipeline: Pipeline, folder: Path, here: Path) -> tuple[Path, Ended]:
-    words = [name for word in pipeline.commands[0].words[1:] for name in expand_word(word, folder, here)]
+    words = _expand_words(pipeline.commands[0].words[1:], folder, here)
     if len(pipeline.commands) > 1 or len(words) > 1 or pipeline.commands[0].redirects:
         raise Refused("cd: takes one folder and stands alone")
     place = resolve_inside(folder, here, words[0]) if words else folder
@@ -86,8 +91,19 @@ def _run_pipeline(pipeline: Pipeline, folder: Path, here: Path, seconds: float) 
 
 
 def _expand(command: Command, folder: Path, here: Path) -> list[str]:
-    argv = [name for word in command.words for name in expand_word(word, folder, here)] or ["true"]
-    return check_arguments(argv, folder, here)
+    return check_arguments(_expand_words(command.words, folder, here) or ["true"], folder, here)
+
+
+def _expand_words(words: Sequence[Word], folder: Path, here: Path) -> list[str]:
+    """All names that the words of a command stand for; every * reads the folder again, so neither may be endless."""
+    if sum(word.pattern is not None for word in words) > _MOST_PATTERNS:
+        raise Refused(f"more than {_MOST_PATTERNS} words with * ? or [ in one command")
+    names: list[str] = []
+    for word in words:
+        names += expand_word(word, folder, here)
+        if len(names) > _MOST_NAMES:
+            raise Refused(f"more than {_MOST_NAMES} words in one command")
+    return names
 
 
 def _make_stages(argv: list[str], redirects: list[tuple[int, str | int, bool]]) -> list[dict[str, Any]]:

@@ -31,11 +31,11 @@ from warmstart.redact.values import (
 )
 from warmstart.redact.views import WORTH, View, flatten, from_base64, from_hex
 
-__all__ = ["Redactor", "Scope"]
+__all__ = ["MASK", "Hit", "Redactor", "Scope"]
 
 _PLACEHOLDER = Regex(r"\{\{SECRET:[a-z0-9-]{1,24}#[0-9]{1,9}\}\}")
 _SCHEME = Regex(r"(?i)(?:bearer|basic|token|apikey|digest|bot)\s+(?=\S)")
-_MASK = "\x01"  # stands for a placeholder in the searched bytes; no value may hold it
+MASK = "\x01"  # stands for a placeholder in the searched bytes; no value may hold it
 _DEEPEST = 3  # readings inside readings
 _ROUNDS = 4  # a replacement may uncover the next; more than two rounds are rare
 _REMEMBERED = 64  # secrets learned from their context that are then known everywhere in the scope
@@ -81,7 +81,7 @@ _FINDERS = (
 )
 
 
-class _Hit(NamedTuple):
+class Hit(NamedTuple):
     """A span of the searched text; `value` is what it reads as where that differs from the text."""
 
     start: int
@@ -112,37 +112,37 @@ class Redactor:
         """A fresh numbering, for one session or template."""
         return Scope(self)
 
-    def _find(self, text: str, *, opaque: bool) -> list[_Hit]:
+    def _find(self, text: str, *, opaque: bool) -> list[Hit]:
         hits = self._search(as_bytes(text), opaque, 0)
         for form, value in self._wide.items():
             hits.extend(_occurrences(text, form, "env", value))
         return hits
 
-    def _search(self, data: bytes, opaque: bool, depth: int) -> list[_Hit]:
+    def _search(self, data: bytes, opaque: bool, depth: int) -> list[Hit]:
         flat = flatten(data)
-        hits: list[_Hit] = []
+        hits: list[Hit] = []
         if self._exact.literals:
             for index, start, end in self._exact.find(data):
-                hits.append(_Hit(start, end, 0, "env", self._meant[index]))
-            hits.extend(_Hit(*_base64_run(data, start, end), 0, "env") for _, start, end in self._stretched.find(data))
+                hits.append(Hit(start, end, 0, "env", self._meant[index]))
+            hits.extend(Hit(*_base64_run(data, start, end), 0, "env") for _, start, end in self._stretched.find(data))
         if self._share:
-            hits.extend(_Hit(*found[:2], 4, found.kind) for found in find_personal(flat))
+            hits.extend(Hit(*found[:2], 4, found.kind) for found in find_personal(flat))
         hits.extend(self._search_runs(flat, opaque, depth))
         present = _GATE.which(flat)
         if not present:
             return hits
         for part, rank, find in _FINDERS:
             if part in present:
-                hits.extend(_Hit(start, end, rank, kind) for start, end, kind in find(flat))
+                hits.extend(Hit(start, end, rank, kind) for start, end, kind in find(flat))
         if _READINGS in present and depth < _DEEPEST:
             view = View(data)
             for hit in self._search(view.data, opaque, depth + 1):
                 value = hit.value or view.data[hit.start : hit.end].decode("ascii")
-                hits.append(_Hit(*view.back(hit.start, hit.end), hit.rank, hit.kind, value))
+                hits.append(Hit(*view.back(hit.start, hit.end), hit.rank, hit.kind, value))
         return hits
 
-    def _search_runs(self, data: bytes, opaque: bool, depth: int) -> list[_Hit]:
-        hits: list[_Hit] = []
+    def _search_runs(self, data: bytes, opaque: bool, depth: int) -> list[Hit]:
+        hits: list[Hit] = []
         lines: list[tuple[int, int]] = []  # base64 lines that belong together
         for start, end in find_runs(data):
             if lines and (data[lines[-1][1] : start].strip() or start - lines[-1][1] > 8):
@@ -157,20 +157,20 @@ class Redactor:
         hits.extend(self._wrapped(data, lines, opaque, depth))
         return hits
 
-    def _weigh(self, data: bytes, offset: int, part: Part, opaque: bool, depth: int) -> _Hit | None:
+    def _weigh(self, data: bytes, offset: int, part: Part, opaque: bool, depth: int) -> Hit | None:
         start, end = offset + part.start, offset + part.end
         if part.nature == "encoded":
             run = data[start:end]
             plain = from_hex(run) or from_base64(run)
             kind = self._kind_inside(plain, opaque, depth) if plain else ""
-            return _Hit(start, end, 3, kind) if kind else None
+            return Hit(start, end, 3, kind) if kind else None
         if (
             (not opaque and part.nature in ("opaque", "hinted"))
             or (part.nature == "hinted" and not is_hinted(data, start))
             or is_public(data, start)
         ):
             return None
-        return _Hit(start, end, 3, "opaque" if part.nature == "hinted" else part.nature)
+        return Hit(start, end, 3, "opaque" if part.nature == "hinted" else part.nature)
 
     def _kind_inside(self, plain: bytes, opaque: bool, depth: int) -> str:
         """The kind of secret that an encoded text holds; empty if none."""
@@ -187,20 +187,20 @@ class Redactor:
         )
         return "opaque" if single and len(text) >= 8 else ""
 
-    def _wrapped(self, data: bytes, lines: list[tuple[int, int]], opaque: bool, depth: int) -> list[_Hit]:
+    def _wrapped(self, data: bytes, lines: list[tuple[int, int]], opaque: bool, depth: int) -> list[Hit]:
         """Base64 broken into lines: a secret may stand across two of them."""
         if len(lines) < 2:
             return []
         plain = from_base64(b"".join(data[start:end] for start, end in lines))
         kind = self._kind_inside(plain, opaque, depth) if plain else ""
-        return [_Hit(lines[0][0], lines[-1][1], 3, kind)] if kind else []
+        return [Hit(lines[0][0], lines[-1][1], 3, kind)] if kind else []
 
 
-def _occurrences(text: str, form: str, kind: str, value: str) -> list[_Hit]:
+def _occurrences(text: str, form: str, kind: str, value: str) -> list[Hit]:
     hits = []
     at = text.find(form)
     while at >= 0:
-        hits.append(_Hit(at, at + len(form), 0, kind, value))
+        hits.append(Hit(at, at + len(form), 0, kind, value))
         at = text.find(form, at + len(form))
     return hits
 
@@ -286,7 +286,7 @@ class Scope:
             elif isinstance(node, bytes):
                 target[slot] = self.text(node.decode("latin-1")).encode("latin-1")
             elif isinstance(node, int) and not isinstance(node, bool) and says == STRONG and abs(node) > 9999:
-                target[slot] = self._replace(str(node), "password")
+                target[slot] = self.placeholder(str(node), "password")
             else:
                 target[slot] = node
         return top[0]
@@ -318,7 +318,7 @@ class Scope:
         """A value under a telling name."""
         if says < TOKEN:
             text = self._redact(value, opaque=True)
-            return self._replace(value, "token") if text == value and could_be_secret(value, says) else text
+            return self.placeholder(value, "token") if text == value and could_be_secret(value, says) else text
         if is_stand_in(value):
             return value
         scheme = _SCHEME.match(value)
@@ -331,36 +331,43 @@ class Scope:
         found = self._redactor._find(value[start:], opaque=False)
         if found:
             kind = min(found, key=lambda hit: hit.rank).kind
-        return value[:start] + self._replace(value[start:], kind)
+        return value[:start] + self.placeholder(value[start:], kind)
+
+    def find(self, text: str, *, opaque: bool = True) -> list[Hit]:
+        """What is secret in a text, span by span and unmerged, for who replaces it otherwise; `MASK` stands for what is
+        replaced already."""
+        hits = self._redactor._find(text, opaque=opaque)
+        for value, kind in self._learned.items():
+            if value in text:
+                hits.extend(_occurrences(text, value, kind, value))
+        return hits
 
     def _redact(self, text: str, *, opaque: bool) -> str:
         for _ in range(_ROUNDS):
-            masked = _PLACEHOLDER.sub(lambda match: _MASK * len(match.group()), text) if "{{SECRET:" in text else text
-            hits = self._redactor._find(masked, opaque=opaque)
-            for value, kind in self._learned.items():
-                if value in masked:
-                    hits.extend(_occurrences(masked, value, kind, value))
+            masked = _PLACEHOLDER.sub(lambda match: MASK * len(match.group()), text) if "{{SECRET:" in text else text
+            hits = self.find(masked, opaque=opaque)
             if not hits:
                 break
             text = self._replace_all(text, masked, hits)
         return text
 
-    def _replace_all(self, text: str, masked: str, hits: list[_Hit]) -> str:
+    def _replace_all(self, text: str, masked: str, hits: list[Hit]) -> str:
         pieces = []
         at = 0
         for start, end, kind, value in _merge(hits, masked):
-            if _MASK in masked[start:end]:
+            if MASK in masked[start:end]:
                 start, end = _unmasked(masked, start, end)
                 if end - start < 3:
                     continue
                 value = masked[start:end]
             pieces.append(text[at:start])
-            pieces.append(self._replace(value, kind))
+            pieces.append(self.placeholder(value, kind))
             at = end
         pieces.append(text[at:])
         return "".join(pieces)
 
-    def _replace(self, value: str, kind: str) -> str:
+    def placeholder(self, value: str, kind: str) -> str:
+        """What stands for a value: always the same."""
         self.found += 1
         self.kinds[kind] = self.kinds.get(kind, 0) + 1
         placeholder = self._placeholders.get(value)
@@ -381,17 +388,17 @@ def _unmasked(masked: str, start: int, end: int) -> tuple[int, int]:
     """The longest stretch of a span that touches no placeholder."""
     best = (start, start)
     at = start
-    for run in masked[start:end].split(_MASK):
+    for run in masked[start:end].split(MASK):
         if len(run) > best[1] - best[0]:
             best = (at, at + len(run))
         at += len(run) + 1
     return best
 
 
-def _merge(hits: list[_Hit], text: str) -> list[tuple[int, int, str, str]]:
+def _merge(hits: list[Hit], text: str) -> list[tuple[int, int, str, str]]:
     """Overlapping spans as one: the surest finder names it."""
     merged: list[tuple[int, int, str, str]] = []
-    group: list[_Hit] = []
+    group: list[Hit] = []
     stop = -1
     for hit in sorted(hits):
         if hit.start >= stop and group:
@@ -405,7 +412,7 @@ def _merge(hits: list[_Hit], text: str) -> list[tuple[int, int, str, str]]:
     return merged
 
 
-def _join(group: list[_Hit], stop: int, text: str) -> tuple[int, int, str, str]:
+def _join(group: list[Hit], stop: int, text: str) -> tuple[int, int, str, str]:
     start = group[0].start
     kind = min(group, key=lambda hit: hit.rank).kind
     value = next((hit.value for hit in group if hit.value and (hit.start, hit.end) == (start, stop)), "")

@@ -133,6 +133,51 @@ def connect(path: Path, kind: Kind, patience: float) -> apsw.Connection:
     return db
 
 
+def connect_to_read(path: Path, kind: Kind, patience: float) -> apsw.Connection:
+    """A connection that changes nothing: to a database that is ours and up to date, wherever it lies.
+
+    Without a WAL nobody is writing; the file is then read as it is, because even a mere look by way of the WAL makes one,
+    which needs a folder that can be written and may later keep the file's owner out.
+    """
+    quiet = not path.with_name(path.name + "-wal").exists()
+    try:
+        db = apsw.Connection(
+            f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if quiet else ''}",
+            flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
+        )
+    except apsw.Error as error:
+        raise _explain_reading(kind, error, path) from error
+    ready = False
+    try:
+        db.set_busy_handler(Waiting(patience))
+        tables = db.execute("SELECT count(*) FROM sqlite_schema").get
+        number, owner = db.pragma("user_version"), db.pragma("application_id")
+        if not (tables or number or owner):
+            raise StoreError(f"{path}: an empty file, no database; it was left untouched")
+        kind.check_owner(path, owner, number)
+        if number < kind.schema:
+            raise StoreError(
+                f"{path}: written by an older Warmstart (schema {number}, this one knows {kind.schema}); "
+                "it was left untouched. A start upgrades it"
+            )
+        ready = True
+    except apsw.Error as error:
+        raise _explain_reading(kind, error, path, db.system_errno) from error
+    finally:
+        if not ready:
+            db.close()
+    return db
+
+
+def _explain_reading(kind: Kind, error: apsw.Error, path: Path, system_errno: int = 0) -> StoreError:
+    if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):
+        return StoreError(
+            f"{path}: cannot be read ({error}). With a {path.name}-wal beside it, both must lie in a folder that can be "
+            "written: copy them to one"
+        )
+    return kind.explain(error, path, system_errno)
+
+
 def migrate(db: apsw.Connection, kind: Kind, migrations: Iterable[Migration]) -> None:
     """Run what the database has not had yet, each in a transaction of its own that also records it.
 
@@ -169,13 +214,13 @@ def enter_wal(db: apsw.Connection, patience: float) -> None:
 class SqliteFile:
     """A connection whose users take turns. Use it in a `with`, or close it."""
 
-    def __init__(self, path: Path, kind: Kind, patience: float) -> None:
+    def __init__(self, path: Path, kind: Kind, patience: float, *, to_read: bool = False) -> None:
         self.path = path
         self._kind = kind
         self._process = os.getpid()
         self._turn = threading.RLock()
         self._inside = False  # a transaction
-        self._db = connect(path, kind, patience)
+        self._db = connect_to_read(path, kind, patience) if to_read else connect(path, kind, patience)
 
     def __enter__(self) -> Self:
         return self
@@ -243,4 +288,14 @@ class SqliteFile:
         try:
             return cursor.fetchall()
         except UnicodeDecodeError as error:
-            raise self._kind.explain(apsw.CorruptError("text that is no UTF-8"), self.path) from error
+            raise self._explain_text() from error
+
+    def _stream(self, cursor: apsw.Cursor) -> Iterator[Any]:
+        """The same, row by row."""
+        try:
+            yield from cursor
+        except UnicodeDecodeError as error:
+            raise self._explain_text() from error
+
+    def _explain_text(self) -> StoreError:
+        return self._kind.explain(apsw.CorruptError("text that is no UTF-8"), self.path)

@@ -11,6 +11,7 @@ from litestar.openapi.datastructures import ResponseSpec
 
 from warmstart.confirm import errors
 from warmstart.confirm.model import WINDOW
+from warmstart.doors.confirm_http.bodies import say_wrong
 from warmstart.doors.confirm_http.gate import TooLarge
 from warmstart.doors.confirm_http.views import ErrorView, show_decision
 from warmstart.errors import BadName, ConfigError, NotFound, StoreError, StoreUnreachable, WarmstartError
@@ -95,7 +96,8 @@ def _answer_http(error: HTTPException) -> Response[ErrorView]:
     """Of the framework: unknown paths, methods and parameters."""
     detail = error.detail
     if isinstance(error.extra, list) and error.extra:
-        detail = "; ".join(f"{one.get('key', '')}: {one.get('message', '')}" for one in error.extra)
+        told = [(str(one.get("key", "")), str(one.get("message", ""))) for one in error.extra]
+        detail = "; ".join(f"{key}: {say_wrong(message, key)}" for key, message in told)
     code = _CODES.get(error.status_code, "refused")
     return _answer(error.status_code, ErrorView(detail, code), dict(error.headers or {}))
 

@@ -13,15 +13,21 @@ from litestar.types import ASGIApp, ControllerRouterHandler, Guard
 
 from warmstart.doors.confirm_http.answers import answer_error
 from warmstart.doors.confirm_http.bodies import StrictRequest
-from warmstart.doors.confirm_http.context import COOKIE, Context, guard_by_session, guard_by_token
+from warmstart.doors.confirm_http.context import CSRF_HEADER, Context, guard_by_session, guard_by_token, name_cookie
 from warmstart.doors.confirm_http.document import App, Document, serve_document
 from warmstart.doors.confirm_http.gate import Gate
+from warmstart.doors.confirm_http.proof import make_prover
 from warmstart.doors.confirm_http.routes import SHARED
 from warmstart.doors.confirm_http.routes_api import API_ONLY
 from warmstart.doors.confirm_http.routes_login import PAGE_ONLY
 
 _TOKEN = {"token": SecurityScheme(type="http", scheme="bearer")}
-_SESSION = {"session": SecurityScheme(type="apiKey", name=COOKIE, security_scheme_in="cookie")}
+_CSRF = SecurityScheme(
+    type="apiKey",
+    name=CSRF_HEADER,
+    security_scheme_in="header",
+    description="`csrf_token` of the answer to `POST /login`. The cookie without it is refused: 403 `bad_csrf`.",
+)
 
 
 def make_api(context: Context) -> Litestar:
@@ -33,7 +39,8 @@ def make_api(context: Context) -> Litestar:
 def make_page(context: Context, own: Sequence[ControllerRouterHandler] = ()) -> Litestar:
     """For people. `own` are the page's files: open to all, for they show nothing by themselves."""
     routes = [*SHARED, *PAGE_ONLY]
-    document = Document(routes, "Warmstart confirmations: the page", _SESSION)
+    cookie = SecurityScheme(type="apiKey", name=name_cookie(context.addresses.page), security_scheme_in="cookie")
+    document = Document(routes, "Warmstart confirmations: the page", {"session": cookie, "csrf": _CSRF})
     return _make(context, guard_by_session(context), routes, document, own)
 
 
@@ -58,6 +65,7 @@ def _make(
         [router, *own],
         request_class=StrictRequest,
         exception_handlers=handlers,
+        before_send=[make_prover(context.desk)],
         logging_config=None,
         openapi_config=None,
     )

@@ -10,7 +10,7 @@ from litestar import Request
 from msgspec import Meta, Struct, field
 
 from warmstart.confirm.access import NewAllowance
-from warmstart.confirm.actions import ACTION_PATTERN, check_action, key_of
+from warmstart.confirm.actions import ACTION_PATTERN, ACTION_WORDS, check_action, key_of
 from warmstart.confirm.canonical import digest_deed, digest_value, parse_json
 from warmstart.confirm.deciding import Answer, Wish
 from warmstart.confirm.errors import BadRequest
@@ -100,10 +100,40 @@ def _with_whole_numbers(body: Any) -> Any:
     return body | whole
 
 
+_KINDS = {"str": "text", "int": "a whole number", "float": "a fraction", "bool": "true or false", "array": "a list"}
+_KINDS |= {"object": "an object", "null": "null"}
+_KEY_WORDS = "1 to 200 visible ASCII characters, without spaces"
+_SHAPES = {
+    "action": ACTION_WORDS,
+    "description": "say in words what is to be done and why; this is empty",
+    "key": _KEY_WORDS,
+}
+_LIMITS = {">=": "at least", "<=": "at most"}
+
+
 def _in_words(message: str) -> str:
-    """`Expected int - at $.timeout_seconds` with the field first."""
-    found = re.match(r"(.*) - at `\$\.?(.*)`$", message, re.S)
-    return f"{found[2]}: {found[1]}" if found and found[2] else message
+    """What msgspec found wrong, for people: the field first, then what belongs there."""
+    found = re.fullmatch(r"(.*?)(?: - at `\$\.?(.*)`)?", message, re.S)
+    assert found
+    what, field = found[1], found[2] or ""
+    named = re.fullmatch(r"Object (missing required|contains unknown) field `(.*)`", what, re.S)
+    if named:
+        return f"{named[2]}: {'is missing' if named[1] == 'missing required' else 'there is no such field'}"
+    return f"{field or 'the body'}: {say_wrong(what, field)}"
+
+
+def say_wrong(what: str, field: str) -> str:
+    """Of one field or parameter."""
+    if " matching regex " in what and field in _SHAPES:
+        return _SHAPES[field]
+    if size := re.fullmatch(r"Expected `[^`]*`( of length)? (>=|<=) (\d+)", what):
+        if size.groups() == (" of length", ">=", "1"):
+            return "must not be empty"
+        return f"{_LIMITS[size[2]]} {int(size[3]):,}{' characters' if size[1] else ''}"
+    if kinds := re.fullmatch(r"Expected `([^`]*)`, got `([^`]*)`", what):
+        wanted, got = (" or ".join(_KINDS.get(kind, kind) for kind in side.split(" | ")) for side in kinds.groups())
+        return f"must be {wanted}, not {got}"
+    return what
 
 
 def make_request(body: SubmitBody, masker: Masker) -> NewRequest:
@@ -130,7 +160,7 @@ def make_key(header: str | None, body: SubmitBody) -> Key | None:
     if header is None:
         return None
     if not re.fullmatch(KEY_PATTERN.strip("^$"), header):
-        raise BadRequest("Idempotency-Key: 1 to 200 visible ASCII characters, without spaces")
+        raise BadRequest(f"Idempotency-Key: {_KEY_WORDS}")
     return Key(header, digest_value(msgspec.structs.asdict(body)))
 
 

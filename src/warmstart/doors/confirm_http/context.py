@@ -2,6 +2,10 @@
 
 A route says in `scopes` which of them let in (any one is enough), or that it is open; a route that says nothing lets
 nobody in.
+
+On the page it takes two secrets. Cookies know no ports: whatever else listens on this machine, an agent's own server
+too, gets the cookie of a person who opens it. So the CSRF token, which the browser keeps for our address and port
+alone, must come with every request, also with one that only reads.
 """
 
 from __future__ import annotations
@@ -26,8 +30,10 @@ from warmstart.doors.confirm_http.views import Addresses
 from warmstart.doors.confirm_http.waiting import Waiters
 
 COOKIE = "warmstart_confirm"
+HTTPS_COOKIE = f"__Host-{COOKIE}"  # browsers take it over HTTPS only, and from no other host of the same domain
 CSRF_HEADER = "X-CSRF-Token"
 OPEN: dict[str, Any] = {"scopes": None}
+_UNKNOWN = "this token is not known here: of another database, revoked or too old"
 Connection = ASGIConnection[Any, Any, Any, Any]
 
 
@@ -64,14 +70,15 @@ def guard_by_token(context: Context) -> Guard:
         who = find_bearer(context, connection)
         if who is None:
             sent = "Authorization" in connection.headers
-            await _fail(context, connection, "auth_failed", "nobody", Unauthorized(), sent=sent)
+            wrong = Unauthorized(_UNKNOWN if sent else None)
+            await _fail(context, connection, "auth_failed", "nobody", wrong, sent=sent)
         await _check_scopes(context, connection, who, scopes)
 
     return check
 
 
 def guard_by_session(context: Context) -> Guard:
-    """For the page: the cookie of a login, and the CSRF token with everything that changes something."""
+    """For the page: the cookie of a login and its CSRF token, both with everything."""
 
     async def check(connection: Connection, handler: BaseRouteHandler) -> None:
         if (scopes := _wanted_scopes(connection, handler)) is None:
@@ -79,12 +86,9 @@ def guard_by_session(context: Context) -> Guard:
         session = find_session(context, connection)
         if session is None:
             wanted = Unauthorized("log in first: open the link that `warmstart confirm login` prints")
-            await _fail(context, connection, "auth_failed", "nobody", wanted, sent=COOKIE in connection.cookies)
-        csrf = context.desk.csrf_token(session.identity.credential)
-        if connection.scope["method"] not in ("GET", "HEAD") and not is_same(  # type: ignore[typeddict-item]
-            connection.headers.get(CSRF_HEADER, ""), csrf
-        ):
-            wrong = NotAllowed(f"the header {CSRF_HEADER} is missing or wrong; load the page again", code="bad_csrf")
+            await _fail(context, connection, "auth_failed", "nobody", wanted, sent=bool(_read_cookie(connection)))
+        if not is_same(connection.headers.get(CSRF_HEADER, ""), context.desk.csrf_token(session.identity.credential)):
+            wrong = NotAllowed(f"the header {CSRF_HEADER} is missing or wrong; log in again", code="bad_csrf")
             await _fail(context, connection, "access_refused", session.identity, wrong)
         await _check_scopes(context, connection, session.identity, scopes)
 
@@ -105,19 +109,30 @@ def is_still_known(context: Context, connection: Connection, who: Identity) -> b
 
 
 def find_session(context: Context, connection: Connection) -> Session | None:
-    secret = connection.cookies.get(COOKIE, "")
+    secret = _read_cookie(connection)
     return context.desk.find_session(secret) if secret else None
 
 
-def make_cookie(context: Context, secret: str) -> Cookie:
-    """For this page alone: no script reads it, no other site makes a browser send it."""
+def _read_cookie(connection: Connection) -> str:
+    return connection.cookies.get(HTTPS_COOKIE) or connection.cookies.get(COOKIE, "")
+
+
+def name_cookie(address: str) -> str:
+    """What it is called on a page at that address."""
+    return HTTPS_COOKIE if address.startswith("https:") else COOKIE
+
+
+def make_cookie(context: Context, connection: Connection, secret: str) -> Cookie:
+    """No script reads it, no other site makes a browser send it. Whether HTTPS is used the browser says, in `Origin`:
+    a proxy may stand between, and the same daemon may be reached without."""
+    name = name_cookie(connection.headers.get("Origin", context.addresses.page))
     return Cookie(
-        key=COOKIE,
+        key=name,
         value=secret,
         path="/",
         httponly=True,
         samesite="strict",
-        secure=context.addresses.page.startswith("https:"),
+        secure=name == HTTPS_COOKIE,
         max_age=SESSION_LASTS if secret else 0,
     )
 
@@ -142,8 +157,9 @@ async def _fail(
 ) -> NoReturn:
     """Record and refuse. Who sent nothing at all has not tried anything."""
     if sent:
+        route = f"{connection.scope['method']} {connection.scope['path_template']}"  # type: ignore[typeddict-item]
         why = getattr(error, "code", "")
-        noted = context.failures.note(event, who, why=why, path=connection.scope["path"][:200])
+        noted = context.failures.note(event, who, route, why=why, path=connection.scope["path"][:200])
         if noted is not None:
             await asyncio.wrap_future(noted)
     raise error

@@ -62,7 +62,7 @@ class Document:
             title=self._title,
             version=__version__,
             components=Components(security_schemes=dict(self._schemes)),
-            security=[{name: []} for name in self._schemes],
+            security=[{name: [] for name in self._schemes}],  # all of them together
             use_handler_docstrings=True,
         )
         nothing = {"context": Provide(lambda: None, sync_to_thread=False)}  # this application serves nobody

@@ -1,24 +1,30 @@
-"""The first start: a link for the person, a token for their agents."""
+"""A start: where the page is, for login links; and at the first one a link for the person, a token for their agents."""
 
 from __future__ import annotations
 
+import logging
+import shlex
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
 from warmstart.confirm.access import create_login, create_token, list_tokens
 from warmstart.confirm.desk import Desk
+from warmstart.confirm.page_address import remember_page
 from warmstart.confirm.token_files import AGENT_TOKEN, save_token
 from warmstart.confirm.turns import Turn
 
 OWNER = "owner"
 AGENT = "agent"
 
+log = logging.getLogger("warmstart.confirm")
+
 
 class FirstStart(NamedTuple):
     """How to come in."""
 
     login_url: str
-    agent_token_file: Path | None  # None: there was one already, perhaps of another database
+    agent_token_file: Path | None  # where it was kept
 
 
 def prepare_first_start(desk: Desk, page_url: str, home: Path) -> FirstStart | None:
@@ -26,7 +32,7 @@ def prepare_first_start(desk: Desk, page_url: str, home: Path) -> FirstStart | N
 
     No token that decides is made: one that lies in a file is an agent's for the taking.
     """
-    file = home / AGENT_TOKEN
+    remember_page(desk.store, page_url)
 
     def make(turn: Turn) -> tuple[str, str] | None:
         if list_tokens(turn.store):
@@ -38,7 +44,20 @@ def prepare_first_start(desk: Desk, page_url: str, home: Path) -> FirstStart | N
     if made is None:
         return None
     code, secret = made
-    kept = not file.exists()
-    if kept:
-        save_token(file, secret)
-    return FirstStart(f"{page_url}/login#{code}", file if kept else None)
+    return FirstStart(f"{page_url}/login#{code}", _save(home / AGENT_TOKEN, secret))
+
+
+def _save(wanted: Path, secret: str) -> Path:
+    """Beside a token that is there: this database cannot know that one, but another daemon's agents may use it."""
+    numbered = (wanted.with_stem(f"{wanted.stem}-{number}") for number in count(2))
+    file = wanted if not wanted.exists() else next(path for path in numbered if not path.exists())
+    save_token(file, secret)
+    if file != wanted:
+        log.warning(
+            "%s holds a token of another database: agents that use it are refused here. This database's is in %s; "
+            "to let agents use that one from now on: %s",
+            wanted,
+            file,
+            shlex.join(["mv", str(file), str(wanted)]),
+        )
+    return file

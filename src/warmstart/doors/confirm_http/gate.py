@@ -3,9 +3,9 @@ told about every answer. DNS rebinding, cross-site requests and forms end here."
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 from litestar.enums import ScopeType
@@ -15,6 +15,7 @@ from warmstart.confirm.canonical import MAX_BODY
 from warmstart.doors.confirm_http.views import ErrorView
 
 _SAFE = ("GET", "HEAD", "OPTIONS")
+_HOST = re.compile(rb"(?:\[([0-9a-f.%]*:[0-9a-z:.%]*)\]|([a-z0-9._-]+))(?::[0-9]{1,5})?", re.IGNORECASE)
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -107,11 +108,10 @@ def _check_body(headers: dict[bytes, list[bytes]]) -> None:
 
 
 def _name_of(host: bytes) -> str:
-    """The host of a Host header, without port and brackets; empty where it makes no sense."""
-    try:
-        return (urlsplit(f"//{host.decode('ascii')}").hostname or "").lower()
-    except ValueError:
-        return ""
+    """The host of a Host header, without port and brackets; empty for anything but `name:port` and `[v6]:port`, which
+    another reader might take for another name."""
+    found = _HOST.fullmatch(host)
+    return (found[1] or found[2]).decode().lower() if found else ""
 
 
 def _limit(receive: Receive) -> Receive:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -13,7 +14,7 @@ from litestar.response import Stream
 
 from warmstart import __version__
 from warmstart.confirm.deciding import Answer
-from warmstart.confirm.errors import BadRequest
+from warmstart.confirm.errors import BadRequest, Unauthorized
 from warmstart.confirm.feed import Change
 from warmstart.confirm.model import Identity, Request, Status
 from warmstart.doors.confirm_http.answers import answers
@@ -33,6 +34,7 @@ from warmstart.errors import NotFound
 LONGEST_WAIT = 60  # seconds
 PING_EVERY = 15.0
 _DECIDERS = ("approver:decide",)
+Known = Callable[[], bool]  # whether who waits may still hear it: a wait outlasts a logout and a revoked token
 
 
 async def load_request(context: Context, id: str, who: Identity) -> Request:
@@ -87,21 +89,26 @@ async def get_request(
     """One request. With `wait` the answer comes when it changes; with `Accept: text/event-stream`, events until it is
     resolved."""
     who = who_asks(request)
+    is_known = partial(is_still_known, context, request, who)
     found = await load_request(context, id, who)
     if "text/event-stream" in request.headers.get("Accept", ""):
-        return _stream(_follow_one(context, id, who))
+        return _stream(_follow_one(context, id, who, is_known))
     if wait and found.status == "pending":
-        found = await _wait_for_change(context, found, who, wait)
+        found = await _wait_for_change(context, found, who, is_known, wait)
     return Response(show_request(context.desk, found, who, context.addresses))
 
 
-async def _wait_for_change(context: Context, before: Request, who: Identity, seconds: float) -> Request:
+async def _wait_for_change(
+    context: Context, before: Request, who: Identity, is_known: Known, seconds: float
+) -> Request:
     """Until it is resolved or voted on, or the time is over. A notification that went out is no news."""
     end = asyncio.get_running_loop().time() + seconds
     votes = len(context.desk.votes(before.id))
     with context.waiters.changes_of(before.id) as changed:
         while True:
             found = await load_request(context, before.id, who)
+            if not is_known():
+                raise Unauthorized
             left = end - asyncio.get_running_loop().time()
             news = found.status != "pending" or len(context.desk.votes(found.id)) != votes
             if news or left <= 0 or context.waiters.closed:
@@ -169,7 +176,7 @@ async def follow_all(context: Shared, request: StrictRequest) -> Stream:
     last = request.headers.get("Last-Event-ID", "")
     since = int(last) if last.isascii() and last.isdigit() and len(last) < 16 else None
     who = who_asks(request)
-    return _stream(_follow_all(context, who, since, lambda: is_still_known(context, request, who)))
+    return _stream(_follow_all(context, who, partial(is_still_known, context, request, who), since))
 
 
 def _stream(events: AsyncIterator[bytes]) -> Stream:
@@ -181,35 +188,51 @@ def _event(name: str, value: Any, sequence: int | None = None) -> bytes:
     return head + b"event: %s\ndata: %s\n\n" % (name.encode(), msgspec.json.encode(value))
 
 
-async def _follow_one(context: Context, id: str, who: Identity) -> AsyncIterator[bytes]:
+async def _follow_one(context: Context, id: str, who: Identity, is_known: Known) -> AsyncIterator[bytes]:
     with context.waiters.changes_of(id) as changed:
         while not context.waiters.closed:
             changed.clear()
             found = await load_request(context, id, who)
+            if not is_known():
+                return
             yield _event("request", show_request(context.desk, found, who, context.addresses))
             if found.status != "pending":
                 return
             while not await wait_for(changed, PING_EVERY):  # set for good when the daemon stops
+                if not is_known():
+                    return
                 yield _event("ping", {})
 
 
-async def _follow_all(
-    context: Context, who: Identity, since: int | None, is_known: Callable[[], bool]
-) -> AsyncIterator[bytes]:
+async def _follow_all(context: Context, who: Identity, is_known: Known, since: int | None) -> AsyncIterator[bytes]:
+    def ping() -> bytes:
+        """That we are there, and what does not work."""
+        return _event("ping", {"trouble": context.desk.trouble})
+
     with context.waiters.all_changes() as stream:
-        yield _event("ping", {})
-        missed = context.desk.feed.read(since) if since is not None else []
-        for old in missed:
+        yield ping()
+        seen = since or 0
+        for old in _read_missed(context, since):
+            if context.waiters.closed or not is_known():
+                return
             yield _tell(context, who, old)
-        seen = missed[-1].sequence if missed else 0
+            seen = old.sequence
+            await asyncio.sleep(0)  # a socket that takes everything would let nobody else have a turn
         while not context.waiters.closed:
             change = await next_change(stream, PING_EVERY)
             if change == TOO_SLOW or not is_known():
                 return  # too slow, logged out, or the daemon stops: the browser comes back if it may
             if change is None:
-                yield _event("ping", {})
+                yield ping()
             elif change.sequence > seen:
                 yield _tell(context, who, change)
+
+
+def _read_missed(context: Context, since: int | None) -> Iterator[Change]:
+    """Whatever came after a sequence, however much it is; only a part of it is held at a time."""
+    while since is not None and (changes := context.desk.feed.read(since)):
+        yield from changes
+        since = changes[-1].sequence
 
 
 def _tell(context: Context, who: Identity, change: Change) -> bytes:

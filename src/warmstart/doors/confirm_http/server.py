@@ -17,6 +17,7 @@ from typing import Any, Self, Unpack
 import uvicorn
 from litestar.types import ASGIApp
 
+from warmstart import __version__
 from warmstart.confirm.channels import make_channels
 from warmstart.confirm.desk import Desk
 from warmstart.confirm.failures import FailureLog
@@ -66,17 +67,11 @@ class ConfirmationServer:
         try:
             self._listeners.append(open_listener(settings.host, settings.ui_port))
             channels = make_channels(settings.notify)
-            self.desk = Desk(
-                settings.database,
-                settings.policy,
-                secrets=settings.secrets,
-                channels=[channel.name for channel in channels],
-                clock=self._clock,
-            )
+            self.addresses = find_addresses(settings, *self._listeners)
+            self.desk = self._open_desk([channel.name for channel in channels])
         except BaseException:
             self._close_listeners()
             raise
-        self.addresses = find_addresses(settings, *self._listeners)
         self._notifier = Notifier(self.desk, channels, self.addresses.page_of) if channels else None
         self._thread = threading.Thread(target=self._run, name="confirm-server", daemon=True)
         self._thread.start()
@@ -104,6 +99,16 @@ class ConfirmationServer:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+    def _open_desk(self, channels: list[str]) -> Desk:
+        settings = self.settings
+        desk = Desk(settings.database, settings.policy, secrets=settings.secrets, channels=channels, clock=self._clock)
+        try:
+            desk.announce(self.addresses.api, __version__)
+        except BaseException:
+            desk.close()
+            raise
+        return desk
 
     def _close_listeners(self) -> None:
         for listener in self._listeners:
@@ -161,6 +166,7 @@ def _configure(app: ASGIApp) -> uvicorn.Config:
         access_log=False,
         lifespan="off",
         ws="none",
+        log_level="error",  # its warnings are for whatever anybody sends: a port could be made to fill the log
         proxy_headers=False,  # what a proxy says about its clients is of no use here
         server_header=False,
         limit_concurrency=5_000,

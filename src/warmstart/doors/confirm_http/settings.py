@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import socket
 from collections.abc import Mapping, Sequence
@@ -82,6 +83,9 @@ def _check_url(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ConfigError(f"{url}: give the page's address as browsers see it, such as https://box.example.net")
+    if parts.path.strip("/"):
+        own = f"{parts.scheme}://{parts.netloc}"
+        raise ConfigError(f"{url}: the page needs a name of its own, not a folder of another one's: {own}")
     return url.rstrip("/")
 
 
@@ -98,9 +102,22 @@ def open_listener(host: str, port: int) -> socket.socket:
         listener.listen(512)
     except OSError as error:
         listener.close()
-        raise Refused(f"{host}:{port}: {(error.strerror or str(error)).lower()}; choose another port") from error
+        raise Refused(f"{host}:{port}: {_say_why(error)}") from error
     listener.setblocking(False)
     return listener
+
+
+def _say_why(error: OSError) -> str:
+    """Why nobody can be listened to there, and what to do."""
+    match error.errno:
+        case errno.EADDRNOTAVAIL:
+            return "this machine has no such address; listen on one of its own, or 0.0.0.0 for all of them"
+        case errno.EADDRINUSE:
+            return "something listens there already, perhaps a daemon; choose another port"
+        case errno.EACCES:
+            return "that port is not for everybody; choose one above 1023"
+        case _:
+            return (error.strerror or str(error)).lower()
 
 
 def find_addresses(settings: ServerSettings, api: socket.socket, page: socket.socket) -> Addresses:

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from warmstart.confirm.canonical import write_readable
 from warmstart.confirm.desk import Desk
-from warmstart.confirm.model import Allowance, AuditEntry, Decision, Delivery, Identity, Request, Status
+from warmstart.confirm.model import Allowance, AuditEntry, Decision, Delivery, Identity, Request, Status, Vote
 
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
@@ -83,6 +83,8 @@ class RequestView(Struct, frozen=True, kw_only=True):
     timeout_seconds: int
     quorum: int
     approvals: list[VoteView]
+    lapsed: list[VoteView]
+    missing: int
     decision: DecisionView | None
     executed: Time | None
     execution: ExecutionView | None
@@ -177,6 +179,7 @@ def show_decision(decision: Decision | None) -> DecisionView | None:
 
 def show_request(desk: Desk, request: Request, who: Identity, addresses: Addresses) -> RequestView:
     """As this asker may see it: only who submitted it gets the execution token."""
+    request, standing = desk.see(request), desk.stand(request)
     details = json.loads(request.details)
     execution = None
     if desk.may_execute(who, request) and request.execute_by is not None:
@@ -200,13 +203,19 @@ def show_request(desk: Desk, request: Request, who: Identity, addresses: Address
         seconds_left=max(0, request.deadline - desk.now()) / 1000 if pending else 0.0,
         timeout_seconds=request.timeout,
         quorum=request.quorum,
-        approvals=[VoteView(vote.by, vote.reason, show_time(vote.at)) for vote in desk.votes(request.id)],
+        approvals=[_show_vote(vote) for vote in standing.votes],
+        lapsed=[_show_vote(vote) for vote in standing.lapsed],
+        missing=standing.missing if request.status in ("pending", "approved") else 0,
         decision=show_decision(request.decision),
         executed=None if request.executed is None else show_time(request.executed),
         execution=execution,
         notifications=[NoticeView(n.channel, n.state, n.attempts, n.error) for n in desk.notices(request.id)],
         page_url=addresses.page_of(request.id),
     )
+
+
+def _show_vote(vote: Vote) -> VoteView:
+    return VoteView(vote.by, vote.reason, show_time(vote.at))
 
 
 def show_receipt(request: Request, addresses: Addresses) -> SubmittedView:

@@ -24,6 +24,7 @@ _ASSETS = (
     "arguments.js",
     "clock.js",
     "deciding.js",
+    "events.js",
     "json.js",
     "listing.js",
     "live.js",

@@ -1,8 +1,12 @@
 // Calls to the daemon that served this page. Nobody else is ever called.
+//
+// Being logged in takes two secrets. The cookie goes to every port of the machine; the token that came with the login
+// is kept where only this address and port can read it, and goes with every call.
 
 import { readJson } from "./json.js";
 
 const PATIENCE = 15_000; // milliseconds
+const TOKEN = "warmstart-confirm-token"; // its name in the browser's storage
 
 /** The daemon said no, and why. */
 export class Refusal extends Error {
@@ -17,16 +21,23 @@ export class Refusal extends Error {
 /** No answer came, so it is not known whether the call arrived. */
 export class NoAnswer extends Error {}
 
-let csrfToken = "";
+let token = ""; // of the login that this tab shows, and not one that another tab has since, perhaps of somebody else
 
 export async function logIn(code) {
-  return remember(await call("POST", "/login", { code }));
+  const session = await call("POST", "/login", { code });
+  token = session.csrf_token;
+  store(token);
+  return session;
 }
 
 /** Who is logged in here, or null. */
 export async function findSession() {
+  const stored = readStored();
+  if (!stored) return null;
   try {
-    return remember(await call("GET", "/session"));
+    const session = await call("GET", "/session", undefined, stored);
+    token = stored;
+    return session;
   } catch (error) {
     if (error instanceof Refusal && error.status === 401) return null;
     throw error;
@@ -35,7 +46,15 @@ export async function findSession() {
 
 export async function logOut() {
   await call("POST", "/logout", {});
-  csrfToken = "";
+  token = "";
+  store("");
+}
+
+/** Call it when another tab has logged in or out. */
+export function onOtherLogin(listener) {
+  window.addEventListener("storage", ({ key }) => {
+    if (key === TOKEN || key === null) listener(); // null: everything was cleared
+  });
 }
 
 export function listRequests(wanted) {
@@ -51,24 +70,41 @@ export function decide(id, verdict, given) {
   return call("POST", `/confirm/${encodeURIComponent(id)}/${verdict}`, given);
 }
 
-function remember(session) {
-  csrfToken = session.csrf_token;
-  return session;
+/** The answer with the stream of events, those after `since` first. Throws when there is none. */
+export async function openEvents(since, signal) {
+  const headers = { Accept: "text/event-stream" };
+  if (since) headers["Last-Event-ID"] = since;
+  const response = await send("GET", "/events", token, { headers, signal });
+  const isStream = response.ok && response.headers.get("Content-Type")?.startsWith("text/event-stream");
+  if (!isStream) throw new Refusal(response.status, {});
+  return response;
 }
 
-async function call(method, path, body) {
+function readStored() {
+  try {
+    return localStorage.getItem(TOKEN);
+  } catch {
+    return null;
+  }
+}
+
+function store(value) {
+  try {
+    if (value) localStorage.setItem(TOKEN, value);
+    else localStorage.removeItem(TOKEN);
+  } catch {
+    // a browser that stores nothing is logged in for as long as this tab is open
+  }
+}
+
+async function call(method, path, body, secret = token) {
   const headers = { Accept: "application/json" };
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  if (method !== "GET" && csrfToken) headers["X-CSRF-Token"] = csrfToken;
   let response, text;
   try {
-    response = await fetch(path, {
-      method,
+    response = await send(method, path, secret, {
       headers,
       body: body === undefined ? undefined : JSON.stringify(body),
-      cache: "no-store",
-      credentials: "same-origin",
-      redirect: "error",
       signal: AbortSignal.timeout(PATIENCE),
     });
     text = await response.text();
@@ -76,8 +112,13 @@ async function call(method, path, body) {
     throw new NoAnswer(String(error));
   }
   const answer = read(text);
-  if (!response.ok) throw new Refusal(response.status, answer);
-  return answer;
+  if (response.ok) return answer;
+  throw new Refusal(answer.code === "bad_csrf" ? 401 : response.status, answer); // half a login is none
+}
+
+function send(method, path, secret, options) {
+  if (secret) options.headers["X-CSRF-Token"] = secret;
+  return fetch(path, { method, cache: "no-store", credentials: "same-origin", redirect: "error", ...options });
 }
 
 function read(text) {

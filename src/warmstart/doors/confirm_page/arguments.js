@@ -7,22 +7,36 @@ import { findOddities, make, showText } from "./text.js";
 const DEEPEST = 4; // levels that are laid out; what is below is written as JSON
 
 export function showArguments(request) {
+  return [...tellMasks(request), ...tellOddities(request), showValue(request.details ?? {}, 0), showJson(request)];
+}
+
+/** What cannot be seen here, and what that means for who decides. */
+function tellMasks(request) {
   const parts = [];
   if (request.masked > 0) {
     const what = request.masked === 1 ? "1 secret is masked" : `${request.masked} secrets are masked`;
-    parts.push(make("p", { class: "remark" }, `${what}: the agent uses the real value, which is not shown here.`));
+    parts.push(`${what}: the agent uses the real value, which nobody can see here.`);
+  } else if (findOddities(request.description).secret) parts.push("Secrets in the description are masked.");
+  if (parts.length) {
+    parts.push("A mask covers as many characters as it says, and none that a shell, a URL or SQL acts on.");
+    parts.push("Where one stands for a command, a file or a recipient, deny if in doubt.");
   }
-  const odd = findOddities(`${request.description}\n${writeStrings(request.details)}`);
+  return parts.length ? [make("p", { class: "remark" }, parts.join(" "))] : [];
+}
+
+function tellOddities(request) {
+  const said = [request.description, request.claimed_requester, request.session_key, writeStrings(request.details)];
+  const odd = findOddities(said.join("\n"));
+  const remarks = [];
   if (odd.hidden) {
     const what = odd.hidden === 1 ? "1 character" : `${odd.hidden} characters`;
-    parts.push(make("p", { class: "remark odd-note" }, `${what} would not be seen and are written out, like \\u200b.`));
+    remarks.push(`${what} would not be seen and are written out, like \\u200b.`);
   }
-  if (odd.mixed) {
-    const remark = "Words that mix letters of several alphabets are underlined: they may not be what they look like.";
-    parts.push(make("p", { class: "remark odd-note" }, remark));
+  if (odd.mixed) remarks.push("Words that mix letters of several alphabets are underlined: they may not be what they look like.");
+  if (odd.turned) {
+    remarks.push("This has letters that are written from right to left, underlined. It is shown in the order in which it is stored, so these words read backwards.");
   }
-  parts.push(showValue(request.details ?? {}, 0), showJson(request));
-  return parts;
+  return remarks.map((remark) => make("p", { class: "remark odd-note" }, remark));
 }
 
 function showValue(value, depth) {

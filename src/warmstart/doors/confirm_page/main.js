@@ -1,6 +1,6 @@
 // The page as a whole: who is logged in, which request is open, what the connection is like.
 
-import { findRequest, findSession, logIn, logOut, NoAnswer, Refusal } from "./api.js";
+import { findRequest, findSession, logIn, logOut, NoAnswer, onOtherLogin, Refusal } from "./api.js";
 import { Question, tellDecided } from "./deciding.js";
 import { Listing } from "./listing.js";
 import { Live } from "./live.js";
@@ -35,7 +35,8 @@ class Page {
     });
     window.addEventListener("hashchange", () => this.route(true));
     document.addEventListener("keydown", (event) => this.guardKeys(event), true);
-    document.addEventListener("visibilitychange", () => this.lookAgain());
+    document.addEventListener("visibilitychange", () => !document.hidden && !this.session && this.lookAgain());
+    onOtherLogin(() => this.lookAgain());
     setInterval(() => this.tick(), 250);
   }
 
@@ -75,6 +76,7 @@ class Page {
       onRequest: (request) => this.requests.put(request),
       refresh: () => this.refresh(),
       onState: (state) => this.showState(state),
+      onTrouble: (trouble) => this.warn(trouble),
     });
     this.live.start();
     this.refresh().catch(() => {});
@@ -112,11 +114,13 @@ class Page {
     }
   }
 
-  /** Logged in meanwhile, in another tab? */
+  /** Logged in meanwhile, in another tab? Or out, or in as somebody else? */
   async lookAgain() {
-    if (document.hidden || this.session) return;
-    const session = await findSession().catch(() => null);
-    if (session && !this.session) this.enter(session);
+    const session = await findSession().catch(() => undefined);
+    if (session === undefined) return; // nobody knows
+    if (!session && this.session) this.askToLogIn("You are logged out.");
+    else if (session && !this.session) this.enter(session);
+    else if (session?.subject !== this.session?.subject) location.reload(); // nothing of the other person's stays
   }
 
   // What is shown
@@ -233,6 +237,11 @@ class Page {
   tell(text) {
     part("trouble").textContent = text;
     part("trouble").hidden = !text;
+  }
+
+  warn(trouble) {
+    part("daemon").textContent = trouble ? `Something is wrong with the daemon: ${trouble}.` : "";
+    part("daemon").hidden = !trouble;
   }
 
   announce(request) {

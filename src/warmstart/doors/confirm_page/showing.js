@@ -86,9 +86,8 @@ export class Showing {
     deny.addEventListener("click", () => this.onDecide(this.shown, "deny"));
     const approve = make("button", { type: "button", class: "approve" }, "Approve …");
     approve.addEventListener("click", () => this.onDecide(this.shown, "approve"));
-    const missing = request.quorum - request.approvals.length;
     return [
-      voted ? make("p", { class: "remark" }, `You have approved this. ${missing} more must.`) : null,
+      voted ? make("p", { class: "remark" }, `You have approved this. ${request.missing} more must.`) : null,
       make("div", { class: "buttons" }, deny, voted ? null : approve),
     ].filter(Boolean);
   }
@@ -131,9 +130,15 @@ function listFacts(request, before) {
   facts.push(["Asked at", writeTime(request.created, { exact: true })]);
   if (before) facts.push(["Before", before]);
   if (request.quorum > 1) facts.push(["Approvals", showVotes(request)]);
-  const failed = request.notifications.filter((one) => one.state === "undeliverable");
-  for (const one of failed) facts.push(["Not notified", make("span", { class: "bad" }, showText(one.channel), one.error ? ": " : "", showText(one.error))]);
+  for (const one of request.notifications) if (one.state !== "sent" && one.error) facts.push(tellFailure(one));
   return facts;
+}
+
+/** A channel that fails is told while it is still tried: later may be too late. */
+function tellFailure({ channel, state, attempts, error }) {
+  const tried = attempts ? ` (tried ${attempts === 1 ? "once" : `${attempts} times`})` : "";
+  const text = make("span", { class: "bad" }, showText(channel), ": ", showText(error), tried);
+  return [state === "queued" ? "Not notified yet" : "Not notified", text];
 }
 
 function showRequester(request) {
@@ -143,9 +148,8 @@ function showRequester(request) {
 }
 
 function showVotes(request) {
-  const votes = request.approvals.map((one) =>
-    make("li", {}, showText(one.by), ` at ${writeTime(one.at)}`, one.reason ? ": " : "", one.reason ? showText(one.reason) : ""),
-  );
+  const tell = (one, more) => make("li", {}, showText(one.by), ` at ${writeTime(one.at)}${more}`, one.reason ? ": " : "", one.reason ? showText(one.reason) : "");
+  const votes = [...request.approvals.map((one) => tell(one, "")), ...request.lapsed.map((one) => tell(one, ", no longer counted"))];
   return make("div", {}, `${request.approvals.length} of ${request.quorum}`, votes.length ? make("ul", { class: "votes" }, ...votes) : "");
 }
 

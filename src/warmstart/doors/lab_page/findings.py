@@ -120,6 +120,8 @@ def verdict_of(report: LabReport, effect: Effect) -> tuple[Tone, str]:
     if not may_conclude(report):
         return "open", "no verdict" if report.finished else "no verdict yet"
     if effect.verdict == "better" or effect.verdict == "worse":
+        if effect not in report.report.effects:  # "better" is said of what decides alone
+            return "open", "more" if (effect.difference or 0.0) > 0 else "less"
         return effect.verdict, effect.verdict
     against = [told for told in report.report.guardrails if told.startswith(f"{effect.arm}: ")]
     if against and effect in report.report.effects:
@@ -191,10 +193,11 @@ def _tell_certainty(report: LabReport, effect: Effect) -> str:
     told = f"The difference in {shown.title} is {shown.sign(effect.difference)} {shown.unit}".rstrip()
     told += f" (95% interval {shown.sign_interval(effect)}{groups})"
     told += ": chance alone hardly does that." if effect.verdict in ("better", "worse") else ": it can as well be none."
-    solved = effect_of(report, effect.arm, SOLVED.metric)
-    if solved is None or solved is effect or solved.low is None:
+    beside = ERRORS if shown is SOLVED else SOLVED
+    other = effect_of(report, effect.arm, beside.metric)
+    if other is None or other.low is None:
         return told
-    return f"{told} In {SOLVED.title}: {SOLVED.sign(solved.difference)} points ({SOLVED.sign_interval(solved)})."
+    return f"{told} In {beside.title}: {beside.sign(other.difference)} points ({beside.sign_interval(other)})."
 
 
 def _tell_tasks(report: LabReport, effect: Effect) -> str:
@@ -311,8 +314,9 @@ def describe_run(report: LabReport) -> list[tuple[str, str]]:
         ("Model", safe(model.name, 120)),
         ("SHA-256 of its weights", digest),
         ("Runtime", safe(model.runtime, 120) if model.runtime else UNKNOWN),
-        ("Made", f"{safe(report.at, 40)} (UTC)"),
-        ("Warmstart", safe(report.version, 40)),
+        *([("Endpoint", safe(model.endpoint, 200))] if model.endpoint else []),
+        ("Run (UTC)", tell_times(report)),
+        ("Warmstart", safe(report.version, 40) or "not recorded"),
         ("Sessions", f"{report.done} of {report.planned} planned, up to {count_of(report.turns, 'turn')} each"),
         ("Seed of the draw", str(report.seed)),
         ("Output forced into a call by a grammar", "yes, in every arm" if report.grammar else "no"),
@@ -321,6 +325,14 @@ def describe_run(report: LabReport) -> list[tuple[str, str]]:
         ("Held out, for the control arms alone", _list_names(report.held_out)),
         ("Walls around what the model ran", "; ".join(safe(wall, 200) for wall in report.walls) or "none told"),
     ]
+
+
+def tell_times(report: LabReport) -> str:
+    """When the sessions were, and when they are looked at: a finished run is shown again long after."""
+    shown = f"shown {safe(report.at, 40)}"
+    if report.began is None or report.ended is None:
+        return shown
+    return f"{safe(report.began, 40)} to {safe(report.ended, 40)}, {shown}"
 
 
 def _list_names(names: Sequence[str]) -> str:

@@ -42,7 +42,7 @@ def _header(report: LabReport) -> Markup:
     about = (
         "Warmstart lab",
         safe(report.model.name, 60),
-        safe(report.at, 40)[:10],
+        safe(report.began or report.at, 40)[:10],
         f"{report.done} of {count_of(report.planned, 'session')}",
         f"{count_of(len(report.tasks), 'task')} in {len(report.families)} families",
     )

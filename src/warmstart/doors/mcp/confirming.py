@@ -5,14 +5,15 @@ Nothing makes it: an agent that does not ask is not stopped. What must be stoppe
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Meta, field
+from msgspec import UNSET, Meta, UnsetType, field
 
 from warmstart.confirm.actions import ACTION_PATTERN
 from warmstart.confirm.errors import Denied, Expired
-from warmstart.confirm.model import LONGEST, SHORTEST, USUAL
+from warmstart.confirm.model import LONGEST, SHORTEST
 from warmstart.doors.asking import wait_while_asking
 from warmstart.doors.mcp.arguments import Arguments, read_arguments
 
@@ -33,27 +34,29 @@ class Confirmation(Arguments):
     details: Annotated[dict[str, Any], Meta(description="The exact arguments of what will be done.")] = field(
         default_factory=dict
     )
-    timeout_seconds: Annotated[int, Meta(ge=SHORTEST, le=LONGEST, description="Default 300.")] = USUAL
+    timeout_seconds: (
+        Annotated[int, Meta(ge=SHORTEST, le=LONGEST, description="Default: what the user's policy says.")] | UnsetType
+    ) = UNSET
 
 
 def request_confirmation(call: Call) -> dict[str, Any]:
     """A no is an answer; trouble is an error. Neither is a yes."""
     given = read_arguments(Confirmation, call.given)
+    seconds = None if given.timeout_seconds is UNSET else given.timeout_seconds
     began = time.monotonic()
 
     def give_sign() -> None:
-        call.tell(int(time.monotonic() - began), given.timeout_seconds, WAITING)
+        call.tell(int(time.monotonic() - began), seconds, WAITING)
+
+    def ask_person(cancelled: threading.Event) -> Decision:
+        from warmstart.confirm.client import ask, find_daemon
+
+        daemon = find_daemon(call.ws.settings.home)
+        return ask(given.action, given.description, given.details, seconds, daemon=daemon, cancelled=cancelled)
 
     try:
-        decision = wait_while_asking(lambda: _ask(call, given), given.timeout_seconds, give_sign)
+        decision = wait_while_asking(ask_person, seconds or LONGEST, give_sign)
     except (Denied, Expired) as error:
         by = error.decision.by if error.decision and isinstance(error, Denied) else None
         return {"approved": False, "by": by, "reason": str(error)}
     return {"approved": True, "by": decision.by, "reason": decision.reason}
-
-
-def _ask(call: Call, given: Confirmation) -> Decision:
-    from warmstart.confirm.client import ask, find_daemon
-
-    daemon = find_daemon(call.ws.settings.home)
-    return ask(given.action, given.description, given.details, given.timeout_seconds, daemon=daemon)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +21,8 @@ from warmstart.lab.tasks import Check, Finished
 Rows = list[tuple[Any, ...]]
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w]|\.\d)")
+_MOST_TABLES, _MOST_ROWS, _MOST_BYTES = 50, 1_000, 100_000  # of a database, a table, a cell: far more than any task has
+_MOST_SECONDS = 1.0  # that reading a database may take
 _ABOUT_THE_CALL = frozenset(("exit_code", "bytes_written", "columns", "rows_changed", "rows_cut"))  # no answers
 
 
@@ -75,10 +78,10 @@ def json_holds(path: str, value: Any, *, typed: bool = True) -> Check:
 
     def check(finished: Finished) -> bool:
         try:
-            found = json.loads(read_text(finished.folder / path) or "")
+            found = _form(json.loads(read_text(finished.folder / path) or ""), typed)
         except (ValueError, RecursionError):
             return False
-        return bool(_form(found, typed) == wanted)
+        return bool(found == wanted)
 
     return check
 
@@ -198,16 +201,34 @@ def _contents(database: Path | bytes) -> dict[str, Rows] | None:
         return None
     try:
         with closing(_opened(database)) as connection:
-            names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            names = _take(connection, "SELECT name FROM sqlite_master WHERE type = 'table'", _MOST_TABLES)
             quoted = {name: name.replace('"', '""') for (name,) in names}
-            return {name: _sorted(connection.execute(f'SELECT * FROM "{said}"')) for name, said in quoted.items()}
+            return {
+                name: _sorted(_take(connection, f'SELECT * FROM "{said}"', _MOST_ROWS)) for name, said in quoted.items()
+            }
     except sqlite3.Error:
         return None
 
 
+def _take(connection: sqlite3.Connection, query: str, most: int) -> Rows:
+    """What a query gives. Too much of it is no answer to any task."""
+    rows: Rows = []
+    size = 0
+    for row in connection.execute(query):
+        rows.append(row)
+        size += sum(len(cell) for cell in row if isinstance(cell, str | bytes))
+        if len(rows) > most or size > _MOST_BYTES:
+            raise sqlite3.DataError("more than any task has")
+    return rows
+
+
 def _opened(database: Path | bytes) -> sqlite3.Connection:
     if isinstance(database, Path):
-        return sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)
+        connection = sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)  # a model made it: a column may compute anything
+        ends = time.monotonic() + _MOST_SECONDS
+        connection.set_progress_handler(lambda: time.monotonic() > ends, 10_000)
+        return connection
     connection = sqlite3.connect(":memory:")
     connection.deserialize(database)
     return connection

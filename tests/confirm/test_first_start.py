@@ -1,0 +1,135 @@
+"""Starting, and starting over: how people and agents come in, and what is left alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from confirm.serving import House
+from warmstart.confirm import Daemon, Unauthorized, submit
+from warmstart.confirm.token_files import AGENT_TOKEN, APPROVER_TOKEN, need_token, read_token_file, save_token
+from warmstart.doors.cli import main
+from warmstart.doors.confirm_http import ConfirmationServer
+from warmstart.doors.confirm_http.first_start import FirstStart, prepare_first_start
+from warmstart.doors.confirm_http.settings import make_settings, open_listener
+from warmstart.errors import ConfigError, Refused
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["confirm", *arguments])
+
+
+def start(database: Path, home: Path, **options: Any) -> tuple[FirstStart | None, str]:
+    """A daemon that is started and stopped again; what it says, and where agents ask it."""
+    options = {"port": 0, "ui_port": 0} | options
+    with ConfirmationServer(database=database, **options) as server:
+        return prepare_first_start(server.desk, server.page_url, home), server.page_url
+
+
+class TestAgentsToken:
+    def test_it_is_saved_for_agents(self, tmp_path: Path) -> None:
+        first, _ = start(tmp_path / "confirm.db", tmp_path)
+        assert first and first.agent_token_file == tmp_path / AGENT_TOKEN
+        assert start(tmp_path / "confirm.db", tmp_path)[0] is None, "somebody has a token now"
+
+    def test_that_of_another_database_is_left_and_told(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        """A new database once threw its token away without a word, and every agent was locked out."""
+        file, new = tmp_path / AGENT_TOKEN, tmp_path / "confirm-agent-2.token"
+        save_token(file, "wsc_of_another")
+        with ConfirmationServer(database=tmp_path / "new.db", port=0, ui_port=0) as server:
+            first = prepare_first_start(server.desk, server.page_url, tmp_path)
+            assert first and first.agent_token_file == new
+            assert read_token_file(file) == "wsc_of_another"
+            assert new.stat().st_mode & 0o777 == 0o600
+            (told,) = caplog.messages
+            assert f"mv {new} {file}" in told and "another database" in told
+            with pytest.raises(Unauthorized, match="does not know this token"):
+                submit("x", "d", daemon=Daemon(server.api_url, read_token_file(file)))
+            new.replace(file)
+            assert submit("x", "d", daemon=Daemon(server.api_url, read_token_file(file))).id
+
+    def test_none_of_several_is_overwritten(self, tmp_path: Path) -> None:
+        for number in range(3):
+            first, _ = start(tmp_path / f"{number}.db", tmp_path)
+            assert first
+        names = sorted(path.name for path in tmp_path.glob("*.token"))
+        assert names == ["confirm-agent-2.token", "confirm-agent-3.token", AGENT_TOKEN]
+        assert len({read_token_file(tmp_path / name) for name in names}) == 3
+
+
+class TestLoginLinks:
+    """They lead to where the page is, not to where it usually is."""
+
+    def link(self, database: Path, *more: str) -> str:
+        done = run("login", "--db", str(database), "--json", *more)
+        assert done.exit_code == 0, done.output
+        return str(json.loads(done.stdout)["login_url"].partition("/login#")[0])
+
+    def test_another_port(self, tmp_path: Path) -> None:
+        database = tmp_path / "confirm.db"
+        _, page = start(database, tmp_path)
+        assert self.link(database) == page != "http://127.0.0.1:6080"
+        (file,) = tmp_path.glob("*.page")
+        assert file.stat().st_mode & 0o777 == 0o600
+        _, moved = start(database, tmp_path)
+        assert self.link(database) == moved
+
+    def test_a_public_address(self, tmp_path: Path) -> None:
+        database = tmp_path / "confirm.db"
+        start(database, tmp_path, public_url="https://box.example.net/")
+        assert self.link(database) == "https://box.example.net"
+        assert self.link(database, "--url", "http://127.0.0.1:6080") == "http://127.0.0.1:6080"
+
+    def test_a_daemon_that_has_not_said(self, house: House) -> None:
+        done = run("login", "--db", str(house.database))
+        assert done.stdout.startswith("http://127.0.0.1:6080/login#")
+        assert "give --url" in done.stderr
+
+
+class TestSavedTokens:
+    def home(self) -> Path:
+        return Path(os.environ["WARMSTART_HOME"])
+
+    def make(self, *more: str) -> Result:
+        return run("token", "create", "--subject", "zoe", *more)
+
+    def test_none_is_overwritten_by_accident(self) -> None:
+        """`--scope audit:read --save` once took the approver's token away: nobody can show it again."""
+        assert self.make("--scope", "approver:decide", "--save").exit_code == 0
+        file = self.home() / APPROVER_TOKEN
+        kept = read_token_file(file)
+        done = self.make("--scope", "audit:read", "--save")
+        assert done.exit_code == 1 and str(file) in done.stderr and "--replace" in done.stderr
+        assert read_token_file(file) == kept
+        assert len(json.loads(run("token", "list", "--json").stdout)) == 1, "none was made in vain"
+        assert self.make("--scope", "agent:submit", "--save").exit_code == 0, "that one lies elsewhere"
+        assert self.make("--scope", "audit:read", "--save", "--replace").exit_code == 0
+        assert read_token_file(file) != kept
+
+    @pytest.mark.parametrize(("name", "scope"), [(AGENT_TOKEN, "agent:submit"), (APPROVER_TOKEN, "approver:decide")])
+    def test_who_has_none_is_told_which(self, tmp_path: Path, name: str, scope: str) -> None:
+        with pytest.raises(Unauthorized, match=f"no token in .*{name}.*--scope {scope} "):
+            need_token(tmp_path / name)
+
+
+class TestAddresses:
+    @pytest.mark.parametrize("url", ["https://x.example.net/confirm", "https://x.example.net/a/b/"])
+    def test_a_page_in_a_folder_is_refused(self, url: str) -> None:
+        """Its files are asked for at the top."""
+        with pytest.raises(ConfigError, match=r"a name of its own.*https://x\.example\.net$"):
+            make_settings({"database": "x.db", "public_url": url})
+
+    @pytest.mark.parametrize("url", ["https://x.example.net", "https://x.example.net/", "http://10.0.0.1:6080"])
+    def test_a_name_of_its_own_is_fine(self, url: str) -> None:
+        assert make_settings({"database": "x.db", "public_url": url}).public_url == url.rstrip("/")
+
+    def test_why_nobody_can_be_listened_to(self) -> None:
+        with pytest.raises(Refused, match="this machine has no such address"):
+            open_listener("8.8.8.8", 0)
+        with open_listener("127.0.0.1", 0) as taken, pytest.raises(Refused, match="choose another port"):
+            open_listener("127.0.0.1", taken.getsockname()[1])

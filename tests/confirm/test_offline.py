@@ -1,0 +1,82 @@
+"""On the file itself, when something is wrong with it: there is always a way to look, to shut somebody out and to go on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from confirm.serving import House, check
+from confirm.tampering import anchor_of
+from confirm.test_cli_confirm import run, run_json
+from confirm.test_verify import drop_guards, run_sql
+from warmstart.confirm.access import create_login, list_tokens
+from warmstart.confirm.offline import change_database
+from warmstart.confirm.store import open_store
+from warmstart.errors import StoreError
+
+
+@pytest.fixture
+def database(house: House) -> Path:
+    """Of a daemon that has stopped; somebody is logged in."""
+    house.log_in("dora")
+    house.stop()
+    return house.database
+
+
+def spoil_anchor(database: Path) -> None:
+    anchor_of(database).path.write_text('{"sequence":1')
+
+
+def take_anchor(database: Path) -> None:
+    anchor_of(database).path.unlink()
+
+
+def cut_audit(database: Path) -> None:
+    run_sql(database, drop_guards(), "DELETE FROM audit WHERE sequence > 7")
+
+
+TROUBLES = [spoil_anchor, take_anchor, cut_audit]
+
+
+def test_an_anchor_that_cannot_be_read_is_no_dead_end(database: Path, house: House) -> None:
+    spoil_anchor(database)
+    where = ["--db", str(database)]
+    done = run("verify", *where)
+    assert (done.exit_code, "cannot be read" in done.output, "NOT SOUND" in done.output) == (1, True, True)
+    for refused in (["login"], ["token", "create", "--scope", "admin", "--subject", "x"]):
+        told = run(*refused, *where)
+        assert (told.exit_code, "See: warmstart confirm verify" in told.output) == (1, True)
+    with pytest.raises(StoreError, match="See: warmstart confirm verify"):
+        house.start()
+    assert run("verify", "--accept", "--yes", *where).exit_code == 0
+    assert run("verify", *where).exit_code == 0
+    assert run("login", *where).exit_code == 0
+    house.start()
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_somebody_can_always_be_shut_out(database: Path, house: House, trouble) -> None:
+    with open_store(database) as store:
+        token = next(one for one in list_tokens(store) if one.subject == "alice")
+    trouble(database)
+    before = anchor_of(database).path.read_bytes() if anchor_of(database).path.exists() else None
+    where = ["--db", str(database)]
+    assert run_json("token", "revoke", token.id, *where)["good"] is False
+    assert run_json("logout", "dora", *where) == {"ended": 1}
+    after = anchor_of(database).path.read_bytes() if anchor_of(database).path.exists() else None
+    assert after == before, "the evidence stays"
+    with pytest.raises(StoreError):
+        change_database(database, lambda turn: create_login(turn, "x", by="test"))
+    assert run("verify", "--accept", "--yes", *where).exit_code == 0
+    house.start()
+    assert house.approve(house.submit().body["id"]).status == 401
+
+
+def test_a_copy_of_the_anchor_that_cannot_be_read_is_a_flaw(database: Path) -> None:
+    copy = database.with_name("elsewhere")
+    copy.write_text("{")
+    told = json.loads(run("verify", "--json", "--anchor", str(copy), "--db", str(database)).stdout)
+    assert (told["ok"], told["flaws"]) == (False, 1)
+    assert check(database).ok

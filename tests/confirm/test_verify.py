@@ -1,0 +1,505 @@
+"""`verify` compares everything with what the audit tells: whatever is written into a table by hand is found."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from confirm.serving import RISK, WORK, House, check
+from confirm.tampering import GUARDS, anchor_of, copy_database
+from confirm.test_cli_confirm import run, run_json
+from warmstart.confirm import access
+from warmstart.confirm.audit import Head, Verdict, hash_entry, verify
+from warmstart.confirm.chain import ZERO
+from warmstart.confirm.deciding import Wish
+from warmstart.confirm.desk import Desk
+from warmstart.confirm.model import AuditEntry, Identity
+from warmstart.confirm.offline import accept_audit, verify_database
+from warmstart.confirm.policy import parse_policy
+from warmstart.confirm.store import MIGRATIONS_FOLDER, open_store, open_to_read
+from warmstart.confirm.store_sqlite import MIGRATIONS, open_file
+from warmstart.errors import Refused, StoreError
+from warmstart.store.sqlite_file import load_migrations
+
+POLICY = '[[rule]]\naction = "delete_data"\nquorum = 2\n[[rule]]\naction = "read_*"\ndecision = "allow"'
+FIRST_VERSION = Path(__file__).parents[1] / "data" / "confirm_first_version.sql"
+FORGED = hashlib.sha256(b"mine").hexdigest()
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with some of everything."""
+    house = House(tmp_path_factory.mktemp("written"), policy=parse_policy(POLICY))
+    deed = {"action": WORK["action"], "details": WORK["details"]}
+    house.submit(WORK | {"session_key": "s-9", "requester": "someone"})
+    done = house.submit().body["id"]
+    house.approve(done, body={"reason": "go on"})
+    assert house.execute(done, deed | {"token": house.get(done)["execution"]["token"]}).status == 200
+    house.deny(house.submit().body["id"], body={"reason": "no"})
+    for approvers in ([house.approver], [house.approver, house.second]):
+        id = house.submit(RISK).body["id"]
+        for token in approvers:
+            house.approve(id, token)
+    assert house.submit(WORK | {"action": "read_mail"}).body["status"] == "auto_approved"
+    for session in ("s-1", "s-2"):
+        body = {"action": "send_mail", "session_key": session, "requester": "agent-1"}
+        entry = house.call("POST", "/whitelist", body, house.admin).body
+    house.call("DELETE", f"/whitelist/{entry['id']}", token=house.admin)
+    assert house.submit(WORK | {"session_key": "s-1"}).body["status"] == "auto_approved"
+    dora, _ = house.log_in(), [house.log_in("erin") for _ in range(2)]
+    assert dora.call("POST", f"/confirm/{house.submit().body['id']}/approve", {"reason": "from the page"}).status == 200
+    dora.call("POST", "/logout")
+    house.desk.change(lambda turn: access.end_sessions(turn, "ERIN", by="test")).result()
+    house.desk.change(lambda turn: access.create_login(turn, "unused", by="test")).result()
+    gone = house.desk.change(lambda turn: access.create_token(turn, "gone", ["admin"], by="t", seconds=99)).result()
+    house.desk.change(lambda turn: access.revoke_token(turn, gone.record.id, by="test")).result()
+    late = house.submit(WORK | {"timeout_seconds": 30}).body["id"]
+    house.clock.ahead += 31
+    assert house.get(late)["status"] == "expired"
+    house.stop()
+    return house.database
+
+
+@pytest.fixture
+def database(written: Path, tmp_path: Path) -> Path:
+    copy_database(written, tmp_path / "copy.db")
+    return tmp_path / "copy.db"
+
+
+def run_sql(path: Path, *statements: str) -> None:
+    db = apsw.Connection(str(path))
+    db.pragma("foreign_keys", False)
+    for statement in statements:
+        db.execute(statement).fetchall()
+    db.close()
+
+
+def drop_guards() -> str:
+    return "; ".join(f"DROP TRIGGER {guard}" for guard in GUARDS)
+
+
+def problems(verdict: Verdict) -> str:
+    return "\n".join(flaw.problem for flaw in verdict.problems)
+
+
+def test_what_nobody_touched_is_sound(database: Path) -> None:
+    assert check(database).problems == []
+    assert verify_database(database).problems == []
+
+
+TEXTS = {
+    "requests": "action action_key digest subject subject_key credential description details claimed session_key "
+    "decided_by reason",
+    "votes": "subject subject_key credential reason",
+    "tokens": "digest subject subject_key scopes created_by",
+    "logins": "digest subject scopes",
+    "sessions": "digest subject subject_key scopes",
+    "whitelist": "action action_key session_key requester_key digest created_by",
+}
+NUMBERS = {
+    "requests": "sequence masked high_risk quorum created timeout deadline decided executed",
+    "votes": "at",
+    "tokens": "created expires revoked",
+    "logins": "created expires used",
+    "sessions": "created expires ended",
+    "whitelist": "created expires removed",
+}
+CHANGES = [
+    *((table, f"{column} = {column} || 'x'") for table, columns in TEXTS.items() for column in columns.split()),
+    *(
+        (table, f"{column} = coalesce({column}, 0) + 7")
+        for table, columns in NUMBERS.items()
+        for column in columns.split()
+    ),
+    *(("requests", f"status = '{status}'") for status in ("pending", "approved", "auto_approved", "denied", "expired")),
+    *((table, f"{column} = NULL") for table, column in (("tokens", "revoked"), ("whitelist", "removed"))),
+]
+
+
+@pytest.mark.parametrize(("table", "change"), CHANGES)
+def test_no_column_can_be_changed_unseen(database: Path, table: str, change: str) -> None:
+    """In the first row that it changes, and in the last."""
+    column, _, value = change.partition(" = ")
+    key = {"votes": "subject_key", "logins": "digest"}.get(table, "id")
+    for order in ("min", "max"):
+        copy = database.with_name(f"{order}.db")
+        copy_database(database, copy)
+        one = f"SELECT {order}({key}) FROM {table} WHERE {column} IS NOT {value}"
+        run_sql(copy, f"UPDATE OR REPLACE {table} SET {change} WHERE {key} = ({one})")
+        assert not check(copy).ok, order
+
+
+@pytest.mark.parametrize("table", TEXTS)
+def test_rows_cannot_be_removed_unseen(database: Path, table: str) -> None:
+    run_sql(database, f"DELETE FROM {table} WHERE rowid = 1" if table != "votes" else "DELETE FROM votes")
+    found = check(database)
+    assert "is in the audit, but no longer in the table" in problems(found)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        f"tokens SELECT 'dead', '{FORGED}', 'mallory', 'mallory', 'admin', created, created_by, NULL, NULL FROM tokens LIMIT 1",
+        f"logins VALUES ('{FORGED}', 'owner', 'approver:decide', 0, 9999999999999, NULL)",
+        f"sessions VALUES ('dead', '{FORGED}', 'owner', 'owner', 'approver:decide', 0, 9999999999999, NULL)",
+        f"whitelist VALUES ('{'b' * 32}', 'run', 'run', 's', '', '', 0, 'owner', 9999999999999, NULL)",
+        "votes SELECT id, 'bob', 'bob', credential, '', 0 FROM requests WHERE status = 'pending'",
+        "requests SELECT 'dead', 9999, action, action_key, description, details, masked, digest, subject, subject_key, "
+        "credential, claimed, session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, "
+        "reason, execute_by, executed FROM requests LIMIT 1",
+    ],
+)
+def test_rows_cannot_be_put_in_unseen(database: Path, row: str) -> None:
+    run_sql(database, f"INSERT INTO {row}")
+    assert "the audit does not tell of it" in problems(check(database))
+
+
+@pytest.mark.parametrize(
+    "trick",
+    [
+        "DROP TRIGGER audit_only_grows",
+        "DROP TRIGGER audit_only_grows; CREATE TRIGGER audit_only_grows BEFORE INSERT ON audit BEGIN SELECT 1; END",
+        "CREATE TRIGGER helper AFTER INSERT ON requests BEGIN UPDATE requests SET high_risk = 0; END",
+    ],
+)
+def test_triggers_are_what_they_were(database: Path, trick: str) -> None:
+    run_sql(database, trick)
+    assert "the trigger" in problems(check(database))
+    accept_audit(database)
+    assert check(database).ok
+    db = apsw.Connection(str(database))
+    assert {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")} == set(GUARDS)
+    with pytest.raises(apsw.ConstraintError, match="append-only"):
+        db.execute("UPDATE audit SET actor = 'x'")
+    db.close()
+
+
+# Entries that cannot be, made by somebody who knows how the hash is computed
+
+
+def forge(path: Path, event: str, id: str, actor: str, credential: str, details: dict[str, Any]) -> None:
+    db = apsw.Connection(str(path))
+    sequence, previous = db.execute("SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1").fetchall()[0]
+    action = db.execute("SELECT action FROM requests WHERE id = ?", (id,)).get
+    text = json.dumps(details, separators=(",", ":"), sort_keys=True)
+    entry = AuditEntry(sequence + 1, 1, event, id, action, actor, credential, text, previous, "")
+    row = (*(getattr(entry, name) for name in AuditEntry.__struct_fields__[:-1]), hash_entry(entry))
+    db.execute(f"INSERT INTO audit VALUES ({','.join('?' * 10)})", row)
+    db.close()
+
+
+def find(path: Path, status: str, column: str = "id", more: str = "") -> Any:
+    db = apsw.Connection(str(path))
+    found = db.execute(
+        f"SELECT {column} FROM requests WHERE status = ? {more} ORDER BY sequence LIMIT 1", (status,)
+    ).get
+    db.close()
+    return found
+
+
+def test_a_decision_after_a_decision_is_found(database: Path) -> None:
+    """With the row changed to fit."""
+    id, digest = find(database, "denied"), find(database, "denied", "digest")
+    forge(database, "approved", id, "alice", "t", {"digest": digest, "reason": ""})
+    run_sql(database, f"UPDATE requests SET status = 'approved', decided_by = 'alice', reason = '' WHERE id = '{id}'")
+    assert "was denied before" in problems(check(database))
+
+
+def test_an_approval_of_something_else_or_by_too_few_is_found(database: Path) -> None:
+    id = find(database, "pending", more="AND quorum = 2")
+    forge(database, "approved", id, "alice", "t", {"digest": "0" * 64, "reason": ""})
+    found = problems(check(database))
+    assert "is about other details than were submitted" in found
+    assert "approves with 1 of 2 votes" in found
+
+
+def test_an_approval_of_ones_own_request_is_found(database: Path) -> None:
+    id, digest = find(database, "pending"), find(database, "pending", "digest")
+    forge(database, "approved", id, "Agent-1", "t", {"digest": digest, "reason": ""})
+    assert "is a decision of who asked for it" in problems(check(database))
+
+
+@pytest.mark.parametrize("status", ["pending", "denied", "approved"])
+def test_what_was_not_approved_was_not_taken_up(database: Path, status: str) -> None:
+    id, digest = find(database, status), find(database, status, "digest")
+    forge(database, "executed", id, "agent-1", "t", {"digest": digest})
+    told = problems(check(database))
+    assert ("a second time" if status == "approved" else "what was not approved") in told
+
+
+@pytest.mark.parametrize(
+    "details",
+    ["{", "[]", "null", '{"timeout": 1e999}', '{"timeout": ' + "9" * 40 + "}", '{"quorum": [1], "digest": {"a": 1}}'],
+)
+@pytest.mark.parametrize(
+    "event", ["submitted", "approved", "token_created", "sessions_ended", "audit_accepted", "login"]
+)
+def test_entries_that_make_no_sense_are_no_way_out(database: Path, event: str, details: str) -> None:
+    run_sql(
+        database,
+        drop_guards(),
+        f"UPDATE audit SET event = '{event}', details = '{details}' WHERE sequence IN (3, 8, 9)",
+    )
+    assert not check(database).ok
+
+
+# What was accepted
+
+
+def spoil(path: Path) -> None:
+    run_sql(path, drop_guards(), "UPDATE audit SET actor = 'x' WHERE sequence = 5", "UPDATE requests SET reason = 'y'")
+
+
+def test_what_was_accepted_is_told_apart_from_what_is_new(database: Path) -> None:
+    spoil(database)
+    before = check(database)
+    assert not before.ok
+    accept_audit(database, verify_database(database))
+    after = check(database)
+    assert (after.ok, after.flaws, after.accepted, after.lag) == (True, 0, before.lasting, 0)
+    assert [(one.sequence, one.flaws) for one in after.acceptances] == [(after.entries, before.lasting)]
+    told = run("verify", "--db", str(database))
+    assert told.exit_code == 0
+    assert f"{before.lasting} flaws were accepted by local:" in told.output
+    for again in (
+        f"{drop_guards()}; UPDATE audit SET actor = 'z' WHERE sequence = 5",
+        "UPDATE requests SET reason = 'z' WHERE status = 'denied'",
+        "UPDATE tokens SET scopes = 'admin' WHERE subject = 'agent-1'",
+        drop_guards(),
+    ):
+        copy = database.with_name("again.db")
+        copy_database(database, copy)
+        run_sql(copy, again)
+        found = check(copy)
+        assert not found.ok, again
+        assert found.flaws < before.flaws, "only what is new"
+
+
+def test_a_daemon_goes_on_after_accepting_and_what_it_does_is_sound(database: Path) -> None:
+    """Also with what was accepted: a token that nobody remembers is revoked."""
+    run_sql(
+        database,
+        f"INSERT INTO tokens VALUES ('dead', '{FORGED}', 'mallory', 'mallory', 'admin', 1, 'x', NULL, NULL)",
+        "UPDATE requests SET reason = 'y' WHERE status = 'pending'",
+    )
+    accept_audit(database)
+    assert run_json("token", "revoke", "dead", "--db", str(database))["good"] is False
+    house = House(database.parent, database=database)
+    pending = find(database, "pending")
+    assert house.deny(pending).status == 200
+    house.stop()
+    found = check(database)
+    assert (found.ok, found.accepted) == (True, 2), found.problems
+
+
+def test_only_what_was_shown_is_accepted(database: Path) -> None:
+    spoil(database)
+    shown = verify_database(database)
+    run_sql(database, "UPDATE tokens SET scopes = 'admin' WHERE subject = 'agent-1'")
+    with pytest.raises(Refused, match="Look again"):
+        accept_audit(database, shown)
+    assert check(database).acceptances == []
+
+
+def test_more_flaws_than_can_be_named_are_accepted_as_they_are(tmp_path: Path) -> None:
+    database = tmp_path / "many.db"
+    write_history(database, 700)
+    run_sql(database, "UPDATE requests SET reason = 'because', claimed = 'x'")
+    accept_audit(database, verify_database(database))
+    found = check(database)
+    assert (found.ok, found.accepted) == (True, 700)
+    run_sql(database, "UPDATE requests SET reason = 'why' WHERE sequence = 5")
+    assert check(database).flaws == 700, "there is no telling which one is new"
+
+
+def test_a_taken_anchor_is_never_accepted_for_good(database: Path) -> None:
+    anchor_of(database).path.unlink()
+    accept_audit(database)
+    assert check(database).ok
+    anchor_of(database).path.unlink()
+    assert not check(database).ok
+
+
+# Only to look
+
+
+def listing(folder: Path) -> dict[str, tuple[int, int]]:
+    return {file.name: (file.stat().st_size, file.stat().st_mtime_ns) for file in folder.iterdir()}
+
+
+def test_looking_leaves_nothing_behind(database: Path) -> None:
+    before = listing(database.parent)
+    assert run("verify", "--db", str(database)).exit_code == 0
+    assert listing(database.parent) == before
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become somebody whom rights keep out")
+@pytest.mark.parametrize("live", [False, True])
+def test_a_read_only_copy_can_be_verified(database: Path, live: bool) -> None:
+    from confirm.test_trouble import run_apart
+
+    folder = database.parent / "copy"
+    folder.mkdir()
+    keeper = open_store(database) if live else None  # leaves a WAL beside the file
+    for file in database.parent.glob("copy.db*"):
+        shutil.copy(file, folder)
+    if keeper:
+        keeper.close()
+        (folder / "copy.db-shm").unlink()
+    for path in (folder, *folder.parents[:4]):
+        path.chmod(0o555 if path == folder else 0o755)
+    for file in folder.iterdir():
+        file.chmod(0o444)
+    code = """
+from pathlib import Path
+from warmstart.confirm.offline import verify_database
+os.setuid(65534)
+try:
+    print(verify_database(Path(path)).problems)
+except StoreError as error:
+    print(error)
+"""
+    told = run_apart(code, folder / "copy.db")
+    assert ("both must lie in a folder that can be written" in told) if live else told == "[]\n"
+    folder.chmod(0o755)
+
+
+@pytest.mark.parametrize("content", [b"", b"some text that is no database\n" * 99])
+def test_what_is_no_database_is_told_and_left_alone(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "confirm.db"
+    path.write_bytes(content)
+    done = run("verify", "--db", str(path))
+    assert done.exit_code == 1
+    assert ("damaged" if content else "an empty file") in done.output
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()} == {"confirm.db": content}
+
+
+def test_others_databases_and_older_schemas_are_only_looked_at(database: Path, tmp_path: Path) -> None:
+    for pragma, told in (("user_version = 99", "newer Warmstart"), ("user_version = 0", "older Warmstart")):
+        run_sql(database, f"PRAGMA {pragma}")
+        with pytest.raises(StoreError, match=told):
+            open_to_read(database)
+    run_sql(database, "PRAGMA application_id = 77")
+    with pytest.raises(StoreError, match="another program"):
+        open_to_read(database)
+    with pytest.raises(StoreError, match="cannot be read"):
+        open_to_read(tmp_path / "none.db")
+
+
+def test_a_running_daemon_is_verified_with_what_it_has_just_written(house: House) -> None:
+    for _ in range(5):
+        house.submit()
+        assert run("verify", "--db", str(house.database)).exit_code == 0
+
+
+# Older databases
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Iterator[Path]:
+    """As the first version left it."""
+    path = tmp_path / "old.db"
+    open_file(path, 5.0, load_migrations(MIGRATIONS_FOLDER, MIGRATIONS[:1])).close()
+    run_sql(path, *(line for line in FIRST_VERSION.read_text().splitlines() if line.startswith("INSERT")))
+    db = apsw.Connection(str(path))
+    anchor_of(path).write(Head(*db.execute("SELECT sequence, hash FROM audit ORDER BY sequence DESC").fetchall()[0]))
+    db.close()
+    yield path
+
+
+def test_what_an_older_version_wrote_is_sound(old: Path) -> None:
+    assert check(old).problems == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE requests SET digest = 'x'",
+        "UPDATE requests SET decided_by = 'carol' WHERE status = 'approved'",
+        "UPDATE requests SET deadline = deadline + 1",
+        "DELETE FROM votes",
+        "UPDATE tokens SET revoked = NULL",
+        "UPDATE tokens SET scopes = 'admin'",
+        "UPDATE sessions SET ended = NULL",
+        "UPDATE sessions SET expires = expires + 1",
+        "UPDATE logins SET expires = 9999999999999",
+        "DELETE FROM logins WHERE used IS NULL",
+        "UPDATE whitelist SET removed = NULL",
+        f"INSERT INTO logins VALUES ('{FORGED}', 'owner', 'approver:decide', 0, 9999999999999, NULL)",
+    ],
+)
+def test_what_is_done_to_an_older_database_is_found(old: Path, statement: str) -> None:
+    run_sql(old, statement)
+    assert not check(old).ok
+
+
+def test_an_older_database_goes_on(old: Path) -> None:
+    """An old request with an old vote is approved, an old login is shut out."""
+    bob = Identity("bob", "bob", frozenset(["approver:decide"]), "t-bob")
+    desk = Desk(old, clock=lambda: 1_794_818_600.0)  # when it was written
+    id = find(old, "pending", more="AND quorum = 2")
+    assert desk.decide(bob, id, Wish("approved")).result().status == "approved"
+    desk.change(lambda turn: access.end_sessions(turn, "dora", by="test")).result()
+    desk.close()
+    assert check(old).problems == []
+
+
+# Large ones
+
+
+def write_history(path: Path, requests: int) -> None:
+    """Requests that were submitted and denied, two entries each, as fast as they can be written."""
+    open_store(path).close()
+    db = apsw.Connection(str(path))
+    db.execute("PRAGMA synchronous = OFF; BEGIN").fetchall()
+    previous, entries = ZERO, []
+
+    def add(sequence: int, event: str, id: str, actor: str, credential: str, details: str) -> None:
+        nonlocal previous
+        entry = AuditEntry(sequence, sequence, event, id, "act", actor, credential, details, previous, "")
+        hashed = hash_entry(entry)
+        entries.append((sequence, sequence, event, id, "act", actor, credential, details, previous, hashed))
+        previous = hashed
+
+    for n in range(requests):
+        id = hashlib.md5(str(n).encode()).hexdigest()
+        add(2 * n + 1, "submitted", id, "agent", "t", '{"digest":"d","high_risk":false,"timeout":30}')
+        add(2 * n + 2, "denied", id, "boss", "t", '{"digest":"d","reason":""}')
+        row = (id, 2 * n + 1, "act", "act", "what", "{}", 0, "d", "agent", "agent", "t", "", "", 0, 1, 2 * n + 1, 30)
+        row += (2 * n + 1 + 30_000, "denied", 2 * n + 2, "boss", "", None, None)
+        db.execute(f"INSERT INTO requests VALUES ({','.join('?' * len(row))})", row)
+        for entry in entries:
+            db.execute(f"INSERT INTO audit VALUES ({','.join('?' * 10)})", entry)
+        entries.clear()
+    db.execute("COMMIT")
+    db.close()
+    anchor_of(path).write(Head(2 * requests, previous))
+
+
+def test_a_large_audit_is_read_in_a_line_and_not_into_memory(tmp_path: Path) -> None:
+    import tracemalloc
+
+    took = {}
+    for requests in (5_000, 50_000):
+        write_history(tmp_path / f"{requests}.db", requests)
+        began = time.perf_counter()
+        with open_to_read(tmp_path / f"{requests}.db") as store:
+            verdict = verify(store, anchor_of(tmp_path / f"{requests}.db").read())
+        took[requests] = time.perf_counter() - began
+        assert (verdict.ok, verdict.entries) == (True, 2 * requests)
+    assert took[50_000] < 40 * took[5_000], "ten times as much is not a hundred times as long"
+    tracemalloc.start()
+    with open_to_read(tmp_path / "5000.db") as store:
+        verify(store, None)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 4 << 20
