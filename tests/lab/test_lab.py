@@ -320,6 +320,7 @@ def test_a_finished_run_asks_nothing(unbroken):
 
 def test_training_that_was_stopped_goes_on(trained, tmp_path):
     folder = copy_trained(trained, tmp_path / "run", ("training",))
+    (folder / ".plan.json.0123456789abcdef.part").write_bytes(b'{"arms": ["co')
     files = sorted((folder / "training").iterdir())
     for path in files[::20]:
         half = path.with_name(f".{path.name}.0123456789abcdef.part")
@@ -465,7 +466,8 @@ def test_a_run_of_an_older_version_is_still_its_plans(trained, tmp_path):
     assert said.pop("version") == __version__
     assert said["model"].pop("endpoint") == ""
     (folder / "plan.json").write_text(json.dumps(said))
-    assert run_lab(folder, Imitator(fails_after=0), make_plan(tasks=1)).report.version == ""
+    older = run_lab(folder, Imitator(fails_after=0), make_plan(tasks=1)).report
+    assert (older.version, dict(describe_run(older))["Warmstart"]) == ("", "not recorded")
     elsewhere = ModelFacts(name=NAME, runtime="endpoint", endpoint="http://127.0.0.1:1/v1")
     with pytest.raises(Refused, match="another run"):
         Lab(folder, make_plan(tasks=1, model=elsewhere), Imitator(), Clock())

@@ -52,7 +52,7 @@ def _show_header(report: LabReport) -> None:
     model = report.model
     digest = f"sha256 {safe(model.digest)[:_DIGEST]}" if model.digest else "weights not known"
     click.secho(f"The lab: {safe(model.name, 60)}", bold=True, nl=False)
-    about = filter(None, (digest, safe(model.runtime, 60), safe(model.endpoint, 120)))
+    about = (digest, *(safe(told, 120) for told in (model.runtime, model.endpoint) if told))
     click.echo(f" ({', '.join(about)})")
     facts = (
         tell_times(report),

@@ -251,7 +251,8 @@ def _check_free(folder: Path) -> None:
     if not folder.is_dir():
         raise Refused(f"{folder} is a file; --out wants a folder")
     early = (*_TAUGHT, "plan.json")  # the last as a killed run leaves it, half written
-    other = _find_other(folder) or next((one for one in os.listdir(folder) if final_name(one) not in early), None)
+    names = (path.name for path in folder.iterdir())
+    other = _find_other(folder) or next((name for name in names if final_name(name) not in early), None)
     if other:
         raise Refused(f"{folder} is no run of the lab and not empty ({other}); give another --out")
 

@@ -316,7 +316,7 @@ def describe_run(report: LabReport) -> list[tuple[str, str]]:
         ("Runtime", safe(model.runtime, 120) if model.runtime else UNKNOWN),
         *([("Endpoint", safe(model.endpoint, 200))] if model.endpoint else []),
         ("Run (UTC)", tell_times(report)),
-        ("Warmstart", safe(report.version, 40) or "not recorded"),
+        ("Warmstart", safe(report.version, 40) if report.version else "not recorded"),
         ("Sessions", f"{report.done} of {report.planned} planned, up to {count_of(report.turns, 'turn')} each"),
         ("Seed of the draw", str(report.seed)),
         ("Output forced into a call by a grammar", "yes, in every arm" if report.grammar else "no"),
