@@ -189,13 +189,17 @@ def _event(name: str, value: Any, sequence: int | None = None) -> bytes:
 
 
 async def _follow_one(context: Context, id: str, who: Identity, is_known: Known) -> AsyncIterator[bytes]:
+    told = None
     with context.waiters.changes_of(id) as changed:
         while not context.waiters.closed:
             changed.clear()
             found = await load_request(context, id, who)
             if not is_known():
                 return
-            yield _event("request", show_request(context.desk, found, who, context.addresses))
+            view = show_request(context.desk, found, who, context.addresses)
+            if (state := msgspec.structs.replace(view, seconds_left=0)) != told:  # woken late by what it shows already
+                told = state
+                yield _event("request", view)
             if found.status != "pending":
                 return
             while not await wait_for(changed, PING_EVERY):  # set for good when the daemon stops
