@@ -8,13 +8,13 @@ import re
 import runpy
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 import warmstart
+from loopback import serving
 from warmstart import config
 from warmstart.doors.cli import COMMANDS
 
@@ -89,22 +89,16 @@ class Provider(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def provider(monkeypatch):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Provider)
     Provider.asked = []
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    url = f"http://127.0.0.1:{server.server_port}"
-    for name, value in {
-        "OPENAI_BASE_URL": f"{url}/v1",
-        "OPENAI_API_KEY": "x",
-        "ANTHROPIC_BASE_URL": url,
-        "ANTHROPIC_API_KEY": "x",
-    }.items():
-        monkeypatch.setenv(name, value)
-    yield Provider
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Provider) as address:
+        for name, value in {
+            "OPENAI_BASE_URL": f"http://{address}/v1",
+            "OPENAI_API_KEY": "x",
+            "ANTHROPIC_BASE_URL": f"http://{address}",
+            "ANTHROPIC_API_KEY": "x",
+        }.items():
+            monkeypatch.setenv(name, value)
+        yield Provider
 
 
 @pytest.mark.parametrize("sdk", ["openai", "anthropic"])

@@ -14,6 +14,7 @@ import pytest
 
 import warmstart
 from conftest import claude_lines, write_jsonl
+from rights import let_in
 from warmstart.errors import SourceError
 from warmstart.model import ToolCall, ToolResult
 
@@ -142,9 +143,7 @@ def test_no_permission(tmp_path):
         "if os.getuid() == 0: os.setuid(65534)\n"
         "f = warmstart.inspect(sys.argv[1])\nprint(len(f.sessions), f.problems[0].reason)"
     )
-    for folder in (tmp_path, *tmp_path.parents):
-        if "pytest" in str(folder):
-            folder.chmod(folder.stat().st_mode | 0o055)
+    let_in(path)
     said = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)],
         capture_output=True,

@@ -14,10 +14,12 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import apsw
 import pytest
 
+from rights import take_writing
 from warmstart.errors import StoreError, StoreFull, StoreTooNew
 from warmstart.store import SourceRow, open_store
 from warmstart.store import sqlite as module
@@ -374,13 +376,10 @@ def test_damaged_pages_are_an_error_not_a_crash(path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["file", "folder"])
-def test_no_right_to_write(path: Path, what: str) -> None:
+def test_no_right_to_write(path: Path, what: Literal["file", "folder"]) -> None:
     """In a process that is not root, to whom rights say nothing."""
     open_store(path).close()
-    for folder in (path.parent, *path.parents[:3]):
-        folder.chmod(0o755)
-    path.chmod(0o444 if what == "file" else 0o666)
-    path.parent.chmod(0o777 if what == "file" else 0o555)
+    take_writing(path, what)
     code = """
 import os
 import warmstart.store

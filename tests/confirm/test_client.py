@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import pytest
 
 import warmstart.confirm as confirm
 from confirm.serving import House
+from loopback import serving
 from warmstart.confirm import (
     BadRequest,
     ConfirmationError,
@@ -316,13 +317,8 @@ class Liar(BaseHTTPRequestHandler):
 @pytest.fixture
 def liar(monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
     monkeypatch.setattr(confirm.client, "_PATIENCE", 0.2)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Liar)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield Daemon(f"http://127.0.0.1:{server.server_port}", "t")
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Liar) as address:
+        yield Daemon(f"http://{address}", "t")
 
 
 def reply(number: int, **body: Any) -> tuple[int, bytes]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from confirm.serving import RISK, WORK, House
+from loopback import serving
 from warmstart.confirm.channels import make_channels
 from warmstart.confirm.messages import Message, cut, escape, write_message
 from warmstart.confirm.model import Request
@@ -50,14 +50,9 @@ class Target(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def target() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Target)
     Target.got, Target.statuses, Target.hold = [], [], 0.0
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"json://127.0.0.1:{server.server_port}/hook"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Target) as address:
+        yield f"json://{address}/hook"
 
 
 def wait_until(is_so: Any, seconds: float = 10.0) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import http.client
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from confirm.serving import House, send
+from loopback import serving
 from warmstart.confirm import Daemon, Unauthorized, Unreachable, access, ask, submit, wire
 from warmstart.confirm.proof import CHALLENGE, PROOF, check_daemon, make_proof, name_token
 from warmstart.confirm.tokens import digest_secret
@@ -126,13 +126,8 @@ class Impostor(BaseHTTPRequestHandler):
 @pytest.fixture
 def impostor() -> Iterator[str]:
     Impostor.heard, Impostor.status, Impostor.proof = [], 200, ""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Impostor)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Impostor) as address:
+        yield f"http://{address}"
 
 
 class TestImpostor:

@@ -10,12 +10,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import apsw
 import pytest
 
 import warmstart
 from confirm.serving import WORK, House
+from rights import take_writing
 from warmstart.confirm.audit import read_head
 from warmstart.confirm.desk import Desk
 from warmstart.confirm.policy import Policy
@@ -255,15 +257,12 @@ with store, store.writing():
 
 
 @pytest.mark.parametrize("what", ["file", "folder"])
-def test_a_file_that_is_read_only_is_refused_at_once(tmp_path: Path, what: str) -> None:
+def test_a_file_that_is_read_only_is_refused_at_once(tmp_path: Path, what: Literal["file", "folder"]) -> None:
     """In a process that is not root, to whom rights say nothing. A mere look would leave a WAL behind that the daemon's
     user cannot write."""
     path = tmp_path / "home" / "confirm.db"
     open_store(path).close()
-    for folder in (path.parent, *path.parents[:4]):
-        folder.chmod(0o755)
-    path.chmod(0o444 if what == "file" else 0o666)
-    path.parent.chmod(0o777 if what == "file" else 0o555)
+    take_writing(path, what)
     code = """
 if os.getuid() == 0:
     os.setuid(65534)

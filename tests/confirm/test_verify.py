@@ -17,6 +17,7 @@ import pytest
 from confirm.serving import RISK, WORK, House, check
 from confirm.tampering import GUARDS, anchor_of, copy_database
 from confirm.test_cli_confirm import run, run_json
+from rights import let_in
 from warmstart.confirm import access
 from warmstart.confirm.audit import Head, Verdict, hash_entry, verify
 from warmstart.confirm.chain import ZERO
@@ -355,8 +356,8 @@ def test_a_read_only_copy_can_be_verified(database: Path, live: bool) -> None:
     if keeper:
         keeper.close()
         (folder / "copy.db-shm").unlink()
-    for path in (folder, *folder.parents[:4]):
-        path.chmod(0o555 if path == folder else 0o755)
+    let_in(folder)
+    folder.chmod(0o555)
     for file in folder.iterdir():
         file.chmod(0o444)
     code = """

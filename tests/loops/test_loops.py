@@ -7,9 +7,8 @@ import os
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import pytest
 
 import warmstart
+from loopback import serving
 from warmstart.store import Ledger
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,14 +102,9 @@ def say_message(call: str, arguments: dict[str, Any] | None) -> dict[str, Any]:
 
 @pytest.fixture
 def provider() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Provider)
     Provider.asked = []
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Provider) as address:
+        yield f"http://{address}"
 
 
 def run_example(heading: str, folder: Path, url: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from warmstart.confirm.errors import Unauthorized
 from warmstart.errors import ConfigError, Refused
+from warmstart.whole_files import write_whole
 
 AGENT_TOKEN = "confirm-agent.token"
 APPROVER_TOKEN = "confirm.token"
@@ -46,9 +47,6 @@ def save_token(path: Path, secret: str) -> None:
     """For its owner only, from the first moment on."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        with os.fdopen(descriptor, "w") as opened:
-            opened.write(secret + "\n")
+        write_whole(path, f"{secret}\n".encode())
     except OSError as error:
         raise Refused(f"{path}: cannot be written: {error}") from error

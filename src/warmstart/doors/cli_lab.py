@@ -53,6 +53,21 @@ def model_options(command: Any) -> Any:
     return command
 
 
+def asking_options(command: Any) -> Any:
+    """How it is asked."""
+    timeout = click.option(
+        "--timeout",
+        type=click.IntRange(1, 86_400),
+        default=_PATIENCE,
+        show_default=True,
+        help="Seconds that a server has for one answer.",
+    )
+    temperature = click.option(
+        "--temperature", default="0", show_default=True, help="A number, or none for models that refuse the field."
+    )
+    return temperature(timeout(command))
+
+
 @lab.command()
 @click.option("--arms", default="cold,warm", show_default=True, help=f"Of {_ARMS}.")
 @click.option(
@@ -67,16 +82,7 @@ def model_options(command: Any) -> Any:
     type=click.IntRange(8),
     help="Of an answer.  [default: 96 local, as the server gives with --endpoint]",
 )
-@click.option(
-    "--temperature", default="0", show_default=True, help="A number, or none for models that refuse the field."
-)
-@click.option(
-    "--timeout",
-    type=click.IntRange(1, 86_400),
-    default=_PATIENCE,
-    show_default=True,
-    help="Seconds that a server has for one answer.",
-)
+@asking_options
 @click.option("--grammar", is_flag=True, help="Let a local model say nothing but a valid call, in every arm.")
 @click.option("--threads", type=click.IntRange(1, 64), help="Of a local model.  [default: one a free core]")
 @click.option("--out", type=PATH, help="Folder of the run: transcripts, store, report.json, report.html.")
@@ -248,16 +254,7 @@ def _show(report: LabReport, folder: Path, as_json: bool) -> None:
     "--examples", type=click.IntRange(1, 50), help="Examples in a seed, at most.  [default: as in config.toml]"
 )
 @click.option("--budget", type=click.IntRange(0), help="Tokens of a seed.  [default: as in config.toml]")
-@click.option(
-    "--temperature", default="0", show_default=True, help="A number, or none for models that refuse the field."
-)
-@click.option(
-    "--timeout",
-    type=click.IntRange(1, 86_400),
-    default=_PATIENCE,
-    show_default=True,
-    help="Seconds that the server has for one answer.",
-)
+@asking_options
 @json_option
 @click.pass_obj
 def run_replay(ws: Warmstart, /, transcripts: tuple[Path, ...], as_json: bool, **given: Any) -> None:

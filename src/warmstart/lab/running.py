@@ -83,6 +83,7 @@ class Lab:
         plan.check()
         self.folder = folder
         self.plan = plan
+        self._tasks = take(plan.make_tasks(), plan.tasks)
         self._llm = llm
         self._clock = clock
         self._sessions = folder / "sessions"
@@ -141,7 +142,7 @@ class Lab:
             progress(len(steps), len(steps), "done")
 
     def tasks(self) -> list[LabTask]:
-        return take(self.plan.make_tasks(), self.plan.tasks)
+        return list(self._tasks)
 
     def steps(self) -> Iterator[tuple[LabTask, str]]:
         """Task by task every arm, the arms in an order of their own each time."""
