@@ -5,6 +5,7 @@ In all phases, with few examples; WARMSTART_FULL=1 takes its time.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from confirm.serving import House, send
+from goldens import check_golden
 from warmstart.confirm.deciding import Wish
 from warmstart.confirm.errors import ConfirmationError
 from warmstart.confirm.model import Identity
@@ -114,3 +116,11 @@ def test_the_document_names_every_route_and_closes_every_body(house: House) -> N
     for methods in document["paths"].values():
         for operation in methods.values():
             assert operation["description"]
+
+
+def test_the_documents_are_as_approved(house: House) -> None:
+    for name, port in (("api", house.api), ("page", house.page)):
+        document = send(port, "GET", "/openapi.json").body
+        document["info"].pop("version")
+        document.pop("servers", None)
+        check_golden(f"openapi-{name}.json", json.dumps(document, indent=1, sort_keys=True) + "\n")

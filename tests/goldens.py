@@ -1,0 +1,18 @@
+"""Golden files: what the program printed when a person last approved it. `WARMSTART_GOLDENS=write` writes them anew."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+GOLDENS = Path(__file__).parent / "data" / "goldens"
+
+
+def check_golden(name: str, text: str) -> None:
+    """Compare a text with its golden file."""
+    path = GOLDENS / name
+    if os.environ.get("WARMSTART_GOLDENS") == "write":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert path.exists(), f"no golden file {name}: run the test with WARMSTART_GOLDENS=write and read what it wrote"
+    assert text == path.read_text(), f"{name} changed; if that is intended: WARMSTART_GOLDENS=write, and git diff"
