@@ -46,7 +46,8 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
 from warmstart.confirm.access import create_token
 from warmstart.confirm.offline import change_database
-from warmstart.confirm.store import ServerAddress, locate
+from warmstart.confirm.store import ServerAddress
+from warmstart.confirm.store_open import locate
 
 STRESS: Any = importlib.import_module("confirm.stress")
 TAMPERING: Any = importlib.import_module("confirm.tampering")

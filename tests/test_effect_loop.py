@@ -17,11 +17,10 @@ from conftest import write_jsonl
 from test_learning import bundle
 from test_provisioning import example, template
 from test_trials import transcript
-from warmstart.assigning import assign
+from warmstart.assigning import assign, read_shares
 from warmstart.lifecycle import MEASURED
 from warmstart.model import Task
 from warmstart.pipeline import Warmstart
-from warmstart.provisioning import read_shares
 
 TEXT = "deploy the shop to the cluster"
 LESSON = template("lesson", example("Bash", "helm upgrade shop", TEXT), category="ops")

@@ -10,6 +10,8 @@ import hashlib
 import math
 from collections.abc import Mapping
 
+import msgspec
+
 from warmstart.errors import Refused
 
 COLD, WARM, SEED, TEXT = "cold", "warm", "seed", "text"
@@ -19,6 +21,7 @@ CONTROLS = frozenset(
 )  # examples that were not chosen for the task: is it what they say that helps?
 WORDS = frozenset((COLD, WARM, SEED, TEXT)) | CONTROLS  # arms that are no template's name; "seed" is "warm" renamed
 HOLDOUT = ""  # the standing comparison, when no experiment runs
+_shares = msgspec.json.Decoder(dict[str, float])
 _SALT = "warmstart holdout"  # the same for everyone: a team's machines agree without having met
 
 
@@ -91,3 +94,11 @@ def _complete(arms: Mapping[str, float | None]) -> dict[str, float]:
         raise Refused(f"--arms: the shares add up to {sum(given.values()):g}, not to 1")
     total = sum(given.values())
     return {name: share / total for name, share in given.items()}
+
+
+def read_shares(body: str) -> dict[str, float]:
+    """Arms and shares as they are kept."""
+    try:
+        return _shares.decode(body)
+    except msgspec.DecodeError as error:
+        raise Refused(f"an experiment's arms cannot be read ({error}); see: warmstart doctor") from error

@@ -11,17 +11,16 @@ from msgspec import Struct, structs
 
 from warmstart.analysis import CLUSTERS, Observation, Report, analyse, check_split, expected_rate
 from warmstart.analysis_paired import analyse_paired
-from warmstart.assigning import COLD, CONTROLS, HOLDOUT, WORDS, control_of, holdout_shares, parse_arms
+from warmstart.assigning import COLD, CONTROLS, HOLDOUT, WORDS, control_of, holdout_shares, parse_arms, read_shares
 from warmstart.config import Settings
 from warmstart.errors import NotFound, Refused
-from warmstart.learning import Teacher
-from warmstart.lifecycle import MEASURED, TemplateEffect, weigh_templates
+from warmstart.learning import MEASURED, Teacher
+from warmstart.lifecycle import TemplateEffect, weigh_templates
 from warmstart.measuring import measure
 from warmstart.metrics import METRICS
 from warmstart.model import WINDOW, Design, Measures
 from warmstart.names import check_name
 from warmstart.prices import PriceList
-from warmstart.provisioning import read_shares
 from warmstart.reading import scan, sources
 from warmstart.records import Recorder, past_session
 from warmstart.stats_arms import best_arm_probabilities, with_floor

@@ -22,7 +22,6 @@ from warmstart.compose import cost
 from warmstart.config import Settings
 from warmstart.errors import NotFound, Refused, SourceError
 from warmstart.judging import judge_result
-from warmstart.lifecycle import MEASURED
 from warmstart.mining import Mining, capture, mine
 from warmstart.model import (
     DIALECTS,
@@ -46,6 +45,7 @@ from warmstart.store import EVERYWHERE, Ledger, Shelf, SqliteStore, TemplateRow,
 from warmstart.tokens import estimate
 
 POLICY = "policy:own-sessions"
+MEASURED = "policy:measured-effect"
 PERSON = "person"
 _HIDDEN = "{{SECRET:"  # in an id: it was redacted
 _UNREADABLE = "its record cannot be read"

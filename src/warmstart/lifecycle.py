@@ -19,7 +19,6 @@ from warmstart.model import Effect
 from warmstart.stats import Estimate
 from warmstart.stats_arms import e_bh, shrink
 
-MEASURED = "policy:measured-effect"  # who decides, on the record
 ENOUGH = 200  # sessions an arm, before "no effect" is a finding and not just silence
 RATE = 0.05  # of false discoveries among what is retired or promoted
 

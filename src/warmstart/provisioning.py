@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import Struct, structs
 
-from warmstart.assigning import COLD, HOLDOUT, MISMATCHED, RANDOM, TEXT, WORDS, assign, holdout_shares
+from warmstart.assigning import COLD, HOLDOUT, MISMATCHED, RANDOM, TEXT, WORDS, assign, holdout_shares, read_shares
 from warmstart.compose import Composed, Seed, compose, tell
 from warmstart.config import Settings
 from warmstart.dialects import call_id
@@ -21,7 +21,6 @@ from warmstart.store import ExperimentRow, Ledger, Shelf, SqliteStore, TemplateR
 from warmstart.tokens import estimate
 
 _seed = msgspec.json.Decoder(Seed)
-_shares = msgspec.json.Decoder(dict[str, float])
 
 
 class _Ticket(Struct, frozen=True):
@@ -237,14 +236,6 @@ class Provisioner:
 def _content_id(task: Task, made: Composed) -> str:
     said = msgspec.json.encode([task.session, task.dialect, made.messages, made.text])
     return hashlib.blake2b(said, digest_size=10).hexdigest()
-
-
-def read_shares(body: str) -> dict[str, float]:
-    """Arms and shares as they are kept."""
-    try:
-        return _shares.decode(body)
-    except msgspec.DecodeError as error:
-        raise Refused(f"an experiment's arms cannot be read ({error}); see: warmstart doctor") from error
 
 
 def task_digest(text: str) -> str:

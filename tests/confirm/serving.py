@@ -14,7 +14,7 @@ from litestar.routes import HTTPRoute
 
 from warmstart.confirm import access
 from warmstart.confirm.audit import Anchor, Verdict, verify
-from warmstart.confirm.store import open_store
+from warmstart.confirm.store_open import open_store
 from warmstart.doors.confirm_http import ConfirmationServer
 
 WORK = {"action": "send_mail", "description": "Tell the customers", "details": {"to": 3, "list": ["a", "b"]}}

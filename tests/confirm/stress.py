@@ -22,7 +22,7 @@ from warmstart.confirm.access import create_token
 from warmstart.confirm.audit import Anchor, verify
 from warmstart.confirm.model import ALLOWED
 from warmstart.confirm.offline import change_database
-from warmstart.confirm.store import open_store
+from warmstart.confirm.store_open import open_store
 
 FASTER = 60  # the killed daemon's clock: a timeout of 30 seconds is over in half a second
 DETAILS = {"table": "orders", "rows": [1, 2, 3]}

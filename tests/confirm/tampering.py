@@ -16,7 +16,8 @@ from warmstart.confirm.deciding import Wish, decide, expire_due
 from warmstart.confirm.guards import read_triggers
 from warmstart.confirm.model import AuditEntry, Identity, NewRequest
 from warmstart.confirm.policy import Policy
-from warmstart.confirm.store import MIGRATIONS_FOLDER, open_store
+from warmstart.confirm.store import MIGRATIONS_FOLDER
+from warmstart.confirm.store_open import open_store
 from warmstart.confirm.store_sqlite import MIGRATIONS
 from warmstart.confirm.submitting import submit
 from warmstart.confirm.turns import Turn

@@ -13,7 +13,7 @@ from confirm.test_cli_confirm import run, run_json
 from confirm.test_verify import drop_guards, run_sql
 from warmstart.confirm.access import create_login, list_tokens
 from warmstart.confirm.offline import change_database
-from warmstart.confirm.store import open_store
+from warmstart.confirm.store_open import open_store
 from warmstart.errors import StoreError
 
 

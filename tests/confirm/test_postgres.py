@@ -68,7 +68,8 @@ from warmstart.confirm.audit import Anchor, read_head
 from warmstart.confirm.desk import Desk
 from warmstart.confirm.offline import accept_audit, change_database, verify_database
 from warmstart.confirm.policy import parse_policy
-from warmstart.confirm.store import ServerAddress, locate, open_store
+from warmstart.confirm.store import ServerAddress
+from warmstart.confirm.store_open import locate, open_store
 from warmstart.doors.confirm_http import ConfirmationServer
 from warmstart.errors import ConfigError, StoreError, StoreTooNew, StoreUnreachable
 from warmstart.store.sqlite_file import Migration, load_migrations

@@ -21,7 +21,8 @@ from rights import take_writing
 from warmstart.confirm.audit import read_head
 from warmstart.confirm.desk import Desk
 from warmstart.confirm.policy import Policy
-from warmstart.confirm.store import ConfirmStore, open_store
+from warmstart.confirm.store import ConfirmStore
+from warmstart.confirm.store_open import open_store
 from warmstart.confirm.store_sqlite import SqliteStore
 from warmstart.confirm.writing import Writer
 from warmstart.errors import Refused, StoreError

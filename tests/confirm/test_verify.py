@@ -26,7 +26,8 @@ from warmstart.confirm.desk import Desk
 from warmstart.confirm.model import AuditEntry, Identity
 from warmstart.confirm.offline import accept_audit, verify_database
 from warmstart.confirm.policy import parse_policy
-from warmstart.confirm.store import MIGRATIONS_FOLDER, open_store, open_to_read
+from warmstart.confirm.store import MIGRATIONS_FOLDER
+from warmstart.confirm.store_open import open_store, open_to_read
 from warmstart.confirm.store_sqlite import MIGRATIONS, open_file
 from warmstart.errors import Refused, StoreError
 from warmstart.store.sqlite_file import load_migrations

@@ -22,8 +22,8 @@ import pytest
 
 from warmstart.lab.agent import Limits
 from warmstart.lab.making import make_sessions, make_tasks
+from warmstart.lab.model_facts import ModelFacts
 from warmstart.lab.running import Lab, Plan
-from warmstart.lab.summary import ModelFacts
 from warmstart.lab.tasks import LabTask
 from warmstart.llm import AskedCall, EndpointError, Reply
 

@@ -36,8 +36,9 @@ from conftest import write_jsonl
 from test_cli import SRC, run
 from warmstart.doors.cli import main
 from warmstart.doors.cli_lab import _name
+from warmstart.lab.model_facts import ModelFacts
 from warmstart.lab.running import Plan
-from warmstart.lab.summary import LabReport, ModelFacts
+from warmstart.lab.summary import LabReport
 from warmstart.llm import AskedCall, Reply
 
 __all__ = ["trained"]

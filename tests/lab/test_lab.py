@@ -39,9 +39,10 @@ from warmstart.errors import Refused
 from warmstart.lab.agent import Limits
 from warmstart.lab.families import FAMILIES
 from warmstart.lab.families.drawing import POOLS
+from warmstart.lab.model_facts import ModelFacts
 from warmstart.lab.reporting import report_lab
 from warmstart.lab.running import ARMS, Lab, Plan, clear
-from warmstart.lab.summary import LabReport, ModelFacts
+from warmstart.lab.summary import LabReport
 from warmstart.lab.tasks import LabTask
 from warmstart.llm import LLM, Endpoint, EndpointError, HttpLLM, Reply
 from warmstart.pipeline import Warmstart

@@ -14,7 +14,8 @@ from warmstart.analysis import Observation
 from warmstart.analysis_paired import analyse_paired
 from warmstart.doors.lab_page.findings import SOLVED, TURNS, count_families, list_harmed, tell_finding
 from warmstart.doors.show_lab import show_lab
-from warmstart.lab.summary import ArmLine, Cell, LabReport, ModelFacts, TaskLine
+from warmstart.lab.model_facts import ModelFacts
+from warmstart.lab.summary import ArmLine, Cell, LabReport, TaskLine
 from warmstart.model import Measures
 
 FAMILIES = (

@@ -38,7 +38,8 @@ from warmstart.confirm.model import (
 from warmstart.confirm.policy import Policy
 from warmstart.confirm.presence import Presence
 from warmstart.confirm.standing import Standing, judge, read_votes
-from warmstart.confirm.store import ConfirmStore, Database, open_store
+from warmstart.confirm.store import ConfirmStore, Database
+from warmstart.confirm.store_open import open_store
 from warmstart.confirm.tokens import derive
 from warmstart.confirm.trouble import Troubles
 from warmstart.confirm.turns import Turn, load_request

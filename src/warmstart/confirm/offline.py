@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 from warmstart.confirm.audit import Anchor, Verdict, check_anchored, inspect, read_head
 from warmstart.confirm.policy import Policy
-from warmstart.confirm.store import ConfirmStore, Database, ServerAddress, locate, open_store, open_to_read
+from warmstart.confirm.store import ConfirmStore, Database, ServerAddress
+from warmstart.confirm.store_open import locate, open_store, open_to_read
 from warmstart.confirm.turns import Turn
 from warmstart.errors import NotFound, Refused, StoreError
 

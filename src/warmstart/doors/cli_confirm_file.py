@@ -11,7 +11,8 @@ import click
 import msgspec
 
 from warmstart.confirm.model import SCOPES
-from warmstart.confirm.store import Database, locate
+from warmstart.confirm.store import Database
+from warmstart.confirm.store_open import locate
 from warmstart.confirm.token_files import AGENT_TOKEN, APPROVER_TOKEN, read_token_file, save_token
 from warmstart.doors.cli import PATH, json_option
 from warmstart.doors.show import clean, iso, print_json, print_table
@@ -177,7 +178,7 @@ def list_all(ws: Warmstart, db: str | None, as_json: bool) -> None:
     """Tokens, without the tokens."""
     from warmstart.confirm.access import list_tokens
     from warmstart.confirm.offline import find_database
-    from warmstart.confirm.store import open_store
+    from warmstart.confirm.store_open import open_store
 
     with open_store(find_database(find_path(ws, db))) as store:
         records = list_tokens(store)
@@ -275,7 +276,7 @@ def list_entries(ws: Warmstart, db: str | None, as_json: bool) -> None:
     """What is allowed now."""
     from warmstart.confirm.access import list_allowances
     from warmstart.confirm.offline import find_database
-    from warmstart.confirm.store import open_store
+    from warmstart.confirm.store_open import open_store
 
     with open_store(find_database(find_path(ws, db))) as store:
         found = list_allowances(store, int(time.time() * 1000))

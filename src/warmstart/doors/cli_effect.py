@@ -7,14 +7,13 @@ from typing import Any
 
 import click
 
-from warmstart.assigning import parse_arms
+from warmstart.assigning import parse_arms, read_shares
 from warmstart.doors.as_json import describe_trial
 from warmstart.doors.cli import PATH, json_option
 from warmstart.doors.show import clean, iso, print_json, print_table, when
 from warmstart.doors.show_effect import show_power, show_report
 from warmstart.metrics import METRICS
 from warmstart.pipeline import Warmstart
-from warmstart.provisioning import read_shares
 from warmstart.store import ExperimentRow
 
 _DECIDING = [name for name, metric in METRICS.items() if metric.horizon is None]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +25,10 @@ from warmstart.doors.insights.text import (
     what_failed,
 )
 from warmstart.doors.show import clean, print_json, print_table, progress_bar, when
+from warmstart.doors.times import read_since
 from warmstart.insights.advice import percent
 from warmstart.insights.types import Breakdown, Insights, Rate, RepeatedError
 from warmstart.pipeline import Warmstart
-
-_DAY = 86_400.0
 
 
 class Since(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -46,16 +43,6 @@ class Since(click.ParamType):  # type: ignore[type-arg,unused-ignore]
             return read_since(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
-
-
-def read_since(text: str) -> float:
-    """The time that a number of days or a date stands for."""
-    if re.fullmatch(r"\d{1,5}", text):
-        return time.time() - int(text) * _DAY
-    try:
-        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()
-    except ValueError:
-        raise ValueError(f"{text!r} is neither a number of days nor a date like 2026-10-31") from None
 
 
 @click.command()

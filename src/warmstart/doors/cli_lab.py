@@ -20,8 +20,9 @@ from warmstart.llm import LLM, Endpoint, EndpointError, HttpLLM, Reply
 from warmstart.pipeline import Warmstart
 
 if TYPE_CHECKING:  # else every `warmstart --help` would load the lab, and it does not load everywhere
+    from warmstart.lab.model_facts import ModelFacts
     from warmstart.lab.running import Lab, Plan
-    from warmstart.lab.summary import LabReport, ModelFacts
+    from warmstart.lab.summary import LabReport
 
 _ARMS = "cold, warm, random, mismatched, text"
 _BUILT_IN = "smollm2"
@@ -152,7 +153,7 @@ def choose_model(
 ) -> tuple[ModelFacts, Callable[[int | None, bool], LLM]]:
     """Facts of the model, and a function that opens it."""
     from warmstart.lab.local_model import LocalLLM, describe_weights, find_weights
-    from warmstart.lab.summary import ModelFacts
+    from warmstart.lab.model_facts import ModelFacts
     from warmstart.lab.text_calls import TextCalls
 
     if endpoint is not None:

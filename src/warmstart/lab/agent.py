@@ -14,8 +14,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from warmstart.lab.replay_matching import is_sayable, read_arguments
 from warmstart.lab.tasks import Call, Finished, LabTask
+from warmstart.lab.tool_calls import is_sayable, read_arguments
 from warmstart.lab.workshop import TOOLS, Workshop
 from warmstart.llm import LLM, AskedCall, Reply, RequestRefused, write_body
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from warmstart.errors import ConfigError
-from warmstart.lab.summary import ModelFacts
+from warmstart.lab.model_facts import ModelFacts
 from warmstart.lab.text_calls import CLOSE, read_answer, write_grammar, write_plainly
 from warmstart.llm import EndpointError, Reply
 

@@ -19,13 +19,13 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct, structs
 
-from warmstart.dialects import NO_OUTPUT, refuse
+from warmstart.dialects import NO_OUTPUT
 from warmstart.excerpt import ARGUMENT, cut_value
+from warmstart.lab.tool_calls import read_arguments
 from warmstart.llm import AskedCall
-from warmstart.model import Arguments, Example, Status
+from warmstart.model import Status
 from warmstart.patterns import canonical, shape, values_of
 
 NOTHING_RECORDED = (
@@ -41,7 +41,6 @@ NormalForm = tuple[str, bytes]  # what is the same for calls that are the same
 _LARGE = 2**63
 _BLANKS = re.compile(r"[ \t]+")
 _LINE_ENDS = re.compile(r"[ \t]*(?:\r\n|\r|\n)")
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class RecordedCall(Struct, frozen=True, kw_only=True):
@@ -130,24 +129,6 @@ class RecordPlayer:
         at = self._served.get(form, 0)
         self._served[form] = at + 1
         return calls[min(at, len(calls) - 1)]
-
-
-def read_arguments(text: str) -> dict[str, Any] | None:
-    """A model's arguments, or None where they are no JSON object."""
-    try:
-        return _decode(text.encode("utf-8", "replace"))
-    except (msgspec.DecodeError, RecursionError):
-        return None
-
-
-def is_sayable(tool: str) -> bool:
-    """Whether an endpoint takes a tool of this name."""
-    return refuse(Example(tool=tool, arguments={}, result=""), "openai") is None
-
-
-def as_object(arguments: Arguments) -> dict[str, Any]:
-    """Arguments as a function's: plain text has a name, the one that seeds give it."""
-    return arguments if isinstance(arguments, dict) else {"input": arguments}
 
 
 def normal_form(tool: str, arguments: dict[str, Any]) -> NormalForm:

@@ -17,15 +17,9 @@ from msgspec import Struct, structs
 
 from warmstart.compose import Seed
 from warmstart.dialects import clean
-from warmstart.lab.replay_matching import (
-    NormalForm,
-    Proposed,
-    RecordPlayer,
-    is_sayable,
-    normal_form,
-    read_arguments,
-)
+from warmstart.lab.replay_matching import NormalForm, Proposed, RecordPlayer, normal_form
 from warmstart.lab.replay_recordings import Recording, Toolbox
+from warmstart.lab.tool_calls import is_sayable, read_arguments
 from warmstart.llm import LLM, AskedCall, EndpointError, Reply, write_body
 from warmstart.redact import Redactor
 

@@ -18,8 +18,9 @@ from warmstart.config import Settings
 from warmstart.dialects import clean
 from warmstart.errors import SourceError
 from warmstart.formats.source import Source
-from warmstart.lab.replay_matching import RecordedCall, as_object, is_sayable
+from warmstart.lab.replay_matching import RecordedCall
 from warmstart.lab.replay_ties import Traces, join, task_in_id, trace_values, trace_wording
+from warmstart.lab.tool_calls import as_object, is_sayable
 from warmstart.model import PastSession, Problem, Session
 from warmstart.ports import Progress
 from warmstart.provisioning import task_digest

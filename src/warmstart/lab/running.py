@@ -22,8 +22,8 @@ from warmstart.errors import Refused
 from warmstart.lab.agent import AGENT, Agent, Limits, Transcript
 from warmstart.lab.families import FAMILIES
 from warmstart.lab.making import count_different, make_sessions, make_tasks, take
+from warmstart.lab.model_facts import ModelFacts
 from warmstart.lab.solver import solve
-from warmstart.lab.summary import ModelFacts
 from warmstart.lab.tasks import LabTask
 from warmstart.lab.workshop import TOOLS
 from warmstart.llm import LLM, EndpointError

@@ -14,7 +14,8 @@ import msgspec
 from msgspec import Struct
 
 from warmstart.confirm.policy import Policy, load_policy
-from warmstart.confirm.store import Database, ServerAddress, locate
+from warmstart.confirm.store import Database, ServerAddress
+from warmstart.confirm.store_open import locate
 from warmstart.doors.confirm_http.views import Addresses
 from warmstart.errors import ConfigError, Refused
 

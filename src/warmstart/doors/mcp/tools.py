@@ -16,7 +16,6 @@ from warmstart.doors.as_json import (
     describe_trial,
     summarise_template,
 )
-from warmstart.doors.cli_insights import read_since
 from warmstart.doors.mcp.arguments import (
     Arguments,
     Capture,
@@ -34,6 +33,7 @@ from warmstart.doors.mcp.arguments import (
 from warmstart.doors.mcp.confirming import DESCRIPTION as CONFIRMING
 from warmstart.doors.mcp.confirming import Confirmation, request_confirmation
 from warmstart.doors.mcp.transcripts import check_transcript
+from warmstart.doors.times import read_since
 from warmstart.model import Task
 from warmstart.pipeline import Warmstart
 from warmstart.ports import Progress

@@ -1,0 +1,19 @@
+"""Times that people write: one grammar for every command and tool."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import UTC, datetime
+
+_DAY = 86_400.0
+
+
+def read_since(text: str) -> float:
+    """The time that a number of days or a date stands for."""
+    if re.fullmatch(r"\d{1,5}", text):
+        return time.time() - int(text) * _DAY
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        raise ValueError(f"{text!r} is neither a number of days nor a date like 2026-10-31") from None
