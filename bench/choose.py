@@ -30,14 +30,14 @@ sys.path.insert(0, str(ROOT / "src"))
 import msgspec
 
 import warmstart
-from warmstart.compose import compose
+from warmstart.dialects.compose import compose
+from warmstart.dialects.tokens import estimate
 from warmstart.formats import find_files
 from warmstart.formats.source import Source
+from warmstart.ingest.records import Recorder
+from warmstart.judging.score import score
 from warmstart.model import Pick, Session, Task
 from warmstart.pipeline import Warmstart
-from warmstart.records import Recorder
-from warmstart.scoring import score
-from warmstart.tokens import estimate
 
 CORPUS = ROOT.parent / "shared" / "corpus"
 BUDGET, EXAMPLES = 1_500, 3

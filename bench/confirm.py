@@ -44,10 +44,10 @@ import apsw
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
-from warmstart.confirm.access import create_token
-from warmstart.confirm.offline import change_database
-from warmstart.confirm.store import ServerAddress
-from warmstart.confirm.store_open import locate
+from warmstart.confirm.desk.offline import change_database
+from warmstart.confirm.store.open import locate
+from warmstart.confirm.store.protocol import ServerAddress
+from warmstart.confirm.tokens.access import create_token
 
 STRESS: Any = importlib.import_module("confirm.stress")
 TAMPERING: Any = importlib.import_module("confirm.tampering")

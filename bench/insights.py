@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 import warmstart
-from warmstart.doors.insights.page import render_page, write_page
+from warmstart.doors.pages.insights.page import render_page, write_page
 from warmstart.pipeline import Warmstart
 
 CORPUS = ROOT.parent / "shared" / "corpus"

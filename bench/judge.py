@@ -28,11 +28,11 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from warmstart import formats
+from warmstart.calls.shell import command_in, read_line
 from warmstart.errors import SourceError
 from warmstart.formats.source import Source
-from warmstart.judging import judge_result
-from warmstart.judging_shell import command_in, read_line
-from warmstart.judging_text import stopped_by
+from warmstart.judging.outcome import judge_result
+from warmstart.judging.text import stopped_by
 from warmstart.model import UNKNOWN, Outcome, Signal, ToolCall
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"

@@ -27,18 +27,18 @@ sys.path.insert(0, str(ROOT / "src"))
 
 import msgspec
 
-from warmstart.choose import words
-from warmstart.compose import compose, inject
-from warmstart.lab.agent import Agent, Transcript
-from warmstart.lab.local_model import LocalLLM, describe_weights, find_weights
-from warmstart.lab.making import make_sessions
-from warmstart.lab.running import EXPERIMENT, Lab, Plan, keep
-from warmstart.lab.tasks import LabTask
-from warmstart.lab.workshop import Workshop
+from warmstart.dialects.compose import compose, inject
+from warmstart.dialects.tokens import estimate
+from warmstart.lab.chores.make import make_sessions
+from warmstart.lab.chores.tasks import LabTask
+from warmstart.lab.models.local import LocalLLM, describe_weights, find_weights
+from warmstart.lab.run.agent import Agent, Transcript
+from warmstart.lab.run.lab import EXPERIMENT, Lab, Plan, keep
+from warmstart.lab.sandbox.workshop import Workshop
 from warmstart.model import Example, Pick
-from warmstart.stats_paired import Paired, compare_paired
+from warmstart.stats.paired import Paired, compare_paired
 from warmstart.store import Ledger
-from warmstart.tokens import estimate
+from warmstart.templates.search import words
 
 EXAMPLES, BUDGET = 4, 1_000
 

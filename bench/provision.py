@@ -34,13 +34,13 @@ import msgspec
 from msgspec import structs
 
 from warmstart import config
-from warmstart.choose import index_weights
-from warmstart.compose import cost
+from warmstart.dialects.compose import cost
+from warmstart.dialects.tokens import estimate
 from warmstart.model import DIALECTS, Example, Provenance, Task, Template
 from warmstart.names import name_key
 from warmstart.pipeline import Warmstart
 from warmstart.store import Shelf, TemplateRow
-from warmstart.tokens import estimate
+from warmstart.templates.search import index_weights
 
 VERBS = "add fix remove rename test deploy migrate inspect profile document translate import export merge split".split()
 THINGS = "order invoice user session report cache queue index schema parser cursor token widget payment refund".split()

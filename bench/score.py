@@ -26,9 +26,9 @@ import msgspec
 from warmstart import formats
 from warmstart.errors import SourceError
 from warmstart.formats.source import Source
-from warmstart.judging import judge_result
+from warmstart.judging.outcome import judge_result
+from warmstart.judging.score import refusal, score
 from warmstart.model import Session, ToolCall, ToolResult
-from warmstart.scoring import refusal, score
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 KEYWORDS = ("error", "failed", "not found", "exception", "traceback", "permission denied", "invalid", "unable to")

@@ -29,11 +29,11 @@ from msgspec import structs
 
 import warmstart
 from warmstart import config
-from warmstart.compose import Seed
+from warmstart.dialects.compose import Seed
+from warmstart.dialects.lint import lint
 from warmstart.errors import Refused, SourceError
 from warmstart.formats import find_files
 from warmstart.formats.source import Source
-from warmstart.linting import lint
 from warmstart.model import DIALECTS, Message, Session, Task, ToolCall
 from warmstart.pipeline import Warmstart
 

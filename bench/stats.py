@@ -40,8 +40,8 @@ sys.path.insert(0, str(ROOT / "src"))
 
 import msgspec
 
-from warmstart.stats import Comparison, Estimate, plain_interval
-from warmstart.stats_power import measure_baseline, sessions_needed
+from warmstart.stats.compare import Comparison, Estimate, plain_interval
+from warmstart.stats.power import measure_baseline, sessions_needed
 
 DROP = 0.4
 

@@ -21,12 +21,12 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 import warmstart
-from warmstart.compose import render
-from warmstart.dialects import refuse
+from warmstart.dialects.compose import render
+from warmstart.dialects.providers import refuse
+from warmstart.dialects.tokens import estimate
 from warmstart.formats import find_files
 from warmstart.formats.source import Source
 from warmstart.model import Example
-from warmstart.tokens import estimate
 
 CORPUS = ROOT.parent / "shared" / "corpus"
 

@@ -36,7 +36,7 @@ import warmstart
 from warmstart.formats import find_files
 from warmstart.formats.source import Source
 from warmstart.model import Session, Usage
-from warmstart.spending import CHARACTERS
+from warmstart.usage.amounts import CHARACTERS
 
 CORPUS = ROOT.parent / "shared" / "corpus"
 MISSING = "the system prompt and the tools' descriptions (input), reasoning that is not shown (output)"

@@ -16,7 +16,7 @@ import pytest
 import warmstart
 from loopback import serving
 from warmstart import config
-from warmstart.doors.cli import COMMANDS
+from warmstart.doors.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()

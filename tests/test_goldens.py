@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import warmstart
 from goldens import check_golden
-from warmstart.doors.cli import main
+from warmstart.doors.cli.main import main
 
 SAMPLES = Path(warmstart.__file__).parent / "samples"
 TASK = "the order total test fails again: run it, find out why and fix it"

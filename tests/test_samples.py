@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import warmstart
-from warmstart.judging_shell import command_in
+from warmstart.calls.shell import command_in
+from warmstart.judging.score import refusal
 from warmstart.model import ToolCall, ToolResult
-from warmstart.scoring import refusal
 
 SAMPLES = Path(warmstart.__file__).parent / "samples"
 FILES = sorted(SAMPLES.rglob("*.jsonl"))

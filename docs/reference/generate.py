@@ -10,7 +10,7 @@ import click
 
 import warmstart
 from warmstart import config, formats
-from warmstart.doors.cli import main
+from warmstart.doors.cli.main import main
 
 HERE = Path(__file__).parent
 NOTE = "<!-- made by docs/reference/generate.py; do not edit -->\n"

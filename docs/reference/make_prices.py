@@ -21,7 +21,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "src"))
 
-from warmstart.prices import MILLION, TABLE, parse_name, strip_snapshot  # noqa: E402
+from warmstart.usage.prices import MILLION, TABLE, parse_name, strip_snapshot  # noqa: E402
 
 INSIDE = "litellm/model_prices_and_context_window_backup.json"
 COSTS = (

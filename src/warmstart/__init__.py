@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from warmstart.analysis import Report
-    from warmstart.compose import Seed
+    from warmstart.dialects.compose import Seed
+    from warmstart.dialects.lint import lint
+    from warmstart.dialects.lint_calls import Finding
     from warmstart.errors import (
         BadName,
         ConfigError,
@@ -37,13 +38,10 @@ if TYPE_CHECKING:
         UnknownFormat,
         WarmstartError,
     )
-    from warmstart.experiments import Power
+    from warmstart.ingest.read import Ingested, Inspection, Scored, inspect, judge, scan, score
     from warmstart.insights import Insights
-    from warmstart.jobs_output import JobOutput, classify_job_output
-    from warmstart.jobs_prompt import JobPrompt, build_job_prompt
-    from warmstart.learning import Imported, Learned, LearnedTemplate
-    from warmstart.linting import lint
-    from warmstart.linting_calls import Finding
+    from warmstart.jobs.output import JobOutput, classify_job_output
+    from warmstart.jobs.prompt import JobPrompt, build_job_prompt
     from warmstart.model import (
         Counts,
         Decision,
@@ -67,9 +65,11 @@ if TYPE_CHECKING:
         Usage,
     )
     from warmstart.pipeline import Warmstart
-    from warmstart.reading import Ingested, Inspection, Scored, inspect, judge, scan, score
     from warmstart.review import Reviewed, Runtime, spawn_review
-    from warmstart.spending_report import UsageReport
+    from warmstart.templates.library import Imported, Learned, LearnedTemplate
+    from warmstart.trials.experiments import Power
+    from warmstart.trials.report import Report
+    from warmstart.usage.report import UsageReport
 
 __all__ = [
     "BadName",
@@ -136,23 +136,23 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
-    "analysis": "Report",
-    "compose": "Seed",
+    "trials.report": "Report",
+    "dialects.compose": "Seed",
     "errors": "BadName ConfigError ModelContextError NotFound Refused SourceError StoreError StoreFull StoreTooNew "
     "StoreUnreachable UnknownFormat WarmstartError",
-    "experiments": "Power",
+    "trials.experiments": "Power",
     "insights": "Insights",
-    "jobs_output": "JobOutput classify_job_output",
-    "jobs_prompt": "JobPrompt build_job_prompt",
-    "learning": "Imported Learned LearnedTemplate",
-    "linting": "lint",
-    "linting_calls": "Finding",
+    "jobs.output": "JobOutput classify_job_output",
+    "jobs.prompt": "JobPrompt build_job_prompt",
+    "templates.library": "Imported Learned LearnedTemplate",
+    "dialects.lint": "lint",
+    "dialects.lint_calls": "Finding",
     "model": "Counts Decision Effect Evidence Example LiveUsage Measures Message Omission Outcome Problem Score Session "
     "Spent Step Task Template ToolCall ToolResult Usage",
     "pipeline": "Warmstart",
-    "reading": "Ingested Inspection Scored inspect judge scan score",
+    "ingest.read": "Ingested Inspection Scored inspect judge scan score",
     "review": "Reviewed Runtime spawn_review",
-    "spending_report": "UsageReport",
+    "usage.report": "UsageReport",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 

@@ -6,15 +6,15 @@ import sys
 def main() -> None:
     """A hook goes past the command line: an agent waits for it, and would wait for that one's imports too."""
     if sys.argv[1:3] == ["hook", "run"]:
-        from warmstart.doors.hooks import main as run_hook
+        from warmstart.doors.hooks.run import main as run_hook
 
         run_hook(sys.argv[3:])
     elif sys.argv[1:4] == ["confirm", "guard", "claude-code"] and "--help" not in sys.argv:
-        from warmstart.doors.guard_claude_code import main as run_guard
+        from warmstart.doors.guard.claude_code import main as run_guard
 
         run_guard(sys.argv[4:])
     else:
-        from warmstart.doors.cli import main as run_command
+        from warmstart.doors.cli.main import main as run_command
 
         run_command(prog_name="warmstart")
 

@@ -9,21 +9,21 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from warmstart import config
+from warmstart.ingest.queue import Queue
 from warmstart.ports import Progress
-from warmstart.queue import Queue
 from warmstart.store import Books, Ledger, SessionRow, SqliteStore, TrialRow, open_store
 
 if TYPE_CHECKING:
-    from warmstart.accounting import Accounts
-    from warmstart.analysis import Report
-    from warmstart.compose import Seed
-    from warmstart.experiments import Experiments
+    from warmstart.dialects.compose import Seed
+    from warmstart.ingest.read import Ingested
+    from warmstart.ingest.records import Record
     from warmstart.insights import Insights
-    from warmstart.learning import Learned, LearnedTemplate, Teacher
     from warmstart.model import Task
-    from warmstart.reading import Ingested
-    from warmstart.records import Record
     from warmstart.review import Reviews
+    from warmstart.templates.library import Learned, LearnedTemplate, Teacher
+    from warmstart.trials.experiments import Experiments
+    from warmstart.trials.report import Report
+    from warmstart.usage.accounts import Accounts
 
 
 class Warmstart:
@@ -85,8 +85,8 @@ class Warmstart:
         return report
 
     def _ingest(self, paths: Iterable[Path | str], progress: Progress | None = None) -> Ingested:
-        from warmstart.reading import Ingest
-        from warmstart.records import Recorder
+        from warmstart.ingest.read import Ingest
+        from warmstart.ingest.records import Recorder
 
         run = Ingest(self.store, Recorder(self.settings.secrets), self.settings.tools, self._clock)
         report = run.run(paths, progress)
@@ -101,7 +101,7 @@ class Warmstart:
 
     def session(self, name: str) -> Record:
         """One session by its id, or by the unique beginning of its id or key."""
-        from warmstart.records import Record
+        from warmstart.ingest.records import Record
 
         row = self.store.find_session(name)
         return Record(row, tuple(self.store.calls_of(row.key)), tuple(Books(self.store).spent_of(row.key)))
@@ -122,7 +122,7 @@ class Warmstart:
 
         Filters: agent, project, since, progress.
         """
-        from warmstart.history import read_history
+        from warmstart.ingest.history import read_history
         from warmstart.insights import gather_insights
 
         return gather_insights(read_history(self.store, **filters), top=top)
@@ -130,21 +130,21 @@ class Warmstart:
     @property
     def templates(self) -> Teacher:
         """The templates: find, show, approve, retire, revoke, delete, take_in, give_out, stats."""
-        from warmstart.learning import Teacher
+        from warmstart.templates.library import Teacher
 
         return Teacher(self.store, self.settings, self._clock)
 
     @property
     def experiments(self) -> Experiments:
         """What seeds do: start, stop, list, close, record, report, weigh, power."""
-        from warmstart.experiments import Experiments
+        from warmstart.trials.experiments import Experiments
 
         return Experiments(self.store, self.settings, self._clock)
 
     @property
     def usage(self) -> Accounts:
         """Tokens and costs: report, and set and add for callers that report them live."""
-        from warmstart.accounting import Accounts
+        from warmstart.usage.accounts import Accounts
 
         return Accounts(self.store, self.settings, self._clock)
 
@@ -165,6 +165,6 @@ class Warmstart:
 
     def provision(self, task: Task) -> Seed:
         """The seed for a task: chosen once a session and then the same for ever; without a session a preview."""
-        from warmstart.provisioning import Provisioner
+        from warmstart.seeds.provision import Provisioner
 
         return Provisioner(self.store, self.settings, self._clock).provision(task)

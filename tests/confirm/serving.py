@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 from litestar import Litestar
 from litestar.routes import HTTPRoute
 
-from warmstart.confirm import access
-from warmstart.confirm.audit import Anchor, Verdict, verify
-from warmstart.confirm.store_open import open_store
-from warmstart.doors.confirm_http import ConfirmationServer
+from warmstart.confirm.audit.anchor import Anchor, Verdict, verify
+from warmstart.confirm.store.open import open_store
+from warmstart.confirm.tokens import access
+from warmstart.doors.web import ConfirmationServer
 
 WORK = {"action": "send_mail", "description": "Tell the customers", "details": {"to": 3, "list": ["a", "b"]}}
 RISK = {"action": "delete_data", "description": "Drop the old orders", "details": {"table": "orders_2024"}}

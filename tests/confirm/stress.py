@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from warmstart.confirm.access import create_token
-from warmstart.confirm.audit import Anchor, verify
+from warmstart.confirm.audit.anchor import Anchor, verify
+from warmstart.confirm.desk.offline import change_database
 from warmstart.confirm.model import ALLOWED
-from warmstart.confirm.offline import change_database
-from warmstart.confirm.store_open import open_store
+from warmstart.confirm.store.open import open_store
+from warmstart.confirm.tokens.access import create_token
 
 FASTER = 60  # the killed daemon's clock: a timeout of 30 seconds is over in half a second
 DETAILS = {"table": "orders", "rows": [1, 2, 3]}

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import apsw
 
-from warmstart.confirm.access import create_token
-from warmstart.confirm.audit import Anchor, hash_entry
+from warmstart.confirm.audit.anchor import Anchor, hash_entry
+from warmstart.confirm.audit.transaction import Turn
 from warmstart.confirm.canonical import digest_deed
-from warmstart.confirm.deciding import Wish, decide, expire_due
-from warmstart.confirm.guards import read_triggers
+from warmstart.confirm.desk.decide import Wish, decide, expire_due
+from warmstart.confirm.desk.submit import submit
 from warmstart.confirm.model import AuditEntry, Identity, NewRequest
-from warmstart.confirm.policy import Policy
-from warmstart.confirm.store import MIGRATIONS_FOLDER
-from warmstart.confirm.store_open import open_store
-from warmstart.confirm.store_sqlite import MIGRATIONS
-from warmstart.confirm.submitting import submit
-from warmstart.confirm.turns import Turn
+from warmstart.confirm.policy.policy import Policy
+from warmstart.confirm.store.open import open_store
+from warmstart.confirm.store.protocol import MIGRATIONS_FOLDER
+from warmstart.confirm.store.sqlite import MIGRATIONS
+from warmstart.confirm.store.triggers import read_triggers
+from warmstart.confirm.tokens.access import create_token
 from warmstart.store.sqlite_file import load_migrations
 
 AGENT = Identity("agent", "agent", frozenset(["agent:submit"]), "t-agent")

@@ -11,9 +11,9 @@ import pytest
 
 from confirm.serving import House, check
 from confirm.tampering import GUARDS, anchor_of, copy_database, make_history, tamper
-from warmstart.confirm.audit import ZERO, Head, read_head, verify
-from warmstart.confirm.offline import accept_audit, change_database, verify_database
-from warmstart.confirm.store_open import open_store
+from warmstart.confirm.audit.anchor import ZERO, Head, read_head, verify
+from warmstart.confirm.desk.offline import accept_audit, change_database, verify_database
+from warmstart.confirm.store.open import open_store
 from warmstart.errors import StoreError
 
 TAMPERINGS = 1000

@@ -10,7 +10,7 @@ import pytest
 
 from confirm.serving import RISK, WORK, House, send
 from warmstart.confirm.canonical import MAX_BODY
-from warmstart.doors.confirm_http.settings import find_hosts, find_origins, make_settings, open_listener
+from warmstart.doors.web.settings import find_hosts, find_origins, make_settings, open_listener
 from warmstart.errors import ConfigError, Refused
 
 EVERY_ROUTE = ["/health", "/openapi.json", "/confirm", "/confirm/x", "/audit", "/events", "/session", "/", "/nothing"]
@@ -173,7 +173,7 @@ def test_the_usual_port_of_the_page_is_one_that_browsers_open() -> None:
 
 
 def test_a_login_link_works_once_and_not_for_long(house: House) -> None:
-    from warmstart.confirm.access import create_login
+    from warmstart.confirm.tokens.access import create_login
 
     codes = [house.desk.change(lambda turn: create_login(turn, "dora", by="t")).result() for _ in range(2)]
     first = send(house.page, "POST", "/login", {"code": codes[0]})
@@ -191,7 +191,7 @@ def test_a_login_link_works_once_and_not_for_long(house: House) -> None:
 
 def test_looking_at_the_link_does_not_spend_it(house: House) -> None:
     """A code stands in the fragment, which no browser or scanner sends; and only POST uses it up."""
-    from warmstart.confirm.access import create_login
+    from warmstart.confirm.tokens.access import create_login
 
     code = house.desk.change(lambda turn: create_login(turn, "dora", by="t")).result()
     for path in ("/login", f"/login?code={code}"):

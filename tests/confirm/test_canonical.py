@@ -22,7 +22,7 @@ from warmstart.confirm.canonical import (
     write_readable,
 )
 from warmstart.confirm.errors import BadRequest
-from warmstart.confirm.masking import Masker, strip_hidden
+from warmstart.confirm.masking.masker import Masker, strip_hidden
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 VALUES = st.recursive(

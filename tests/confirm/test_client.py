@@ -34,9 +34,9 @@ from warmstart.confirm import (
     requires_confirmation,
     submit,
 )
-from warmstart.confirm.policy import parse_policy
-from warmstart.confirm.proof import CHALLENGE, PROOF, make_proof, read_challenge
-from warmstart.confirm.tokens import digest_secret
+from warmstart.confirm.policy.policy import parse_policy
+from warmstart.confirm.tokens.proof import CHALLENGE, PROOF, make_proof, read_challenge
+from warmstart.confirm.tokens.tokens import digest_secret
 from warmstart.errors import ConfigError, WarmstartError
 
 
@@ -276,7 +276,7 @@ def test_no_token_means_no(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_token_that_others_can_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from warmstart.confirm.token_files import save_token
+    from warmstart.confirm.tokens.files import save_token
 
     monkeypatch.setenv("WARMSTART_HOME", str(tmp_path))
     file = tmp_path / "confirm-agent.token"

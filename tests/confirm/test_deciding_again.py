@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from confirm.serving import RISK, WORK, House, Person
-from warmstart.confirm import access
-from warmstart.confirm.policy import Policy, parse_policy
+from warmstart.confirm.policy.policy import Policy, parse_policy
+from warmstart.confirm.tokens import access
 
 DEED = {"action": RISK["action"], "details": RISK["details"]}
 

@@ -12,11 +12,11 @@ from click.testing import CliRunner, Result
 
 from confirm.serving import House
 from warmstart.confirm import Daemon, Unauthorized, submit
-from warmstart.confirm.token_files import AGENT_TOKEN, APPROVER_TOKEN, need_token, read_token_file, save_token
-from warmstart.doors.cli import main
-from warmstart.doors.confirm_http import ConfirmationServer
-from warmstart.doors.confirm_http.first_start import FirstStart, prepare_first_start
-from warmstart.doors.confirm_http.settings import make_settings, open_listener
+from warmstart.confirm.tokens.files import AGENT_TOKEN, APPROVER_TOKEN, need_token, read_token_file, save_token
+from warmstart.doors.cli.main import main
+from warmstart.doors.web import ConfirmationServer
+from warmstart.doors.web.first_start import FirstStart, prepare_first_start
+from warmstart.doors.web.settings import make_settings, open_listener
 from warmstart.errors import ConfigError, Refused
 
 

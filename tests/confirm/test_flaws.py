@@ -11,10 +11,10 @@ import apsw
 import pytest
 
 from confirm.serving import RISK, WORK, House, send
-from warmstart.confirm import failures
-from warmstart.confirm.actions import HIGH_RISK
+from warmstart.confirm.desk import failures
 from warmstart.confirm.model import Identity
-from warmstart.confirm.policy import parse_policy
+from warmstart.confirm.policy.actions import HIGH_RISK
+from warmstart.confirm.policy.policy import parse_policy
 from warmstart.errors import StoreError
 
 # Pending requests only in memory
@@ -99,7 +99,7 @@ def test_a_token_is_kept_as_a_hash_only(house: House) -> None:
 
 
 def test_a_revoked_token_is_unknown(house: House) -> None:
-    from warmstart.confirm.access import list_tokens, revoke_token
+    from warmstart.confirm.tokens.access import list_tokens, revoke_token
 
     mine = next(record for record in list_tokens(house.desk.store) if record.subject == "agent-1")
     house.desk.change(lambda turn: revoke_token(turn, mine.id, by="test")).result()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from confirm.serving import House, send
-from warmstart.confirm import access
-from warmstart.doors.confirm_http.gate import _name_of
+from warmstart.confirm.tokens import access
+from warmstart.doors.web.gate import _name_of
 
 
 @pytest.mark.parametrize(

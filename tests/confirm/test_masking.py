@@ -15,8 +15,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from secret_formats import ENCODINGS, leaks, make_secrets
-from warmstart.confirm.masking import Masker
+from redact.secret_formats import ENCODINGS, leaks, make_secrets
+from warmstart.confirm.masking.masker import Masker
 
 MASK = re.compile(r"\{\{SECRET:[a-z0-9-]+#\d+\}\}⟨([\d,]+) characters?(?: on \d+ lines)?⟩")
 # Letters, digits and what joins them, or escapes of these.

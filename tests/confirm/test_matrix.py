@@ -6,10 +6,10 @@ import http.client
 from urllib.parse import urlsplit
 
 from confirm.serving import WORK, House, Person, routes_of, send
-from warmstart.confirm import access
-from warmstart.doors.confirm_http.app import make_api, make_page
-from warmstart.doors.confirm_http.context import Context
-from warmstart.doors.confirm_http.server import load_page
+from warmstart.confirm.tokens import access
+from warmstart.doors.web.app import make_api, make_page
+from warmstart.doors.web.context import Context
+from warmstart.doors.web.server import load_page
 
 A, D, R, X = "agent:submit", "approver:decide", "audit:read", "admin"
 OPEN = "open"
@@ -180,7 +180,7 @@ def test_no_subject_decides_its_own_whatever_token_it_holds(house: House) -> Non
 def test_nobody_gets_a_token_that_submits_and_decides() -> None:
     import pytest
 
-    from warmstart.confirm.tokens import check_scopes
+    from warmstart.confirm.tokens.tokens import check_scopes
     from warmstart.errors import ConfigError
 
     with pytest.raises(ConfigError, match="approves itself"):

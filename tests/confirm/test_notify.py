@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from confirm.serving import RISK, WORK, House
 from loopback import serving
-from warmstart.confirm.channels import make_channels
-from warmstart.confirm.messages import Message, cut, escape, write_message
 from warmstart.confirm.model import Request
-from warmstart.confirm.notify import Channel, Notifier, Undelivered
+from warmstart.confirm.notify.channels import make_channels
+from warmstart.confirm.notify.messages import Message, cut, escape, write_message
+from warmstart.confirm.notify.notifier import Channel, Notifier, Undelivered
 from warmstart.errors import ConfigError
 
 pytest.importorskip("apprise")

@@ -9,11 +9,11 @@ import pytest
 
 from confirm.serving import House, check
 from confirm.tampering import anchor_of
-from confirm.test_cli_confirm import run, run_json
 from confirm.test_verify import drop_guards, run_sql
-from warmstart.confirm.access import create_login, list_tokens
-from warmstart.confirm.offline import change_database
-from warmstart.confirm.store_open import open_store
+from doors.cli.test_confirm import run, run_json
+from warmstart.confirm.desk.offline import change_database
+from warmstart.confirm.store.open import open_store
+from warmstart.confirm.tokens.access import create_login, list_tokens
 from warmstart.errors import StoreError
 
 

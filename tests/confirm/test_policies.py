@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from warmstart.confirm.actions import HIGH_RISK, check_action, is_born_high_risk, key_of
 from warmstart.confirm.errors import BadRequest
-from warmstart.confirm.policy import Policy, Rule, load_policy, parse_policy
-from warmstart.confirm.reaching import find_common
+from warmstart.confirm.policy.actions import HIGH_RISK, check_action, is_born_high_risk, key_of
+from warmstart.confirm.policy.policy import Policy, Rule, load_policy, parse_policy
+from warmstart.confirm.policy.quorum import find_common
 from warmstart.errors import ConfigError
 
 SEPARATORS = ("_", "-", " ", ".", ":", "/", "__", "-_", "")
@@ -220,7 +220,7 @@ def test_patterns_meet_where_a_name_fits_both(one: str, other: str) -> None:
 
 
 def test_a_daemon_with_a_bad_policy_does_not_start(tmp_path: Path) -> None:
-    from warmstart.doors.confirm_http import ConfirmationServer
+    from warmstart.doors.web import ConfirmationServer
 
     file = tmp_path / "policy.toml"
     file.write_text('[[rule]]\naction = "x"\nhigh_risk = false\n')

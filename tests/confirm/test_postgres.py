@@ -19,15 +19,6 @@ import pytest
 from confirm.postgres import Postgres, start_postgres
 from confirm.serving import WORK, House, check
 from confirm.stress import run_kills, run_race
-
-# The same tests, on the houses of this module.
-from confirm.test_cli_confirm import (  # noqa: F401
-    run,
-    run_json,
-    start,
-    stop,
-    test_a_running_daemon_sees_what_is_done_to_its_file,
-)
 from confirm.test_deciding_again import (  # noqa: F401
     test_a_request_says_how_many_are_needed_now,
     test_what_was_allowed_in_advance_is_allowed_when_it_is_taken_up,
@@ -63,14 +54,23 @@ from confirm.test_waiting import (  # noqa: F401
     test_what_another_process_decides_is_heard_too,
     test_who_comes_back_gets_what_was_missed,
 )
-from warmstart.confirm import access
-from warmstart.confirm.audit import Anchor, read_head
-from warmstart.confirm.desk import Desk
-from warmstart.confirm.offline import accept_audit, change_database, verify_database
-from warmstart.confirm.policy import parse_policy
-from warmstart.confirm.store import ServerAddress
-from warmstart.confirm.store_open import locate, open_store
-from warmstart.doors.confirm_http import ConfirmationServer
+
+# The same tests, on the houses of this module.
+from doors.cli.test_confirm import (  # noqa: F401
+    run,
+    run_json,
+    start,
+    stop,
+    test_a_running_daemon_sees_what_is_done_to_its_file,
+)
+from warmstart.confirm.audit.anchor import Anchor, read_head
+from warmstart.confirm.desk.desk import Desk
+from warmstart.confirm.desk.offline import accept_audit, change_database, verify_database
+from warmstart.confirm.policy.policy import parse_policy
+from warmstart.confirm.store.open import locate, open_store
+from warmstart.confirm.store.protocol import ServerAddress
+from warmstart.confirm.tokens import access
+from warmstart.doors.web import ConfirmationServer
 from warmstart.errors import ConfigError, StoreError, StoreTooNew, StoreUnreachable
 from warmstart.store.sqlite_file import Migration, load_migrations
 
@@ -424,12 +424,12 @@ def test_nothing_acknowledged_is_lost_by_kill_9(address: str) -> None:
 
 def test_older_databases_are_upgraded_and_newer_left_alone(address: str, tmp_path: Path) -> None:
     """The same for both kinds of database."""
-    from warmstart.confirm import store_postgres, store_sqlite
-    from warmstart.confirm.store import MIGRATIONS_FOLDER
+    from warmstart.confirm.store import postgres, sqlite
+    from warmstart.confirm.store.protocol import MIGRATIONS_FOLDER
 
     for module, open_one, place in (
-        (store_sqlite, store_sqlite.open_file, tmp_path / "confirm.db"),
-        (store_postgres, store_postgres.open_server, locate(address)),
+        (sqlite, sqlite.open_file, tmp_path / "confirm.db"),
+        (postgres, postgres.open_server, locate(address)),
     ):
         first = load_migrations(MIGRATIONS_FOLDER, module.MIGRATIONS)
         second = Migration(len(first) + 1, "next", "ALTER TABLE keys ADD COLUMN note TEXT NOT NULL DEFAULT 'n'")

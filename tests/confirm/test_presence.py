@@ -12,8 +12,8 @@ import pytest
 
 import warmstart
 from confirm.serving import House, send
-from warmstart.confirm.policy import Policy, parse_policy
-from warmstart.doors.confirm_http import ConfirmationServer
+from warmstart.confirm.policy.policy import Policy, parse_policy
+from warmstart.doors.web import ConfirmationServer
 
 STRICT = parse_policy('[[rule]]\naction = "*"\nquorum = 2')
 

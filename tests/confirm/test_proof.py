@@ -12,11 +12,13 @@ import pytest
 
 from confirm.serving import House, send
 from loopback import serving
-from warmstart.confirm import Daemon, Unauthorized, Unreachable, access, ask, submit, wire
-from warmstart.confirm.proof import CHALLENGE, PROOF, check_daemon, make_proof, name_token
-from warmstart.confirm.tokens import digest_secret
-from warmstart.doors.confirm_http.proof import make_prover
-from warmstart.doors.confirm_http.server import ConfirmationServer
+from warmstart.confirm import Daemon, Unauthorized, Unreachable, ask, submit
+from warmstart.confirm.client import wire
+from warmstart.confirm.tokens import access
+from warmstart.confirm.tokens.proof import CHALLENGE, PROOF, check_daemon, make_proof, name_token
+from warmstart.confirm.tokens.tokens import digest_secret
+from warmstart.doors.web.proof import make_prover
+from warmstart.doors.web.server import ConfirmationServer
 
 NONCE = "0" * 32
 

@@ -17,7 +17,7 @@ import pytest
 
 from confirm.serving import House, send
 from goldens import check_golden
-from warmstart.confirm.deciding import Wish
+from warmstart.confirm.desk.decide import Wish
 from warmstart.confirm.errors import ConfirmationError
 from warmstart.confirm.model import Identity
 

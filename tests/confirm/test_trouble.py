@@ -18,13 +18,13 @@ import pytest
 import warmstart
 from confirm.serving import WORK, House
 from rights import take_writing
-from warmstart.confirm.audit import read_head
-from warmstart.confirm.desk import Desk
-from warmstart.confirm.policy import Policy
-from warmstart.confirm.store import ConfirmStore
-from warmstart.confirm.store_open import open_store
-from warmstart.confirm.store_sqlite import SqliteStore
-from warmstart.confirm.writing import Writer
+from warmstart.confirm.audit.anchor import read_head
+from warmstart.confirm.desk.desk import Desk
+from warmstart.confirm.desk.writer import Writer
+from warmstart.confirm.policy.policy import Policy
+from warmstart.confirm.store.open import open_store
+from warmstart.confirm.store.protocol import ConfirmStore
+from warmstart.confirm.store.sqlite import SqliteStore
 from warmstart.errors import Refused, StoreError
 
 SOURCE = str(Path(warmstart.__file__).parents[1])
@@ -220,7 +220,7 @@ def test_a_server_starts_once_and_can_start_again(house: House) -> None:
 
 
 def test_two_daemons_on_one_database_agree(open_house, tmp_path: Path) -> None:
-    from warmstart.doors.confirm_http import ConfirmationServer
+    from warmstart.doors.web import ConfirmationServer
 
     house = open_house()
     with ConfirmationServer(database=house.database, port=0, ui_port=0) as other:

@@ -16,19 +16,19 @@ import pytest
 
 from confirm.serving import RISK, WORK, House, check
 from confirm.tampering import GUARDS, anchor_of, copy_database
-from confirm.test_cli_confirm import run, run_json
+from doors.cli.test_confirm import run, run_json
 from rights import let_in
-from warmstart.confirm import access
-from warmstart.confirm.audit import Head, Verdict, hash_entry, verify
-from warmstart.confirm.chain import ZERO
-from warmstart.confirm.deciding import Wish
-from warmstart.confirm.desk import Desk
+from warmstart.confirm.audit.anchor import Head, Verdict, hash_entry, verify
+from warmstart.confirm.audit.chain import ZERO
+from warmstart.confirm.desk.decide import Wish
+from warmstart.confirm.desk.desk import Desk
+from warmstart.confirm.desk.offline import accept_audit, verify_database
 from warmstart.confirm.model import AuditEntry, Identity
-from warmstart.confirm.offline import accept_audit, verify_database
-from warmstart.confirm.policy import parse_policy
-from warmstart.confirm.store import MIGRATIONS_FOLDER
-from warmstart.confirm.store_open import open_store, open_to_read
-from warmstart.confirm.store_sqlite import MIGRATIONS, open_file
+from warmstart.confirm.policy.policy import parse_policy
+from warmstart.confirm.store.open import open_store, open_to_read
+from warmstart.confirm.store.protocol import MIGRATIONS_FOLDER
+from warmstart.confirm.store.sqlite import MIGRATIONS, open_file
+from warmstart.confirm.tokens import access
 from warmstart.errors import Refused, StoreError
 from warmstart.store.sqlite_file import load_migrations
 

@@ -14,11 +14,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from confirm.serving import WORK, Answer, House
-from warmstart.confirm import access, feed
-from warmstart.confirm.deciding import Wish
-from warmstart.confirm.desk import Desk
+from warmstart.confirm.audit import feed
+from warmstart.confirm.desk.decide import Wish
+from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.model import Identity
-from warmstart.doors.confirm_http import routes
+from warmstart.confirm.tokens import access
+from warmstart.doors.web import routes
 
 SOON = 5.0  # seconds; the figure itself (250 ms) is bench/confirm.py's: other work may share this machine
 PATIENCE = 10.0

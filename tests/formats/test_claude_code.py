@@ -11,9 +11,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import warmstart
 from conftest import claude_lines, write_jsonl
 from warmstart import formats
-from warmstart.formats.draft import Draft
+from warmstart.formats.session_builder import Draft
 from warmstart.formats.source import Source
-from warmstart.judging import judge_result
+from warmstart.judging.outcome import judge_result
 from warmstart.model import Message, Session, ToolCall, ToolResult
 
 

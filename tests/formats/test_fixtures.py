@@ -9,7 +9,7 @@ import pytest
 
 from warmstart import formats
 from warmstart.formats.source import Source
-from warmstart.judging import judge_result
+from warmstart.judging.outcome import judge_result
 from warmstart.model import Message, Session, ToolCall, ToolResult
 
 DATA = Path(__file__).parents[1] / "data"

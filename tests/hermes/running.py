@@ -17,7 +17,7 @@ import pytest
 import warmstart
 from hermes.scripted_server import Answer, Call, Request, ScriptedServer, results_since_user
 from warmstart import Warmstart, config
-from warmstart.compose import EXAMPLE_MARK
+from warmstart.dialects.compose import EXAMPLE_MARK
 from warmstart.model import Measures
 from warmstart.store import Ledger, TrialRow
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hermes.running import TASK, Hermes, answer_in_turn, lint, prefix_bytes, seed_of
 from hermes.scripted_server import PROMPT_TOKENS, Answer, Call, ScriptedServer
-from warmstart.compose import EXAMPLE_MARK
+from warmstart.dialects.compose import EXAMPLE_MARK
 
 GUARD = """
 def register(ctx):

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from confirm_page.daemon import Daemon
+from doors.pages.confirm.daemon import Daemon
 from hermes.running import TASK, Hermes, answer_in_turn, variant
 from hermes.scripted_server import Answer, Call, ScriptedServer
 from warmstart.confirm.model import Status
-from warmstart.confirm.token_files import AGENT_TOKEN, save_token
-from warmstart.doors.guard_hermes import make_hook
+from warmstart.confirm.tokens.files import AGENT_TOKEN, save_token
+from warmstart.doors.guard.hermes import make_hook
 
 RULES = """
 [[rule]]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from warmstart.doors.cli import COMMANDS
+from warmstart.doors.agent_tools.warm_session import ACTIONS, PARAMETERS
+from warmstart.doors.cli.main import COMMANDS
 from warmstart.doors.hermes.commands import USAGE
 from warmstart.doors.hermes.wire import FORMS
-from warmstart.doors.warm_session import ACTIONS, PARAMETERS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "hermes.md").read_text()
 

@@ -13,8 +13,8 @@ import pytest
 import warmstart
 from hermes.running import make_past
 from warmstart import Warmstart
-from warmstart.doors.hermes.closing import Closer, close, main
-from warmstart.doors.hermes.joining import correct
+from warmstart.doors.hermes.close import Closer, close, main
+from warmstart.doors.hermes.join import correct
 from warmstart.doors.hermes.journal import Seen, open_notes, open_sightings
 from warmstart.model import Outcome, Session, ToolCall, ToolResult
 

@@ -13,7 +13,7 @@ import pytest
 import warmstart
 from hermes.running import TASK, Hermes, answer_in_turn, lint, prefix_bytes, seed_of
 from hermes.scripted_server import Answer, Call, Request, ScriptedServer
-from warmstart.compose import EXAMPLE_MARK
+from warmstart.dialects.compose import EXAMPLE_MARK
 from warmstart.store import TrialRow
 
 RUNS = Path(__file__).with_name("library_runs.py")

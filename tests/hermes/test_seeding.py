@@ -12,11 +12,11 @@ import pytest
 
 import warmstart
 from hermes.running import TASK
-from warmstart.compose import EXAMPLE_MARK
-from warmstart.dialects import text_of_content
-from warmstart.doors.hermes import opening
+from warmstart.dialects.compose import EXAMPLE_MARK
+from warmstart.dialects.providers import text_of_content
+from warmstart.doors.hermes import opener
 from warmstart.doors.hermes.journal import Journal, Note, open_notes
-from warmstart.doors.hermes.opening import Opener
+from warmstart.doors.hermes.opener import Opener
 from warmstart.doors.hermes.plugin import Plugin
 from warmstart.doors.hermes.wire import FORMS, find_bad_calls, put_seed, read_opening
 from warmstart.store import Ledger
@@ -162,7 +162,7 @@ def test_a_provider_that_refuses(home: Path, errors: list[Exception | None], see
 
 
 def test_a_busy_store_is_not_waited_for(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "PATIENCE", 0.05)
+    monkeypatch.setattr(opener, "PATIENCE", 0.05)
     plugin = make_plugin()
     with warmstart.open() as other, other.store.writing():
         request = make_request()

@@ -11,7 +11,7 @@ import pytest
 import warmstart
 from hermes.running import make_past
 from warmstart import Warmstart
-from warmstart.doors.warm_session import PARAMETERS, warm_session
+from warmstart.doors.agent_tools.warm_session import PARAMETERS, warm_session
 
 
 @pytest.fixture

@@ -20,12 +20,12 @@ from typing import Any
 
 import pytest
 
-from warmstart.lab.agent import Limits
-from warmstart.lab.making import make_sessions, make_tasks
-from warmstart.lab.model_facts import ModelFacts
-from warmstart.lab.running import Lab, Plan
-from warmstart.lab.tasks import LabTask
-from warmstart.llm import AskedCall, EndpointError, Reply
+from warmstart.endpoints.chat import AskedCall, EndpointError, Reply
+from warmstart.lab.chores.make import make_sessions, make_tasks
+from warmstart.lab.chores.tasks import LabTask
+from warmstart.lab.models.facts import ModelFacts
+from warmstart.lab.run.agent import Limits
+from warmstart.lab.run.lab import Lab, Plan
 
 Answer = tuple[int, dict[str, str], bytes]  # status, headers, body
 NAME = "scripted"

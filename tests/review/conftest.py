@@ -11,7 +11,7 @@ import pytest
 
 from review.endpoint import Endpoint
 from warmstart import Warmstart, config
-from warmstart.llm import Endpoint as Where
+from warmstart.endpoints.chat import Endpoint as Where
 from warmstart.review import Runtime
 
 SYSTEM = "You are a careful agent. Always be polite. Answer in short sentences about warehouse shipments."

@@ -15,12 +15,12 @@ from conftest import claude_lines, write_jsonl
 from review.conftest import NOTE, conversation, open_warmstart, write_transcript
 from review.endpoint import Endpoint, call, say
 from warmstart import config
-from warmstart.doors import catching_up
-from warmstart.doors.cli import main
+from warmstart.doors.cli.main import main
+from warmstart.doors.hooks import catch_up
+from warmstart.endpoints.chat import Endpoint as Where
+from warmstart.endpoints.chat import EndpointError, HttpLLM, RequestRefused, ScriptedLLM, read_reply, write_body
 from warmstart.errors import ConfigError
-from warmstart.llm import Endpoint as Where
-from warmstart.llm import EndpointError, HttpLLM, RequestRefused, ScriptedLLM, read_reply, write_body
-from warmstart.queue import Queue
+from warmstart.ingest.queue import Queue
 from warmstart.review import Schedule
 
 
@@ -167,7 +167,7 @@ def test_claude_codes_hook_reviews_only_when_switched_on(wanted: bool, endpoint:
     settings = config.load()
     path = settings.user_home / ".claude" / "projects" / "p" / "s-hook.jsonl"
     Queue(settings.home).add(write_jsonl(path, failing_session("s-hook")))
-    catching_up.catch_up(settings)
+    catch_up.catch_up(settings)
     with open_warmstart() as ws:
         assert ws.sessions()
         rows = ws.reviews.list()
@@ -180,7 +180,7 @@ def test_a_dead_endpoint_leaves_one_line_in_the_hooks_log() -> None:
     settings = config.load()
     path = settings.user_home / ".claude" / "projects" / "p" / "s-hook.jsonl"
     Queue(settings.home).add(write_jsonl(path, failing_session("s-hook")))
-    catching_up.catch_up(settings)
+    catch_up.catch_up(settings)
     (line,) = (settings.home / "hooks.log").read_text().splitlines()
     assert "cannot be reached" in line
     with open_warmstart() as ws:

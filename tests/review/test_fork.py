@@ -12,9 +12,9 @@ import pytest
 
 from review.conftest import NOTE, SKILL, TOOLS, conversation, open_warmstart, settings
 from review.endpoint import Endpoint, call, calls, say
-from warmstart.llm import Endpoint as Where
+from warmstart.endpoints.chat import Endpoint as Where
 from warmstart.review import Reviewed, Runtime, spawn_review
-from warmstart.review.forking import find_new_results
+from warmstart.review.fork import find_new_results
 
 
 def review(messages: Any, runtime: Runtime, **policy: Any) -> Reviewed:
@@ -177,7 +177,7 @@ def test_a_crash_is_one_warning_and_the_host_goes_on(runtime: Runtime, caplog: p
 
     from msgspec import structs
 
-    from warmstart.llm import ScriptedLLM
+    from warmstart.endpoints.chat import ScriptedLLM
 
     scripted = structs.replace(runtime, llm=ScriptedLLM([ZeroDivisionError("inside")]))
     done = spawn_review(conversation(), scripted, settings=settings()).wait(30)

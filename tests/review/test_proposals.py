@@ -18,10 +18,10 @@ import pytest
 
 from review.conftest import NOTE, SKILL, conversation, open_warmstart, settings
 from warmstart import Warmstart
+from warmstart.endpoints.chat import AskedCall, Reply, ScriptedLLM
 from warmstart.errors import BadName, Refused, WarmstartError
-from warmstart.llm import AskedCall, Reply, ScriptedLLM
 from warmstart.review import Reviewed, Runtime, spawn_review
-from warmstart.review.checking import find_fault, restates
+from warmstart.review.claims import find_fault, restates
 from warmstart.review.skills import SkillFolder, check_skill_name, read_skill
 from warmstart.review.snapshot import take_messages
 from warmstart.store import ProposalRow

@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from warmstart.confirm.client import Daemon, Ticket, ask, find_daemon, requires_confirmation, submit
+    from warmstart.confirm.client.ask import Daemon, Ticket, ask, find_daemon, requires_confirmation, submit
     from warmstart.confirm.errors import (
         BadRequest,
         ConfirmationError,
@@ -53,11 +53,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "warmstart.confirm.client": "Daemon Ticket ask find_daemon requires_confirmation submit",
+    "warmstart.confirm.client.ask": "Daemon Ticket ask find_daemon requires_confirmation submit",
     "warmstart.confirm.errors": "BadRequest ConfirmationError Conflict Denied Expired KeyReused NotAllowed RateLimited "
     "Unauthorized Unreachable",
     "warmstart.confirm.model": "Decision",
-    "warmstart.doors.confirm_http": "ConfirmationServer",  # a door: only its address is known here
+    "warmstart.doors.web": "ConfirmationServer",  # a door: only its address is known here
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 

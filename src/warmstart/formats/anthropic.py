@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from warmstart.formats.claude_code import Block, TokenUsage, result_text, usage_of
-from warmstart.formats.draft import Draft, parse_time
+from warmstart.formats.session_builder import Draft, parse_time
 from warmstart.formats.source import Head, Source
 from warmstart.model import Session, Signal
 from warmstart.ports import Judge

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from warmstart.formats.claude_code import result_text
-from warmstart.formats.draft import Draft, count_of, dollars_of, parse_arguments, parse_time
 from warmstart.formats.lenient import DECODE_ERRORS
+from warmstart.formats.session_builder import Draft, count_of, dollars_of, parse_arguments, parse_time
 from warmstart.formats.source import Head, Source
 from warmstart.model import Session, Signal, Usage
 from warmstart.ports import Judge

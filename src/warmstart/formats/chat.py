@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from warmstart.formats.draft import Draft, parse_arguments, parse_time
 from warmstart.formats.lenient import DECODE_ERRORS, loose_values, scrub
+from warmstart.formats.session_builder import Draft, parse_arguments, parse_time
 from warmstart.formats.source import Source
 from warmstart.model import Role, Signal
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.draft import Count, Draft
+from warmstart.formats.session_builder import Count, Draft
 from warmstart.formats.source import Head, Source
 from warmstart.model import Session, Signal, Usage
 from warmstart.ports import Judge
-from warmstart.spending import DAY
+from warmstart.usage.amounts import DAY
 
 NAME = "claude_code"
 

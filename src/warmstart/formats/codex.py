@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 
 from warmstart.formats.claude_code import result_text
-from warmstart.formats.draft import Draft, count_of, parse_arguments, parse_time
+from warmstart.formats.session_builder import Draft, count_of, parse_arguments, parse_time
 from warmstart.formats.source import Head, Source
 from warmstart.model import Role, Session, Signal, Usage
 from warmstart.ports import Judge
-from warmstart.spending import count_tokens
+from warmstart.usage.amounts import count_tokens
 
 NAME = "codex"
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from warmstart.formats.claude_code import result_text
-from warmstart.formats.draft import Draft, parse_arguments
+from warmstart.formats.session_builder import Draft, parse_arguments
 from warmstart.formats.source import Head, Source
 from warmstart.model import Arguments, Session, Signal, Usage
 from warmstart.ports import Judge

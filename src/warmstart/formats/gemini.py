@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.draft import Draft, count_of, parse_arguments, parse_time
+from warmstart.formats.session_builder import Draft, count_of, parse_arguments, parse_time
 from warmstart.formats.source import Head, Source
 from warmstart.model import Session, Signal, Usage
 from warmstart.ports import Judge

@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 
 from warmstart.formats.chat import ROLES, Chat, string_of, text_of, time_of
-from warmstart.formats.draft import Draft, count_of, dollars_of
 from warmstart.formats.labels import label_beside
 from warmstart.formats.lenient import DECODE_ERRORS, loose_values, scrub
+from warmstart.formats.session_builder import Draft, count_of, dollars_of
 from warmstart.formats.source import Source
 from warmstart.model import Spent, Usage, name_job
 from warmstart.ports import Judge
-from warmstart.spending import TOKENS, add_up, figures, make_usage
+from warmstart.usage.amounts import TOKENS, add_up, figures, make_usage
 
 AGENT = "hermes"
 CRON_RUN = re.compile(r"cron_([\w-]+)_\d{8}_\d{6}")  # the id of a scheduled job's run

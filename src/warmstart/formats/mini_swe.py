@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from warmstart.formats.chat import ROLES, string_of, text_of, time_of
-from warmstart.formats.draft import Draft, count_of, dollars_of, parse_arguments
 from warmstart.formats.labels import as_label, label_beside
+from warmstart.formats.session_builder import Draft, count_of, dollars_of, parse_arguments
 from warmstart.formats.source import Head, Source
 from warmstart.model import Arguments, Session, Signal, Usage
 from warmstart.ports import Judge

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from warmstart.formats.chat import RESULT_ROLES, ROLES, Chat, ChatMessage, decode_whole, digest, string_of
-from warmstart.formats.draft import Count, Draft
 from warmstart.formats.labels import reward_label, wrapped_label
 from warmstart.formats.lenient import DECODE_ERRORS, scrub
+from warmstart.formats.session_builder import Count, Draft
 from warmstart.formats.source import Head, Source
 from warmstart.model import Session, Usage
 from warmstart.ports import Judge

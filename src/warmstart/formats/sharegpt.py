@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from warmstart.formats.chat import ROLES, decode_whole, digest, string_of, text_of, time_of
-from warmstart.formats.draft import Draft, parse_arguments
 from warmstart.formats.labels import label_beside, wrapped_label
 from warmstart.formats.openai_chat import by_line
+from warmstart.formats.session_builder import Draft, parse_arguments
 from warmstart.formats.source import Head, Source
 from warmstart.model import Arguments, Role, Session
 from warmstart.ports import Judge

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from warmstart.formats.chat import Chat, decode_whole, string_of, text_of, time_of
-from warmstart.formats.draft import Draft, count_of, dollars_of
 from warmstart.formats.labels import reward_label
+from warmstart.formats.session_builder import Draft, count_of, dollars_of
 from warmstart.formats.source import Head, Source
 from warmstart.model import Session, Signal, Usage
 from warmstart.ports import Judge

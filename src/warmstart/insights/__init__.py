@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from warmstart.insights.gathering import gather_insights
+from warmstart.insights.gather import gather_insights
 from warmstart.insights.types import Insights
 
 __all__ = ["Insights", "gather_insights"]

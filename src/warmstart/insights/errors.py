@@ -14,14 +14,14 @@ from typing import TypeVar
 
 from msgspec import Struct, field
 
+from warmstart.calls.fixes import error_line
+from warmstart.calls.shapes import command_of, shape
 from warmstart.excerpt import first
 from warmstart.insights.costs import CostTally, Meter, Trouble
 from warmstart.insights.fixes import Ending
 from warmstart.insights.times import find_latest
 from warmstart.insights.types import FixedBy, How, RepeatedError
-from warmstart.mining_corrections import error_line
 from warmstart.model import ErrorKind, PastCall, PastSession
-from warmstart.patterns import command_of, shape
 
 MESSAGE, EXAMPLE, SHAPE = 110, 160, 160  # characters kept
 FIXES = 3  # ways of fixing that are shown

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from warmstart import tools
+from warmstart.calls import tools
+from warmstart.calls.fixes import find_fixes
+from warmstart.calls.shapes import COMMONPLACE, command_of, heads, kind, operands, shape_line, values_of
 from warmstart.excerpt import first
 from warmstart.insights.types import How
-from warmstart.mining_corrections import find_fixes
 from warmstart.model import PastCall
-from warmstart.patterns import COMMONPLACE, command_of, heads, kind, operands, shape_line, values_of
 
 SOON = 12  # calls after a failure in which its end is looked for
 _NAMES, _SHAPE = 3, 70  # arguments named, characters of a command's shape

@@ -13,7 +13,7 @@ from datetime import date, timedelta
 from warmstart.insights.times import find_week
 from warmstart.insights.types import Along, Breakdown, Rate, Window
 from warmstart.model import PastSession
-from warmstart.stats_rates import ratio_interval
+from warmstart.stats.rates import ratio_interval
 
 WINDOWS = ((1, 10), (11, 20), (21, 30), (31, 50), (51, 100), (101, None))  # turns
 FEW = 5  # sessions from which on a window is shown

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from warmstart.errors import Refused
-from warmstart.review.checking import normalise
+from warmstart.review.claims import normalise
 from warmstart.review.skills import write_safely
 
 Target = Literal["memory", "user"]

@@ -17,15 +17,15 @@ from msgspec import structs
 from warmstart.config import Settings
 from warmstart.errors import Refused, WarmstartError
 from warmstart.excerpt import first
-from warmstart.mining_suspicion import gives_orders
 from warmstart.names import check_name
 from warmstart.redact import Redactor
-from warmstart.review.applying import Applier, make_changed
-from warmstart.review.checking import find_fault, normalise
+from warmstart.review.apply import Applier, make_changed
+from warmstart.review.claims import find_fault, normalise
+from warmstart.review.proposal_drafts import MODEL, Wish
 from warmstart.review.skills import read_skill
 from warmstart.review.snapshot import Snapshot
-from warmstart.review.wishes import MODEL, Wish
 from warmstart.store import Inbox, ProposalRow, SqliteStore
+from warmstart.templates.suspicion import gives_orders
 
 POLICY, PERSON = "policy:review", "person"
 _SUMMARY = 160

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from warmstart.atomic_files import sync_folder, write_whole
 from warmstart.errors import BadName, Refused
 from warmstart.names import check_name
-from warmstart.whole_files import sync_folder, write_whole
 
 FILE = "SKILL.md"
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")

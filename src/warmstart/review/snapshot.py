@@ -11,14 +11,14 @@ from urllib.request import url2pathname
 import msgspec
 from msgspec import Struct, structs
 
-from warmstart.dialects import text_of_content
+from warmstart.dialects.providers import text_of_content
+from warmstart.dialects.tokens import estimate
 from warmstart.formats.openai_chat import from_messages
-from warmstart.judging import judge_result
+from warmstart.ingest.records import session_key
+from warmstart.ingest.strip_seed import strip_seed
+from warmstart.judging.outcome import judge_result
 from warmstart.model import Message, Session, Step, ToolCall, ToolResult
-from warmstart.records import session_key
 from warmstart.redact import Scope
-from warmstart.stripping import strip_seed
-from warmstart.tokens import estimate
 
 _INDEXED, _LINE = 240, 110  # steps listed for the model, characters of each
 _NO_RESULT = "(no result was recorded)"

@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 
 from warmstart.errors import ConfigError, StoreError
-from warmstart.store.review import Inbox
+from warmstart.store.proposals import Inbox
 from warmstart.store.rows import (
     CallRow,
     Change,
@@ -25,11 +25,11 @@ from warmstart.store.rows import (
     Totals,
     TrialRow,
 )
-from warmstart.store.spending import Books
 from warmstart.store.sqlite import KIND, SqliteStore
 from warmstart.store.sqlite_file import explain
 from warmstart.store.templates import EVERYWHERE, Shelf
 from warmstart.store.trials import Ledger
+from warmstart.store.usage import Books
 
 __all__ = [
     "EVERYWHERE",

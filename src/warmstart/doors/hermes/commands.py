@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from warmstart.compose import Seed
+from warmstart.dialects.compose import Seed
 from warmstart.doors.hermes import host
 from warmstart.doors.hermes.journal import Journal, Note, describe
-from warmstart.doors.hermes.seeding import AGENT, Seeder
-from warmstart.doors.show import clean, when
+from warmstart.doors.hermes.seeder import AGENT, Seeder
+from warmstart.doors.render.terminal import clean, when
 from warmstart.errors import WarmstartError
 from warmstart.model import Task
 from warmstart.pipeline import Warmstart

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from warmstart.formats.hermes_rows import CRON_RUN
-from warmstart.jobs_prompt import describe_runtime
+from warmstart.jobs.prompt import describe_runtime
 
 log = logging.getLogger("warmstart.hermes")
 

@@ -10,8 +10,8 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
+from warmstart.atomic_files import write_whole
 from warmstart.errors import WarmstartError
-from warmstart.whole_files import write_whole
 
 
 class Note(Struct, frozen=True, kw_only=True):

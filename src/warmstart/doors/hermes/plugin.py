@@ -10,10 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from warmstart import config
-from warmstart.dialects import text_of_content
-from warmstart.doors.guard_hermes import is_wanted, make_hook
+from warmstart.dialects.providers import text_of_content
+from warmstart.doors.agent_tools.warm_session import DESCRIPTION, NAME
+from warmstart.doors.guard.hermes import is_wanted, make_hook
 from warmstart.doors.hermes import cron, host
-from warmstart.doors.hermes.closing import Closer
+from warmstart.doors.hermes.close import Closer
 from warmstart.doors.hermes.commands import HINT, WarmCommand, add_arguments, run_warmstart
 from warmstart.doors.hermes.journal import (
     BLOCKED,
@@ -26,12 +27,11 @@ from warmstart.doors.hermes.journal import (
     open_notes,
     open_sightings,
 )
-from warmstart.doors.hermes.opening import Opener
-from warmstart.doors.hermes.reviewing import TurnReviewer
-from warmstart.doors.hermes.seeding import SUBAGENT, Ancestry, Asked, Call, Seeder
+from warmstart.doors.hermes.opener import Opener
+from warmstart.doors.hermes.review import TurnReviewer
+from warmstart.doors.hermes.seeder import SUBAGENT, Ancestry, Asked, Call, Seeder
 from warmstart.doors.hermes.tool import SCHEMA, TOOLSET, Tool
 from warmstart.doors.hermes.wire import find_bad_calls
-from warmstart.doors.warm_session import DESCRIPTION, NAME
 
 log = logging.getLogger("warmstart.hermes")
 

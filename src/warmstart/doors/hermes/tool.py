@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
+from warmstart.doors.agent_tools.warm_session import DESCRIPTION, NAME, PARAMETERS, warm_session
 from warmstart.doors.hermes import host
-from warmstart.doors.hermes.closing import Closer
+from warmstart.doors.hermes.close import Closer
 from warmstart.doors.hermes.journal import describe
-from warmstart.doors.hermes.seeding import AGENT
-from warmstart.doors.warm_session import DESCRIPTION, NAME, PARAMETERS, warm_session
+from warmstart.doors.hermes.seeder import AGENT
 from warmstart.pipeline import Warmstart
 
 TOOLSET = "skills"

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from warmstart.compose import Seed, inject
-from warmstart.dialects import text_of_content
+from warmstart.dialects.compose import Seed, inject
+from warmstart.dialects.providers import text_of_content
 from warmstart.model import Dialect
 
 _SUBSCRIPTION_MARK = "mcp__"  # Hermes puts it before every tool's name when a Claude subscription pays

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from warmstart.dialects import EXAMPLE_MARK
+from warmstart.dialects.providers import EXAMPLE_MARK
 from warmstart.excerpt import cut
 from warmstart.model import Example, Template
 from warmstart.store import TemplateRow

@@ -27,7 +27,7 @@ from warmstart.config import Settings
 from warmstart.doors.mcp import resources
 from warmstart.doors.mcp.answers import write_answer
 from warmstart.doors.mcp.arguments import WrongArguments
-from warmstart.doors.mcp.confirming import WAITING
+from warmstart.doors.mcp.confirmation import WAITING
 from warmstart.doors.mcp.tools import TOOLS, Call, Tool
 from warmstart.doors.mcp.transcripts import choose_folders
 from warmstart.errors import NotFound, WarmstartError

@@ -8,14 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from warmstart.doors import warm_session as warm
-from warmstart.doors.as_json import (
-    describe_insights,
-    describe_seed,
-    describe_template,
-    describe_trial,
-    summarise_template,
-)
+from warmstart.doors.agent_tools import warm_session as warm
 from warmstart.doors.mcp.arguments import (
     Arguments,
     Capture,
@@ -30,10 +23,17 @@ from warmstart.doors.mcp.arguments import (
     describe_arguments,
     read_arguments,
 )
-from warmstart.doors.mcp.confirming import DESCRIPTION as CONFIRMING
-from warmstart.doors.mcp.confirming import Confirmation, request_confirmation
+from warmstart.doors.mcp.confirmation import DESCRIPTION as CONFIRMING
+from warmstart.doors.mcp.confirmation import Confirmation, request_confirmation
 from warmstart.doors.mcp.transcripts import check_transcript
-from warmstart.doors.times import read_since
+from warmstart.doors.render.as_json import (
+    describe_insights,
+    describe_seed,
+    describe_template,
+    describe_trial,
+    summarise_template,
+)
+from warmstart.doors.render.times import read_since
 from warmstart.model import Task
 from warmstart.pipeline import Warmstart
 from warmstart.ports import Progress

@@ -17,7 +17,7 @@ from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from warmstart.doors.mcp.mending import Incoming, mend_messages
+from warmstart.doors.mcp.unreadable import Incoming, mend_messages
 from warmstart.errors import ConfigError, Refused
 
 MAX_BODY = 1 << 20

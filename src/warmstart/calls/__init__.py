@@ -1,0 +1,1 @@
+"""What a call is: base tools, shell lines, shapes, fixes, words."""

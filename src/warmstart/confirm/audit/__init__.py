@@ -1,0 +1,1 @@
+"""The append-only, hash-chained record of every change, and its verification."""

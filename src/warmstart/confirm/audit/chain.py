@@ -1,0 +1,72 @@
+"""The audit chain: one entry a transition, each hashed together with the hash before it."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from warmstart.confirm.model import AuditEntry
+from warmstart.confirm.store.protocol import ConfirmStore
+
+ZERO = "0" * 64  # what stands before the first entry
+
+
+class Head(Struct, frozen=True, forbid_unknown_fields=True):
+    """The newest entry."""
+
+    sequence: int
+    hash: str
+
+
+def hash_entry(entry: AuditEntry) -> str:
+    """Over the hash before and every column but the hash itself."""
+    fields = (
+        entry.previous,
+        entry.sequence,
+        entry.at,
+        entry.event,
+        entry.request,
+        entry.action,
+        entry.actor,
+        entry.credential,
+        entry.details,
+    )
+    return hashlib.sha256(msgspec.json.encode(fields)).hexdigest()
+
+
+def append(
+    store: ConfirmStore,
+    event: str,
+    *,
+    at: int,
+    actor: str,
+    credential: str = "",
+    request: str = "",
+    action: str = "",
+    details: dict[str, Any] | None = None,
+) -> int:
+    """Add an entry, inside the transaction of the change that it tells of. Its sequence."""
+    head = read_head(store)
+    entry = AuditEntry(
+        sequence=head.sequence + 1,
+        at=at,
+        event=event,
+        request=request,
+        action=action,
+        actor=actor,
+        credential=credential,
+        details=msgspec.json.encode(details or {}, order="sorted").decode(),
+        previous=head.hash,
+        hash="",
+    )
+    columns = dict(zip(AuditEntry.__struct_fields__, msgspec.structs.astuple(entry), strict=True))
+    store.rows("put_entry", columns | {"hash": hash_entry(entry)})
+    return entry.sequence
+
+
+def read_head(store: ConfirmStore) -> Head:
+    found = store.row("head")
+    return Head(*found) if found else Head(0, ZERO)

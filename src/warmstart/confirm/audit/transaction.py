@@ -1,0 +1,47 @@
+"""One change: the store inside a transaction, the moment it happens, the policy in force.
+
+A change that is refused but must be remembered (a late approval, a wrong token) returns its error instead of raising
+it: raising would undo the audit entry with everything else.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from warmstart.confirm.audit import chain
+from warmstart.confirm.model import Identity, Request
+from warmstart.confirm.policy.policy import Policy
+from warmstart.confirm.store.protocol import ConfirmStore
+
+
+class Turn(NamedTuple):
+    """See the module."""
+
+    store: ConfirmStore
+    now: int
+    policy: Policy
+
+    def log(
+        self, event: str, who: Identity | str, request: Request | None = None, *, action: str = "", **details: Any
+    ) -> int:
+        """Add an audit entry. Its sequence."""
+        return chain.append(
+            self.store,
+            event,
+            at=self.now,
+            actor=who if isinstance(who, str) else who.subject,
+            credential="" if isinstance(who, str) else who.credential,
+            request=request.id if request else "",
+            action=request.action if request else action,
+            details=details,
+        )
+
+    def find(self, id: str) -> Request | None:
+        found = self.store.row("request", {"id": id})
+        return load_request(found) if found else None
+
+
+def load_request(row: Any) -> Request:
+    values = list(row)
+    values[13] = bool(values[13])
+    return Request(*values)

@@ -1,0 +1,1 @@
+"""Where requests are submitted, decided, expired and taken up."""

@@ -1,0 +1,245 @@
+"""class Desk: where requests are handed in, decided and taken up. Doors call it; it knows no HTTP.
+
+Every change returns a Future that is done when it is on the disk. Reads are answered at once, from a connection of
+their own: they never wait for a writer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack
+from functools import lru_cache
+from secrets import token_hex
+from typing import Any, TypeVar
+
+import msgspec
+
+from warmstart.confirm.audit.anchor import Anchor, check_anchored
+from warmstart.confirm.audit.anchorer import Anchorer
+from warmstart.confirm.audit.feed import Feed
+from warmstart.confirm.audit.transaction import Turn, load_request
+from warmstart.confirm.canonical import digest_deed
+from warmstart.confirm.desk import decide, submit
+from warmstart.confirm.desk.presence import Presence
+from warmstart.confirm.desk.watch import Watch
+from warmstart.confirm.desk.writer import Writer
+from warmstart.confirm.masking.masker import Masker
+from warmstart.confirm.model import (
+    ALLOWED,
+    Allowance,
+    AuditEntry,
+    Delivered,
+    Executed,
+    Identity,
+    NewRequest,
+    Request,
+    Status,
+    Vote,
+)
+from warmstart.confirm.policy.actions import key_of
+from warmstart.confirm.policy.policy import Policy
+from warmstart.confirm.policy.standing import Standing, judge, read_votes
+from warmstart.confirm.problems import Troubles
+from warmstart.confirm.store.open import open_store
+from warmstart.confirm.store.protocol import ConfirmStore, Database
+from warmstart.confirm.tokens import access
+from warmstart.confirm.tokens.tokens import derive
+
+T = TypeVar("T")
+_FIRST = 1 << 62  # before the newest
+
+
+class Desk:
+    """Open one a process on a database; `close()` it."""
+
+    def __init__(
+        self,
+        database: Database,
+        policy: Policy | None = None,
+        *,
+        secrets: Mapping[str, str] | None = None,
+        channels: Sequence[str] = (),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`channels` are the names of those that a new request is told to; who tells them reads the outbox."""
+        self.policy = policy or Policy()
+        self.masker = Masker(secrets)
+        self.channels = tuple(channels)
+        self._clock = clock
+        with ExitStack() as opened:
+            self._writing_store = opened.enter_context(open_store(database))
+            self.anchor = Anchor.of(self._writing_store)
+            self.anchor.create(self._writing_store)
+            check_anchored(self._writing_store, self.anchor.read(), self.anchor.path)
+            self._keys = _load_keys(self._writing_store)
+            self.store = opened.enter_context(open_store(database))  # for reading
+            self.feed = Feed(opened.enter_context(open_store(database)))
+            anchoring_store = opened.enter_context(open_store(database))
+            self._stores = opened.pop_all()
+        self.troubles = Troubles()
+        self._rule_on = lru_cache(1024)(self.policy.rule_on)
+        self._anchorer = Anchorer(anchoring_store, self.anchor, self.troubles)
+        self._writer = Writer(self._writing_store, self._after_commit, self.troubles)
+        self._watch = Watch(self, self._anchorer.call)
+
+    def announce(self, address: str, version: str) -> None:
+        """We are a daemon: say so in the audit, and by which policy we go. The end is told there, too."""
+        presence = Presence(self.policy, address, version)
+        self.change(presence.start).result()
+        self._watch.presence = presence
+
+    def close(self) -> None:
+        self._watch.stop()
+        self._writer.stop()
+        self._anchorer.stop()
+        self._stores.close()
+
+    def now(self) -> int:
+        return int(self._clock() * 1000)
+
+    @property
+    def trouble(self) -> str:
+        """What does not work just now, for people who are logged in; empty while all is well. The log says why."""
+        return self.troubles.tell()
+
+    def change(self, make: Callable[[Turn], T | Exception]) -> Future[T]:
+        """Any change, in a transaction. The moment it counts for is when it is made, not when it was queued."""
+        return self._writer.put(lambda: make(Turn(self._writing_store, self.now(), self.policy)))
+
+    def log(self, event: str, who: Identity | str, **details: Any) -> Future[int]:
+        """Only an audit entry."""
+        return self.change(lambda turn: turn.log(event, who, **details))
+
+    # Requests
+
+    def submit(self, who: Identity, new: NewRequest, key: submit.Key | None = None) -> Future[Request]:
+        return self.change(lambda turn: submit.submit(turn, who, new, key, self.channels))
+
+    def decide(self, who: Identity, id: str, wish: decide.Wish) -> Future[Request]:
+        return self.change(lambda turn: decide.decide(turn, who, id, wish))
+
+    def execute(self, who: Identity, id: str, token: str, action: str, details: Any) -> Future[Executed]:
+        deed = decide.Deed(token, digest_deed(action, details))
+        return self.change(lambda turn: decide.execute(turn, who, id, deed, self.execution_token(id)))
+
+    def execution_token(self, id: str) -> str:
+        """Derived, not stored: a waiter that comes back after a restart gets the same one."""
+        return derive(self._keys["execution"], id)
+
+    def csrf_token(self, session: str) -> str:
+        return derive(self._keys["csrf"], session)
+
+    def may_execute(self, who: Identity, request: Request) -> bool:
+        """Whether this asker gets the execution token: only who submitted it, only while it is of use."""
+        return (
+            request.status in ALLOWED
+            and request.executed is None
+            and request.credential == who.credential
+            and request.execute_by is not None
+            and request.execute_by > self.now()
+        )
+
+    def find(self, id: str) -> Request | None:
+        """As the policy in force sees it."""
+        found = self.store.row("request", {"id": id})
+        return self.see(load_request(found)) if found else None
+
+    def see(self, request: Request) -> Request:
+        """A request with the risk and the quorum that count now; one that is over as it was."""
+        if not self._is_open(request):
+            return request
+        ruling = self._rule_on(request.action)
+        quorum = max(request.quorum, ruling.quorum)
+        return msgspec.structs.replace(request, quorum=quorum, high_risk=request.high_risk or ruling.high_risk)
+
+    def stand(self, request: Request) -> Standing:
+        """Who has approved: of a request that is still open, those whose word counts now."""
+        votes = self.votes(request.id)
+        if not self._is_open(request):
+            return Standing(request.quorum, votes, [])
+        return judge(request, votes, self._rule_on(request.action))
+
+    def _is_open(self, request: Request) -> bool:
+        """Whether it can still be decided or taken up."""
+        if request.status == "pending":
+            return True
+        return request.status == "approved" and request.executed is None and (request.execute_by or 0) > self.now()
+
+    def is_overdue(self, request: Request) -> bool:
+        """Whether it is still pending in the table, but its time is over."""
+        return request.status == "pending" and request.deadline <= self.now()
+
+    def expire(self, id: str) -> Future[bool]:
+        return self.change(lambda turn: decide.expire(turn, id))
+
+    def list_requests(
+        self, *, status: Status | None, action: str | None, subject_key: str | None, limit: int, before: int | None
+    ) -> list[Request]:
+        """The newest first; None does not filter."""
+        wanted = {
+            "status": status or "",
+            "action_key": key_of(action) if action else "",
+            "subject_key": subject_key or "",
+            "limit": limit,
+            "before": before or _FIRST,
+        }
+        if subject_key is not None:
+            query = "requests_by_subject"
+        elif action:
+            query = "requests_by_action_and_status" if status else "requests_by_action"
+        else:
+            query = "requests_by_status" if status else "requests"
+        return [load_request(row) for row in self.store.rows(query, wanted)]
+
+    def votes(self, id: str) -> list[Vote]:
+        return read_votes(self.store, id)
+
+    def notices(self, id: str) -> list[Delivered]:
+        return [Delivered(*row) for row in self.store.rows("notices", {"request": id})]
+
+    def count_pending(self) -> int:
+        return int(self.store.row("count_pending", {"now": self.now()})[0])
+
+    def audit(self, limit: int, since: int | None) -> list[AuditEntry]:
+        """Entries after a sequence; without one the latest. The oldest first."""
+        if since is not None:
+            return [AuditEntry(*row) for row in self.store.rows("entries", {"since": since, "limit": limit})]
+        return [AuditEntry(*row) for row in reversed(self.store.rows("latest_entries", {"limit": limit}))]
+
+    # Who comes in
+
+    def find_identity(self, secret: str) -> Identity | None:
+        return access.find_identity(self.store, secret, self.now())
+
+    def find_session(self, secret: str) -> access.Session | None:
+        return access.find_session(self.store, secret, self.now())
+
+    def log_in(self, code: str) -> Future[access.Session]:
+        return self.change(lambda turn: access.log_in(turn, code))
+
+    def log_out(self, who: Identity) -> Future[None]:
+        return self.change(lambda turn: access.log_out(turn, who))
+
+    def allowances(self) -> list[Allowance]:
+        return access.list_allowances(self.store, self.now())
+
+    def allow(self, new: access.NewAllowance, by: Identity) -> Future[Allowance]:
+        return self.change(lambda turn: access.add_allowance(turn, new, by))
+
+    def disallow(self, id: str, by: Identity) -> Future[str]:
+        return self.change(lambda turn: access.remove_allowance(turn, id, by))
+
+    def _after_commit(self) -> None:
+        self.feed.look()
+        self._anchorer.call()
+
+
+def _load_keys(store: ConfirmStore) -> dict[str, str]:
+    """Keys of this database, made when first needed."""
+    names = ("execution", "csrf")
+    with store.writing():
+        for name in names:
+            store.rows("put_key", {"name": name, "value": token_hex(32)})
+        return {name: str(store.row("key", {"name": name})[0]) for name in names}

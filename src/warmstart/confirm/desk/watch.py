@@ -1,0 +1,72 @@
+"""A thread of the desk that looks around: what is due, what other processes changed, what is no longer wrong."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from warmstart.confirm.desk import decide
+from warmstart.confirm.desk.presence import Presence
+from warmstart.errors import StoreError
+
+if TYPE_CHECKING:
+    from warmstart.confirm.desk.desk import Desk
+
+_EVERY = 0.05  # seconds between looks for what other processes changed and for deadlines
+_AROUND_EVERY = 1.0  # seconds
+
+
+class Watch:
+    """`on_news` is called where another process has written."""
+
+    def __init__(self, desk: Desk, on_news: Callable[[], None]) -> None:
+        self.presence: Presence | None = None  # of a daemon
+        self._desk = desk
+        self._on_news = on_news
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="confirm-watch", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._ending.set()
+        self._thread.join()
+        if self.presence is not None:
+            with suppress(StoreError):
+                self._desk.change(self.presence.stop).result()
+
+    def _run(self) -> None:
+        looked_around = 0.0
+        while not self._ending.wait(_EVERY):
+            try:
+                self._look()
+                if time.monotonic() - looked_around > _AROUND_EVERY:
+                    looked_around = time.monotonic()
+                    self._look_around()
+                self._desk.troubles.end("deadlines")
+            except StoreError as error:  # a full disk may be a free one in a moment
+                self._desk.troubles.begin("deadlines", str(error))
+
+    def _look(self) -> None:
+        """Expire what is due and see what other processes changed."""
+        desk = self._desk
+        if desk.feed.look():
+            self._on_news()
+        (due,) = desk.feed.store.row("next_deadline")
+        if due is not None and due <= desk.now():
+            desk.change(decide.expire_due).result()
+
+    def _look_around(self) -> None:
+        """Whether a disk that was full still is, and who else is here."""
+        desk, presence = self._desk, self.presence
+        with suppress(StoreError):  # the writer tells of it
+            if desk.troubles.has("store"):
+                desk.log("writing_again", "daemon").result()
+            if presence is not None and presence.look(desk.feed.store):
+                desk.change(presence.tell).result()
+        if presence is not None and presence.others:
+            desk.troubles.begin("policy", presence.others)
+        else:
+            desk.troubles.end("policy")

@@ -1,0 +1,1 @@
+"""What of a request is stored and shown: secrets masked, nothing dangerous hidden."""

@@ -1,0 +1,1 @@
+"""Telling people that a request waits: messages, channels, retries."""

@@ -1,0 +1,51 @@
+"""Channels by apprise: Telegram, Discord, Slack, e-mail, ntfy, the desktop and a hundred more, each by an address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from warmstart.confirm.notify.messages import Message
+from warmstart.confirm.notify.notifier import Channel, Undelivered
+from warmstart.errors import ConfigError
+
+_ROOM = 1_000  # where a plug-in does not say how much it takes
+
+
+def make_channels(addresses: Sequence[str]) -> list[Channel]:
+    """Raises ConfigError for an address that apprise does not know; the address is not repeated: it holds secrets."""
+    if not addresses:
+        return []
+    try:
+        import apprise
+    except ImportError as error:
+        raise ConfigError("notifications need apprise; install it with: pip install 'warmstart[confirm]'") from error
+    channels = []
+    for number, address in enumerate(addresses, 1):
+        kind = address.partition(":")[0].lower()
+        plugin = apprise.Apprise.instantiate(address, suppress_exceptions=True)
+        if plugin is None or not kind.isalnum():
+            raise ConfigError(f"notify: address {number} is none that apprise knows; see its documentation")
+        room = int(getattr(plugin, "body_maxlen", 0) or _ROOM)
+        channels.append(Channel(f"{kind}#{number}", kind, room, _Sender(address)))
+    return channels
+
+
+class _Sender:
+    """Sends through one address. Plain text, as it is: nothing in it is markup or an escape."""
+
+    def __init__(self, address: str) -> None:
+        import apprise
+
+        self._apprise: Any = apprise.Apprise()
+        self._apprise.add(address)
+        self._text: Any = apprise.NotifyFormat.TEXT
+
+    def __call__(self, message: Message) -> None:
+        done = self._apprise.notify(
+            title=message.title, body=message.body, body_format=self._text, interpret_escapes=False
+        )
+        complaints = [str(entry.message) for entry in done.logs() if entry.level in ("WARNING", "ERROR")]
+        done.close()
+        if not done:
+            raise Undelivered(complaints[-1] if complaints else "the channel did not take it")

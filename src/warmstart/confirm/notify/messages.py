@@ -1,0 +1,79 @@
+"""What people are told about a request: short, plain, nothing that a channel could take for a command.
+
+An agent wrote the description. In a chat it must not call everybody, look like a link to somewhere else or hide behind
+another text; and there is no link that decides, only one to the page, where the whole of it stands.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import NamedTuple
+
+from warmstart.confirm.masking.masker import is_turned, strip_hidden
+from warmstart.confirm.model import Request
+
+_GAP = "\u200b"  # shows nothing, and parts a mention from its sign
+_LONGEST = 1_500  # characters of a message, however much the channel takes
+_SHORTEST = 40  # characters of a description worth showing
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>:])")
+
+_TURNED = "(has letters written from right to left, so its words may be in another order here)"
+
+# Kinds of channels by their scheme. Whatever stands in none of these is taken for one that reads markdown.
+_PLAIN = frozenset("mailto mailtos ntfy ntfys json jsons xml xmls form forms gotify gotifys pover syslog sns".split())
+_ESCAPED_BY_APPRISE = frozenset(("slack", "tgram"))  # as text: it sees to &, < and >
+_DESKTOP = frozenset("dbus kde glib qt gnome macosx windows growl growls".split())
+_NO_TAGS = str.maketrans({"<": "‹", ">": "›", "&": "＆"})
+
+
+class Message(NamedTuple):
+    title: str
+    body: str
+
+
+def write_message(request: Request, page_url: str, kind: str, room: int) -> Message:
+    """For one kind of channel, within `room` characters: the description is cut, the link never."""
+    title = "Approval needed (high risk)" if request.high_risk else "Approval needed"
+    head = f"{escape(request.action, kind)}, asked by {escape(request.subject, kind)}"
+    if is_turned(request.description):
+        head += f" {_TURNED}"
+    minutes = max(1, round(request.timeout / 60))
+    tail = f"Decide within {minutes} minute{'s' if minutes > 1 else ''}: {page_url}"
+    left = min(room, _LONGEST) - len(head) - len(tail) - len(title) - 8
+    parts = [head, cut(request.description, kind, left), tail] if left >= _SHORTEST else [tail]
+    return Message(title, "\n".join(parts))
+
+
+def escape(text: str, kind: str) -> str:
+    """Text of an agent, so that this kind of channel shows it as it is."""
+    text = " ".join(strip_hidden(text).split())
+    text = text.replace("://", f":{_GAP}//").replace("www.", f"www{_GAP}.")  # no link but ours
+    if kind in _PLAIN:
+        return text
+    if kind in _DESKTOP:
+        return text.translate(_NO_TAGS)
+    if kind not in _ESCAPED_BY_APPRISE:
+        text = _MARKDOWN.sub(r"\\\1", text)
+    return text.replace("@", f"@{_GAP}").replace("<", f"<{_GAP}").replace("!", f"!{_GAP}")
+
+
+def cut(text: str, kind: str, room: int) -> str:
+    """As much of a text as fits when it is escaped; never half an escape."""
+    if _measure(text, kind) <= room:
+        return escape(text, kind)
+    plain = " ".join(strip_hidden(text).split())
+    low, high = 0, min(len(plain), room)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if _measure(plain[:middle], kind) <= room - 1:
+            low = middle
+        else:
+            high = middle - 1
+    return escape(plain[:low], kind) + "…"
+
+
+def _measure(text: str, kind: str) -> int:
+    """Its length as it is sent."""
+    escaped = escape(text, kind)
+    return len(html.escape(escaped, quote=False) if kind in _ESCAPED_BY_APPRISE else escaped)

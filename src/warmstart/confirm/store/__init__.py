@@ -1,0 +1,1 @@
+"""The confirmation database: one protocol, SQLite and PostgreSQL behind it."""

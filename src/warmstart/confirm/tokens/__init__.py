@@ -1,0 +1,1 @@
+"""Who may do what: tokens, logins, allowances, and proof of the daemon."""

@@ -1,0 +1,1 @@
+"""How providers want a conversation written: composing seeds, counting their tokens, linting."""

@@ -1,0 +1,1 @@
+"""Tools that agents call by themselves, whichever door offers them."""

@@ -1,0 +1,221 @@
+"""The tool `warm_session`, as agents know it: build, list, load and delete the conversations that sessions start with.
+
+One function for every door that offers it. It answers `{"success": true, ...}` or `{"success": false, "error": ...}`
+and never raises for what an agent may get wrong.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import structs
+
+from warmstart.dialects.compose import compose
+from warmstart.dialects.tokens import estimate
+from warmstart.doors.render.terminal import iso
+from warmstart.errors import WarmstartError
+from warmstart.model import Pick, Template
+from warmstart.pipeline import Warmstart
+from warmstart.store import SessionRow, TemplateRow
+
+ACTIONS = ("build", "list", "load", "delete")
+NAME = "warm_session"
+DESCRIPTION = (
+    "Keep tool calls that worked in past sessions as a warm session, and look such ones up. Use 'list' to see what is "
+    "there, 'load' to read one before similar work, 'build' after work that went well, 'delete' to remove one."
+)
+PARAMETERS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "action": {"type": "string", "enum": list(ACTIONS), "description": "What to do."},
+        "name": {"type": "string", "description": "The warm session's name. Needed for build, load and delete."},
+        "description": {"type": "string", "description": "build: what it is good for."},
+        "min_messages": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "build: only from sessions with as many messages. Default 4.",
+        },
+        "max_sessions": {
+            "type": "integer",
+            "minimum": 1,
+            "description": "build: from as many of the latest sessions at most. Default 20.",
+        },
+        "source_filter": {
+            "type": "string",
+            "description": "build: only sessions of this agent (hermes, claude-code ...) or source (cli, telegram ...).",
+        },
+        "tags": {"type": "array", "items": {"type": "string"}, "description": "build: words to find it by."},
+    },
+    "required": ["action"],
+}
+
+_MIN_MESSAGES, _MAX_SESSIONS = 4, 20
+_MOST_SESSIONS = 500  # a tool call may take seconds, not minutes
+_PREVIEW = 160  # characters of each message
+
+
+class Door(Protocol):
+    """What the door that the tool is called through can add."""
+
+    @property
+    def agent(self) -> str | None:
+        """Whose sessions are meant where none are named; None: anyone's."""
+
+    def refresh(self) -> str | None:
+        """Remember the newest sessions first; what is worth telling, or None."""
+
+    def list_sessions(self, source: str) -> Collection[str] | None:
+        """Ids of the sessions that came by a source that only the agent knows; None: there is no such source."""
+
+
+class _Wrong(Exception):
+    """What the agent got wrong, in words that tell it what to do."""
+
+
+def warm_session(ws: Warmstart, arguments: Mapping[str, Any], door: Door | None = None) -> dict[str, Any]:
+    """Do what the agent asks for."""
+    try:
+        action = arguments.get("action")
+        if not isinstance(action, str) or action not in ACTIONS:
+            raise _Wrong(f"unknown action {action!r}; there are: {', '.join(ACTIONS)}")
+        return {"success": True, "action": action} | _DO[action](ws, arguments, door)
+    except (_Wrong, WarmstartError) as error:
+        return {"success": False, "error": str(error)}
+
+
+def _build(ws: Warmstart, arguments: Mapping[str, Any], door: Door | None) -> dict[str, Any]:
+    from warmstart.templates.build import Builder, Wish  # brings in all of mining, which a host need not load
+
+    name = _name(arguments)
+    least = _number(arguments, "min_messages", _MIN_MESSAGES, 0)
+    most = min(_number(arguments, "max_sessions", _MAX_SESSIONS, 1), _MOST_SESSIONS)
+    told = door.refresh() if door else None
+    rows = [row for row in _candidates(ws, arguments, door) if row.length >= least][:most]
+    wish = Wish(name, description=_text(arguments, "description"), tags=_tags(arguments))
+    built = Builder(ws.store, ws.settings, time.time).build(rows, wish)
+    made = built.template
+    return {
+        "name": made.name,
+        "version": made.version,
+        "status": made.status,
+        "reason": made.reason,
+        "category": made.category,
+        "examples": made.examples,
+        "sessions": made.sessions,
+        "considered": len(rows),
+        "refused": built.refused,
+        "tokens": made.tokens,
+    } | ({"note": told} if told else {})
+
+
+def _candidates(ws: Warmstart, arguments: Mapping[str, Any], door: Door | None) -> list[SessionRow]:
+    """The latest first."""
+    source = _text(arguments, "source_filter")
+    if not source:
+        return ws.sessions(limit=None, agent=door.agent if door else None)
+    if of_agent := ws.sessions(limit=None, agent=source):
+        return of_agent
+    ids = door.list_sessions(source) if door else None
+    if not ids:
+        known = ", ".join(sorted({row.agent for row in ws.sessions(limit=None)})) or "none yet"
+        raise _Wrong(f"no sessions of the source {source!r}; agents with sessions: {known}")
+    return [row for row in ws.sessions(limit=None) if row.id in ids]
+
+
+def _list(ws: Warmstart, _arguments: Mapping[str, Any], _door: Door | None) -> dict[str, Any]:
+    latest: dict[str, tuple[TemplateRow, Template]] = {}
+    for row, template in ws.templates.find():
+        if row.name not in latest or latest[row.name][0].version < row.version:
+            latest[row.name] = (row, template)
+    listed = [_brief(row, template) for row, template in latest.values()]
+    return {"count": len(listed), "sessions": listed}
+
+
+def _load(ws: Warmstart, arguments: Mapping[str, Any], _door: Door | None) -> dict[str, Any]:
+    row, template, _decisions = ws.templates.show(_name(arguments))
+    picks = [Pick(template=row.name, version=row.version, example=example) for example in template.examples]
+    addenda = [(row.name, template.addendum)] if template.addendum else []
+    made = compose(picks, dialect="openai", budget=ws.settings.budget, count=estimate, addenda=addenda)
+    return _brief(row, template) | {
+        "messages": made.messages,
+        "message_count": len(made.messages),
+        "tokens": made.tokens,
+        "preview": "\n".join(filter(None, map(_preview, made.messages))),
+        "omitted": [structs.asdict(one) for one in made.omitted],
+    }
+
+
+def _delete(ws: Warmstart, arguments: Mapping[str, Any], _door: Door | None) -> dict[str, Any]:
+    return {"deleted": ws.templates.delete(_name(arguments))}
+
+
+_DO: dict[str, Callable[[Warmstart, Mapping[str, Any], Door | None], dict[str, Any]]] = {
+    "build": _build,
+    "list": _list,
+    "load": _load,
+    "delete": _delete,
+}
+
+
+def _brief(row: TemplateRow, template: Template) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "version": row.version,
+        "status": row.status,
+        "category": row.category,
+        "description": template.description,
+        "tags": list(template.tags),
+        "examples": len(template.examples),
+        "created": iso(row.created),
+        "used": row.used,
+    }
+
+
+def _preview(message: Mapping[str, Any]) -> str:
+    calls = [call["function"] for call in message.get("tool_calls") or ()]
+    said = [message.get("content") or "", *(f"{call['name']} {call['arguments']}" for call in calls)]
+    text = " ".join(" ".join(said).split())
+    return f"{message['role']}: {text[:_PREVIEW]}{'...' if len(text) > _PREVIEW else ''}"
+
+
+# Arguments: an agent may send anything
+
+
+def _name(arguments: Mapping[str, Any]) -> str:
+    name = _text(arguments, "name")
+    if not name:
+        raise _Wrong("a name is missing; give the warm session's name (see the action list)")
+    return name
+
+
+def _text(arguments: Mapping[str, Any], key: str) -> str:
+    value = arguments.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise _Wrong(f"{key} must be text, not {msgspec.json.encode(value, enc_hook=repr).decode()[:80]}")
+    return value.strip()
+
+
+def _number(arguments: Mapping[str, Any], key: str, otherwise: int, least: int) -> int:
+    value = arguments.get(key)
+    if value is None:
+        return otherwise
+    try:
+        number = msgspec.convert(value, int, strict=False)
+    except msgspec.ValidationError:
+        raise _Wrong(f"{key} must be a whole number") from None
+    if number < least:
+        raise _Wrong(f"{key} must be at least {least}, not {number}")
+    return number
+
+
+def _tags(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    value = arguments.get("tags")
+    parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    if value is not None and not isinstance(value, str | list):
+        raise _Wrong("tags must be a list of words")
+    return tuple(str(part).strip() for part in parts if str(part).strip())

@@ -1,0 +1,322 @@
+"""`warmstart confirm` on the database itself: verify, tokens, the whitelist, login links."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from warmstart.confirm.model import SCOPES
+from warmstart.confirm.store.open import locate
+from warmstart.confirm.store.protocol import Database
+from warmstart.confirm.tokens.files import AGENT_TOKEN, APPROVER_TOKEN, read_token_file, save_token
+from warmstart.doors.cli.main import PATH, json_option
+from warmstart.doors.render.terminal import clean, iso, print_json, print_table
+from warmstart.errors import ConfigError, Refused
+from warmstart.pipeline import Warmstart
+
+if TYPE_CHECKING:
+    from warmstart.confirm.audit.anchor import Verdict
+
+_MOST_FLAWS = 100  # that are printed
+database_option = click.option(
+    "--db", metavar="PATH", help="The daemon's database, or postgresql://... (default: confirm.db under the home)."
+)
+
+
+def find_path(ws: Warmstart, db: str | None) -> Database:
+    """A file, or the address of a server."""
+    return locate(db, ws.settings.home) if db else ws.settings.home / "confirm.db"
+
+
+@click.command()
+@database_option
+@click.option(
+    "--anchor", type=PATH, help="A copy of the anchor kept elsewhere (default: the one that the daemon keeps)."
+)
+@click.option("--accept", is_flag=True, help="Go on with the audit as it is: recorded, and anchored anew.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@click.pass_obj
+def verify(ws: Warmstart, db: str | None, anchor: Path | None, accept: bool, yes: bool, as_json: bool) -> None:
+    """Look through the whole audit and all that it tells of. Finds edits, deletions, swaps, a cut end, rows that say
+    something else; changes nothing, reads read-only copies. Exit 1 where anything is wrong that was not accepted."""
+    from warmstart.confirm.desk.offline import accept_audit, find_database, verify_database
+
+    path = find_database(find_path(ws, db))
+    verdict = verify_database(path, anchor)
+    if as_json:
+        print_json(verdict)
+    else:
+        _tell_verdict(verdict)
+    if accept and not verdict.ok:
+        if not yes:
+            click.confirm("go on with the audit as it is?", abort=True, err=True)
+        accept_audit(path, verdict, anchor)
+        click.echo("recorded, and anchored anew", err=True)
+    elif not verdict.ok:
+        sys.exit(1)
+
+
+def _tell_verdict(verdict: Verdict) -> None:
+    sound = "NOT SOUND" if not verdict.ok else "nothing new is wrong" if verdict.accepted else "all sound"
+    click.echo(f"{verdict.entries} entries, {sound}; {verdict.lag} after the anchor")
+    if verdict.accepted:
+        who = ", ".join(f"by {clean(one.by)} in entry {one.sequence}" for one in verdict.acceptances if one.flaws)
+        click.echo(f"  {verdict.accepted} flaws were accepted {who}")
+    for flaw in verdict.problems[:_MOST_FLAWS]:
+        where = "" if flaw.sequence is None else f"entry {flaw.sequence}: "
+        click.echo(f"  {where}{clean(flaw.problem)}")
+    if verdict.flaws > _MOST_FLAWS:
+        click.echo(f"  and {verdict.flaws - _MOST_FLAWS} more")
+
+
+@click.command()
+@database_option
+@click.option("--subject", default="owner", show_default=True, help="Who logs in with it.")
+@click.option("--url", default="", help="The page's address (default: what the daemon said when it started).")
+@json_option
+@click.pass_obj
+def login(ws: Warmstart, db: str | None, subject: str, url: str, as_json: bool) -> None:
+    """Print a link that logs its opener in to the page, once, within 15 minutes."""
+    from warmstart.confirm.desk.offline import change_database, find_database, name_local_user
+    from warmstart.confirm.store.page_address import DEFAULT_PAGE, recall_page
+    from warmstart.confirm.tokens.access import create_login
+
+    path = find_database(find_path(ws, db))
+    code, page = change_database(
+        path, lambda turn: (create_login(turn, subject, by=name_local_user()), url or recall_page(turn.store))
+    )
+    if not page:
+        click.echo(f"no daemon has said where its page is; if not {DEFAULT_PAGE}, give --url", err=True)
+    link = f"{(page or DEFAULT_PAGE).rstrip('/')}/login#{code}"
+    if as_json:
+        print_json({"login_url": link, "subject": subject})
+    else:
+        click.echo(link)
+
+
+@click.command()
+@click.argument("subject")
+@database_option
+@json_option
+@click.pass_obj
+def logout(ws: Warmstart, subject: str, db: str | None, as_json: bool) -> None:
+    """End every login of somebody on the page."""
+    from warmstart.confirm.desk.offline import find_database, name_local_user, shut_out
+    from warmstart.confirm.tokens.access import end_sessions
+
+    path = find_database(find_path(ws, db))
+    ended = shut_out(path, lambda turn: end_sessions(turn, subject, by=name_local_user()))
+    if as_json:
+        print_json({"ended": ended})
+    else:
+        click.echo(f"ended {ended} logins")
+
+
+# Tokens
+
+
+@click.group()
+def token() -> None:
+    """Who may ask and who may decide."""
+
+
+@token.command("create")
+@click.option("--scope", "scopes", multiple=True, required=True, type=click.Choice(SCOPES), help="What it may do.")
+@click.option("--subject", required=True, help="Whose it is: the name in the audit.")
+@click.option("--days", type=click.IntRange(min=1), help="How long it is good (default: until revoked).")
+@click.option("--save", is_flag=True, help="Keep it in a private file under the home, where it is looked for.")
+@click.option("--replace", is_flag=True, help="Save it also where that file holds another token, which is then gone.")
+@database_option
+@json_option
+@click.pass_obj
+def create(ws: Warmstart, /, scopes: tuple[str, ...], db: str | None, as_json: bool, **options: Any) -> None:
+    """Make a token. It is shown this once; only its hash is kept."""
+    from warmstart.confirm.desk.offline import change_database, name_local_user
+    from warmstart.confirm.tokens.access import create_token
+
+    file = _find_file(ws.settings.home, scopes, options["replace"]) if options["save"] else None
+    seconds = None if options["days"] is None else options["days"] * 86_400
+    made = change_database(
+        find_path(ws, db),
+        lambda turn: create_token(turn, options["subject"], scopes, by=name_local_user(), seconds=seconds),
+    )
+    if file:
+        save_token(file, made.secret)
+    if as_json:
+        print_json(
+            {
+                "id": made.record.id,
+                "subject": made.record.subject,
+                "scopes": made.record.scopes.split(),
+                "token": None if file else made.secret,
+                "file": file,
+            }
+        )
+    else:
+        click.echo(f"saved in {clean(file)}" if file else made.secret)
+
+
+def _find_file(home: Path, scopes: tuple[str, ...], replace: bool) -> Path:
+    """Where such a token is looked for. Raises Refused where another one would be lost: nobody could show it again."""
+    file = home / (AGENT_TOKEN if set(scopes) == {"agent:submit"} else APPROVER_TOKEN)
+    if not replace and read_token_file(file):
+        raise Refused(f"{file} holds a token; --replace puts the new one in its place, without --save it is printed")
+    return file
+
+
+@token.command("list")
+@database_option
+@json_option
+@click.pass_obj
+def list_all(ws: Warmstart, db: str | None, as_json: bool) -> None:
+    """Tokens, without the tokens."""
+    from warmstart.confirm.desk.offline import find_database
+    from warmstart.confirm.store.open import open_store
+    from warmstart.confirm.tokens.access import list_tokens
+
+    with open_store(find_database(find_path(ws, db))) as store:
+        records = list_tokens(store)
+    now = time.time() * 1000
+    rows = [
+        {
+            "id": one.id,
+            "subject": one.subject,
+            "scopes": one.scopes.split(),
+            "created": iso(one.created / 1000),
+            "created_by": one.created_by,
+            "expires": None if one.expires is None else iso(one.expires / 1000),
+            "good": one.revoked is None and (one.expires is None or one.expires > now),
+        }
+        for one in records
+    ]
+    if as_json:
+        print_json(rows)
+    else:
+        columns = ("id", "subject", "scopes", "created", "good")
+        print_table(
+            columns,
+            (
+                (r["id"], r["subject"], one.scopes, r["created"], "yes" if r["good"] else "no")
+                for r, one in zip(rows, records, strict=True)
+            ),
+        )
+
+
+@token.command()
+@click.argument("id")
+@database_option
+@json_option
+@click.pass_obj
+def revoke(ws: Warmstart, id: str, db: str | None, as_json: bool) -> None:
+    """A token is no longer good, from now on."""
+    from warmstart.confirm.desk.offline import find_database, name_local_user, shut_out
+    from warmstart.confirm.tokens.access import revoke_token
+
+    path = find_database(find_path(ws, db))
+    subject = shut_out(path, lambda turn: revoke_token(turn, id, by=name_local_user()))
+    if as_json:
+        print_json({"id": id, "subject": subject, "good": False})
+    else:
+        click.echo(f"{id} of {clean(subject)} is no longer good")
+
+
+# The whitelist
+
+
+@click.group()
+def whitelist() -> None:
+    """What is allowed without asking: one action in one session, for a while. Never what is high-risk."""
+
+
+@whitelist.command()
+@click.argument("action")
+@click.option("--session", "session_key", required=True, help="The session that it holds for.")
+@click.option("--minutes", type=click.IntRange(1, 7 * 24 * 60), default=60, show_default=True, help="How long.")
+@click.option("--requester", default="", help="Only for this subject (default: whoever asks in that session).")
+@click.option("--details", metavar="JSON", help="Only with exactly these details.")
+@click.option("--policy", type=PATH, help="The daemon's policy, to be told at once what it calls high-risk.")
+@database_option
+@json_option
+@click.pass_obj
+def add(ws: Warmstart, /, action: str, db: str | None, as_json: bool, **options: Any) -> None:
+    """Allow an action in a session."""
+    from warmstart.confirm.canonical import digest_deed, parse_json
+    from warmstart.confirm.desk.offline import change_database, find_database, name_local_user
+    from warmstart.confirm.masking.masker import Masker
+    from warmstart.confirm.policy.actions import check_action, key_of
+    from warmstart.confirm.policy.policy import load_policy
+    from warmstart.confirm.tokens.access import NewAllowance, add_allowance
+
+    details = options["details"]
+    digest = digest_deed(check_action(action), parse_json(details.encode())) if details else ""
+    session = Masker(ws.settings.secrets).identify(options["session_key"])
+    new = NewAllowance(
+        action, key_of(check_action(action)), session, options["minutes"] * 60, options["requester"], digest
+    )
+    policy = load_policy(options["policy"]) if options["policy"] else None
+    path = find_database(find_path(ws, db))
+    entry = change_database(path, lambda turn: add_allowance(turn, new, name_local_user()), policy)
+    if as_json:
+        print_json(_describe_entry(entry))
+    else:
+        click.echo(f"{entry.id[:12]}: {action} in session {clean(session)} for {options['minutes']} minutes")
+
+
+@whitelist.command("list")
+@database_option
+@json_option
+@click.pass_obj
+def list_entries(ws: Warmstart, db: str | None, as_json: bool) -> None:
+    """What is allowed now."""
+    from warmstart.confirm.desk.offline import find_database
+    from warmstart.confirm.store.open import open_store
+    from warmstart.confirm.tokens.access import list_allowances
+
+    with open_store(find_database(find_path(ws, db))) as store:
+        found = list_allowances(store, int(time.time() * 1000))
+    if as_json:
+        print_json([_describe_entry(one) for one in found])
+    else:
+        rows = (
+            (e.id[:12], e.action, e.session_key, e.requester_key, e.created_by, iso(e.expires / 1000)) for e in found
+        )
+        print_table(("id", "action", "session", "requester", "by", "until"), rows)
+
+
+@whitelist.command()
+@click.argument("id")
+@database_option
+@json_option
+@click.pass_obj
+def remove(ws: Warmstart, id: str, db: str | None, as_json: bool) -> None:
+    """Ask again from now on. ID may be the beginning of one."""
+    from warmstart.confirm.desk.offline import change_database, find_database, name_local_user
+    from warmstart.confirm.tokens.access import list_allowances, remove_allowance
+
+    def take(turn: Any) -> Any:
+        fitting = [one.id for one in list_allowances(turn.store, turn.now) if one.id.startswith(id)]
+        if len(fitting) > 1:
+            raise ConfigError(f"{id} fits {len(fitting)} entries; give more of the id")
+        return remove_allowance(turn, fitting[0] if fitting else id, name_local_user())
+
+    action = change_database(find_database(find_path(ws, db)), take)
+    if as_json:
+        print_json({"id": id, "action": action, "removed": True})
+    else:
+        click.echo(f"{clean(action)} is asked about again")
+
+
+def _describe_entry(entry: Any) -> dict[str, Any]:
+    shown: dict[str, Any] = msgspec.structs.asdict(entry)
+    for name in ("created", "expires"):
+        shown[name] = iso(shown[name] / 1000)
+    return {name: value for name, value in shown.items() if name not in ("action_key", "removed")}
+
+
+ADMIN_COMMANDS = (verify, login, logout, token, whitelist)

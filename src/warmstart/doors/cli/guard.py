@@ -1,0 +1,142 @@
+"""`warmstart confirm guard`: the guard's rules, and the guard in Claude Code's settings. Hermes' plugin brings its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from warmstart.doors.cli.main import json_option
+from warmstart.doors.guard.rules import Rule, ToolCall, find_rule, find_rules, load_rules
+from warmstart.doors.install.guard import GuardHook, find_url, read_options
+from warmstart.doors.render.terminal import clean, print_json
+from warmstart.errors import ConfigError, Refused
+from warmstart.pipeline import Warmstart
+
+agent_argument = click.argument("agent", type=click.Choice(["claude-code"]))
+project_option = click.option(
+    "--project", is_flag=True, help="Only for the project in this folder, not for all of the user's."
+)
+
+
+@click.group()
+def guard() -> None:
+    """Let an agent's dangerous tool calls run only after a person's yes."""
+
+
+@guard.command()
+@agent_argument
+@project_option
+@click.option("--url", default="", help="The daemon's address (WARMSTART_CONFIRM_URL; http://127.0.0.1:6000).")
+@json_option
+@click.pass_obj
+def install(ws: Warmstart, agent: str, project: bool, url: str, as_json: bool) -> None:
+    """Write the guard into the agent's settings, with the home and the daemon's address: no variable changes them
+    later. Do it again after rules were changed to wait longer, or the daemon was moved."""
+    hook = GuardHook(ws.settings, Path.cwd() if project else None, url)
+    _tell(as_json, agent, hook, hook.install(), "installed", "was there already")
+
+
+@guard.command()
+@agent_argument
+@project_option
+@json_option
+@click.pass_obj
+def uninstall(ws: Warmstart, agent: str, project: bool, as_json: bool) -> None:
+    """Take the guard out of the agent's settings; what else is there stays."""
+    hook = GuardHook(ws.settings, Path.cwd() if project else None)
+    _tell(as_json, agent, hook, hook.uninstall(), "taken out", "was not there")
+
+
+def _tell(as_json: bool, agent: str, hook: GuardHook, changed: bool, done: str, idle: str) -> None:
+    if as_json:
+        print_json({"agent": agent, "path": hook.path, "changed": changed, "hook": hook.find()})
+        return
+    click.echo(f"{agent}: guard {done if changed else idle} ({hook.path})")
+
+
+@guard.command()
+@click.argument("tool", required=False)
+@click.argument("arguments", required=False, default="{}", metavar="[JSON]")
+@click.option("--agent", default="claude-code", show_default=True, help="Whose call it would be.")
+@json_option
+@click.pass_obj
+def check(ws: Warmstart, tool: str | None, arguments: str, agent: str, as_json: bool) -> None:
+    """Read the rules, try the daemon and the token; with a TOOL and its arguments, say which rule a call would fall
+    under. Nobody is asked."""
+    from warmstart.doors.guard.check import check_asking
+
+    home = ws.settings.home
+    rules = load_rules(home)
+    rule = find_rule(rules, ToolCall(agent, tool, _read_arguments(arguments))) if tool else None
+    installed = [_examine(ws, "user", None), _examine(ws, "project", Path.cwd())]
+    daemon, token = check_asking(next((one.url for one in installed if one.url), find_url()), home)
+    if as_json:
+        facts: dict[str, Any] = {"path": find_rules(home), "rules": len(rules)}
+        facts["rule"] = {"number": rules.index(rule) + 1, "action": rule.action} if rule else None
+        facts["installed"] = {one.scope: one.path for one in installed}
+        facts["daemon"] = {"url": daemon.what, "trouble": daemon.trouble or None}
+        facts["token"] = {"file": token.what, "trouble": token.trouble or None}
+        print_json(facts)
+        return
+    click.echo(f"{find_rules(home)}: {len(rules)} rules, all understood")
+    for one in installed:
+        click.echo(f"Claude Code, {one.scope}: {one.path or 'not guarded'}{one.advice}")
+    click.echo(f"daemon {daemon.what}: {clean(daemon.trouble) or 'answers'}")
+    click.echo(f"token {token.what}: {clean(token.trouble) or 'known, and may ask (agent:submit)'}")
+    if tool:
+        click.echo(_describe(rules, rule))
+
+
+def _read_arguments(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"the arguments are no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ConfigError("the arguments must be a JSON object")
+    return value
+
+
+class _Installed(NamedTuple):
+    """The guard in one of Claude Code's settings."""
+
+    scope: str
+    path: str | None  # where it is, or what is wrong there
+    url: str = ""
+    advice: str = ""
+
+
+def _examine(ws: Warmstart, scope: str, project: Path | None) -> _Installed:
+    hook = GuardHook(ws.settings, project)
+    try:
+        found = hook.find()
+    except Refused as error:
+        return _Installed(scope, str(error))
+    if found is None:
+        return _Installed(scope, None)
+    said = read_options(found)
+    advice = ""
+    if not {"--home", "--url"} <= set(said):
+        advice = "; of an older version, which variables can lead astray: install it again"
+    elif said["--home"] != str(ws.settings.home.absolute()):
+        advice = f"; it goes by another home: {said['--home']}"
+    return _Installed(scope, str(hook.path), said.get("--url", ""), advice)
+
+
+def _describe(rules: list[Rule], rule: Rule | None) -> str:
+    if rule is None:
+        return "no rule fits: the call is left alone"
+    wait = f"{rule.timeout_seconds} seconds" if rule.timeout_seconds else "as long as the daemon's policy says"
+    return f"rule {rules.index(rule) + 1} fits: asks for {rule.action}, waits {wait}"
+
+
+@guard.command("claude-code", context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1, metavar="", type=click.UNPROCESSED)
+def claude_code(words: tuple[str, ...]) -> None:
+    """What Claude Code's hook calls: an event as JSON on standard input, the answer as JSON on standard output."""
+    from warmstart.doors.guard.claude_code import main
+
+    main(words)

@@ -1,0 +1,87 @@
+"""The command line: `warmstart COMMAND`. Every command takes --json; without it a person reads tables.
+
+Commands are loaded when they are called: a hook that asks for a seed must not wait for the readers' imports.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from warmstart import __version__
+from warmstart.errors import ConfigError, WarmstartError
+
+PATH = click.Path(path_type=Path)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+COMMANDS = {  # name -> where it lives
+    "inspect": "read:inspect",
+    "ingest": "read:ingest",
+    "sessions": "read:sessions",
+    "learn": "templates:learn",
+    "capture": "templates:capture",
+    "templates": "templates:templates",
+    "provision": "provision:provision",
+    "record": "effect:record",
+    "report": "effect:report",
+    "experiment": "effect:experiment",
+    "insights": "insights:insights",
+    "usage": "usage:usage",
+    "review": "review:review",
+    "hook": "hook:hook",
+    "mcp": "mcp:mcp",
+    "confirm": "confirm:confirm",
+    "jobs": "jobs:jobs",
+    "lab": "lab:lab",
+    "doctor": "read:doctor",
+    "demo": "demo:demo",
+}
+
+
+class _Program(click.Group):
+    """Loads commands when called and shows every error of ours as one line: what is wrong and what to do."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command = getattr(import_module(f"warmstart.doors.cli.{module}"), name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ConfigError as error:
+            raise click.UsageError(_one_line(error)) from error
+        except WarmstartError as error:
+            raise click.ClickException(_one_line(error)) from error
+        except BrokenPipeError:
+            sys.stderr.close()
+            sys.exit(141)
+
+
+def _one_line(error: WarmstartError) -> str:
+    from warmstart.doors.render.terminal import clean
+
+    return " ".join(clean(error).split())
+
+
+@click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="warmstart")
+@click.option("--home", type=PATH, help="Where Warmstart keeps its data (default: WARMSTART_HOME or ~/.warmstart).")
+@click.option("--store", help="Another store: a path or sqlite:///path (default: warmstart.db under the home).")
+@click.pass_context
+def main(ctx: click.Context, home: Path | None, store: str | None) -> None:
+    """Agents that start experienced: learn from transcripts which tool calls really worked."""
+    from warmstart import config
+    from warmstart.pipeline import Warmstart
+
+    ctx.obj = ctx.with_resource(Warmstart(config.load(home, store)))

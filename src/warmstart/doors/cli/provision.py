@@ -1,0 +1,68 @@
+"""`warmstart provision`: alone in its module, because agents' hooks wait for it."""
+
+from __future__ import annotations
+
+import click
+
+from warmstart.doors.cli.main import json_option
+from warmstart.model import DIALECTS, Task
+from warmstart.pipeline import Warmstart
+
+
+@click.command()
+@click.argument("task", required=False, default="")
+@click.option("--session", help="The session to start: its seed is chosen once and then stays. Without it, a preview.")
+@click.option("--tools", help="The tools the session has, separated by commas; others are not shown.")
+@click.option("--category", type=click.Choice(["coding", "research", "ops", "general"]))
+@click.option("--type", "task_type", type=click.Choice(["code", "file", "research", "mixed"]))
+@click.option("--tags", help="Only templates with one of these tags, separated by commas.")
+@click.option("--templates", help="Only these templates, separated by commas.")
+@click.option("--project", help="The working folder: only its templates and those of none.")
+@click.option("--budget", type=click.IntRange(0), help="Tokens of the whole seed.  [default: 1500]")
+@click.option("--examples", type=click.IntRange(0, 50), help="Examples at most.  [default: 3]")
+@click.option("--dialect", type=click.Choice(DIALECTS), default="openai", show_default=True)
+@click.option("--model", help="The model that will read it: some want their own ids or signatures.")
+@click.option("--cold", is_flag=True, help="No seed for this session; it is then left out of the comparison.")
+@click.option("--arm", help="Which arm it plays, where a paired experiment runs; else it is drawn.")
+@click.option("--parent", help="The session that started this one: it keeps that one's arm.")
+@click.option("--continues", is_flag=True, help="It goes on from its parent, so it keeps the seed too.")
+@click.option("--job", help="The scheduled job this is a run of: its own good runs come first.")
+@click.option("--thinking", is_flag=True, help="The model thinks in signed blocks (Anthropic).")
+@json_option
+@click.pass_obj
+def provision(
+    ws: Warmstart,
+    /,
+    tools: str | None,
+    tags: str | None,
+    templates: str | None,
+    budget: int | None,
+    examples: int | None,
+    as_json: bool,
+    **given: str,
+) -> None:
+    """The seed for a new session: the few examples that fit TASK. A template's name or a category works as a pick."""
+    settings = ws.settings
+    task = Task(
+        text=given.pop("task"),
+        tools=split(tools) if tools is not None else None,
+        tags=split(tags),
+        templates=split(templates) if templates is not None else None,
+        budget=settings.budget if budget is None else budget,
+        examples=settings.examples if examples is None else examples,
+        **given,  # type: ignore[arg-type]
+    )
+    seed = ws.provision(task)
+    if as_json:
+        from warmstart.doors.render.as_json import describe_seed
+        from warmstart.doors.render.terminal import print_json
+
+        print_json(describe_seed(seed))
+        return
+    from warmstart.doors.render.seed import show_seed
+
+    show_seed(seed)
+
+
+def split(text: str | None) -> tuple[str, ...]:
+    return tuple(part for part in (raw.strip() for raw in (text or "").split(",")) if part)

@@ -1,0 +1,182 @@
+"""`warmstart review`: a second look at a session, and what became of what it proposed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+
+from warmstart.doors.cli.main import json_option
+from warmstart.doors.render.terminal import clean, iso, print_json, print_table, when
+from warmstart.pipeline import Warmstart
+from warmstart.review import Reviewed
+from warmstart.store import ProposalRow
+
+_STATUSES = ("waiting", "applied", "discarded", "all")
+
+
+class _Group(click.Group):
+    """`review TRANSCRIPT` is `review run TRANSCRIPT`: what is no command is something to review."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            args = ["run", *args]
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Group)
+def review() -> None:
+    """A second look at a session: SESSION or PATH, or one of the commands.
+
+    What it finds worth keeping are proposals: notes, skills, templates. Nothing is written before you say so, unless
+    your settings do.
+    """
+
+
+@review.command()
+@click.argument("session", metavar="SESSION|PATH")
+@click.option("--focus", type=click.Choice(("memory", "skills", "both")), default="both", show_default=True)
+@click.option("--no-model", is_flag=True, help="Only what can be found without a model, whatever is configured.")
+@json_option
+@click.pass_obj
+def run(ws: Warmstart, session: str, focus: Any, no_model: bool, as_json: bool) -> None:
+    """Review a remembered session or a transcript: what is new since its last review."""
+    for done in ws.reviews.review(session, focus=focus, model=not no_model):
+        if as_json:
+            print_json(describe_review(done))
+        else:
+            _show_review(done)
+
+
+@review.command("list")
+@click.option("--status", type=click.Choice(_STATUSES), default="waiting", show_default=True)
+@json_option
+@click.pass_obj
+def list_proposals(ws: Warmstart, status: str, as_json: bool) -> None:
+    """The proposals."""
+    rows = ws.reviews.list(None if status == "all" else status)
+    if as_json:
+        for row in rows:
+            print_json(describe_proposal(row))
+    elif rows:
+        _show_table(rows)
+    else:
+        click.echo("no proposal waits" if status == "waiting" else "there is none")
+
+
+@review.command()
+@click.argument("proposal")
+@json_option
+@click.pass_obj
+def show(ws: Warmstart, proposal: str, as_json: bool) -> None:
+    """One proposal whole, with where it comes from."""
+    told = describe_proposal(ws.reviews.show(proposal))
+    if as_json:
+        print_json(told)
+        return
+    body = told.pop("body")
+    for name, value in told.items():
+        if value not in (None, "", []):
+            click.echo(
+                f"{name + ':':<19}{clean(value if isinstance(value, str) else msgspec.json.encode(value).decode())}"
+            )
+    for name, value in body.items():
+        if value:
+            click.echo(f"\n{name}:\n{clean(value)}")
+
+
+@review.command()
+@click.argument("proposals", nargs=-1, required=True, metavar="PROPOSAL...")
+@json_option
+@click.pass_obj
+def apply(ws: Warmstart, proposals: tuple[str, ...], as_json: bool) -> None:
+    """Write what proposals say: your yes."""
+    for name in proposals:
+        _tell_decided(ws.reviews.apply(name), as_json)
+
+
+@review.command()
+@click.argument("proposals", nargs=-1, required=True, metavar="PROPOSAL...")
+@click.option("--reason", default="", help="Why, for the record.")
+@json_option
+@click.pass_obj
+def discard(ws: Warmstart, proposals: tuple[str, ...], reason: str, as_json: bool) -> None:
+    """Decline proposals: the same is not proposed again."""
+    for name in proposals:
+        _tell_decided(ws.reviews.discard(name, reason=reason), as_json)
+
+
+def describe_proposal(row: ProposalRow) -> dict[str, Any]:
+    """For programs."""
+    return {
+        "id": row.id,
+        "status": row.status,
+        "reason": row.reason,
+        "kind": row.kind,
+        "action": row.action,
+        "target": row.target,
+        "summary": row.summary,
+        "steps": msgspec.json.decode(row.cites),
+        "suspicions": msgspec.json.decode(row.suspicions),
+        "write_origin": row.write_origin,
+        "execution_context": row.execution_context,
+        "session": row.session,
+        "session_key": row.session_key,
+        "source": row.source,
+        "parent": row.parent,
+        "platform": row.platform,
+        "tool_call": row.tool_call,
+        "created": iso(row.created),
+        "decided": iso(row.decided),
+        "decided_by": row.decided_by,
+        "body": msgspec.json.decode(row.body),
+    }
+
+
+def describe_review(done: Reviewed) -> dict[str, Any]:
+    return {
+        "session": done.session,
+        "line": done.line,
+        "warning": done.warning,
+        "ended": done.ended,
+        "steps": done.steps,
+        "tokens": done.tokens,
+        "proposals": [describe_proposal(row) for row in done.proposals],
+        "refused": done.refused,
+        "denied": done.denied,
+    }
+
+
+def _show_review(done: Reviewed) -> None:
+    said = "nothing new since its last review" if done.ended == "nothing new" else "nothing worth keeping"
+    click.echo(clean(done.line or f"{done.session}: {said}"))
+    if done.proposals:
+        _show_table(done.proposals)
+    for reason in done.refused:
+        click.secho(f"not kept: {clean(reason)}", dim=True)
+    if done.warning:
+        click.secho(clean(done.warning), fg="yellow", err=True)
+
+
+def _show_table(rows: Any) -> None:
+    print_table(
+        ("proposal", "status", "what", "steps", "says", "session", "made (UTC)"),
+        [
+            (row.id[:12], row.status, f"{row.kind} {row.action}", _list_steps(row), row.summary)
+            + (row.session[:20], when(row.created))
+            for row in rows
+        ],
+    )
+
+
+def _list_steps(row: ProposalRow) -> str:
+    cites = msgspec.json.decode(row.cites)
+    return ", ".join(map(str, cites[:6])) + (" ..." if len(cites) > 6 else "")
+
+
+def _tell_decided(row: ProposalRow, as_json: bool) -> None:
+    if as_json:
+        print_json(describe_proposal(row))
+    else:
+        click.echo(f"{row.id[:12]} {row.status}: {clean(row.summary)}")

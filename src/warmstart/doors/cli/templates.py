@@ -1,0 +1,260 @@
+"""Commands about templates: learn, capture, templates list / show / approve / retire / delete / export / import / stats."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from warmstart.doors.cli.main import PATH, json_option
+from warmstart.doors.cli.provision import split
+from warmstart.doors.render.as_json import describe_template, summarise_template
+from warmstart.doors.render.terminal import clean, coloured, iso, print_json, print_table, progress_bar, when
+from warmstart.model import Problem
+from warmstart.pipeline import Warmstart
+from warmstart.templates.library import LearnedTemplate
+
+_TYPES = click.Choice(["code", "file", "research", "mixed"])
+_CATEGORIES = click.Choice(["coding", "research", "ops", "general"])
+
+
+@click.command()
+@click.option("--source", "agent", help="Only sessions of this agent: claude-code, codex, hermes ...")
+@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), help="Only sessions started on or after this day (UTC).")
+@click.option("--project", help="Only sessions of this working folder.")
+@click.option("--verdict", type=click.Choice(["success", "unknown"]), help="Only sessions with this verdict.")
+@click.option("--min-calls", type=click.IntRange(1), help="Calls that worked, which a session must have.  [default: 2]")
+@click.option("--max-error-rate", type=click.FloatRange(0, 1), help="Of a session's judged calls.  [default: 0.5]")
+@click.option("--skip-ended", multiple=True, metavar="REASON", help="Not sessions that ended so; may be repeated.")
+@json_option
+@click.pass_obj
+def learn(
+    ws: Warmstart,
+    /,
+    since: datetime | None,
+    min_calls: int | None,
+    max_error_rate: float | None,
+    skip_ended: tuple[str, ...],
+    as_json: bool,
+    **filters: Any,
+) -> None:
+    """Mine the remembered sessions for templates. What is well supported and unsuspicious becomes active."""
+    asked = {"min_calls": min_calls, "max_error_rate": max_error_rate, "skip_end_reasons": skip_ended or None}
+    limits = {name: value for name, value in asked.items() if value is not None}
+    started = since.replace(tzinfo=UTC).timestamp() if since else None
+    with progress_bar("learning") as tell:
+        learned = ws.learn(since=started, limits=limits, progress=tell, **filters)
+    if as_json:
+        print_json(learned)
+        return
+    click.echo(f"{learned.considered} sessions considered, {sum(learned.refused.values())} refused")
+    for reason, count in sorted(learned.refused.items(), key=lambda item: -item[1]):
+        click.echo(f"  {count:>5}  {reason}")
+    _show_learned(learned.templates)
+    if not learned.considered:
+        click.echo("nothing is remembered yet; run: warmstart ingest")
+
+
+def _show_learned(templates: tuple[LearnedTemplate, ...]) -> None:
+    if templates:
+        print_table(
+            ("template", "status", "change", "kind", "#examples", "#sessions", "#tokens", "why"),
+            [
+                (f"{t.name}@{t.version}", coloured(t.status), t.change, f"{t.category}/{t.task_type}")
+                + (t.examples, t.sessions, t.tokens, t.reason)
+                for t in templates
+            ],
+        )
+
+
+@click.command()
+@click.argument("session")
+@click.option("--name", help="What to call the template.")
+@click.option("--type", "task_type", type=_TYPES)
+@click.option("--max-examples", type=click.IntRange(1, 50))
+@click.option("--description")
+@click.option("--tags", help="Separated by commas.")
+@json_option
+@click.pass_obj
+def capture(ws: Warmstart, /, session: str, tags: str | None, as_json: bool, **wishes: Any) -> None:
+    """One session into a template, or the reason why not (exit 1). SESSION may be shortened."""
+    made = ws.capture(session, tags=split(tags), **wishes)
+    if as_json:
+        print_json(made)
+        return
+    _show_learned((made,))
+    if made.status == "proposed":
+        click.echo(f"to use it: warmstart templates approve {clean(made.name)}")
+
+
+@click.group()
+def templates() -> None:
+    """What is kept for new sessions."""
+
+
+@templates.command("list")
+@click.option("--category", type=_CATEGORIES)
+@click.option("--type", "task_type", type=_TYPES)
+@click.option("--tags", help="With any of these, separated by commas.")
+@click.option("--status", type=click.Choice(["proposed", "active", "retired"]))
+@json_option
+@click.pass_obj
+def list_templates(
+    ws: Warmstart, category: str | None, task_type: str | None, tags: str | None, status: Any, as_json: bool
+) -> None:
+    """The templates, every version."""
+    teacher = ws.templates
+    wanted = set(split(tags))
+    found = [pair for pair in teacher.find(status, category, task_type) if not wanted or wanted & set(pair[1].tags)]
+    if as_json:
+        print_json([summarise_template(row, template) for row, template in found])
+    elif found:
+        print_table(
+            ("template", "status", "kind", "#examples", "#used", "created (UTC)", "description"),
+            [
+                (f"{r.name}@{r.version}", coloured(r.status), f"{r.category}/{r.task_type}", len(t.examples), r.used)
+                + (when(r.created), t.description[:80])
+                for r, t in found
+            ],
+        )
+    else:
+        click.echo("no templates; run: warmstart ingest, then: warmstart learn")
+    _tell(teacher.problems)
+
+
+@templates.command("show")
+@click.argument("name")
+@json_option
+@click.pass_obj
+def show_template(ws: Warmstart, name: str, as_json: bool) -> None:
+    """One template with its examples and decisions. NAME or NAME@VERSION."""
+    row, template, decisions = ws.templates.show(name)
+    if as_json:
+        print_json(describe_template(row, template, decisions))
+        return
+    click.secho(f"{clean(row.name)}@{row.version}  {row.status}: {clean(row.reason)}", bold=True)
+    click.echo(clean(template.description))
+    if template.addendum:
+        click.echo(clean(template.addendum))
+    for number, example in enumerate(template.examples, 1):
+        click.secho(f"\n{number}. {clean(example.tool)}", fg="cyan")
+        click.echo(f"   wanted: {clean(example.intent)}")
+        click.echo(f"   call:   {clean(example.arguments)[:400]}")
+        click.echo(f"   result: {clean(example.result)[:300]}".replace("\n", "\n           "))
+        if example.correction:
+            click.echo(f"   mends:  {clean(example.correction)}")
+        click.echo(f"   why:    {clean(example.why)}")
+    print_table(
+        ("decision", "by", "reason", "when (UTC)"),
+        [(f"@{d.version} {d.status}", d.by, d.reason, when(d.at)) for d in decisions],
+    )
+
+
+@templates.command()
+@click.argument("name")
+@click.option("--reason", default="", help="Kept on the record.")
+@json_option
+@click.pass_obj
+def approve(ws: Warmstart, name: str, reason: str, as_json: bool) -> None:
+    """Decide that a template may be used. NAME or NAME@VERSION."""
+    decision = ws.templates.approve(name, reason=reason)
+    print_json(decision) if as_json else click.echo(f"{clean(decision.template)}@{decision.version} is active")
+
+
+@templates.command()
+@click.argument("name", required=False)
+@click.option("--from", "session", help="Retire every template that shows a call of this session.")
+@click.option("--reason", default="", help="Kept on the record.")
+@json_option
+@click.pass_obj
+def retire(ws: Warmstart, name: str | None, session: str | None, reason: str, as_json: bool) -> None:
+    """Take a template out of use. Nothing is deleted."""
+    if (name is None) == (session is None):
+        raise click.UsageError("give a template's NAME or --from SESSION")
+    teacher = ws.templates
+    if name is not None:
+        gone = [f"{d.template}@{d.version}" for d in teacher.retire(name, reason=reason)]
+    else:
+        gone = teacher.revoke(session or "", reason=reason)
+    print_json({"retired": gone}) if as_json else click.echo(f"retired: {clean(', '.join(gone) or 'nothing')}")
+
+
+@templates.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@click.pass_obj
+def delete(ws: Warmstart, name: str, yes: bool, as_json: bool) -> None:
+    """Delete a template, every version, for good."""
+    row = ws.templates.latest(name)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("deleting cannot be undone; add --yes")
+        click.confirm(f"delete every version of {clean(row.name)}?", abort=True, err=True)
+    gone = ws.templates.delete(name)
+    print_json({"deleted": gone}) if as_json else click.echo(f"deleted: {clean(', '.join(gone))}")
+
+
+@templates.command()
+@click.argument("names", nargs=-1)
+@click.option("--output", "-o", type=PATH, help="A file; without it, standard output.")
+@click.option("--private", is_flag=True, help="Keep e-mails, home folders and host names: for your own machines only.")
+@click.pass_obj
+def export(ws: Warmstart, names: tuple[str, ...], output: Path | None, private: bool) -> None:
+    """Write templates as a bundle that `import` reads back. Without names: all that are not retired."""
+    teacher = ws.templates
+    data = teacher.give_out(*names, share=not private)
+    _tell(teacher.problems)
+    if output is None:
+        sys.stdout.write(data.decode())
+        return
+    try:
+        output.write_bytes(data)
+    except OSError as error:
+        raise click.ClickException(f"{output}: {error.strerror}") from error
+    click.echo(f"written: {output}", err=True)
+
+
+@templates.command("import")
+@click.argument("paths", nargs=-1, required=True, type=PATH)
+@click.option("--approve", is_flag=True, help="Activate what is imported: your decision.")
+@json_option
+@click.pass_obj
+def import_templates(ws: Warmstart, paths: tuple[Path, ...], approve: bool, as_json: bool) -> None:
+    """Read bundles, and the files of earlier tools of this kind. They wait for your decision."""
+    done = ws.templates.take_in(*paths, approve=approve)
+    if as_json:
+        print_json(done)
+    else:
+        _show_learned(done.templates)
+        _tell(list(done.problems))
+    if done.problems and not done.templates:
+        sys.exit(1)
+
+
+@templates.command()
+@json_option
+@click.pass_obj
+def stats(ws: Warmstart, as_json: bool) -> None:
+    """Totals, by type and category, uses, and what was given lately."""
+    told = ws.templates.stats()
+    if as_json:
+        print_json(told | {"recent": [r | {"at": iso(r["at"])} for r in told["recent"]]})
+        return
+    facts = [(k, told[k]) for k in ("templates", "examples", "uses", "provisions")]
+    facts += [
+        (k.replace("_", " "), ", ".join(f"{n} {c}" for n, c in told[k].items()))
+        for k in ("by_status", "by_category", "by_type")
+    ]
+    print_table(("", ""), facts)
+    if told["recent"]:
+        rows = [(r["session"], r["arm"], when(r["at"]), ", ".join(r["templates"])) for r in told["recent"]]
+        print_table(("session", "arm", "when (UTC)", "templates"), rows, title="recent provisions")
+
+
+def _tell(problems: list[Problem]) -> None:
+    for problem in problems:
+        click.echo(f"{clean(problem.path)}: {clean(problem.reason)}", err=True)

@@ -1,5 +1,0 @@
-"""The confirmation daemon over HTTP: an API for programs, another port for people with a browser."""
-
-from warmstart.doors.confirm_http.server import ConfirmationServer
-
-__all__ = ["ConfirmationServer"]

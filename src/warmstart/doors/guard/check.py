@@ -1,0 +1,53 @@
+"""Whether the guard could ask: the daemon answers, and knows a token that may ask. Nobody is asked."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from warmstart.confirm.client.wire import Daemon, call
+from warmstart.confirm.errors import BadRequest, NotAllowed, Unauthorized
+from warmstart.confirm.tokens.files import AGENT_TOKEN, UNKNOWN_TOKEN, need_token
+from warmstart.errors import WarmstartError
+
+_SECONDS = 5.0
+
+
+class Found(NamedTuple):
+    """What was looked at, and what is wrong with it; empty: nothing."""
+
+    what: str
+    trouble: str = ""
+
+
+def check_asking(url: str, home: Path) -> tuple[Found, Found]:
+    """The daemon, and the token for it under the home."""
+    file = home / AGENT_TOKEN
+    try:
+        call(Daemon(url, ""), "GET", "/health", timeout=_SECONDS)
+    except WarmstartError as error:
+        return Found(url, str(error)), Found(str(file), _read_trouble(file) or "not tried")
+    return Found(url), Found(str(file), _read_trouble(file) or _try_token(Daemon(url, need_token(file))))
+
+
+def _read_trouble(file: Path) -> str:
+    try:
+        need_token(file)
+    except WarmstartError as error:
+        return str(error)
+    return ""
+
+
+def _try_token(daemon: Daemon) -> str:
+    """By a request that says nothing: it is refused as malformed, but before that who may not ask."""
+    try:
+        with suppress(BadRequest):
+            call(daemon, "POST", "/confirm", {}, timeout=_SECONDS)
+    except Unauthorized:
+        return UNKNOWN_TOKEN
+    except NotAllowed as error:
+        return f"it may not ask: {error}"
+    except WarmstartError as error:
+        return str(error)
+    return ""

@@ -1,0 +1,172 @@
+"""Which tool calls need a person's yes: `guard.toml` under the home.
+
+    [[rule]]
+    tool = "Bash"                                   # a pattern or several: * and ?; case does not matter
+    arguments = { command = 'git\\s+push' }          # RE2, found anywhere in that argument; all of them must be
+    unless = { command = 'git push origin draft' }  # RE2, the whole argument: then this rule does not apply
+    agents = ["claude-code"]                        # everyone where left out
+    action = "deploy_production"                    # what the daemon's policy knows it by
+    description = "Publishes the site"              # for the person who is asked
+    timeout_seconds = 300                           # as the daemon's policy says where left out
+
+The first rule that fits a call counts. A file that is not understood whole blocks every call, and so does one without
+rules: a guard that was emptied by accident must not look like one that has nothing against a call.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import re2
+from msgspec import Meta, Struct
+
+from warmstart.confirm.errors import BadRequest
+from warmstart.confirm.model import LONGEST, SHORTEST
+from warmstart.confirm.policy.actions import check_action
+from warmstart.errors import ConfigError
+
+FILE = "guard.toml"
+ANYWHERE = "*"  # in place of an argument's name: in any of them
+
+Text = Annotated[str, Meta(min_length=1)]
+
+
+class ToolCall(Struct, frozen=True):
+    """A tool call that an agent is about to make."""
+
+    agent: str
+    tool: str
+    arguments: Mapping[str, Any]
+    session: str = ""
+    folder: str = ""
+
+
+class Rule(Struct, frozen=True, forbid_unknown_fields=True):
+    """Calls that need a yes, and what they are called there."""
+
+    tool: Text | Annotated[list[Text], Meta(min_length=1)]
+    action: str
+    arguments: dict[str, Text] = {}
+    unless: dict[str, Text] = {}
+    agents: Annotated[list[Text], Meta(min_length=1)] | None = None
+    description: Annotated[str, Meta(max_length=1_000)] = ""
+    timeout_seconds: Annotated[int, Meta(ge=SHORTEST, le=LONGEST)] | None = None  # None: as the daemon's policy says
+
+    def fits(self, call: ToolCall) -> bool:
+        return (
+            (self.agents is None or call.agent in self.agents)
+            and any(fnmatchcase(call.tool.lower(), glob.lower()) for glob in self.tools)
+            and all(_is_found(pattern, name, call.arguments) for name, pattern in self.arguments.items())
+            and not (
+                self.unless and all(_is_all(pattern, name, call.arguments) for name, pattern in self.unless.items())
+            )
+        )
+
+    @property
+    def tools(self) -> Sequence[str]:
+        return [self.tool] if isinstance(self.tool, str) else self.tool
+
+
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    rule: list[Rule]
+
+
+def find_rules(home: Path) -> Path:
+    return home / FILE
+
+
+def load_rules(home: Path) -> list[Rule]:
+    """The rules under a home. Raises ConfigError: the caller then blocks."""
+    path = find_rules(home)
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there are no guard rules; see docs/howto/confirm.md") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    return parse_rules(text, str(path))
+
+
+def parse_rules(text: str, where: str = FILE) -> list[Rule]:
+    try:
+        rules = msgspec.convert(tomllib.loads(text), _File).rule
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{where}: no valid TOML: {error}") from error
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{where}: {error}") from error
+    if not rules:
+        raise ConfigError(f"{where}: names no rule; to guard nothing, uninstall the guard")
+    for number, rule in enumerate(rules, start=1):
+        if problem := _what_is_wrong(rule):
+            raise ConfigError(f"{where}: rule {number}: {problem}")
+    return rules
+
+
+def find_rule(rules: Sequence[Rule], call: ToolCall) -> Rule | None:
+    """The rule that a call falls under; None where nobody need be asked."""
+    return next((rule for rule in rules if rule.fits(call)), None)
+
+
+def _what_is_wrong(rule: Rule) -> str | None:
+    try:
+        check_action(rule.action)
+    except BadRequest as error:
+        return str(error)
+    for name, pattern in (*rule.arguments.items(), *rule.unless.items()):
+        try:
+            _compile(pattern)
+        except re2.error as error:
+            return f"the pattern for {name} is no RE2: {error.args[0] if error.args else error}"
+    return None
+
+
+def _is_found(pattern: str, name: str, arguments: Mapping[str, Any]) -> bool:
+    return any(_compile(pattern).search(text) for text in _read_argument(name, arguments))
+
+
+def _is_all(pattern: str, name: str, arguments: Mapping[str, Any]) -> bool:
+    """An exception must fit every text that is meant, from its first to its last character, or it is none."""
+    texts = list(_read_argument(name, arguments))
+    return bool(texts) and all(_compile(pattern).fullmatch(text) for text in texts)
+
+
+def _compile(pattern: str) -> Any:
+    """Linear in the text, whatever both are: an agent must not be able to keep its guard busy."""
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(pattern, options)
+
+
+def _read_argument(name: str, arguments: Mapping[str, Any]) -> Iterator[str]:
+    """The texts that a name means: `path`, `edits.path` inside, `*` any of them."""
+    values: list[Any] = [arguments] if name == ANYWHERE else list(_look_up(arguments, name))
+    while values:
+        value = values.pop()
+        if isinstance(value, str):
+            yield value.encode("utf-8", "replace").decode()  # half characters are refused later, if anybody is asked
+        elif isinstance(value, Mapping):
+            if name == ANYWHERE:
+                values.extend(value)
+            values.extend(value.values())
+        elif isinstance(value, Sequence):
+            values.extend(value)
+        else:
+            yield msgspec.json.encode(value).decode()
+
+
+def _look_up(value: Any, name: str) -> Iterator[Any]:
+    """Lists on the way are looked through. A key may itself hold dots."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if key == name:
+                yield inner
+            elif name.startswith(f"{key}."):
+                yield from _look_up(inner, name[len(key) + 1 :])
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for inner in value:
+            yield from _look_up(inner, name)

@@ -1,0 +1,1 @@
+"""Hooks of Claude Code and Codex: what they run, and the work they leave for later."""

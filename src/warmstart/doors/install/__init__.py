@@ -1,0 +1,1 @@
+"""Installers: our hooks, guard and MCP server in the settings of other programs."""

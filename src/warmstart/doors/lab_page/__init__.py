@@ -1,5 +1,0 @@
-"""A run of the lab as one HTML page that needs nothing else."""
-
-from warmstart.doors.lab_page.page import MARK, render_page
-
-__all__ = ["MARK", "render_page"]

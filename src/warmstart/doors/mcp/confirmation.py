@@ -1,0 +1,62 @@
+"""The tool `request_confirmation`: an agent asks a person by itself, before something dangerous.
+
+Nothing makes it: an agent that does not ask is not stopped. What must be stopped belongs under the guard (see `guard.py`).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import UNSET, Meta, UnsetType, field
+
+from warmstart.confirm.errors import Denied, Expired
+from warmstart.confirm.model import LONGEST, SHORTEST
+from warmstart.confirm.policy.actions import ACTION_PATTERN
+from warmstart.doors.guard.wait import wait_while_asking
+from warmstart.doors.mcp.arguments import Arguments, read_arguments
+
+if TYPE_CHECKING:
+    from warmstart.confirm.model import Decision
+    from warmstart.doors.mcp.tools import Call
+
+DESCRIPTION = (
+    "Use before anything dangerous or hard to undo: asks a person and waits for the decision. Go on only if it returns "
+    "approved: true, with exactly these details; otherwise stop and tell the user."
+)
+WAITING = "waiting for a person's decision"
+
+
+class Confirmation(Arguments):
+    action: Annotated[str, Meta(pattern=ACTION_PATTERN, max_length=200, description="Such as delete_data.")]
+    description: Annotated[str, Meta(min_length=1, max_length=4_000, description="For the person: what, and why.")]
+    details: Annotated[dict[str, Any], Meta(description="The exact arguments of what will be done.")] = field(
+        default_factory=dict
+    )
+    timeout_seconds: (
+        Annotated[int, Meta(ge=SHORTEST, le=LONGEST, description="Default: what the user's policy says.")] | UnsetType
+    ) = UNSET
+
+
+def request_confirmation(call: Call) -> dict[str, Any]:
+    """A no is an answer; trouble is an error. Neither is a yes."""
+    given = read_arguments(Confirmation, call.given)
+    seconds = None if given.timeout_seconds is UNSET else given.timeout_seconds
+    began = time.monotonic()
+
+    def give_sign() -> None:
+        call.tell(int(time.monotonic() - began), seconds, WAITING)
+
+    def ask_person(cancelled: threading.Event) -> Decision:
+        from warmstart.confirm.client.ask import ask, find_daemon
+
+        daemon = find_daemon(call.ws.settings.home)
+        return ask(given.action, given.description, given.details, seconds, daemon=daemon, cancelled=cancelled)
+
+    try:
+        decision = wait_while_asking(ask_person, seconds or LONGEST, give_sign)
+    except (Denied, Expired) as error:
+        by = error.decision.by if error.decision and isinstance(error, Denied) else None
+        return {"approved": False, "by": by, "reason": str(error)}
+    return {"approved": True, "by": decision.by, "reason": decision.reason}

@@ -1,0 +1,273 @@
+"""The sections of the insights page: each a plot people can read, with its numbers in a table below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from warmstart.doors.pages.markup import Markup, element, isolate, join, show_table
+from warmstart.doors.pages.plots import (
+    Line,
+    Scale,
+    describe_rate,
+    draw_axis,
+    draw_bar,
+    draw_counts,
+    draw_lines,
+    draw_meter,
+    draw_months,
+    draw_upright_axis,
+    draw_weeks,
+    exceeds,
+    make_scale,
+)
+from warmstart.doors.render.insights import (
+    UNKNOWN,
+    costs_of,
+    count_of,
+    endings_of,
+    interval_of,
+    minutes_of,
+    name_of,
+    shape_of,
+    tokens_of,
+    what_failed,
+)
+from warmstart.doors.render.terminal import clean, when
+from warmstart.insights.advice import percent
+from warmstart.insights.types import Breakdown, Insights, Rate, RepeatedError
+
+_REACH = 1.6  # times the largest rate: what of intervals a scale shows
+_RATE_COLUMNS = ("#error rate", "#95% interval", "#errors", "#judged calls", "#sessions")
+
+
+def describe_figures(found: Insights) -> Markup:
+    """The five numbers to see first."""
+    overall = found.overall
+    turns, tokens, time = costs_of(found.cost)
+    figures = [
+        ("Error rate", percent(overall.rate), _interval(overall)),
+        ("Errors", f"{overall.errors:,}", f"of {count_of(overall.judged, 'judged call')}"),
+        *(
+            (f"Cost in {name}", figure.removesuffix(f" {name}"), "; ".join(filter(None, (share, known))))
+            for name, (figure, share, known) in (("turns", turns), ("tokens", tokens), ("time", time))
+        ),
+    ]
+    return element(
+        "dl",
+        {"class": "figures"},
+        *(
+            element(
+                "div",
+                {},
+                element("dt", {}, name),
+                element("dd", {"class": "big"}, figure),
+                element("dd", {"class": "small"}, small),
+            )
+            for name, figure, small in figures
+        ),
+    )
+
+
+def _interval(rate: Rate) -> str:
+    return "too few sessions for an interval" if rate.low is None else f"95% interval {interval_of(rate)}"
+
+
+def show_advice(found: Insights) -> Markup | None:
+    if not found.advice:
+        return None
+    items = (
+        element("li", {}, isolate(advice.text), " ", element("code", {}, clean(advice.command)))
+        for advice in found.advice
+    )
+    return element("ol", {"class": "advice"}, *items)
+
+
+def show_errors(found: Insights) -> Markup:
+    if not found.repeated:
+        return element("p", {"class": "note"}, "No error came twice.")
+    most = max(error.count for error in found.repeated)
+    tokens = max((error.cost.tokens or 0 for error in found.repeated), default=0)
+    seconds = max((error.cost.seconds or 0 for error in found.repeated), default=0)
+    items = (_show_error(error, (most, tokens, seconds)) for error in found.repeated)
+    more = [count_of(found.repeated_more, "other repeated error")] if found.repeated_more else []
+    more += [f"{count_of(found.seen_once, 'error')} seen once"] if found.seen_once else []
+    return join(
+        element("ol", {"class": "errors"}, *items),
+        element("p", {"class": "note"}, f"Not shown: {' and '.join(more)}.") if more else None,
+    )
+
+
+def _show_error(error: RepeatedError, most: tuple[float, float, float]) -> Markup:
+    seen = f"last seen {when(error.last_seen)[:10]}" if error.last_seen is not None else ""
+    about = " · ".join(filter(None, (error.error_kind and f"{error.error_kind} error", seen)))
+    endings = [
+        element("li", {"class": "unfixed" if told.startswith("unfixed") else None}, isolate(told))
+        for told in endings_of(error)
+    ]
+    said = f"e.g. {name_of(error.example, 170)}" if error.example and error.message != error.example else ""
+    left = element(
+        "div",
+        {},
+        element(
+            "p", {"class": "about"}, element("strong", {}, isolate(name_of(error.tool))), f" · {about}" if about else ""
+        ),
+        element("h3", {}, isolate(what_failed(error, 140))),
+        element("p", {"class": "said code"}, isolate(shape_of(error, 140))) if error.message else None,
+        element("p", {"class": "said"}, isolate(said)) if said else None,
+        element("ul", {"aria-label": "how it ended"}, *endings),
+    )
+    cost = error.cost
+    right = element(
+        "dl",
+        {"class": "meters"},
+        _meter("times", f"{error.count:,}", f"in {count_of(error.sessions, 'session')}", error.count, most[0]),
+        _meter("tokens", tokens_of(cost), _unknown(cost.tokens_unknown, cost.errors), cost.tokens, most[1]),
+        _meter("time", minutes_of(cost), _unknown(cost.seconds_unknown, cost.errors), cost.seconds, most[2]),
+    )
+    return element("li", {}, left, right)
+
+
+def _meter(name: str, figure: str, small: str, value: float | None, most: float) -> Markup:
+    share = None if value is None or most <= 0 else value / most
+    told = f"{name}: {figure}" if value is not None else f"{name}: unknown"
+    return element(
+        "div",
+        {},
+        element("dt", {}, name),
+        element("dd", {}, figure, draw_meter(share, told), element("span", {}, small) if small else None),
+    )
+
+
+def _unknown(unknown: int, errors: int) -> str:
+    if not unknown:
+        return ""
+    return "unknown" if unknown == errors else f"unknown for {unknown} of {errors}"
+
+
+def show_rates(found: Insights) -> Markup:
+    facets = (
+        ("tool", found.by_tool),
+        ("model", found.by_model),
+        ("agent", found.by_agent),
+        ("project", found.by_project),
+    )
+    return element("div", {"class": "facets"}, *(_show_facet(name, groups) for name, groups in facets if groups.rates))
+
+
+def _show_facet(name: str, groups: Breakdown) -> Markup:
+    scale = make_scale(groups.rates, most=3, reach=_REACH)
+    bars = [_show_bar(rate, scale) for rate in groups.rates]
+    rows = [(name_of(rate.name, 200), *_rate_cells(rate)) for rate in groups.rates]
+    more = f"; {groups.more} more not shown" if groups.more else ""
+    more += "; an arrow: the interval goes on" if any(exceeds(rate, scale) for rate in groups.rates) else ""
+    return element(
+        "figure",
+        {"aria-label": f"Error rate by {name}"},
+        element("h3", {}, f"By {name}"),
+        element("p", {"class": "about"}, f"errors per judged call{more}"),
+        element("div", {"class": "bars"}, element("div", {}, draw_axis(scale)), *bars),
+        show_table((name, *_RATE_COLUMNS), rows),
+    )
+
+
+def _show_bar(rate: Rate, scale: Scale) -> Markup:
+    label = name_of(rate.name)
+    calls = element("small", {}, f"{rate.errors:,} of {rate.judged:,}")
+    return element(
+        "div",
+        {},
+        element("span", {"class": "name"}, isolate(label)),
+        draw_bar(rate, scale, f"{label}: {describe_rate(rate)}"),
+        element("span", {"class": "value"}, percent(rate.rate), " ", calls),
+    )
+
+
+def show_windows(found: Insights) -> Markup | None:
+    along = found.along
+    if not along.windows:
+        return None
+    everyone = Line("all", "all sessions that reached these turns", [window.everyone for window in along.windows])
+    lines = [everyone]
+    if along.followed_from is not None:
+        label = (
+            f"the same {count_of(along.followed_sessions, 'session')}, those that reached turn {along.followed_from}"
+        )
+        lines.append(Line("same", label, [window.followed for window in along.windows]))
+    scale = make_scale([rate for line in lines for rate in line.rates])
+    names = [str(window.everyone.name) for window in along.windows]
+    counts = [window.everyone.sessions for window in along.windows]
+    told = "; ".join(f"{line.label}: " + ", ".join(percent(rate.rate) for rate in line.rates if rate) for line in lines)
+    plot = element(
+        "div",
+        {"class": "course-plot"},
+        draw_upright_axis(scale),
+        draw_lines(lines, scale, f"Error rate in turns {', '.join(names)}. {told}"),
+        element("span", {"class": "side"}, "turns"),
+        element("div", {"class": "places"}, *(element("span", {}, name) for name in names)),
+        element("span", {"class": "side"}, "sessions there"),
+        draw_counts(counts, f"Sessions that reached turns {', '.join(names)}: {', '.join(map(str, counts))}"),
+    )
+    beyond = (
+        f" {count_of(along.beyond, 'session')} went on after the last window, too few to show." if along.beyond else ""
+    )
+    return element(
+        "figure",
+        {"aria-label": "Error rate along the session"},
+        element("p", {"class": "meaning"}, along.meaning + beyond),
+        _legend(lines),
+        element("p", {"class": "unit"}, "errors per judged call"),
+        plot,
+        show_table(
+            ("turns", "#sessions there", "#all sessions", "#95% interval", "#the same sessions", "#95% interval"),
+            [
+                (window.everyone.name or "", f"{window.everyone.sessions:,}", percent(window.everyone.rate))
+                + (interval_of(window.everyone),)
+                + ((percent(window.followed.rate), interval_of(window.followed)) if window.followed else (UNKNOWN,) * 2)
+                for window in along.windows
+            ],
+        ),
+    )
+
+
+def _legend(lines: Sequence[Line]) -> Markup:
+    items = []
+    for line in lines:
+        sample = element("line", {"x1": 0, "y1": 5, "x2": 28, "y2": 5, "class": f"course {line.css}"})
+        swatch = element("svg", {"width": 28, "height": 10, "aria-hidden": "true"}, sample)
+        items.append(element("li", {}, swatch, line.label))
+    items.append(element("li", {}, "shaded: 95% intervals"))
+    return element("ul", {"class": "legend"}, *items)
+
+
+def show_weeks(found: Insights) -> Markup | None:
+    weeks = found.by_week
+    if len(weeks) < 2:
+        return None
+    scale = make_scale(weeks, reach=_REACH)
+    plot = element(
+        "div",
+        {"class": "course-plot"},
+        draw_upright_axis(scale),
+        draw_weeks(weeks, scale, f"Error rate of {len(weeks)} weeks, {weeks[0].name} to {weeks[-1].name}"),
+        element("span", {"class": "side"}, "week of"),
+        draw_months(weeks),
+    )
+    unit = "errors per judged call"
+    unit += "; an arrow: the interval goes on" if any(exceeds(week, scale) for week in weeks) else ""
+    lead = (
+        "Errors per judged call of the sessions that started in each week, with 95% intervals where they are defined. "
+    )
+    return element(
+        "figure",
+        {"aria-label": "Error rate by week"},
+        element(
+            "p", {"class": "lead"}, lead + "The work changes from week to week: this is no trend of the agent alone."
+        ),
+        element("p", {"class": "unit"}, unit),
+        plot,
+        show_table(("week of", *_RATE_COLUMNS), [(week.name or "", *_rate_cells(week)) for week in weeks]),
+    )
+
+
+def _rate_cells(rate: Rate) -> tuple[str, ...]:
+    return percent(rate.rate), interval_of(rate), f"{rate.errors:,}", f"{rate.judged:,}", f"{rate.sessions:,}"

@@ -1,0 +1,1 @@
+"""Values as people and programs read them: tables, sentences, JSON."""

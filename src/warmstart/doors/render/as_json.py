@@ -1,0 +1,84 @@
+"""What programs get: the same JSON for the same thing, whichever door it leaves by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from warmstart.doors.render.terminal import iso
+
+if TYPE_CHECKING:
+    from warmstart.dialects.compose import Seed
+    from warmstart.insights.types import Insights
+    from warmstart.model import Decision, Measures, Template
+    from warmstart.store import TemplateRow, TrialRow
+
+_TIMES = ("first", "last", "last_seen")
+
+
+def describe_seed(seed: Seed) -> dict[str, Any]:
+    """A seed, as messages or as text."""
+    body = {"text": seed.text} if seed.dialect == "text" else {"messages": seed.messages}
+    return {
+        "seed_id": seed.id,
+        "arm": seed.arm,
+        **body,
+        "tokens": seed.tokens,
+        "budget": seed.budget,
+        "templates": seed.templates,
+        "omitted": seed.omitted,
+        "reason": seed.reason,
+        "dialect": seed.dialect,
+    }
+
+
+def summarise_template(row: TemplateRow, template: Template) -> dict[str, Any]:
+    """A template among others: no examples, only how many."""
+    return {
+        "name": row.name,
+        "version": row.version,
+        "status": row.status,
+        "reason": row.reason,
+        "category": row.category,
+        "task_type": row.task_type,
+        "description": template.description,
+        "tags": template.tags,
+        "examples": len(template.examples),
+        "sessions": len(template.source_sessions),
+        "created": iso(row.created),
+        "used": row.used,
+        "provenance": template.provenance,
+    }
+
+
+def describe_template(row: TemplateRow, template: Template, decisions: Sequence[Decision]) -> dict[str, Any]:
+    """A template whole, with what was decided about it."""
+    return summarise_template(row, template) | {
+        "examples": template.examples,
+        "addendum": template.addendum,
+        "source_sessions": template.source_sessions,
+        "decisions": decisions,
+    }
+
+
+def describe_trial(trial: TrialRow, measures: Measures | None) -> dict[str, Any]:
+    """A closed trial, and how its session went."""
+    return {"session": trial.session, "arm": trial.arm, "transcript": trial.transcript, "measures": measures}
+
+
+def describe_insights(found: Insights) -> dict[str, Any]:
+    """What the history tells, its times as programs read them."""
+    described = _with_times(msgspec.to_builtins(found))
+    assert isinstance(described, dict)
+    return described
+
+
+def _with_times(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: iso(inner) if key in _TIMES and isinstance(inner, float) else _with_times(inner)
+            for key, inner in value.items()
+        }
+    return [_with_times(inner) for inner in value] if isinstance(value, list | tuple) else value

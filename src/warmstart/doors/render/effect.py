@@ -1,0 +1,153 @@
+"""Effects for people: tables, intervals drawn as whiskers, and one sentence that says what may be believed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from warmstart.doors.render.terminal import clean, print_table
+from warmstart.model import Design, Effect
+from warmstart.stats.paired import Crossing
+from warmstart.trials.experiments import Power, tell_reach
+from warmstart.trials.metrics import METRICS
+from warmstart.trials.report import Report
+from warmstart.trials.template_effects import TemplateEffect
+
+_COLOURS = {"better": "green", "worse": "red"}
+_WIDTH = 21
+_VALID: dict[Design, str] = {
+    "random": "Intervals hold however often one looks.",
+    "paired": "Intervals are for one look, when every task was done in every arm.",
+}
+
+
+def show_report(report: Report, templates: Sequence[TemplateEffect], outlook: str | None) -> None:
+    """An experiment as it stands."""
+    title = "The standing holdout" if report.experiment == "holdout" else f"Experiment {clean(report.experiment)}"
+    click.secho(title, bold=True)
+    lines = [(name, arm.assigned, f"{arm.expected:.1f}", arm.missing) for name, arm in report.arms.items()]
+    print_table(("arm", "#sessions", "#expected", "#without transcript"), lines)
+    if report.left_out:
+        click.echo("left out: " + "; ".join(f"{count} {reason}" for reason, count in report.left_out.items()))
+    if report.blocked:
+        click.secho(f"NO VERDICT: {clean(report.blocked)}", fg="red", bold=True)
+    for effect in report.effects:
+        _say(effect)
+        if crossing := report.crossings.get(effect.arm):
+            _say_crossing(effect.control, crossing)
+    if len(report.arms) < 2:
+        click.echo("nothing is held out, so there is nothing to compare; see `holdout` in config.toml")
+    if outlook:
+        click.echo(f"{outlook[0].upper()}{outlook[1:]}; see: warmstart experiment power")
+    compared = [_line(effect) for effect in (*report.effects, *report.secondary) if _is_known(effect)]
+    if compared:
+        columns = ("metric", "arm", "#arm", "#control", "#difference", "#95 % interval", f"{'less':<10}0{'more':>10}")
+        print_table(columns, compared)
+        click.echo(_VALID[report.design] + " Only the first metric decides; the others help to understand.")
+    if templates:
+        _show_templates(templates)
+
+
+def _say(effect: Effect) -> None:
+    """The verdict in a sentence, with all that belongs to it."""
+    name, control = clean(effect.arm), clean(effect.control)
+    sizes = f"{effect.n[effect.arm]} {name} and {effect.n[effect.control]} {control} sessions"
+    missing = sum(effect.missing.values())
+    told = [sizes, f"{missing} without a transcript"]
+    if effect.harmed is not None and effect.harmed_expected is not None:
+        told.append(
+            f"{effect.harmed} did worse than nine in ten {control} ones, by chance {effect.harmed_expected:.0f} would"
+        )
+    verdict = effect.verdict.replace("_", " ")
+    if not effect.blocked:
+        click.secho(f"{name}: {verdict}", fg=_COLOURS.get(effect.verdict, "yellow"), bold=True, nl=False)
+        click.echo(f" - {clean(effect.reason)} ({'; '.join(told)})")
+
+
+def _say_crossing(control: str, crossing: Crossing) -> None:
+    """Who gains and who loses, task by task."""
+    both = f"{crossing.both} done in both arms, {crossing.neither} in neither"
+    click.echo(
+        f"  tasks: {crossing.helped} done only with it, {crossing.harmed} only {clean(control)} (by chance: "
+        f"p = {crossing.p:.2g}), {both}"
+    )
+
+
+def _is_known(effect: Effect) -> bool:
+    return any(value is not None for value in effect.values.values())
+
+
+def _line(effect: Effect) -> tuple[str, ...]:
+    metric = METRICS[effect.metric]
+    is_rate = effect.metric in ("error_rate", "success")
+
+    def number(value: float | None, sign: str = "") -> str:
+        if value is None:
+            return "-"
+        if is_rate:
+            return f"{value:{sign}.1%}"
+        return f"{value:{sign},.2f}" if abs(value) < 100 else f"{value:{sign},.0f}"
+
+    interval = "-" if effect.low is None else f"{number(effect.low, '+')} to {number(effect.high, '+')}"
+    title = f"{metric.title} ({metric.unit})" if metric.unit else metric.title
+    values = [number(effect.values[name]) for name in (effect.arm, effect.control)]
+    return (title, effect.arm, *values, number(effect.difference, "+"), interval, draw(effect))
+
+
+def draw(effect: Effect) -> str:
+    """The interval as a whisker around zero: left is less, right is more."""
+    if effect.low is None or effect.high is None or effect.difference is None:
+        return ""
+    reach = max(abs(effect.low), abs(effect.high)) or 1.0
+    middle = _WIDTH // 2
+
+    def place(value: float) -> int:
+        return middle + round(value / reach * middle)
+
+    cells = [" "] * _WIDTH
+    cells[middle] = "|"
+    for at in range(place(effect.low), place(effect.high) + 1):
+        cells[at] = "+" if at == middle else "-"
+    cells[place(effect.difference)] = "o"
+    return "".join(cells)
+
+
+def _show_templates(templates: Sequence[TemplateEffect]) -> None:
+    click.echo()
+    click.secho("Templates: sessions that were shown one, against cold ones that would have been", bold=True)
+    lines = []
+    for one in templates:
+        effect = one.effect
+        interval = "-" if effect.low is None or effect.high is None else f"{effect.low:+.1%} to {effect.high:+.1%}"
+        shrunk = "-" if one.shrunk is None else f"{one.shrunk:+.0%}"
+        sizes = " / ".join(str(count) for count in effect.n.values())
+        lines.append((f"{one.name}@{one.version}", sizes, interval, shrunk, draw(effect), one.decision, one.reason))
+    columns = ("template", "#shown / cold", "#95 % interval", "#likely", "less  0  more", "decision", "why")
+    print_table(columns, lines)
+
+
+def show_power(power: Power) -> None:
+    """What traffic can show, as a table of drops and one of weeks."""
+    click.secho(
+        f"{power.sessions} sessions with tool calls, {power.rate:.1%} errors per call in the first turns, "
+        f"{power.per_week:.1f} sessions a week",
+        bold=True,
+    )
+    click.echo(f"Shares: {power.cold_share:.0%} cold. Chance to see what is there: {power.power:.0%}.")
+    print_table(
+        ("drop of errors", "#sessions needed", "#weeks"),
+        [
+            (
+                f"{d.drop:.0%}",
+                "too many" if d.sessions is None else f"{d.sessions:,}",
+                "-" if d.weeks is None else f"{d.weeks:,.1f}",
+            )
+            for d in power.drops
+        ],
+    )
+    for reach in power.reach:
+        if reach.drop is not None:
+            click.echo(f"{tell_reach(reach).capitalize()} ({reach.sessions:,} sessions).")
+    if all(reach.drop is None for reach in power.reach):
+        click.echo("With your traffic no drop can be seen within a year; a team's sessions together can.")

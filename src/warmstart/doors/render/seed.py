@@ -1,0 +1,46 @@
+"""A seed as a person reads it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+
+from warmstart.dialects.compose import Seed
+from warmstart.doors.render.terminal import clean, print_table
+
+
+def show_seed(seed: Seed) -> None:
+    """What would stand before the session, why, and what was left out."""
+    click.secho(f"{seed.tokens} of {seed.budget} tokens at most, {seed.dialect} dialect, arm: {seed.arm}", bold=True)
+    click.echo(f"why: {clean(seed.reason)}")
+    if seed.text:
+        click.echo(clean(seed.text))
+    for message in seed.messages:
+        for role, text in _lines(message):
+            click.secho(f"{role:>10}  ", fg="cyan", nl=False)
+            click.echo(clean(text)[:700].replace("\n", "\n" + " " * 12))
+    if seed.templates:
+        click.echo(f"from: {', '.join(map(clean, seed.templates))}")
+    if seed.omitted:
+        print_table(("left out", "why"), [(o.template, o.reason) for o in seed.omitted])
+
+
+def _lines(message: dict[str, Any]) -> list[tuple[str, str]]:
+    """The parts of a message, whatever the dialect."""
+    role = str(message.get("role") or message.get("type") or "")
+    if message.get("type") == "function_call":
+        return [("call", f"{message.get('name')} {message.get('arguments')}")]
+    if message.get("type") == "function_call_output":
+        return [("result", str(message.get("output")))]
+    content = message.get("content", message.get("parts"))
+    found: list[tuple[str, str]] = []
+    if isinstance(content, str) and content:
+        found.append(("result" if role == "tool" else role, content))
+    for part in content if isinstance(content, list) else ():
+        text = part.get("text") if isinstance(part, dict) else None
+        found.append((role, text if isinstance(text, str) else msgspec.json.encode(part).decode()))
+    for call in message.get("tool_calls") or ():
+        found.append(("call", f"{call['function']['name']} {call['function']['arguments']}"))
+    return found

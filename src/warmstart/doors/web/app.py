@@ -1,0 +1,77 @@
+"""The two applications: one for programs with tokens, one for people with a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from litestar import Litestar, Router
+from litestar.di import Provide
+from litestar.openapi.spec import SecurityScheme
+from litestar.routes import HTTPRoute
+from litestar.types import ASGIApp, ControllerRouterHandler, Guard
+
+from warmstart.doors.web.answers import answer_error
+from warmstart.doors.web.bodies import StrictRequest
+from warmstart.doors.web.context import CSRF_HEADER, Context, guard_by_session, guard_by_token, name_cookie
+from warmstart.doors.web.document import App, Document, serve_document
+from warmstart.doors.web.gate import Gate
+from warmstart.doors.web.proof import make_prover
+from warmstart.doors.web.routes import SHARED
+from warmstart.doors.web.routes_api import API_ONLY
+from warmstart.doors.web.routes_login import PAGE_ONLY
+
+_TOKEN = {"token": SecurityScheme(type="http", scheme="bearer")}
+_CSRF = SecurityScheme(
+    type="apiKey",
+    name=CSRF_HEADER,
+    security_scheme_in="header",
+    description="`csrf_token` of the answer to `POST /login`. The cookie without it is refused: 403 `bad_csrf`.",
+)
+
+
+def make_api(context: Context) -> Litestar:
+    """For agents, scripts and the command line."""
+    routes = [*SHARED, *API_ONLY]
+    return _make(context, guard_by_token(context), routes, Document(routes, "Warmstart confirmations", _TOKEN))
+
+
+def make_page(context: Context, own: Sequence[ControllerRouterHandler] = ()) -> Litestar:
+    """For people. `own` are the page's files: open to all, for they show nothing by themselves."""
+    routes = [*SHARED, *PAGE_ONLY]
+    cookie = SecurityScheme(type="apiKey", name=name_cookie(context.addresses.page), security_scheme_in="cookie")
+    document = Document(routes, "Warmstart confirmations: the page", {"session": cookie, "csrf": _CSRF})
+    return _make(context, guard_by_session(context), routes, document, own)
+
+
+def _make(
+    context: Context,
+    guard: Guard,
+    routes: Sequence[ControllerRouterHandler],
+    document: Document,
+    own: Sequence[ControllerRouterHandler] = (),
+) -> Litestar:
+    def provide_context() -> Context:
+        return context
+
+    router = Router(
+        "/",
+        route_handlers=[*routes, serve_document(document)],
+        guards=[guard],
+        dependencies={"context": Provide(provide_context, sync_to_thread=False)},
+    )
+    handlers: dict[Any, Any] = {Exception: answer_error}
+    return App(
+        [router, *own],
+        request_class=StrictRequest,
+        exception_handlers=handlers,
+        before_send=[make_prover(context.desk)],
+        logging_config=None,
+        openapi_config=None,
+    )
+
+
+def protect(app: Litestar, hosts: Iterable[str], origins: Iterable[str]) -> ASGIApp:
+    """What is served."""
+    methods = {route.path_format: sorted(route.methods) for route in app.routes if isinstance(route, HTTPRoute)}
+    return Gate(app, hosts, origins, methods)

@@ -1,0 +1,63 @@
+"""A start: where the page is, for login links; and at the first one a link for the person, a token for their agents."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+from warmstart.confirm.audit.transaction import Turn
+from warmstart.confirm.desk.desk import Desk
+from warmstart.confirm.store.page_address import remember_page
+from warmstart.confirm.tokens.access import create_login, create_token, list_tokens
+from warmstart.confirm.tokens.files import AGENT_TOKEN, save_token
+
+OWNER = "owner"
+AGENT = "agent"
+
+log = logging.getLogger("warmstart.confirm")
+
+
+class FirstStart(NamedTuple):
+    """How to come in."""
+
+    login_url: str
+    agent_token_file: Path | None  # where it was kept
+
+
+def prepare_first_start(desk: Desk, page_url: str, home: Path) -> FirstStart | None:
+    """Make the link and the agents' token while nobody has any. None: somebody has.
+
+    No token that decides is made: one that lies in a file is an agent's for the taking.
+    """
+    remember_page(desk.store, page_url)
+
+    def make(turn: Turn) -> tuple[str, str] | None:
+        if list_tokens(turn.store):
+            return None
+        code = create_login(turn, OWNER, by="daemon")
+        return code, create_token(turn, AGENT, ["agent:submit"], by="daemon").secret
+
+    made = desk.change(make).result()
+    if made is None:
+        return None
+    code, secret = made
+    return FirstStart(f"{page_url}/login#{code}", _save(home / AGENT_TOKEN, secret))
+
+
+def _save(wanted: Path, secret: str) -> Path:
+    """Beside a token that is there: this database cannot know that one, but another daemon's agents may use it."""
+    numbered = (wanted.with_stem(f"{wanted.stem}-{number}") for number in count(2))
+    file = wanted if not wanted.exists() else next(path for path in numbered if not path.exists())
+    save_token(file, secret)
+    if file != wanted:
+        log.warning(
+            "%s holds a token of another database: agents that use it are refused here. This database's is in %s; "
+            "to let agents use that one from now on: %s",
+            wanted,
+            file,
+            shlex.join(["mv", str(file), str(wanted)]),
+        )
+    return file

@@ -1,0 +1,140 @@
+"""The outermost layer, before any route: who is addressed, from where, with what kind of body; and what browsers are
+told about every answer. DNS rebinding, cross-site requests and forms end here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+from warmstart.confirm.canonical import MAX_BODY
+from warmstart.doors.web.views import ErrorView
+
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_HOST = re.compile(rb"(?:\[([0-9a-f.%]*:[0-9a-z:.%]*)\]|([a-z0-9._-]+))(?::[0-9]{1,5})?", re.IGNORECASE)
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = [
+    (b"content-security-policy", CONTENT_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+]
+
+
+class _Refusal(Exception):
+    def __init__(self, status: int, code: str, error: str) -> None:
+        self.status = status
+        self.body = msgspec.json.encode(ErrorView(error, code))
+
+
+class Gate:
+    """Wraps an application. `hosts` are names without ports, `origins` whole: http://127.0.0.1:6080; `methods` are those
+    of each path."""
+
+    def __init__(
+        self, app: ASGIApp, hosts: Iterable[str], origins: Iterable[str], methods: Mapping[str, Sequence[str]]
+    ) -> None:
+        self._app = app
+        self._methods = methods
+        self._hosts = {host.lower() for host in hosts}
+        self._origins = {origin.lower() for origin in origins}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != ScopeType.HTTP:
+            return  # there is nothing but HTTP here
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                present = {name.lower() for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(pair for pair in HEADERS if pair[0] not in present)]
+                if scope["method"] == "OPTIONS":
+                    self._name_methods(scope, message)
+            await send(message)
+
+        try:
+            self._check(scope)
+        except _Refusal as refusal:
+            await _refuse(refusal, send_with_headers)
+            return
+        await self._app(scope, _limit(receive), send_with_headers)
+
+    def _name_methods(self, scope: Any, message: Any) -> None:
+        """Litestar names only those of the first route of a path."""
+        known = self._methods.get(scope.get("path_template", ""))
+        if known:
+            rest = [pair for pair in message["headers"] if pair[0].lower() != b"allow"]
+            message["headers"] = [*rest, (b"allow", ", ".join(known).encode())]
+
+    def _check(self, scope: Any) -> None:
+        headers: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.lower(), []).append(value)
+        self._check_host(headers.get(b"host", []))
+        if scope["method"] not in _SAFE:
+            self._check_origin(headers)
+            _check_body(headers)
+
+    def _check_host(self, given: list[bytes]) -> None:
+        """A name that an attacker's DNS points at us is not ours."""
+        if len(given) != 1 or _name_of(given[0]) not in self._hosts:
+            raise _Refusal(403, "bad_host", "this machine is not called that; see --allow-host")
+
+    def _check_origin(self, headers: dict[bytes, list[bytes]]) -> None:
+        origins = headers.get(b"origin", [])
+        if any(origin.decode("latin-1").lower() not in self._origins for origin in origins):
+            raise _Refusal(403, "bad_origin", "requests from other pages are refused")
+        if any(site != b"same-origin" for site in headers.get(b"sec-fetch-site", [])):
+            raise _Refusal(403, "bad_origin", "requests from other pages are refused")
+
+
+def _check_body(headers: dict[bytes, list[bytes]]) -> None:
+    kinds = headers.get(b"content-type", [])
+    lengths = headers.get(b"content-length", [b"0"])
+    has_body = b"transfer-encoding" in headers or any(length.strip() != b"0" for length in lengths)
+    if (kinds or has_body) and (len(kinds) != 1 or kinds[0].split(b";")[0].strip().lower() != b"application/json"):
+        raise _Refusal(415, "not_json", "send JSON, with Content-Type: application/json")
+    if any(length.isdigit() and int(length) > MAX_BODY for length in lengths):
+        raise _Refusal(413, "too_large", f"the body is larger than {MAX_BODY >> 10} KiB")
+
+
+def _name_of(host: bytes) -> str:
+    """The host of a Host header, without port and brackets; empty for anything but `name:port` and `[v6]:port`, which
+    another reader might take for another name."""
+    found = _HOST.fullmatch(host)
+    return (found[1] or found[2]).decode().lower() if found else ""
+
+
+def _limit(receive: Receive) -> Receive:
+    """Cuts off a body that grows without having said how long it is."""
+    taken = 0
+
+    async def receive_some() -> Any:
+        nonlocal taken
+        message = await receive()
+        if message["type"] == "http.request":
+            taken += len(message["body"])
+            if taken > MAX_BODY:
+                raise TooLarge
+        return message
+
+    return receive_some
+
+
+class TooLarge(Exception):
+    """The body is larger than allowed."""
+
+
+async def _refuse(refusal: _Refusal, send: Send) -> None:
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(refusal.body)).encode())]
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": refusal.body, "more_body": False})

@@ -1,0 +1,242 @@
+"""Routes on both ports: look at requests, decide them, follow what happens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Response, get, post
+from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
+from litestar.response import Stream
+
+from warmstart import __version__
+from warmstart.confirm.audit.feed import Change
+from warmstart.confirm.desk.decide import Answer
+from warmstart.confirm.errors import BadRequest, Unauthorized
+from warmstart.confirm.model import Identity, Request, Status
+from warmstart.doors.web.answers import answers
+from warmstart.doors.web.bodies import DecideBody, StrictRequest, make_wish
+from warmstart.doors.web.context import OPEN, Context, Shared, is_still_known, needs, who_asks
+from warmstart.doors.web.views import AuditList, HealthView, RequestList, RequestView, show_entry, show_request
+from warmstart.doors.web.waiters import TOO_SLOW, next_change, wait_for
+from warmstart.errors import NotFound
+
+LONGEST_WAIT = 60  # seconds
+PING_EVERY = 15.0
+_DECIDERS = ("approver:decide",)
+Known = Callable[[], bool]  # whether who waits may still hear it: a wait outlasts a logout and a revoked token
+
+
+async def load_request(context: Context, id: str, who: Identity) -> Request:
+    """A request as it stands now: one whose time is over has expired, whether or not the clock got to it. Agents see
+    their own only: of others' not even that they exist."""
+    request = context.desk.find(id)
+    if request is not None and context.desk.is_overdue(request):
+        await asyncio.wrap_future(context.desk.expire(id))
+        request = context.desk.find(id)
+    if request is None or not (who.may("approver:decide") or request.subject_key == who.key):
+        raise NotFound(f"no request {id[:40]}")
+    return request
+
+
+@get("/confirm", opt=needs("agent:submit", "approver:decide"), responses=answers(400, 401, 403, 503))
+async def list_requests(
+    context: Shared,
+    request: StrictRequest,
+    status: FromQuery[Status | None] = None,
+    action: Annotated[str | None, QueryParameter(max_length=200)] = None,
+    limit: Annotated[int, QueryParameter(ge=1, le=200)] = 50,
+    before: Annotated[int | None, QueryParameter(ge=1, le=1 << 53)] = None,
+) -> RequestList:
+    """Requests, the newest first. Agents see their own."""
+    who, desk = who_asks(request), context.desk
+    found = desk.list_requests(
+        status=status,
+        action=action,
+        subject_key=None if who.may("approver:decide") else who.key,
+        limit=limit,
+        before=before,
+    )
+    for late in [one.id for one in found if desk.is_overdue(one)]:
+        await asyncio.wrap_future(desk.expire(late))
+    shown = [desk.find(one.id) or one if desk.is_overdue(one) else one for one in found]
+    kept = [one for one in shown if status is None or one.status == status]
+    views = [show_request(desk, one, who, context.addresses) for one in kept]
+    return RequestList(views, found[-1].sequence if len(found) == limit else None)
+
+
+@get(
+    "/confirm/{id:str}",
+    opt=needs("agent:submit", "approver:decide"),
+    responses=answers(400, 401, 403, 404, 503),
+)
+async def get_request(
+    context: Shared,
+    request: StrictRequest,
+    id: FromPath[str],
+    wait: Annotated[int, QueryParameter(ge=0, le=LONGEST_WAIT, description="Seconds to wait for a change.")] = 0,
+) -> Response[RequestView] | Stream:
+    """One request. With `wait` the answer comes when it changes; with `Accept: text/event-stream`, events until it is
+    resolved."""
+    who = who_asks(request)
+    is_known = partial(is_still_known, context, request, who)
+    found = await load_request(context, id, who)
+    if "text/event-stream" in request.headers.get("Accept", ""):
+        return _stream(_follow_one(context, id, who, is_known))
+    if wait and found.status == "pending":
+        found = await _wait_for_change(context, found, who, is_known, wait)
+    return Response(show_request(context.desk, found, who, context.addresses))
+
+
+async def _wait_for_change(
+    context: Context, before: Request, who: Identity, is_known: Known, seconds: float
+) -> Request:
+    """Until it is resolved or voted on, or the time is over. A notification that went out is no news."""
+    end = asyncio.get_running_loop().time() + seconds
+    votes = len(context.desk.votes(before.id))
+    with context.waiters.changes_of(before.id) as changed:
+        while True:
+            found = await load_request(context, before.id, who)
+            if not is_known():
+                raise Unauthorized
+            left = end - asyncio.get_running_loop().time()
+            news = found.status != "pending" or len(context.desk.votes(found.id)) != votes
+            if news or left <= 0 or context.waiters.closed:
+                return found
+            changed.clear()
+            await wait_for(changed, left)
+
+
+async def _decide(
+    context: Context, request: StrictRequest, id: str, answer: Answer, body: DecideBody | None
+) -> RequestView:
+    who, desk = who_asks(request), context.desk
+    found = desk.find(id)
+    if found is None:
+        raise NotFound(f"no request {id[:40]}")
+    typed = body.typed_action if body else None
+    if who.by_session and answer == "approved" and found.high_risk and typed != found.action:
+        raise BadRequest(f"type the action's name to approve it: {found.action}", code="type_the_action")
+    decided = await asyncio.wrap_future(desk.decide(who, id, make_wish(answer, body, desk.masker)))
+    return show_request(desk, decided, who, context.addresses)
+
+
+_DECIDING = answers(400, 401, 403, 404, 409, 410, 413, 415, 503)
+
+
+@post("/confirm/{id:str}/approve", status_code=200, opt=needs(*_DECIDERS), responses=_DECIDING)
+async def approve(
+    context: Shared, request: StrictRequest, id: FromPath[str], data: JSONBody[DecideBody | None] = None
+) -> RequestView:
+    """Say yes. Who asked cannot."""
+    return await _decide(context, request, id, "approved", data)
+
+
+@post("/confirm/{id:str}/deny", status_code=200, opt=needs(*_DECIDERS), responses=_DECIDING)
+async def deny(
+    context: Shared, request: StrictRequest, id: FromPath[str], data: JSONBody[DecideBody | None] = None
+) -> RequestView:
+    """Say no."""
+    return await _decide(context, request, id, "denied", data)
+
+
+@get("/audit", opt=needs("audit:read"), responses=answers(400, 401, 403, 503))
+async def read_audit(
+    context: Shared,
+    limit: Annotated[int, QueryParameter(ge=1, le=1_000)] = 100,
+    since: Annotated[int | None, QueryParameter(ge=0, le=1 << 53)] = None,
+) -> AuditList:
+    """Audit entries after a sequence, or the latest; the oldest first."""
+    entries = [show_entry(entry) for entry in context.desk.audit(limit, since)]
+    return AuditList(entries, entries[-1].sequence if entries else since or 0)
+
+
+@get("/health", opt=OPEN, responses=answers(503))
+async def check_health(context: Shared) -> HealthView:
+    """Whether the daemon works. Open to all: it says nothing about requests but how many wait."""
+    return HealthView("ok", __version__, context.desk.count_pending(), context.desk.trouble and "see the daemon's log")
+
+
+# Events
+
+
+@get("/events", opt=needs(*_DECIDERS), responses=answers(400, 401, 403, 503), media_type="text/event-stream")
+async def follow_all(context: Shared, request: StrictRequest) -> Stream:
+    """Server-sent events: every request that changes, as it is after the change."""
+    last = request.headers.get("Last-Event-ID", "")
+    since = int(last) if last.isascii() and last.isdigit() and len(last) < 16 else None
+    who = who_asks(request)
+    return _stream(_follow_all(context, who, partial(is_still_known, context, request, who), since))
+
+
+def _stream(events: AsyncIterator[bytes]) -> Stream:
+    return Stream(events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+
+def _event(name: str, value: Any, sequence: int | None = None) -> bytes:
+    head = b"" if sequence is None else b"id: %d\n" % sequence
+    return head + b"event: %s\ndata: %s\n\n" % (name.encode(), msgspec.json.encode(value))
+
+
+async def _follow_one(context: Context, id: str, who: Identity, is_known: Known) -> AsyncIterator[bytes]:
+    told = None
+    with context.waiters.changes_of(id) as changed:
+        while not context.waiters.closed:
+            changed.clear()
+            found = await load_request(context, id, who)
+            if not is_known():
+                return
+            view = show_request(context.desk, found, who, context.addresses)
+            if (state := msgspec.structs.replace(view, seconds_left=0)) != told:  # woken late by what it shows already
+                told = state
+                yield _event("request", view)
+            if found.status != "pending":
+                return
+            while not await wait_for(changed, PING_EVERY):  # set for good when the daemon stops
+                if not is_known():
+                    return
+                yield _event("ping", {})
+
+
+async def _follow_all(context: Context, who: Identity, is_known: Known, since: int | None) -> AsyncIterator[bytes]:
+    def ping() -> bytes:
+        """That we are there, and what does not work."""
+        return _event("ping", {"trouble": context.desk.trouble})
+
+    with context.waiters.all_changes() as stream:
+        yield ping()
+        seen = since or 0
+        for old in _read_missed(context, since):
+            if context.waiters.closed or not is_known():
+                return
+            yield _tell(context, who, old)
+            seen = old.sequence
+            await asyncio.sleep(0)  # a socket that takes everything would let nobody else have a turn
+        while not context.waiters.closed:
+            change = await next_change(stream, PING_EVERY)
+            if change == TOO_SLOW or not is_known():
+                return  # too slow, logged out, or the daemon stops: the browser comes back if it may
+            if change is None:
+                yield ping()
+            elif change.sequence > seen:
+                yield _tell(context, who, change)
+
+
+def _read_missed(context: Context, since: int | None) -> Iterator[Change]:
+    """Whatever came after a sequence, however much it is; only a part of it is held at a time."""
+    while since is not None and (changes := context.desk.feed.read(since)):
+        yield from changes
+        since = changes[-1].sequence
+
+
+def _tell(context: Context, who: Identity, change: Change) -> bytes:
+    found = context.desk.find(change.request)
+    if found is None:
+        return b""
+    return _event("request", show_request(context.desk, found, who, context.addresses), change.sequence)
+
+
+SHARED = [list_requests, get_request, approve, deny, read_audit, check_health, follow_all]

@@ -1,0 +1,95 @@
+"""Routes for agents and programs, on the API port only."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from litestar import Response, delete, get, post
+from litestar.params import FromPath, HeaderParameter, JSONBody
+
+from warmstart.confirm.policy.actions import check_action
+from warmstart.doors.web.answers import answers
+from warmstart.doors.web.bodies import (
+    KEY_PATTERN,
+    AllowBody,
+    ExecuteBody,
+    StrictRequest,
+    SubmitBody,
+    make_allowance,
+    make_key,
+    make_request,
+)
+from warmstart.doors.web.context import Shared, needs, who_asks
+from warmstart.doors.web.views import (
+    AllowanceList,
+    AllowanceView,
+    ExecutedView,
+    SubmittedView,
+    show_allowance,
+    show_receipt,
+    show_time,
+)
+
+_LARGE = 16 << 10  # bytes: masking more than this would hold up everybody else
+
+
+@post(
+    "/confirm",
+    status_code=202,
+    opt=needs("agent:submit"),
+    responses=answers(400, 401, 403, 413, 415, 422, 429, 503) | {},
+)
+async def submit(
+    context: Shared,
+    request: StrictRequest,
+    data: JSONBody[SubmitBody],
+    key: Annotated[str | None, HeaderParameter(name="Idempotency-Key", pattern=KEY_PATTERN)] = None,
+) -> Response[SubmittedView]:
+    """Ask for a person's yes. On the disk before it is answered."""
+    masker = context.desk.masker
+    if len(await request.body()) > _LARGE:
+        new = await asyncio.to_thread(make_request, data, masker)
+    else:
+        new = make_request(data, masker)
+    stored = await asyncio.wrap_future(context.desk.submit(who_asks(request), new, make_key(key, data)))
+    receipt = show_receipt(stored, context.addresses)
+    return Response(receipt, status_code=200 if receipt.status == "auto_approved" else 202)
+
+
+@post(
+    "/confirm/{id:str}/execute",
+    status_code=200,
+    opt=needs("agent:submit"),
+    responses=answers(400, 401, 403, 404, 409, 410, 413, 415, 503),
+)
+async def execute(
+    context: Shared, request: StrictRequest, id: FromPath[str], data: JSONBody[ExecuteBody]
+) -> ExecutedView:
+    """Take an approval up, right before the deed. Other arguments than approved are refused, and so is a second time."""
+    details = {} if data.details is None else data.details
+    action = check_action(data.action)
+    done = await asyncio.wrap_future(context.desk.execute(who_asks(request), id, data.token, action, details))
+    return ExecutedView(id, done.request.status, show_time(done.at), done.request.digest)
+
+
+@get("/whitelist", opt=needs("admin"), responses=answers(401, 403, 503))
+async def list_allowances(context: Shared) -> AllowanceList:
+    """What is allowed without asking, for now."""
+    return AllowanceList([show_allowance(entry) for entry in context.desk.allowances()])
+
+
+@post("/whitelist", opt=needs("admin"), responses=answers(400, 401, 403, 409, 413, 415, 503))
+async def add_allowance(context: Shared, request: StrictRequest, data: JSONBody[AllowBody]) -> AllowanceView:
+    """Allow one action in one session for a while; never a high-risk one."""
+    new = make_allowance(data, context.desk.masker)
+    return show_allowance(await asyncio.wrap_future(context.desk.allow(new, who_asks(request))))
+
+
+@delete("/whitelist/{id:str}", opt=needs("admin"), responses=answers(401, 403, 404, 413, 415, 503))
+async def remove_allowance(context: Shared, request: StrictRequest, id: FromPath[str]) -> None:
+    """Ask again from now on."""
+    await asyncio.wrap_future(context.desk.disallow(id, who_asks(request)))
+
+
+API_ONLY = [submit, execute, list_allowances, add_allowance, remove_allowance]

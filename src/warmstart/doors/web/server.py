@@ -1,0 +1,175 @@
+"""class ConfirmationServer: the daemon, inside any program.
+
+server = ConfirmationServer(database="confirm.db").start_background()
+...
+server.stop()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from importlib import import_module, util
+from typing import Any, Self, Unpack
+
+import uvicorn
+from litestar.types import ASGIApp
+
+from warmstart import __version__
+from warmstart.confirm.desk.desk import Desk
+from warmstart.confirm.desk.failures import FailureLog
+from warmstart.confirm.notify.channels import make_channels
+from warmstart.confirm.notify.notifier import Notifier
+from warmstart.doors.web.app import make_api, make_page, protect
+from warmstart.doors.web.context import Context
+from warmstart.doors.web.settings import (
+    ServerOptions,
+    find_addresses,
+    find_hosts,
+    find_origins,
+    make_settings,
+    open_listener,
+)
+from warmstart.doors.web.waiters import Waiters
+from warmstart.errors import Refused, WarmstartError
+
+_PAGE = "warmstart.doors.pages.confirm"  # its HANDLERS are the page's own files
+
+
+class ConfirmationServer:
+    """The daemon. With port 0 any free one is taken; `api_url` and `page_url` say which."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.time, **options: Unpack[ServerOptions]) -> None:
+        self.settings = make_settings(options)
+        self._clock = clock
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Event | None = None
+        self._ready = threading.Event()
+        self._failure: Exception | None = None
+
+    @property
+    def api_url(self) -> str:
+        return self.addresses.api
+
+    @property
+    def page_url(self) -> str:
+        return self.addresses.page
+
+    def start_background(self) -> Self:
+        """Returns when requests are answered. Raises where the database or a port cannot be used."""
+        if self._thread is not None:
+            raise Refused("the confirmation daemon is running already")
+        settings = self.settings
+        self._listeners = [open_listener(settings.host, settings.port)]
+        try:
+            self._listeners.append(open_listener(settings.host, settings.ui_port))
+            channels = make_channels(settings.notify)
+            self.addresses = find_addresses(settings, *self._listeners)
+            self.desk = self._open_desk([channel.name for channel in channels])
+        except BaseException:
+            self._close_listeners()
+            raise
+        self._notifier = Notifier(self.desk, channels, self.addresses.page_of) if channels else None
+        self._thread = threading.Thread(target=self._run, name="confirm-server", daemon=True)
+        self._thread.start()
+        self._ready.wait()
+        if self._failure is not None:
+            self.stop()
+            raise WarmstartError(f"the confirmation daemon did not start: {self._failure}") from self._failure
+        return self
+
+    def stop(self) -> None:
+        """Answer who waits, write what is queued, close."""
+        if self._thread is None:
+            return
+        if self._loop is not None and self._stopping is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stopping.set)
+        self._thread.join()
+        self._thread = None
+        self._close_listeners()
+        if self._notifier is not None:
+            self._notifier.stop()
+        self.desk.close()
+
+    def __enter__(self) -> Self:
+        return self.start_background()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _open_desk(self, channels: list[str]) -> Desk:
+        settings = self.settings
+        desk = Desk(settings.database, settings.policy, secrets=settings.secrets, channels=channels, clock=self._clock)
+        try:
+            desk.announce(self.addresses.api, __version__)
+        except BaseException:
+            desk.close()
+            raise
+        return desk
+
+    def _close_listeners(self) -> None:
+        for listener in self._listeners:
+            listener.close()
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except Exception as error:  # noqa: BLE001 - told to who started us
+            self._failure = error
+        finally:
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
+        waiters = Waiters(self.desk.feed)
+        failures = FailureLog(self.desk, self.desk.now)
+        context = Context(self.desk, self.addresses, waiters, failures)
+        servers = [uvicorn.Server(_configure(app)) for app in self._make_apps(context)]
+        running = [
+            asyncio.create_task(server.serve(sockets=[listener]))
+            for server, listener in zip(servers, self._listeners, strict=True)
+        ]
+        while not all(server.started for server in servers) and not any(task.done() for task in running):
+            await asyncio.sleep(0.002)
+        self._ready.set()
+        warming = asyncio.create_task(asyncio.to_thread(self.desk.masker.text, "warm"))  # loads the redactor
+        ended = asyncio.create_task(self._stopping.wait())
+        await asyncio.wait([ended, *running], return_when=asyncio.FIRST_COMPLETED)
+        waiters.close()
+        failures.close()
+        for server in servers:
+            server.should_exit = True
+        await asyncio.gather(*running, warming)
+        ended.cancel()
+
+    def _make_apps(self, context: Context) -> list[ASGIApp]:
+        hosts = find_hosts(self.settings)
+        apps = [make_api(context), make_page(context, load_page())]
+        return [
+            protect(app, hosts, find_origins(self.settings, listener))
+            for app, listener in zip(apps, self._listeners, strict=True)
+        ]
+
+
+def load_page() -> list[Any]:
+    """The page's own routes, where the page is there."""
+    return list(import_module(_PAGE).HANDLERS) if util.find_spec(_PAGE) else []
+
+
+def _configure(app: ASGIApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        log_level="error",  # its warnings are for whatever anybody sends: a port could be made to fill the log
+        proxy_headers=False,  # what a proxy says about its clients is of no use here
+        server_header=False,
+        limit_concurrency=5_000,
+        timeout_graceful_shutdown=3,
+        timeout_keep_alive=30,
+    )

@@ -1,0 +1,151 @@
+"""Where the daemon listens and what it goes by."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypedDict
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from warmstart.confirm.policy.policy import Policy, load_policy
+from warmstart.confirm.store.open import locate
+from warmstart.confirm.store.protocol import Database, ServerAddress
+from warmstart.doors.web.views import Addresses
+from warmstart.errors import ConfigError, Refused
+
+_LOCAL = ("127.0.0.1", "localhost", "::1")
+
+
+class ServerOptions(TypedDict, total=False):
+    """What `ConfirmationServer` takes."""
+
+    database: Database  # the SQLite file, or postgresql://...
+    host: str  # to listen on
+    port: int  # of the API; 0: any
+    ui_port: int  # of the page; 0: any
+    policy: Policy | Path | str | None  # or the file that holds it
+    rate_limit: int | None  # of one action within an hour, where the policy's rules do not say
+    allow_hosts: Sequence[str]  # further names by which we are reached
+    public_url: str  # of the page, where a proxy or tunnel stands before it
+    secrets: Mapping[str, str]  # the user's own, to be masked
+    notify: Sequence[str]  # apprise addresses, beside the policy's
+
+
+class ServerSettings(Struct, frozen=True, kw_only=True):
+    """The options, checked."""
+
+    database: Path | ServerAddress
+    host: str = "127.0.0.1"
+    port: int = 6000
+    ui_port: int = 6080
+    policy: Policy = Policy()
+    allow_hosts: tuple[str, ...] = ()
+    public_url: str = ""
+    secrets: dict[str, str] = {}
+    notify: tuple[str, ...] = ()
+
+
+def make_settings(options: ServerOptions) -> ServerSettings:
+    """Raises ConfigError where an option cannot be meant."""
+    unknown = set(options) - set(ServerOptions.__annotations__)
+    if unknown:
+        raise ConfigError(f"unknown option: {', '.join(sorted(unknown))}")
+    if "database" not in options:
+        raise ConfigError("database: the path of the confirmation database is needed")
+    policy = options.get("policy") or Policy()
+    if not isinstance(policy, Policy):
+        policy = load_policy(Path(policy))
+    if (limit := options.get("rate_limit")) is not None:
+        if limit < 1:
+            raise ConfigError("rate limit: at least 1 an hour")
+        policy = msgspec.structs.replace(policy, defaults=msgspec.structs.replace(policy.defaults, rate_limit=limit))
+    return ServerSettings(
+        database=locate(options["database"]),
+        host=options.get("host", "127.0.0.1").strip("[]"),
+        port=options.get("port", 6000),
+        ui_port=options.get("ui_port", 6080),
+        policy=policy,
+        allow_hosts=tuple(options.get("allow_hosts", ())),
+        public_url=_check_url(options.get("public_url", "")),
+        secrets=dict(options.get("secrets", {})),
+        notify=(*policy.notify, *options.get("notify", ())),
+    )
+
+
+def _check_url(url: str) -> str:
+    if not url:
+        return ""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ConfigError(f"{url}: give the page's address as browsers see it, such as https://box.example.net")
+    if parts.path.strip("/"):
+        own = f"{parts.scheme}://{parts.netloc}"
+        raise ConfigError(f"{url}: the page needs a name of its own, not a folder of another one's: {own}")
+    return url.rstrip("/")
+
+
+def open_listener(host: str, port: int) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise ConfigError(f"{host}: no address of this machine: {error}") from error
+    # the protocol by name: asyncio sends small answers at once only on what it knows to be TCP, else 40 ms later
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+        listener.listen(512)
+    except OSError as error:
+        listener.close()
+        raise Refused(f"{host}:{port}: {_say_why(error)}") from error
+    listener.setblocking(False)
+    return listener
+
+
+def _say_why(error: OSError) -> str:
+    """Why nobody can be listened to there, and what to do."""
+    match error.errno:
+        case errno.EADDRNOTAVAIL:
+            return "this machine has no such address; listen on one of its own, or 0.0.0.0 for all of them"
+        case errno.EADDRINUSE:
+            return "something listens there already, perhaps a daemon; choose another port"
+        case errno.EACCES:
+            return "that port is not for everybody; choose one above 1023"
+        case _:
+            return (error.strerror or str(error)).lower()
+
+
+def find_addresses(settings: ServerSettings, api: socket.socket, page: socket.socket) -> Addresses:
+    host = "127.0.0.1" if _is_anywhere(settings.host) else settings.host
+    shown = f"[{host}]" if ":" in host else host
+    api_port, page_port = (listener.getsockname()[1] for listener in (api, page))
+    return Addresses(f"http://{shown}:{api_port}", settings.public_url or f"http://{shown}:{page_port}")
+
+
+def _is_anywhere(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def find_hosts(settings: ServerSettings) -> set[str]:
+    """Names that a Host header may carry. Not the unspecified address: nobody is reached by it."""
+    own = {settings.host} if not _is_anywhere(settings.host) else set()
+    public = urlsplit(settings.public_url).hostname
+    return {*_LOCAL, *own, *settings.allow_hosts, *([public] if public else [])}
+
+
+def find_origins(settings: ServerSettings, listener: socket.socket) -> set[str]:
+    """Origins of our own page on that port."""
+    port = listener.getsockname()[1]
+    hosts = (f"[{host}]" if ":" in host else host for host in find_hosts(settings))
+    public = urlsplit(settings.public_url)
+    origins = {f"http://{host}:{port}" for host in hosts} | {f"https://{host}" for host in settings.allow_hosts}
+    return origins | ({f"{public.scheme}://{public.netloc}"} if settings.public_url else set())

@@ -1,0 +1,269 @@
+"""What goes out: the JSON of requests, audit entries and errors."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from warmstart.confirm.canonical import write_readable
+from warmstart.confirm.desk.desk import Desk
+from warmstart.confirm.model import Allowance, AuditEntry, Decision, Delivery, Identity, Request, Status, Vote
+
+Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+
+
+class Addresses(Struct, frozen=True):
+    """Where we are reached."""
+
+    api: str  # http://127.0.0.1:6000
+    page: str  # http://127.0.0.1:6080
+
+    def page_of(self, id: str) -> str:
+        return f"{self.page}/#/request/{id}"
+
+
+class DecisionView(Struct, frozen=True):
+    status: Status
+    by: str
+    reason: str
+    at: Time
+
+
+class ErrorView(Struct, frozen=True, omit_defaults=True):
+    """What is wrong and what to do; `code` is for programs."""
+
+    error: str
+    code: str
+    decision: DecisionView | None = None
+    remaining: int | None = None
+    window_seconds: int | None = None
+    limit: int | None = None
+    retry_after_seconds: int | None = None
+
+
+class VoteView(Struct, frozen=True):
+    by: str
+    reason: str
+    at: Time
+
+
+class NoticeView(Struct, frozen=True):
+    channel: str
+    state: Delivery
+    attempts: int
+    error: str
+
+
+class ExecutionView(Struct, frozen=True):
+    token: str
+    expires: Time
+
+
+class RequestView(Struct, frozen=True, kw_only=True):
+    """A request as it is now."""
+
+    id: str
+    action: str
+    description: str
+    details: Any
+    details_text: str
+    masked: int
+    digest: str
+    status: Status
+    high_risk: bool
+    requester: str
+    claimed_requester: str
+    session_key: str
+    created: Time
+    deadline: Time
+    seconds_left: float
+    timeout_seconds: int
+    quorum: int
+    approvals: list[VoteView]
+    lapsed: list[VoteView]
+    missing: int
+    decision: DecisionView | None
+    executed: Time | None
+    execution: ExecutionView | None
+    notifications: list[NoticeView]
+    page_url: str
+
+
+class RequestList(Struct, frozen=True):
+    requests: list[RequestView]
+    next: int | None
+
+
+class SubmittedView(Struct, frozen=True, kw_only=True):
+    """The receipt."""
+
+    id: str
+    action: str
+    status: Status
+    timeout_seconds: int
+    deadline: Time
+    digest: str
+    high_risk: bool
+    message: str
+    approve_url: str
+    deny_url: str
+    page_url: str
+
+
+class ExecutedView(Struct, frozen=True):
+    id: str
+    status: Status
+    executed: Time
+    digest: str
+
+
+class AuditView(Struct, frozen=True):
+    sequence: int
+    at: Time
+    event: str
+    request: str
+    action: str
+    actor: str
+    credential: str
+    details: dict[str, Any]
+    previous: str
+    hash: str
+
+
+class AuditList(Struct, frozen=True):
+    entries: list[AuditView]
+    next: int
+
+
+class AllowanceView(Struct, frozen=True):
+    id: str
+    action: str
+    session_key: str
+    requester: str
+    digest: str
+    created: Time
+    created_by: str
+    expires: Time
+
+
+class AllowanceList(Struct, frozen=True):
+    entries: list[AllowanceView]
+
+
+class HealthView(Struct, frozen=True):
+    status: str
+    version: str
+    pending: int
+    trouble: str
+
+
+class SessionView(Struct, frozen=True):
+    subject: str
+    scopes: list[str]
+    csrf_token: str
+    expires: Time
+
+
+def show_time(at: int) -> str:
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+def show_decision(decision: Decision | None) -> DecisionView | None:
+    if decision is None:
+        return None
+    return DecisionView(decision.status, decision.by, decision.reason, show_time(decision.at))
+
+
+def show_request(desk: Desk, request: Request, who: Identity, addresses: Addresses) -> RequestView:
+    """As this asker may see it: only who submitted it gets the execution token."""
+    request, standing = desk.see(request), desk.stand(request)
+    details = json.loads(request.details)
+    execution = None
+    if desk.may_execute(who, request) and request.execute_by is not None:
+        execution = ExecutionView(desk.execution_token(request.id), show_time(request.execute_by))
+    pending = request.status == "pending"
+    return RequestView(
+        id=request.id,
+        action=request.action,
+        description=request.description,
+        details=details,
+        details_text=write_readable(details),
+        masked=request.masked,
+        digest=request.digest,
+        status=request.status,
+        high_risk=request.high_risk,
+        requester=request.subject,
+        claimed_requester=request.claimed,
+        session_key=request.session_key,
+        created=show_time(request.created),
+        deadline=show_time(request.deadline),
+        seconds_left=max(0, request.deadline - desk.now()) / 1000 if pending else 0.0,
+        timeout_seconds=request.timeout,
+        quorum=request.quorum,
+        approvals=[_show_vote(vote) for vote in standing.votes],
+        lapsed=[_show_vote(vote) for vote in standing.lapsed],
+        missing=standing.missing if request.status in ("pending", "approved") else 0,
+        decision=show_decision(request.decision),
+        executed=None if request.executed is None else show_time(request.executed),
+        execution=execution,
+        notifications=[NoticeView(n.channel, n.state, n.attempts, n.error) for n in desk.notices(request.id)],
+        page_url=addresses.page_of(request.id),
+    )
+
+
+def _show_vote(vote: Vote) -> VoteView:
+    return VoteView(vote.by, vote.reason, show_time(vote.at))
+
+
+def show_receipt(request: Request, addresses: Addresses) -> SubmittedView:
+    """The answer to a submission; the same one for the same idempotency key, whatever was decided meanwhile."""
+    allowed = request.status == "auto_approved"
+    message = (
+        f"allowed without asking: {request.reason}"
+        if allowed
+        else f"waiting for a person to decide at {addresses.page_of(request.id)}"
+    )
+    return SubmittedView(
+        id=request.id,
+        action=request.action,
+        status="auto_approved" if allowed else "pending",
+        timeout_seconds=request.timeout,
+        deadline=show_time(request.deadline),
+        digest=request.digest,
+        high_risk=request.high_risk,
+        message=message,
+        approve_url=f"{addresses.api}/confirm/{request.id}/approve",
+        deny_url=f"{addresses.api}/confirm/{request.id}/deny",
+        page_url=addresses.page_of(request.id),
+    )
+
+
+def show_entry(entry: AuditEntry) -> AuditView:
+    return AuditView(
+        entry.sequence,
+        show_time(entry.at),
+        entry.event,
+        entry.request,
+        entry.action,
+        entry.actor,
+        entry.credential,
+        json.loads(entry.details),
+        entry.previous,
+        entry.hash,
+    )
+
+
+def show_allowance(entry: Allowance) -> AllowanceView:
+    return AllowanceView(
+        entry.id,
+        entry.action,
+        entry.session_key,
+        entry.requester_key,
+        entry.digest,
+        show_time(entry.created),
+        entry.created_by,
+        show_time(entry.expires),
+    )

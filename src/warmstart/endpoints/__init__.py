@@ -1,0 +1,1 @@
+"""Other programs' HTTP servers: one client, chat completions, context windows."""

@@ -1,0 +1,1 @@
+"""Transcripts in: read, judged, scored, redacted and remembered."""

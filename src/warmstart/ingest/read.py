@@ -1,0 +1,214 @@
+"""Transcripts in, as a whole: read, judge and score a path, and remember it in a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct, structs
+
+from warmstart import formats
+from warmstart.errors import SourceError, UnknownFormat
+from warmstart.formats.openai_chat import from_messages
+from warmstart.formats.source import Source
+from warmstart.ingest.records import Record, Recorder
+from warmstart.ingest.strip_seed import strip_seed
+from warmstart.judging.outcome import judge_result
+from warmstart.judging.score import score as score_session
+from warmstart.model import Problem, Score, Session, ToolResult
+from warmstart.ports import Progress
+from warmstart.store import SourceRow, SqliteStore
+
+Conversation = Session | Sequence[Mapping[str, Any]]
+
+READER = 3  # raised when readers, judge or score change what they say: files are then read again
+_BATCH_SESSIONS, _BATCH_CALLS = 256, 4_000  # written together: at most some 50 ms of the store's time
+
+Looks = tuple[int, int, int]  # size, time of change, inode: how a file looked
+
+
+class Scored(Struct, frozen=True):
+    """A session and what was made of it."""
+
+    session: Session
+    score: Score
+
+
+class Inspection(Struct, frozen=True):
+    """What a file or folder holds."""
+
+    sessions: tuple[Scored, ...]
+    problems: tuple[Problem, ...]
+
+
+class Ingested(Struct, kw_only=True):
+    """What one `ingest` did."""
+
+    sessions: int = 0  # read this time
+    new: int = 0
+    updated: int = 0
+    messages: int = 0
+    calls: int = 0
+    errors: int = 0  # tool errors judged
+    unchanged: int = 0  # files not read because they look as they did
+    skipped: int = 0  # files in folders that are no transcripts
+    trials: int = 0  # closed because their transcript came or grew
+    retired: tuple[str, ...] = ()  # templates, by what was measured
+    promoted: tuple[str, ...] = ()
+    problems: list[Problem] = msgspec.field(default_factory=list)
+
+
+def judge(conversation: Conversation) -> tuple[ToolResult, ...]:
+    """What became of each tool call of a session or a plain list of OpenAI-style messages, in the order of the results."""
+    session = conversation if isinstance(conversation, Session) else from_messages(conversation, judge_result)
+    return tuple(step for step in session.steps if isinstance(step, ToolResult))
+
+
+def score(conversation: Conversation, tools: Mapping[str, str] | None = None) -> Score:
+    """How a session or a plain list of OpenAI-style messages went. `tools` maps further tool names onto the base set."""
+    session = conversation if isinstance(conversation, Session) else from_messages(conversation, judge_result)
+    return score_session(session, tools)
+
+
+def inspect(path: Path | str, tools: Mapping[str, str] | None = None) -> Inspection:
+    """Parse, judge and score a file or folder; store nothing. Raises SourceError when the path itself cannot be read."""
+    sessions: list[Scored] = []
+    problems: list[Problem] = []
+    for source in sources(Path(path)):
+        sessions += scan(source, tools)
+        problems += source.problems
+    return Inspection(tuple(sessions), tuple(problems))
+
+
+def scan(source: Source, tools: Mapping[str, str] | None = None) -> Iterator[Scored]:
+    """The scored sessions of one file, as they are read. What cannot be read is in `source.problems` afterwards."""
+    try:
+        for session in map(strip_seed, formats.read(source, judge_result)):
+            yield Scored(session, score_session(session, tools))
+    except SourceError as error:
+        source.report(error.reason, error.line)
+
+
+def sources(path: Path) -> Iterator[Source]:
+    """The files of a path. In a folder, what is no transcript is passed over; a file named outright is complained of."""
+    named = not path.is_dir()
+    for file in formats.find_files(path):
+        source = Source(file)
+        if named or _is_transcript(source):
+            yield source
+
+
+def _is_transcript(source: Source) -> bool:
+    try:
+        formats.detect(source)
+    except UnknownFormat:
+        return False
+    except SourceError:
+        return True  # it cannot be read: that is to be told
+    return True
+
+
+class Ingest:
+    """One run of `ingest`: files that look as they did are passed over, sessions are written in batches."""
+
+    def __init__(
+        self, store: SqliteStore, recorder: Recorder, tools: Mapping[str, str], clock: Callable[[], float]
+    ) -> None:
+        self.report = Ingested()
+        self._store = store
+        self._recorder = recorder
+        self._tools = tools
+        self._clock = clock
+        self._records: list[Record] = []
+        self._sources: list[SourceRow] = []
+        self._known: dict[str, SourceRow] = {}  # files read before
+        self._calls = 0
+
+    def run(self, paths: Iterable[Path | str], progress: Progress | None = None) -> Ingested:
+        self._known = {row.uri: row for row in self._store.sources()}
+        files = list(self._files(paths))
+        for done, (file, named) in enumerate(files):
+            if progress:
+                progress(done, len(files), file.name)
+            self._take(Source(file), named)
+        self._write()
+        return self.report
+
+    def _files(self, paths: Iterable[Path | str]) -> Iterator[tuple[Path, bool]]:
+        for path in map(Path, paths):
+            named = not path.is_dir()
+            try:
+                for file in formats.find_files(path):
+                    yield file, named
+            except SourceError as error:
+                self.report.problems.append(Problem(self._recorder.name(error.path), error.reason))
+
+    def _take(self, source: Source, named: bool) -> None:
+        uri = self._recorder.name(source.uri)
+        looks = _look(source.path)  # before reading: what is appended meanwhile is read next time
+        if looks is not None and self._is_read(uri, looks):
+            self.report.unchanged += 1
+            return
+        if not named and not _is_transcript(source):
+            self.report.skipped += 1
+            return
+        for scored in scan(source, self._tools):
+            self.report.sessions += 1
+            self._add(self._recorder.record(scored.session, scored.score, self._clock()))
+        problems = [structs.replace(p, path=self._recorder.name(p.path)) for p in source.problems]
+        if looks is not None:
+            self._close_source(uri, looks, problems)
+        self.report.problems += problems
+
+    def _is_read(self, uri: str, looks: Looks) -> bool:
+        row = self._known.get(uri)
+        return row is not None and (row.size, row.mtime_ns, row.inode) == looks and row.reader == READER
+
+    def _add(self, record: Record) -> None:
+        self._records.append(record)
+        self._calls += len(record.calls)
+        if len(self._records) >= _BATCH_SESSIONS or self._calls >= _BATCH_CALLS:
+            self._write()
+
+    def _close_source(self, uri: str, looks: Looks, problems: list[Problem]) -> None:
+        """The file is read to its end: kept with its last sessions, in the same commit."""
+        size, mtime_ns, inode = looks
+        said = msgspec.json.encode(problems[:20]).decode()
+        now = self._clock()
+        self._sources.append(
+            SourceRow(uri=uri, size=size, mtime_ns=mtime_ns, inode=inode, reader=READER, read_at=now, problems=said)
+        )
+
+    def _write(self) -> None:
+        """One commit costs a disk sync, however much is in it."""
+        if not self._records and not self._sources:
+            return
+        with self._store.writing():
+            changes = [self._store.put_session(record.session, record.calls, record.spent) for record in self._records]
+            for row in self._sources:
+                self._store.put_source(row)
+        report = self.report
+        for record, change in zip(self._records, changes, strict=True):
+            report.new += change == "new"
+            report.updated += change == "updated"
+            report.messages += record.session.messages
+            report.calls += record.session.calls
+            report.errors += record.session.errors
+        self._records, self._sources, self._calls = [], [], 0
+
+
+def _look(path: Path) -> Looks | None:
+    """Size, time and identity of a file, with its SQLite log: what tells whether it was written to."""
+    try:
+        main = path.stat()
+    except OSError:
+        return None
+    try:
+        log = path.with_name(path.name + "-wal").stat() if path.suffix not in (".jsonl", ".json") else None
+    except OSError:
+        log = None
+    if log is None:
+        return main.st_size, main.st_mtime_ns, main.st_ino
+    return main.st_size + log.st_size, max(main.st_mtime_ns, log.st_mtime_ns), main.st_ino

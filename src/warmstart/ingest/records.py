@@ -1,0 +1,246 @@
+"""A scored session as the store keeps it: facts, redacted arguments and short redacted excerpts, never a transcript;
+and back, as mining sees it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct, structs
+
+from warmstart.excerpt import first
+from warmstart.model import (
+    Arguments,
+    Message,
+    Outcome,
+    PastCall,
+    PastSession,
+    Score,
+    Session,
+    Spent,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from warmstart.names import could_hide_secret
+from warmstart.redact import Redactor, Scope
+from warmstart.store import CallRow, SessionRow, SpentRow
+from warmstart.usage.amounts import Tally
+
+INTENT, TASK = 240, 1_200  # characters kept; results and arguments come already shortened
+_CALL_IDS = re.compile(  # as agents make them: nothing can be told from them
+    r"\b(?:toolu_(?:vrtx_|bdrk_)?|call_(?:\d+_)?|fc_|msg_|chatcmpl-(?:tool-)?)[A-Za-z0-9]{8,40}\b"
+    r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
+)
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Record(Struct, frozen=True):
+    """One session with its calls, as stored."""
+
+    session: SessionRow
+    calls: tuple[CallRow, ...]
+    spent: tuple[SpentRow, ...] = ()  # tokens by model and day
+
+
+class Recorder:
+    """Turns sessions into records. The secrets of the user's environment are known to it and never pass."""
+
+    def __init__(self, secrets: Mapping[str, str]) -> None:
+        self._redactor = Redactor(secrets)
+        self._known = tuple(secrets.values())
+
+    def name(self, text: str) -> str:
+        """A path or name that is shown or kept on its own."""
+        if not could_hide_secret(text) and not any(value in text for value in self._known):
+            return text
+        return self._redactor.scope().identifier(text)
+
+    def record(self, session: Session, score: Score, now: float) -> Record:
+        scope = self._redactor.scope()
+        key = session_key(session)
+        answered = session.calls()
+        names = _Names(scope, _names_in(session, answered), self._known)
+        calls = tuple(_calls(session, answered, key, scope, names))
+        spent = tuple(_spent(session.spent, key, names))
+        counts = score.counts
+        tools = {names.clean(name): used for name, used in counts.tools.items()}
+        evidence = tuple(structs.replace(found, sign=names.clean(found.sign)) for found in score.evidence)
+        redacted = structs.replace(score, counts=structs.replace(counts, tools=tools), evidence=evidence)
+        row = SessionRow(
+            key=key,
+            id=names.clean(session.id),
+            format=session.format,
+            agent=session.agent,
+            model=names.maybe(session.model),
+            project=names.maybe(session.project),
+            source_uri=names.clean(session.source_uri),
+            task=scope.text(first(session.task, TASK)) if session.task else None,
+            started=session.started,
+            ended=session.ended,
+            end_reason=names.maybe(session.end_reason),
+            label=session.label,
+            parent=names.maybe(session.parent),
+            messages=counts.total_messages,
+            calls=counts.tool_calls,
+            results=counts.tool_results,
+            errors=counts.error_count,
+            verdict=score.verdict,
+            quality=score.quality,
+            confidence=score.confidence,
+            category=score.category,
+            task_type=score.task_type,
+            score=_encode(redacted).decode(),
+            usage=_encode(session.usage).decode() if session.usage else None,
+            digest="",
+            first_seen=now,
+            updated=now,
+            turns=max(session.number_turns(), default=0),
+        )
+        return Record(structs.replace(row, digest=_digest(row, calls, spent)), calls, spent)
+
+
+def session_key(session: Session) -> str:
+    """Who ran it, its own id and what it was asked: the same session read from another file or format is the same."""
+    said = "\0".join((session.agent, session.id, (session.task or "")[:500]))
+    return hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+def _digest(row: SessionRow, calls: tuple[CallRow, ...], spent: tuple[SpentRow, ...]) -> str:
+    """Of everything that is kept but where it came from and when."""
+    facts = structs.replace(row, first_seen=0, updated=0, digest="", source_uri="")
+    made = hashlib.blake2b(_encode((facts, spent)), digest_size=16)
+    for call in calls:
+        told = (call.call_id, call.tool, call.arguments, call.intent or "", call.excerpt or "", call.status, call.basis)
+        made.update("\x1f".join(told).encode("utf-8", "replace"))
+    return made.hexdigest()
+
+
+Answered = list[tuple[ToolCall, ToolResult | None]]
+
+
+def _names_in(session: Session, answered: Answered) -> list[str]:
+    facts = (session.id, session.source_uri, session.model, session.project, session.end_reason, session.parent)
+    models = (part.model for part in session.spent)
+    return [
+        *filter(None, (*facts, *models)),
+        *(name for call, _answer in answered for name in (call.call_id, call.tool)),
+    ]
+
+
+class _Names:
+    """Ids, tool names and paths. They are many and nearly always clean, so they are looked through together first."""
+
+    def __init__(self, scope: Scope, names: list[str], known: Collection[str]) -> None:
+        said = "\n".join(names)
+        plain = not could_hide_secret(_CALL_IDS.sub("", said)) and not any(value in said for value in known)
+        self._scope = None if plain or scope.identifier(said) == said else scope
+
+    def clean(self, name: str) -> str:
+        return self._scope.identifier(name) if self._scope else name
+
+    def maybe(self, name: str | None) -> str | None:
+        return self.clean(name) if name else None
+
+
+def _spent(parts: Iterable[Spent], key: str, names: _Names) -> Iterator[SpentRow]:
+    cleaned = Tally()  # two names with secrets in them may have become one
+    for part in parts:
+        cleaned.take(part.usage, names.clean(part.model), part.day)
+    for part in cleaned.spent():
+        yield SpentRow(session_key=key, model=part.model, day=part.day, **structs.asdict(part.usage))
+
+
+class _Place(NamedTuple):
+    """Where in a session a call stands."""
+
+    key: str
+    ordinal: int
+    turn: int
+    intent: str | None
+
+
+def _calls(session: Session, answered: Answered, key: str, scope: Scope, names: _Names) -> list[CallRow]:
+    pairs = iter(answered)
+    rows: list[CallRow] = []
+    said, intent = "", ""
+    for step, turn in zip(session.steps, session.number_turns(), strict=True):
+        if isinstance(step, ToolCall):
+            if said:  # cleaned once, however many calls follow
+                said, intent = "", scope.text(first(said, INTENT))
+            rows.append(_call(*next(pairs), _Place(key, len(rows), turn, intent or None), scope, names))
+        elif isinstance(step, Message) and step.role != "system":
+            said = step.text
+    return rows
+
+
+def _call(call: ToolCall, answer: ToolResult | None, place: _Place, scope: Scope, names: _Names) -> CallRow:
+    arguments = _encode(call.arguments).decode()
+    excerpt = answer.text if answer else ""
+    said = f"{arguments}\n{excerpt}"
+    if scope.text(said) != said:  # something in there: each part by itself, arguments by their keys
+        arguments = _encode(scope.value(call.arguments)).decode()
+        excerpt = scope.text(excerpt)
+    return CallRow(
+        session_key=place.key,
+        ordinal=place.ordinal,
+        call_id=names.clean(call.call_id),
+        tool=names.clean(call.tool),
+        arguments=arguments,
+        intent=place.intent,
+        excerpt=excerpt if answer else None,
+        status=answer.outcome.status if answer else "unknown",
+        basis=answer.outcome.basis if answer else "none",
+        error_kind=answer.outcome.error_kind if answer else None,
+        at=call.at,
+        turn=place.turn,
+        answered=answer.at if answer else None,
+    )
+
+
+def past_session(row: SessionRow, calls: Iterable[CallRow]) -> PastSession | None:
+    """The session as mining sees it, or None where its record cannot be read."""
+    try:
+        past = tuple(
+            PastCall(
+                ordinal=call.ordinal,
+                call_id=call.call_id,
+                tool=call.tool,
+                arguments=msgspec.json.decode(call.arguments, type=Arguments),
+                intent=call.intent or "",
+                excerpt=call.excerpt,
+                outcome=Outcome(call.status, call.basis, call.error_kind),
+                at=call.at,
+                turn=call.turn,
+                answered=call.answered,
+            )
+            for call in calls
+        )
+        usage = msgspec.json.decode(row.usage, type=Usage) if row.usage else None
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return PastSession(
+        key=row.key,
+        id=row.id,
+        agent=row.agent,
+        category=row.category,
+        task_type=row.task_type,
+        verdict=row.verdict,
+        quality=row.quality,
+        project=row.project,
+        task=row.task or "",
+        started=row.started,
+        end_reason=row.end_reason,
+        parent=row.parent,
+        errors=row.errors,
+        results=row.results,
+        calls=past,
+        model=row.model,
+        ended=row.ended,
+        label=row.label,
+        turns=row.turns,
+        usage=usage,
+    )

@@ -1,0 +1,41 @@
+"""Scheduled jobs: will they run, what they are told, what became of them.
+
+checked = check_jobs([read_hermes(home, read_variable)])        # before the night
+prompt = build_job_prompt(job, runtime_model, runtime_provider)  # for the run
+classify_job_output(answer).status                               # delivered, silent or failed
+"""
+
+from __future__ import annotations
+
+from warmstart.endpoints.context_window import ask_window
+from warmstart.errors import ModelContextError
+from warmstart.jobs.check import MINIMUM, Job, JobCheck, Runtime, check_job, read_job, require_context
+from warmstart.jobs.output import FAILED_MARK, SILENT_MARK, JobOutput, classify_job_output
+from warmstart.jobs.preflight import Checked, check_jobs
+from warmstart.jobs.prompt import JobPrompt, build_job_prompt, describe_runtime
+from warmstart.jobs.sources import Source, find_hermes_homes, read_hermes, read_list
+
+__all__ = [
+    "FAILED_MARK",
+    "MINIMUM",
+    "SILENT_MARK",
+    "Checked",
+    "Job",
+    "JobCheck",
+    "JobOutput",
+    "JobPrompt",
+    "ModelContextError",
+    "Runtime",
+    "Source",
+    "ask_window",
+    "build_job_prompt",
+    "check_job",
+    "check_jobs",
+    "classify_job_output",
+    "describe_runtime",
+    "find_hermes_homes",
+    "read_hermes",
+    "read_job",
+    "read_list",
+    "require_context",
+]

@@ -1,0 +1,193 @@
+"""Call and result in, Outcome out: what the transcript flags, then exit codes, then structure, and text only last."""
+
+from __future__ import annotations
+
+import re
+from json import JSONDecodeError, JSONDecoder
+from typing import Any
+
+from warmstart.calls import tools
+from warmstart.calls.shell import Line, command_in, read_line
+from warmstart.judging.text import answer_failed, error_kind, plain, shell_failed, stopped_by
+from warmstart.model import Basis, Outcome, Signal, ToolCall
+
+_OK = {basis: Outcome("ok", basis) for basis in ("flag", "exit_code", "structure", "text")}
+_STOPPED = {(s, b): Outcome(s, b) for s in ("rejected", "cancelled") for b in ("flag", "structure", "text")}
+_UNKNOWN = Outcome("unknown", "none")
+
+_SHELLS = frozenset((tools.TERMINAL, tools.CODE))
+_QUOTERS = frozenset(
+    (tools.PROCESS, tools.READ, tools.SEARCH, tools.WEB_READ, tools.WEB_SEARCH, tools.SESSIONS, tools.BROWSE)
+)
+
+_SPOKEN = re.compile(  # exit codes as agents speak them, alone on a line at the start or the end
+    r"^\s*(?:<returncode>(-?\d+)</returncode>|\[?(?:Command finished with |Process exited with |Process finished with )?"
+    r"[Ee]xit(?:ed)?[ _](?:[Cc]ode|[Ss]tatus)(?: was)?:? ?(-?\d+)\]?\.?|Process exited with code (-?\d+)\.?"
+    r"|\[(?:The command|Command) (?:completed|finished|exited|failed) with exit code (-?\d+)\.?\])\s*$",
+    re.M,
+)
+_WRAPPED = re.compile(r"^\s*<untrusted_tool_result[^>]*>\s*(?:.*\n)??\s*(?=[{\[])")
+_NOT_AN_ERROR = re.compile(r"not an error|no match|not found is|differ|informational", re.I)
+_decoder = JSONDecoder(strict=False)
+
+_FAILED_WORDS = frozenset(
+    ("error", "failed", "failure", "fail", "timeout", "timed_out", "errored", "crashed", "exception")
+)
+_STOPPED_WORDS = {"cancelled": "cancelled", "canceled": "cancelled", "aborted": "cancelled", "interrupted": "cancelled",
+                  "blocked": "rejected", "denied": "rejected", "rejected": "rejected", "declined": "rejected",
+                  "approval_required": "rejected", "pending_approval": "rejected"}  # fmt: skip
+_CODES = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
+_MAX_JSON = 2_000_000
+
+
+def judge_result(call: ToolCall | None, text: str, signal: Signal | None = None) -> Outcome:
+    """What became of one call. `text` is the whole result; `signal` is what the transcript says beside it."""
+    if signal is not None:
+        told = _by_signal(call, text, signal)
+        if told is not None:
+            return told
+    stopped = stopped_by(text)
+    if stopped:
+        return _STOPPED[stopped, "text"]
+    base = tools.base_tool(call.tool) if call else None
+    return _by_spoken_code(call, text) or _by_structure(call, base, text) or _by_text(call, base, text)
+
+
+def _by_signal(call: ToolCall | None, text: str, signal: Signal) -> Outcome | None:
+    basis = signal.basis
+    if signal.status is not None:
+        return _error(text, basis) if signal.status == "error" else Outcome(signal.status, basis)
+    if signal.failed:
+        stopped = stopped_by(text)
+        return _STOPPED[stopped, "flag"] if stopped else _error(text, basis)
+    if signal.exit_code is not None:
+        return _by_exit_code(call, text, signal.exit_code)
+    return _OK["flag"] if signal.failed is False else None
+
+
+def _by_exit_code(call: ToolCall | None, output: str, code: int) -> Outcome:
+    if code == 0:
+        return _OK["exit_code"]
+    stopped = stopped_by(output)
+    if stopped:
+        return _STOPPED[stopped, "text"]
+    if code == 1 and not output.strip() and _line_of(call).matches:
+        return _OK["exit_code"]
+    return _error(output, "exit_code")
+
+
+def _by_spoken_code(call: ToolCall | None, text: str) -> Outcome | None:
+    head, tail = text[:400], text[-300:] if len(text) > 400 else ""
+    found = _SPOKEN.match(head) or _first_lines(head) or _last_line(tail or head)
+    if found is None and head.startswith("Command: "):  # Gemini CLI's report: its parts in lines of their own
+        found = re.search(r"^Exit Code: (-?\d+)$", text[-600:], re.M)
+    if found is None or (call is not None and "$?" in command_in(call.arguments)):
+        return None
+    code = int(next(group for group in found.groups() if group is not None))
+    return _by_exit_code(call, _SPOKEN.sub("", text, count=1).replace("<output>", "").replace("</output>", ""), code)
+
+
+def _first_lines(head: str) -> re.Match[str] | None:
+    at = 0
+    for _ in range(4):
+        at = head.find("\n", at) + 1
+        if not at:
+            return None
+        if found := _SPOKEN.match(head, at):
+            return found
+    return None
+
+
+def _last_line(tail: str) -> re.Match[str] | None:
+    stripped = tail.rstrip()
+    return _SPOKEN.match(stripped, stripped.rfind("\n") + 1)
+
+
+def _by_structure(call: ToolCall | None, base: str | None, text: str) -> Outcome | None:
+    if text.lstrip()[:16].startswith("<tool_use_error>"):
+        return _error(text, "structure")
+    value = _json_of(text)
+    if not isinstance(value, dict):
+        return _OK["structure"] if isinstance(value, list) and base is None else None
+    meaning = value.get("exit_code_meaning")
+    for holder in (value, value.get("metadata"), value.get("result")):
+        if isinstance(holder, dict):
+            for name in _CODES:
+                code = holder.get(name)
+                if isinstance(code, int) and not isinstance(code, bool):
+                    if code != 0 and isinstance(meaning, str) and _NOT_AN_ERROR.search(meaning):
+                        return _OK["structure"]
+                    if code != 0 and (stopped := _status_word(value)):
+                        return _STOPPED[stopped, "structure"]
+                    output = value.get("output", value.get("stdout", ""))
+                    said = f"{output if isinstance(output, str) else ''}\n{value.get('error') or value.get('stderr') or ''}"
+                    return _by_exit_code(call, said.strip(), code)
+    if base in _SHELLS and not (value.keys() & {"output", "success", "tool_calls_made", "error", "status"}):
+        return None  # a program printed JSON: data, not a report about the call
+    return _by_fields(value, text)
+
+
+def _by_fields(value: dict[str, Any], text: str) -> Outcome:
+    stopped = _status_word(value)
+    if stopped:
+        return _STOPPED[stopped, "structure"]
+    for name in ("success", "ok"):
+        if isinstance(value.get(name), bool):
+            return _OK["structure"] if value[name] else _error(text, "structure")
+    if value.get("isError") is True or value.get("is_error") is True:
+        return _error(text, "structure")
+    if _is_error_value(value.get("error")) or _is_error_value(value.get("errors")):
+        return _error(text, "structure")
+    status = value.get("status")
+    if isinstance(status, str) and status.lower() in _FAILED_WORDS and (len(value) <= 3 or value.get("message")):
+        return _error(text, "structure")  # with more beside it, it is rather the status of what was asked about
+    inner = value.get("result")
+    if isinstance(inner, dict) and len(value) <= 4:
+        return _by_fields(inner, text)
+    return _OK["structure"]
+
+
+def _status_word(value: dict[str, Any]) -> str | None:
+    status = value.get("status")
+    if not isinstance(status, str) or len(value) > 8 or "reservation_id" in value:
+        return None
+    said = value.get("error") or value.get("message") or value.get("approval") or value.get("reason")
+    return _STOPPED_WORDS.get(status.lower()) if said or len(value) <= 2 or "exit_code" in value else None
+
+
+def _is_error_value(error: Any) -> bool:
+    if isinstance(error, str):
+        return bool(error.strip()) and error.strip().lower() not in ("none", "null", "false", "0", "no error")
+    if isinstance(error, dict):
+        return bool(error.get("message") or error.get("code") or error.get("type") or error)
+    return bool(error) if isinstance(error, (bool, list)) else isinstance(error, int) and error != 0
+
+
+def _json_of(text: str) -> Any:
+    start = _WRAPPED.match(text[:2_000])
+    at = start.end() if start else len(text) - len(text.lstrip())
+    if text[at : at + 1] not in ("{", "[") or len(text) > _MAX_JSON:
+        return None
+    try:
+        return _decoder.raw_decode(text, at)[0]
+    except (JSONDecodeError, RecursionError, ValueError):
+        return None
+
+
+def _by_text(call: ToolCall | None, base: str | None, text: str) -> Outcome:
+    said = plain(text)
+    if not said.strip():
+        return _OK["text"] if base is not None else _UNKNOWN
+    if base in _SHELLS:
+        failed = shell_failed(said, _line_of(call))
+    else:
+        failed = answer_failed(said, quotes=base in _QUOTERS)
+    return _error(text, "text") if failed else _OK["text"]
+
+
+def _error(text: str, basis: Basis) -> Outcome:
+    return Outcome("error", basis, error_kind(plain(text)))
+
+
+def _line_of(call: ToolCall | None) -> Line:
+    return read_line(command_in(call.arguments) if call else "")

@@ -1,0 +1,275 @@
+"""Session in, Score out: did it work, how well, and what kind of work was it.
+
+A label decides. Without one the evidence is weighed: how it ended, what was left broken, what the user said, whether
+checks passed after the last change, and how much effort it took. Length never raises quality: long sessions succeed
+less often. Where no firm sign is found the verdict is "unknown", and quality only ranks.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from warmstart.calls import tools
+from warmstart.calls.shell import command_in
+from warmstart.model import (
+    Category,
+    Counts,
+    Evidence,
+    Message,
+    Score,
+    Session,
+    TaskType,
+    ToolCall,
+    ToolResult,
+    Verdict,
+)
+
+CATEGORIES: dict[Category, frozenset[str]] = {  # in the order they are checked
+    "coding": frozenset((tools.CODE, tools.WRITE, tools.READ, tools.PATCH, tools.SEARCH)),
+    "research": frozenset((tools.WEB_SEARCH, tools.WEB_READ, tools.SESSIONS, tools.FACTS, tools.READ, tools.BROWSE)),
+    "ops": frozenset((tools.TERMINAL, tools.CRON, tools.PROCESS, tools.SEND)),
+}
+TASK_TYPES: dict[TaskType, frozenset[str]] = {
+    "code": frozenset((tools.CODE,)),
+    "file": frozenset((tools.READ, tools.WRITE, tools.PATCH, tools.SEARCH)),
+    "research": frozenset((tools.WEB_SEARCH, tools.WEB_READ, tools.BROWSE)),
+}
+_CATEGORY_SHARE, _TYPE_SHARE = 0.4, 0.6
+
+_TEST = re.compile(
+    r"\b(?:pytest|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|go test|go vet|cargo (?:test|check|clippy|build)"
+    r"|(?:npm|pnpm|yarn|bun)(?: run)? (?:test|check|lint|typecheck|build)|make (?:test|check|lint)|mvn|gradle|gradlew"
+    r"|mise run (?:test|lint)|dotnet test|mix test|ruff check|mypy|pyright|tsc|eslint|golangci-lint|xcodebuild|swift test"
+    r"|deno test|bundle exec|rake test|sbt test|just test|playwright test|cypress run)\b"
+)
+_TEST_HINTS = tuple("test check lint build tsc mypy pyright vet clippy mvn gradle tox nox mocha rspec rake".split())
+_THANKS = re.compile(
+    r"\b(?:thanks?|thank you|thx|great|perfect|excellent|awesome|amazing|nice|works now|it works|that works|looks good|lgtm"
+    r"|well done|good job|appreciate|that(?:'s| is) (?:all|it|exactly))\b",
+    re.I,
+)
+_CORRECTION = re.compile(
+    r"^\W{0,3}(?:no\b(?! (?:problem|worries|thanks|need))|nope|wrong|incorrect|stop\b|don'?t\b|undo|revert|actually\b|wait\b|hold on"
+    r"|that(?:'s| is)(?: not|n'?t) |this is(?: not|n'?t) |not what|you (?:forgot|missed|broke|didn'?t|should(?:n'?t| not)? have)"
+    r"|why (?:did|didn'?t|are|is) |i (?:said|meant|told|asked)|still (?:not|broken|fail|getting|doesn)|it(?:'s| is) still)"
+    r"|\b(?:doesn'?t work|does not work|not working|isn'?t working|didn'?t work|still (?:fails|failing|broken|not))\b"
+    r"|\b(?:are you sure|not what i|i meant|that'?s wrong)\b",
+    re.I,
+)
+_INTERRUPTION = "[Request interrupted by user"
+_BAD_ENDS = re.compile(
+    r"abort|interrupt|api_error|limit|exceed|max_|too_many|timeout|timed|crash|error|killed|fail|cost|format|cancel",
+    re.I,
+)
+_GOOD_ENDS = re.compile(r"^(?:submitted|completed|complete|done|success|finished|cron_complete)", re.I)
+
+_STEPS, _WORDS = 6.0, 800.0  # steps and characters said; effort below this costs nothing
+_WORK = 4.0  # work on files, shells and the web takes that much more than a talk with a few function calls
+_FEW_CALLS, _LOW_ERROR_RATE = 3, 0.15
+
+
+def score(session: Session, more_tools: Mapping[str, str] | None = None) -> Score:
+    """Weigh one session. `more_tools` maps further tool names onto the base set."""
+    counts = count(session)
+    used = _base_counts(counts, more_tools)
+    category = _category(used, counts.tool_calls)
+    evidence = tuple(_weigh(session, category))
+    quality = 1 / (1 + math.exp(-sum(e.weight for e in evidence)))
+    verdict, confidence = _decide(session, evidence, quality)
+    return Score(
+        verdict=verdict,
+        quality=round(quality, 4),
+        confidence=round(confidence, 4),
+        evidence=evidence,
+        category=category,
+        task_type=_task_type(used, counts.tool_calls),
+        counts=counts,
+        is_proficient=counts.tool_results >= _FEW_CALLS
+        and counts.error_rate is not None
+        and counts.error_rate <= _LOW_ERROR_RATE
+        and not any(e.sign == "repeated_failure" for e in evidence),
+        is_successful=verdict == "success",
+    )
+
+
+def refusal(score: Score) -> str | None:
+    """Why a session is not worth learning from, or None if it is: the gate."""
+    return gate(score.verdict, score.quality, score.counts.tool_results)
+
+
+def gate(verdict: Verdict, quality: float, results: int) -> str | None:
+    if verdict == "failure":
+        return "the session failed"
+    if results == 0:
+        return "no tool was used"
+    if verdict == "unknown" and quality < 0.5:
+        return "no sign of success, and more effort than usual"
+    return None
+
+
+def count(session: Session) -> Counts:
+    """The plain numbers."""
+    used: Counter[str] = Counter()
+    messages = results = ok = errors = 0
+    for step in session.steps:
+        if isinstance(step, ToolCall):
+            used[step.tool] += 1
+        elif isinstance(step, ToolResult):
+            results += 1
+            if step.outcome.status == "ok":
+                ok += 1
+            elif step.outcome.status == "error":
+                errors += 1
+        elif step.role != "system":
+            messages += 1
+    return Counts(
+        total_messages=messages,
+        tool_calls=used.total(),
+        tool_results=results,
+        error_count=errors,
+        error_rate=errors / (ok + errors) if ok + errors else None,
+        unique_tools=len(used),
+        tools=dict(used),
+    )
+
+
+def _weigh(session: Session, kind: Category) -> Iterator[Evidence]:
+    if session.label is not None:
+        yield Evidence("label", 3.0 if session.label else -3.0)
+    yield from _effort(session, kind)
+    yield from _errors(session)
+    yield from _people(session)
+    yield from _checks(session)
+    yield from _ending(session)
+
+
+def _effort(session: Session, kind: Category) -> Iterator[Evidence]:
+    """Wandering: every doubling of steps and of words costs; being short is never a merit beyond that."""
+    usual = 1.0 if kind == "general" else _WORK
+    steps = len(session.steps) + session.unkept
+    words = sum([len(s.text) for s in session.steps if isinstance(s, Message) and s.role != "system"])
+    cost = math.log(max(1.0, steps / (_STEPS * usual))) + math.log(max(1.0, words / (_WORDS * usual)))
+    yield Evidence("effort", round(1.4 - 0.45 * cost, 3))
+
+
+def _errors(session: Session) -> Iterator[Evidence]:
+    failures: Counter[tuple[str, bytes]] = Counter()
+    broken: dict[str, int] = {}  # tool -> step of a failure that no later success of that tool mended
+    waiting: dict[str, ToolCall] = {}
+    for index, step in enumerate(session.steps):
+        if isinstance(step, ToolCall):
+            waiting[step.call_id] = step
+        elif isinstance(step, ToolResult) and (call := waiting.pop(step.call_id, None)) is not None:
+            if step.outcome.status == "error":
+                failures[call.tool, msgspec.json.encode(call.arguments)] += 1
+                broken[call.tool] = index
+            elif broken and step.outcome.status == "ok":
+                broken.pop(call.tool, None)
+    if failures:
+        yield Evidence("errors", -round(0.2 * math.log1p(failures.total()), 3))
+    worst = max(failures.values(), default=0)
+    if worst > 1:
+        yield Evidence("repeated_failure", -round(0.3 * math.log(worst), 3))
+    last = len(session.steps)
+    for tool, index in broken.items():
+        if last - index <= max(4, last // 5):
+            yield Evidence(f"unrecovered_error:{tool[:60]}", -0.35, index)
+            return
+
+
+def _people(session: Session) -> Iterator[Evidence]:
+    said = [(i, s) for i, s in enumerate(session.steps) if isinstance(s, Message) and s.role == "user"]
+    corrections = [i for i, s in said[1:] if _CORRECTION.search(s.text[:400])]
+    if corrections:
+        yield Evidence("user_corrected", -round(0.2 * math.log1p(len(corrections)), 3), corrections[-1])
+    interruptions = [i for i, s in said if s.text.startswith(_INTERRUPTION)]
+    if interruptions:
+        yield Evidence("user_interrupted", -round(0.25 * math.log1p(len(interruptions)), 3), interruptions[-1])
+    if len(said) > 1:
+        index, last = said[-1]
+        if _THANKS.search(last.text[:300]) and not _CORRECTION.search(last.text[:300]):
+            yield Evidence("user_thanked", 0.1, index)
+
+
+def _checks(session: Session) -> Iterator[Evidence]:
+    """Tests, builds and linters: what the last one said, and whether anything was changed after it."""
+    open_checks: dict[str, int] = {}
+    verdict: Evidence | None = None
+    for index, step in enumerate(session.steps):
+        if isinstance(step, ToolCall):
+            base = tools.base_tool(step.tool)
+            if base in (tools.WRITE, tools.PATCH):
+                verdict = None
+            elif base == tools.TERMINAL and _is_check(command_in(step.arguments)):
+                open_checks[step.call_id] = index
+        elif isinstance(step, ToolResult) and open_checks.pop(step.call_id, None) is not None:
+            if step.outcome.status == "ok":
+                verdict = Evidence("checks_passed", 0.8, index)
+            elif step.outcome.status == "error":
+                verdict = Evidence("checks_failed", -0.8, index)
+    if verdict:
+        yield verdict
+
+
+def _is_check(command: str) -> bool:
+    return any(hint in command for hint in _TEST_HINTS) and _TEST.search(command) is not None
+
+
+def _ending(session: Session) -> Iterator[Evidence]:
+    reason = session.end_reason
+    if reason:
+        if _GOOD_ENDS.search(reason):
+            yield Evidence(f"ended:{reason[:60]}", 0.3)
+        elif _BAD_ENDS.search(reason):
+            yield Evidence(f"ended:{reason[:60]}", -1.0)
+    if not session.steps:
+        return
+    last = session.steps[-1]
+    index = len(session.steps) - 1
+    if isinstance(last, ToolCall):
+        yield Evidence("call_unanswered", -0.5, index)
+    elif isinstance(last, ToolResult) and last.outcome.status in ("error", "rejected", "cancelled"):
+        yield Evidence(f"last_result_{last.outcome.status}", -0.5, index)
+
+
+_FIRM = frozenset(("label", "checks_passed", "checks_failed"))  # thanks are cheap: half of the thanked failed
+
+
+def _decide(session: Session, evidence: tuple[Evidence, ...], quality: float) -> tuple[Verdict, float]:
+    """A verdict needs a firm sign that points the same way as the whole."""
+    if session.label is not None:
+        return ("success" if session.label else "failure"), 1.0
+    firm = sum(e.weight for e in evidence if e.sign in _FIRM or (e.sign.startswith("ended:") and abs(e.weight) > 0.5))
+    if firm > 0 and quality >= 0.6:
+        return "success", quality
+    if firm < 0 and quality <= 0.4:
+        return "failure", 1 - quality
+    return "unknown", abs(quality - 0.5)
+
+
+def _base_counts(counts: Counts, more: Mapping[str, str] | None) -> Counter[str]:
+    used: Counter[str] = Counter()
+    for name, calls in counts.tools.items():
+        base = tools.base_tool(name, more)
+        if base:
+            used[base] += calls
+    return used
+
+
+def _category(used: Counter[str], calls: int) -> Category:
+    for name, group in CATEGORIES.items():
+        if calls and sum(used[t] for t in group) / calls > _CATEGORY_SHARE:
+            return name
+    return "general"
+
+
+def _task_type(used: Counter[str], calls: int) -> TaskType:
+    for name, group in TASK_TYPES.items():
+        if calls and sum(used[t] for t in group) / calls > _TYPE_SHARE:
+            return name
+    return "mixed"

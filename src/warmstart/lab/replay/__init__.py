@@ -1,0 +1,1 @@
+"""Recorded sessions asked again, cold and warm, and compared with the record."""

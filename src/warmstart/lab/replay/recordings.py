@@ -1,0 +1,275 @@
+"""Recorded sessions as they are replayed: read, redacted, and split into halves that share no task.
+
+What is learned from one half is tried on the other. Sessions of one task, as far as can be told (see replay_ties), stand in
+the same half, whatever the seed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, structs
+
+from warmstart.arms import draw
+from warmstart.config import Settings
+from warmstart.dialects.providers import clean
+from warmstart.errors import SourceError
+from warmstart.formats.source import Source
+from warmstart.ingest.read import scan, sources
+from warmstart.ingest.records import TASK, Record, Recorder, past_session, session_key
+from warmstart.lab.models.tool_calls import as_object, is_sayable
+from warmstart.lab.replay.match import RecordedCall
+from warmstart.lab.replay.ties import Traces, join, task_in_id, trace_values, trace_wording
+from warmstart.model import PastSession, Problem, Session
+from warmstart.ports import Progress
+from warmstart.redact import Redactor
+from warmstart.seeds.provision import task_digest
+
+NO_REQUEST = "no request of a user"
+STARTED = "started by another session"
+NO_SUCCESS = "no call that worked"
+NO_NAME = "its tools have names that the endpoint's protocol does not allow"
+UNREADABLE = "its record cannot be read"
+
+_MOST_ARGUMENTS = 32  # of a tool: more are data, not names
+_MOST_TOOLS = 40  # offered: endpoints take few more, and each costs tokens in every request
+_JSON_TYPES = (
+    (bool, "boolean"),
+    (int, "integer"),
+    (float, "number"),
+    (str, "string"),
+    (list, "array"),
+    (dict, "object"),
+)
+
+
+class Recording(Struct, frozen=True, kw_only=True):
+    """A recorded session with all that a replay needs. Nothing in it is secret."""
+
+    name: str  # made from its key
+    agent: str
+    half: int  # 1 or 2; it is replayed with what the other half taught
+    family: str  # sessions of one task
+    task: str  # the first thing the user asked for
+    calls: tuple[RecordedCall, ...]
+    project: str | None = None
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """Those that it called."""
+        return tuple(sorted({call.tool for call in self.calls}))
+
+
+class Gathered(Struct, frozen=True, kw_only=True):
+    """All that was read."""
+
+    records: dict[int, tuple[Record, ...]]  # by half, to learn from
+    recordings: tuple[Recording, ...]  # to replay
+    left_out: dict[str, int]  # learned from where possible, but not replayed
+    problems: tuple[Problem, ...]
+    left_loose: int = 0  # what sessions of both halves may share, because all would have become one task
+
+
+class _Read(Struct, frozen=True):
+    """A session with what ties it to others."""
+
+    record: Record
+    past: PastSession | None  # None: its record cannot be read
+    request: str  # redacted
+    traces: Traces
+
+
+class Gatherer:
+    """Reads transcripts for a replay."""
+
+    def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
+        self._tools = settings.tools
+        self._recorder = Recorder(settings.secrets)
+        self._redactor = Redactor(settings.secrets)
+        self._clock = clock
+        self._read: dict[str, _Read] = {}
+        self._problems: list[Problem] = []
+
+    def gather(self, paths: Iterable[Path | str], seed: int, progress: Progress | None = None) -> Gathered:
+        """Everything in these files and folders. What cannot be read is told, the rest goes on."""
+        files = [source for path in paths for source in self._sources(Path(path))]
+        for done, source in enumerate(files):
+            if progress:
+                progress(done, len(files), f"reading {self._recorder.name(source.path.name)}")
+            for scored in scan(source, self._tools):
+                self._take(scored.session, self._recorder.record(scored.session, scored.score, self._clock()))
+            self._problems += [structs.replace(p, path=self._recorder.name(p.path)) for p in source.problems]
+        joined = join({key: read.traces for key, read in self._read.items()})
+        families = joined.families
+        halves = split_families(families, seed)
+        recordings: list[Recording] = []
+        left_out: Counter[str] = Counter()
+        for key, read in sorted(self._read.items()):
+            made = _make_recording(read, families[key], halves[families[key]])
+            if isinstance(made, str):
+                left_out[made] += 1
+            else:
+                recordings.append(made)
+        records = {
+            half: tuple(read.record for key, read in sorted(self._read.items()) if halves[families[key]] == half)
+            for half in (1, 2)
+        }
+        return Gathered(
+            records=records,
+            recordings=tuple(recordings),
+            left_out=dict(left_out),
+            problems=tuple(self._problems),
+            left_loose=joined.left_loose,
+        )
+
+    def _sources(self, path: Path) -> list[Source]:
+        try:
+            return list(sources(path))
+        except SourceError as error:
+            self._problems.append(Problem(self._recorder.name(error.path), error.reason))
+            return []
+
+    def _take(self, session: Session, record: Record) -> None:
+        """Of a session that stands in several files the longest counts."""
+        key = session_key(session)
+        known = self._read.get(key)
+        if known is None or known.record.session.length < record.session.length:
+            past = past_session(record.session, record.calls)
+            request = self._request(session, record)
+            traces = Traces(
+                certain=tuple(_certain_ties(session)),
+                values=trace_values(request, _calls_of(past) if past else ()),
+                shingles=trace_wording(request),
+            )
+            self._read[key] = _Read(record, past, request, traces)
+
+    def _request(self, session: Session, record: Record) -> str:
+        """What was asked, whole where the record keeps only its beginning."""
+        said = (session.task or "").strip()
+        kept = record.session.task or ""
+        return clean(kept if len(said) <= TASK else self._redactor.scope().text(session.task or "")).strip()
+
+
+def _certain_ties(session: Session) -> Iterator[str]:
+    yield f"session {session.agent} {session.id}"
+    if session.parent:
+        yield f"session {session.agent} {session.parent}"
+    if digest := task_digest(session.task or ""):
+        yield f"task {digest}"
+    if task := task_in_id(session.agent, session.id):
+        yield f"task of {session.agent} {task}"
+
+
+def split_families(families: Mapping[str, str], seed: int) -> dict[str, int]:
+    """Family -> half. In an order drawn by the seed, each goes where there are fewer sessions."""
+    sizes = Counter(families.values())
+    filled = {1: 0, 2: 0}
+    halves: dict[str, int] = {}
+    for family in sorted(sizes, key=lambda family: (draw(family, f"replay {seed}"), family)):
+        half = min(filled, key=lambda half: (filled[half], half))
+        halves[family] = half
+        filled[half] += sizes[family]
+    return halves
+
+
+def _make_recording(read: _Read, family: str, half: int) -> Recording | str:
+    """The session as it is replayed, or the reason why it is not."""
+    past = read.past
+    if past is None:
+        return UNREADABLE
+    if past.parent:
+        return STARTED
+    if not read.request:
+        return NO_REQUEST
+    calls = _calls_of(past)
+    if not any(call.status == "ok" for call in calls):
+        return NO_SUCCESS
+    sayable = tuple(call for call in calls if is_sayable(call.tool))
+    if not any(call.status == "ok" for call in sayable):
+        return NO_NAME
+    return Recording(
+        name=past.key[:16],
+        agent=past.agent,
+        half=half,
+        family=family,
+        task=read.request,
+        calls=sayable,
+        project=past.project,
+    )
+
+
+def _calls_of(past: PastSession) -> tuple[RecordedCall, ...]:
+    return tuple(
+        RecordedCall(
+            tool=call.tool,
+            arguments=as_object(call.arguments),
+            result=clean(call.excerpt or ""),
+            status=call.outcome.status,
+        )
+        for call in past.calls
+    )
+
+
+# Tools as they are offered
+
+Schemas = Mapping[tuple[str, str], dict[str, Any]]  # (agent, tool) -> JSON schema of its arguments
+
+
+def infer_schemas(recordings: Iterable[Recording]) -> Schemas:
+    """What each agent's tools take: argument names and JSON types as seen in all recorded calls that did not fail.
+
+    Failed ones tell only of tools that never worked: a wrong name is often why a call failed.
+    """
+    seen: dict[tuple[str, str], list[RecordedCall]] = {}
+    for one in recordings:
+        for call in one.calls:
+            seen.setdefault((one.agent, call.tool), []).append(call)
+    return {
+        place: _infer([call.arguments for call in calls if call.status != "error"] or [c.arguments for c in calls])
+        for place, calls in seen.items()
+    }
+
+
+class Toolbox:
+    """What sessions may call: all that their agent is known to have, so that taking the right tool is a choice."""
+
+    def __init__(self, recordings: Sequence[Recording]) -> None:
+        self._schemas = infer_schemas(recordings)
+        self._used: dict[str, Counter[str]] = {}  # agent -> tool -> sessions
+        for one in recordings:
+            self._used.setdefault(one.agent, Counter()).update(one.tools)
+
+    def names(self, recording: Recording) -> tuple[str, ...]:
+        """Where an agent has too many, the most usual and the session's own. In the order of the alphabet: that of their
+        use would give something away."""
+        used = self._used[recording.agent]
+        usual = sorted(used, key=lambda tool: (-used[tool], tool))[:_MOST_TOOLS]
+        return tuple(sorted({*usual, *recording.tools}))
+
+    def describe(self, recording: Recording) -> list[dict[str, Any]]:
+        """As an endpoint is told of them."""
+        return [
+            {"type": "function", "function": {"name": tool, "parameters": self._schemas[recording.agent, tool]}}
+            for tool in self.names(recording)
+        ]
+
+
+def _infer(given: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    counts = Counter(name for arguments in given for name in arguments)
+    names = sorted(sorted(counts), key=lambda name: -counts[name])[:_MOST_ARGUMENTS]
+    properties: dict[str, Any] = {}
+    for name in sorted(names):
+        types = {_json_type(arguments[name]) for arguments in given if name in arguments} - {"null"}
+        if types >= {"integer", "number"}:
+            types -= {"integer"}
+        properties[name] = {"type": types.pop()} if len(types) == 1 else {}
+    required = [name for name in sorted(names) if counts[name] == len(given)]
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    return schema | ({"required": required} if required else {})
+
+
+def _json_type(value: Any) -> str:
+    return next((name for kind, name in _JSON_TYPES if isinstance(value, kind)), "null")

@@ -1,0 +1,1 @@
+"""A run of the lab: the agent loop, the arms, the report."""

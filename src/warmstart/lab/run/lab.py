@@ -1,0 +1,292 @@
+"""A run of the lab: learn from the solver's sessions, then every task in every arm, then what the store reports of it.
+
+The lab keeps to the ways every user has: transcripts are ingested, templates learned, seeds provisioned, trials closed by
+what the sessions wrote down. Its folder holds a store of its own; the user's is not touched. Each session is written when it
+is over, so a run that was killed goes on where it stopped, with the seeds that were chosen before.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct, structs
+
+from warmstart import __version__, config
+from warmstart.arms import CONTROLS, draw
+from warmstart.atomic_files import final_name, sweep_unfinished, write_whole
+from warmstart.endpoints.chat import LLM, EndpointError
+from warmstart.errors import Refused
+from warmstart.lab.chores.families import FAMILIES
+from warmstart.lab.chores.make import count_different, make_sessions, make_tasks, take
+from warmstart.lab.chores.tasks import LabTask
+from warmstart.lab.models.facts import ModelFacts
+from warmstart.lab.run.agent import AGENT, Agent, Limits, Transcript
+from warmstart.lab.run.solver import solve
+from warmstart.lab.sandbox.workshop import TOOLS
+from warmstart.model import Task
+from warmstart.pipeline import Warmstart
+from warmstart.ports import Progress
+
+EXPERIMENT = "lab"
+DECIDES = "success"  # the checker's word; errors tell less: an arm can make fewer of them and solve nothing
+ARMS = ("cold", "warm", "random", "mismatched", "text")
+_FILES = ("plan.json", "report.json", "report.html")  # of a run's folder, beside those of its own folders
+_TAUGHT = ("home", "training")  # what a run has before its first session
+_SCHOOL, _APART = 1_767_225_600.0, 3_600.0  # when the first training session is said to have been, and the next ones
+_REFUSED = 5  # sessions in a row that a server refuses, after which it is the server and not the sessions
+_PLENTY = 1_000  # active templates of a kind: the lab's families all count as few kinds
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What a run does. A folder belongs to one plan."""
+
+    arms: tuple[str, ...] = ("cold", "warm")
+    tasks: int = 20
+    seed: int = 1
+    model: ModelFacts
+    grammar: bool = False
+    limits: Limits = Limits()
+    examples: int = 4
+    budget: int = 1_000  # tokens of a seed
+
+    def check(self) -> None:
+        unknown = [arm for arm in self.arms if arm not in ARMS]
+        if unknown or len(self.arms) != len(set(self.arms)):
+            raise Refused(f"--arms: choose each once of {', '.join(ARMS)}; not {', '.join(unknown) or 'one twice'}")
+        if len(self.arms) < 2:
+            raise Refused("--arms: nothing can be compared with a single arm")
+        different = count_different(self.make_tasks())
+        if self.tasks > different:
+            raise Refused(f"--tasks: {different} at most, then seed {self.seed} makes the same again; or take another")
+
+    def make_tasks(self) -> list[LabTask]:
+        """As many of every family as the plan may need."""
+        per_family = -(-self.tasks // sum(not family.held_out for family in FAMILIES))
+        return make_tasks(seed=self.seed, split="test", per_family=per_family)
+
+
+class Begun(Plan, frozen=True, kw_only=True):
+    """A plan as the folder keeps it."""
+
+    version: str = ""  # of Warmstart; empty: of an older one, which did not say
+
+
+class Lab:
+    """One run in one folder."""
+
+    def __init__(self, folder: Path, plan: Plan, llm: LLM, clock: Callable[[], float] = time.time) -> None:
+        plan.check()
+        self.folder = folder
+        self.plan = plan
+        self._tasks = take(plan.make_tasks(), plan.tasks)
+        self._llm = llm
+        self._clock = clock
+        self._sessions = folder / "sessions"
+        self._training = folder / "training"
+        self.version = self._settle()
+        settings = structs.replace(config.load(folder / "home", environ={}), max_active=_PLENTY)
+        self.ws = Warmstart(settings, clock)
+
+    def close(self) -> None:
+        self.ws.close()
+
+    def _settle(self) -> str:
+        """The folder is this plan's, or becomes it. Which version of Warmstart began the run."""
+        path = self.folder / "plan.json"
+        begun = Begun(**structs.asdict(self.plan), version=__version__)
+        if not path.exists():
+            _check_free(self.folder)
+            keep(path, msgspec.json.encode(begun))
+            return begun.version
+        found = _read_plan(path)
+        if found is None:
+            raise Refused(f"{self.folder} is no run of the lab and not empty (plan.json); give another --out")
+        if structs.replace(found, version=__version__) != begun:
+            raise Refused(f"{self.folder} holds another run; give another --out, or --fresh to begin anew")
+        if found.version not in ("", __version__) and self.count_done() < len(list(self.steps())):
+            raise Refused(
+                f"{self.folder} holds a run that Warmstart {found.version} began, and this is {__version__}; give another"
+                " --out, or --fresh to begin anew"
+            )
+        return found.version
+
+    def run(self, progress: Progress | None = None) -> None:
+        """All sessions that are not there yet."""
+        for folder in (self._training, *(self._sessions / arm for arm in self.plan.arms)):
+            sweep_unfinished(folder)
+        self._learn()
+        held_out = self._held_out()
+        agent = Agent(self._llm, self.plan.model.name, self.plan.limits, self._clock)
+        steps = list(self.steps())
+        waiting: dict[Path, Transcript] = {}  # sessions that the server refused, until one after them is answered
+        for done, (task, arm) in enumerate(steps):
+            if progress:
+                progress(done, len(steps), f"{arm}: {task.id}")
+            path = self._path(task, arm)
+            if path.exists():
+                continue
+            waiting[path] = self._play(agent, task, arm, held_out)
+            if agent.refusal is None:
+                _keep_all(waiting)
+            elif len(waiting) >= max(_REFUSED, 2 * len(self.plan.arms)):  # so that one welcome arm ends every row
+                raise EndpointError(f"{agent.refusal} ({len(waiting)} sessions in a row)")
+        if waiting and not self.count_done():
+            raise EndpointError(f"{agent.refusal} (every session)")
+        _keep_all(waiting)
+        if progress:
+            progress(len(steps), len(steps), "done")
+
+    def tasks(self) -> list[LabTask]:
+        return list(self._tasks)
+
+    def steps(self) -> Iterator[tuple[LabTask, str]]:
+        """Task by task every arm, the arms in an order of their own each time."""
+        for task in self.tasks():
+            for arm in sorted(self.plan.arms, key=lambda arm: draw(f"{task.id} {arm}", f"lab {self.plan.seed}")):
+                yield task, arm
+
+    def count_done(self) -> int:
+        return sum(self._path(task, arm).exists() for task, arm in self.steps())
+
+    def session_id(self, task: LabTask, arm: str) -> str:
+        return f"lab-{self.plan.seed}-{task.id}-{arm}"
+
+    def _path(self, task: LabTask, arm: str) -> Path:
+        return self._sessions / arm / f"{task.id}.jsonl"
+
+    def _learn(self) -> None:
+        """Once: write the solver's sessions down, ingest them, learn, and start the comparison."""
+        if self.ws.experiments.list():
+            return
+        sessions = [one for held_out in (False, True) for one in make_sessions(self.plan.seed, held_out=held_out)]
+        for number, session in enumerate(sessions):
+            path = self._training / f"{session.id}.jsonl"
+            if not path.exists():
+                keep(path, msgspec.json.encode(solve(session, _SCHOOL + number * _APART)) + b"\n")
+        self.ws.ingest(self._training)
+        self.ws.learn()
+        self.ws.experiments.start(
+            EXPERIMENT,
+            ",".join(self.plan.arms),
+            metric=DECIDES,
+            design="paired",
+            horizon=float(self.plan.limits.turns),
+        )
+
+    def _held_out(self) -> tuple[str, ...]:
+        """Templates that come from held-out families alone: what the control arms show."""
+        apart = {session.id for session in make_sessions(self.plan.seed, held_out=True)}
+        keys = {row.key for row in self.ws.sessions(limit=100_000, agent=AGENT) if row.id in apart}
+        names = []
+        for row, template in self.ws.templates.find(status="active"):
+            if set(template.source_sessions) <= keys:
+                names.append(row.name)
+        return tuple(names)
+
+    def _play(self, agent: Agent, task: LabTask, arm: str, held_out: tuple[str, ...]) -> Transcript:
+        session = self.session_id(task, arm)
+        seed = self.ws.provision(
+            Task(
+                text=task.request,
+                session=session,
+                arm=arm,
+                agent=AGENT,
+                model=self.plan.model.name,
+                project=task.family,
+                tools=tuple(tool.name for tool in TOOLS),
+                templates=held_out if arm in CONTROLS else None,
+                examples=self.plan.examples,
+                budget=self.plan.budget,
+            )
+        )
+        return agent.run(task, session, seed.inject)
+
+
+def _read_plan(path: Path) -> Begun | None:
+    """None where it is no plan of a run."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Begun)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def keep(path: Path, data: bytes) -> None:
+    """A killed run leaves no half session."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, data)
+
+
+def _keep_all(sessions: dict[Path, Transcript]) -> None:
+    """Refused sessions are kept late: a server that refuses one after another says nothing of the model, and is asked
+    again when the run goes on."""
+    for path, session in sessions.items():
+        keep(path, msgspec.json.encode(session) + b"\n")
+    sessions.clear()
+
+
+def clear(folder: Path) -> None:
+    """Forget a run. Only what is one: where anything else lies in the folder, all of it stays."""
+    if not folder.exists():
+        return
+    plan = folder / "plan.json"
+    if not plan.is_file() or _read_plan(plan) is None:
+        raise Refused(f"{folder} is no run of the lab; it is left as it is")
+    if other := _find_other(folder):
+        raise Refused(f"{folder} holds more than a run of the lab ({other}); it is left as it is")
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _check_free(folder: Path) -> None:
+    """A run begins in a folder of its own: what lies there could not be told from the run's later."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise Refused(f"{folder} is a file; --out wants a folder")
+    early = (*_TAUGHT, "plan.json")  # the last as a killed run leaves it, half written
+    names = (path.name for path in folder.iterdir())
+    other = _find_other(folder) or next((name for name in names if final_name(name) not in early), None)
+    if other:
+        raise Refused(f"{folder} is no run of the lab and not empty ({other}); give another --out")
+
+
+def _find_other(folder: Path) -> str | None:
+    """Something in a folder that no run of the lab puts there."""
+    for place, folders, files in os.walk(folder):
+        for name in sorted((*folders, *files)):
+            path = Path(place, name)
+            parts = (path.parent / final_name(name)).relative_to(folder).parts
+            is_own = _is_own_folder(parts) if name in folders else _is_own_file(parts)
+            if not is_own or path.is_symlink():
+                return str(path.relative_to(folder))
+    return None
+
+
+def _is_own_folder(parts: tuple[str, ...]) -> bool:
+    match parts:
+        case (name,):
+            return name in (*_TAUGHT, "sessions")
+        case ("sessions", arm):
+            return arm in ARMS
+    return False
+
+
+def _is_own_file(parts: tuple[str, ...]) -> bool:
+    match parts:
+        case (name,):
+            return name in _FILES
+        case ("home", name):
+            return name.startswith("warmstart.db")
+        case ("training", name):
+            return name.endswith(".jsonl")
+        case ("sessions", arm, name):
+            return arm in ARMS and name.endswith(".jsonl")
+    return False

@@ -1,0 +1,129 @@
+"""Writing what was decided: into the notes, the skills, or the templates. Nothing else is ever written by a review."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from warmstart.config import Settings
+from warmstart.errors import NotFound, Refused
+from warmstart.ingest.read import Ingest
+from warmstart.ingest.records import Recorder
+from warmstart.review.memory import MemoryFolder
+from warmstart.review.skills import SkillFolder, change_text, read_skill
+from warmstart.review.snapshot import find_file
+from warmstart.store import ProposalRow, SqliteStore
+from warmstart.templates.library import Teacher
+
+_DONE = {"create": "created", "edit": "updated", "patch": "updated", "delete": "deleted"}
+
+
+class Places:
+    """The folders that a review may write to."""
+
+    def __init__(self, settings: Settings) -> None:
+        home, chosen = settings.home, settings.review
+        self.memory = MemoryFolder(Path(chosen.memory_folder or home / "memory").expanduser())
+        self.skills = SkillFolder(Path(chosen.skills_folder or home / "skills").expanduser(), home / "removed-skills")
+
+
+class Applier:
+    """Does what a proposal says. Done twice it changes nothing more, for a process may be killed before the record."""
+
+    def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._settings = settings
+        self._clock = clock
+        self.places = Places(settings)
+
+    def prepare(self, row: ProposalRow) -> None:
+        """What must be there before, and takes long: the session that a template is made of."""
+        if row.kind != "template":
+            return
+        try:
+            self._store.find_session(row.session_key)
+        except NotFound:
+            if (file := find_file(row.source)) is None:
+                raise Refused(f"session {row.session} is not remembered; run: warmstart ingest PATH") from None
+            recorder = Recorder(self._settings.secrets)
+            Ingest(self._store, recorder, self._settings.tools, self._clock).run([file])
+
+    def apply(self, row: ProposalRow) -> None:
+        body: dict[str, Any] = msgspec.json.decode(row.body, type=dict[str, Any])
+        match row.kind:
+            case "memory":
+                self._write_memory(row, body)
+            case "skill":
+                self._write_skill(row, body)
+            case "template":
+                self._learn(row, body)
+
+    def _write_memory(self, row: ProposalRow, body: dict[str, Any]) -> None:
+        memory, content, old = self.places.memory, str(body["content"]), str(body["old_text"])
+        if row.action == "remove":
+            if any(old in note for note in memory.notes(row.target)):
+                memory.remove(row.target, old)
+        elif not memory.knows(content):
+            if row.action == "add":
+                memory.add(row.target, content)
+            else:
+                memory.replace(row.target, old, content)
+
+    def _write_skill(self, row: ProposalRow, body: dict[str, Any]) -> None:
+        skills, name = self.places.skills, row.target
+        match row.action:
+            case "create":
+                if skills.find(name) is None or skills.read(name) != body["content"]:
+                    skills.create(name, read_skill(str(body["content"]), name).text)
+            case "delete":
+                if skills.find(name) is not None:
+                    skills.delete(name)
+            case _:
+                text = skills.read(name)
+                if not _is_changed(row.action, body, text):
+                    skills.change(name, make_changed(row.action, body, text, name))
+
+    def _learn(self, row: ProposalRow, body: dict[str, Any]) -> None:
+        """The person who applies it, or the policy they have set, is the decision."""
+        teacher = Teacher(self._store, self._settings, self._clock)
+        made = teacher.capture(
+            row.session_key, name=str(body["name"]) or None, description=str(body.get("description") or "") or None
+        )
+        if made.status != "active":
+            teacher.approve(made.name, reason=f"proposal {row.id[:12]} applied")
+
+
+def make_changed(action: str, body: dict[str, Any], old: str, name: str) -> str:
+    """What an edit or a patch makes of a SKILL.md. Raises Refused where it does not fit."""
+    if action == "edit":
+        return change_text(old, lambda _old: str(body["content"]), name)
+    before, after = str(body["old_string"]), str(body["new_string"])
+    if old.count(before) != 1:
+        raise Refused(f"old_string stands {old.count(before)} times in the skill; exactly once it must")
+    return change_text(old, lambda text: text.replace(before, after), name)
+
+
+def _is_changed(action: str, body: dict[str, Any], text: str) -> bool:
+    """Whether the change is there already."""
+    if action == "edit":
+        return text == str(body["content"])
+    before, after = str(body["old_string"]), str(body["new_string"])
+    return bool(after) and after in text and before not in text.replace(after, "")
+
+
+def tell_action(row: ProposalRow) -> str:
+    """In a few words, for the line that a person reads."""
+    applied = row.status == "applied"
+    match row.kind:
+        case "memory" if applied:
+            return "Memory updated" if row.target == "memory" else "User profile updated"
+        case "memory":
+            return "Memory note proposed" if row.target == "memory" else "User note proposed"
+        case "skill":
+            what = _DONE[row.action] if applied else "proposed" if row.action == "create" else "change proposed"
+            return f"Skill '{row.target}' {what}"
+        case _:
+            return f"Template '{row.target}' {'learned' if applied else 'proposed'}"

@@ -1,0 +1,1 @@
+"""The seed of a new session: chosen once, composed, recorded, repeated."""

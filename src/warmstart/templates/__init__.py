@@ -1,0 +1,1 @@
+"""Templates: mined from sessions, decided on, kept, searched, exported and imported."""

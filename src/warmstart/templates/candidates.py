@@ -1,0 +1,153 @@
+"""What is kept of a session that passed the gate: its best calls as examples, and what they tell about it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from warmstart.calls import tools
+from warmstart.calls.fixes import Fix, find_fixes
+from warmstart.calls.shapes import COMMONPLACE, canonical, command_of, heads, kind, operands, shape, values_of
+from warmstart.excerpt import first
+from warmstart.model import Arguments, Category, Example, PastCall, PastSession, TaskType
+from warmstart.templates import topics as groups
+from warmstart.templates.suspicion import gives_orders, hosts_in, without_reminders
+
+INTENT, TASK = 200, 300  # characters shown of what was wanted, searched of what was asked
+_PER_SHAPE, _PER_SESSION = 2, 40  # candidates kept of a session
+
+_NOTHING = frozenset(("", "[]", "{}", "null", "none", "no matches found", "no files found", "(no output)", "[image]"))
+_REDIRECTED = re.compile(r">\s*([\w./-]+\.\w+)")
+_SCRIPTS = (".py", ".sh", ".js", ".ts", ".rb", ".pl", ".mjs")
+_MARKUP = re.compile(r"<returncode>\d+</returncode>|</?output>")
+_BROKEN = re.compile(  # said by a command whose exit code a pipe had hidden
+    r"Traceback \(most recent|No module named|command not found|No such file or directory|Permission denied|SyntaxError:"
+    r"|^(?:error|fatal|usage):|\bnot recognized as|no tests (?:found|ran)|collected 0 items",
+    re.M | re.I,
+)
+
+
+class Candidate(Struct):
+    example: Example
+    shape: str
+    kind: str
+    worth: float  # of its own, without what others did
+    at: float
+    exact: str  # its arguments, to be compared with others'
+    fix: Fix | None = None
+
+
+class Kept(Struct):
+    """What is kept of a session."""
+
+    key: str
+    origin: str  # whom it shares its history with: a fork and a subagent are no second opinion
+    group: tuple[str, str, Category, TaskType]  # project, agent, category, task type
+    task: str
+    started: float
+    tools: Counter[str]
+    candidates: list[Candidate]
+    hosts: set[str]
+    has_orders: bool
+
+
+def child_of(agent: str, parent: str) -> str:
+    return f"sent by {agent} {parent}"
+
+
+def find_origin(session: PastSession) -> str:
+    """A fork repeats another session's calls from the first on, a subagent works for one: neither is independent."""
+    if session.parent:
+        return child_of(session.agent, session.parent)
+    start = session.calls[0] if session.calls else None
+    if start and start.at is not None and start.call_id:
+        return f"{start.call_id} {start.at}"
+    return session.key
+
+
+def keep(session: PastSession, calls: Sequence[PastCall]) -> Kept:
+    fixes = find_fixes(calls)
+    orders = {at for at, call in enumerate(calls) if gives_orders(call.excerpt or "")}
+    found: list[Candidate] = []
+    hosts: set[str] = set()
+    written: set[str] = set()
+    for at, call in enumerate(calls):
+        hosts |= hosts_in(call.excerpt or "") | hosts_in(canonical(call.arguments).decode("utf-8", "replace"))
+        if call.outcome.status == "ok":
+            candidate = _candidate(session, call, fixes.get(at))
+            candidate.worth -= 3.0 * (at in orders) + 1.0 * bool(orders)
+            candidate.worth -= 1.2 * (not written.isdisjoint(_files_run(call)))
+            written |= _files_written(call)
+            found.append(candidate)
+    found.sort(key=lambda one: (-one.worth, one.example.step or 0))
+    taken: Counter[str] = Counter()
+    best: list[Candidate] = []
+    for candidate in found:
+        taken[candidate.shape] += 1
+        if taken[candidate.shape] <= _PER_SHAPE and len(best) < _PER_SESSION:
+            best.append(candidate)
+    return Kept(
+        key=session.key,
+        origin=find_origin(session),
+        group=(session.project or "", session.agent, session.category, session.task_type),
+        task=first(groups.plain(session.task), 2 * TASK),
+        started=session.started or 0.0,
+        tools=Counter(kind(call.tool, call.arguments) for call in calls),
+        candidates=best,
+        hosts=hosts,
+        has_orders=bool(orders),
+    )
+
+
+def _files_written(call: PastCall) -> set[str]:
+    line = command_of(call.tool, call.arguments)
+    if line is not None:
+        return {path.rpartition("/")[2] for path in _REDIRECTED.findall(line[:2_000])}
+    if tools.base_tool(call.tool) != tools.WRITE:
+        return set()
+    return {str(v).rpartition("/")[2] for form, v in values_of(call.arguments).values() if "path" in form}
+
+
+def _files_run(call: PastCall) -> set[str]:
+    """Scripts that a command runs. One that the session wrote for itself is of no use to another."""
+    line = command_of(call.tool, call.arguments) or ""
+    return {name for word in operands(line) if (name := word.rpartition("/")[2]).endswith(_SCRIPTS)}
+
+
+def _candidate(session: PastSession, call: PastCall, fix: Fix | None) -> Candidate:
+    result = without_reminders(call.excerpt or "")
+    exact = canonical(call.arguments).decode("utf-8", "replace")
+    is_command = isinstance(call.arguments, dict) and command_of(call.tool, call.arguments) is not None
+    note = call.arguments.get("description") if is_command and isinstance(call.arguments, dict) else None
+    example = Example(
+        tool=call.tool,
+        arguments=call.arguments,
+        result=result,
+        intent=groups.state_intent(call.intent, note, session.task, INTENT),
+        task=groups.opening(session.task, TASK),
+        correction=fix.said if fix else None,
+        session=session.key,
+        step=call.ordinal,
+    )
+    worth = 0.3 * (session.verdict == "success") + 0.3 * session.quality + 0.2 * bool(example.intent)
+    worth += (fix.weight if fix else 0.0) - min(1.5, (len(exact) + len(result) / 2) / 900)
+    worth -= 2.0 * ("characters left out ...]" in exact) + _blandness(call.tool, call.arguments, result)
+    at = call.at if call.at is not None else session.started or 0.0
+    return Candidate(example, shape(call.tool, call.arguments), kind(call.tool, call.arguments), worth, at, exact, fix)
+
+
+def _blandness(tool: str, arguments: Arguments, result: str) -> float:
+    """What nobody needs to be shown: looks around that any agent makes unasked, and searches that found nothing."""
+    line = command_of(tool, arguments)
+    base = tools.base_tool(tool)
+    said = _MARKUP.sub("", result).strip()
+    commonplace = line is not None and all(head.split(" ")[0] in COMMONPLACE for head in heads(line))
+    bland = 1.3 * commonplace + 0.3 * ("://" in result)
+    if line is not None and not commonplace and _BROKEN.search(said):
+        bland += 3.0
+    if said.lower() in _NOTHING:
+        bland += 0.9 if base in (tools.SEARCH, tools.READ, None) or commonplace else 0.2
+    return bland

@@ -1,0 +1,105 @@
+"""Templates out, as a bundle that `bundles.read_bundle` reads back the same; and redacted, on the way in or out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec import structs
+
+from warmstart.errors import BadName
+from warmstart.formats.lenient import scrub
+from warmstart.model import Example, Template
+from warmstart.names import check_name, name_key
+from warmstart.templates.bundles import VERSION, clean_value
+
+__all__ = ["redact_template", "write_bundle"]
+
+_PLACEHOLDER = re.compile(r"\{\{SECRET:([^#{}]*)#(\d+)\}\}")
+
+
+def write_bundle(templates: Iterable[Template], *, redact: Callable[[Any], Any] | None) -> bytes:
+    """The templates as a file for `read_bundle`, in a stable order. `redact` hides what must not leave the machine."""
+    chosen = list(templates)
+    if redact is not None:
+        chosen = _redact_all(chosen, redact)
+    chosen.sort(key=lambda template: (name_key(template.name), template.name, template.version))
+    document = {"warmstart": VERSION, "templates": [_written(template) for template in chosen]}
+    return (json.dumps(scrub(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode()
+
+
+def _written(template: Template) -> dict[str, Any]:
+    fields = structs.asdict(template)
+    del fields["status"], fields["used"]
+    fields["examples"] = [
+        structs.asdict(example) | {"arguments": clean_value(example.arguments)} for example in template.examples
+    ]
+    fields["provenance"] = structs.asdict(template.provenance)
+    del fields["provenance"]["origin"], fields["provenance"]["source"]
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in fields.items()}
+
+
+def _redact_all(templates: list[Template], redact: Callable[[Any], Any]) -> list[Template]:
+    """Names stay names, and different ones different; a parent is called as it is called now."""
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in sorted({template.name for template in templates}):
+        wanted = hidden = _hide_name(name, redact)
+        count = 1
+        while name_key(hidden) in taken:
+            count += 1
+            hidden = f"{wanted} {count}"
+        taken.add(name_key(hidden))
+        names[name] = hidden
+    hidden_ones = []
+    for template in templates:
+        hidden_one = redact_template(structs.replace(template, name=names[template.name]), redact)
+        name, at, version = (template.provenance.parent or "").rpartition("@")
+        if name in names:
+            parent = structs.replace(hidden_one.provenance, parent=names[name] + at + version)
+            hidden_one = structs.replace(hidden_one, provenance=parent)
+        hidden_ones.append(hidden_one)
+    return hidden_ones
+
+
+def redact_template(template: Template, redact: Callable[[Any], Any]) -> Template:
+    """The template with `redact` applied to everything that anybody wrote. A project that says where it lay is left
+    out: a path of another machine would only keep the template from being chosen."""
+    known = template.provenance
+    provenance = structs.replace(
+        known,
+        project=known.project if redact(known.project) == known.project else None,
+        agent=redact(known.agent),
+        parent=redact(known.parent),
+        source=redact(known.source),
+        suspicions=tuple(map(redact, known.suspicions)),
+    )
+    return structs.replace(
+        template,
+        name=_hide_name(template.name, redact),
+        description=redact(template.description),
+        tags=tuple(map(redact, template.tags)),
+        addendum=redact(template.addendum),
+        examples=tuple(_redact_example(example, redact) for example in template.examples),
+        source_sessions=tuple(map(redact, template.source_sessions)),
+        provenance=provenance,
+    )
+
+
+def _redact_example(example: Example, redact: Callable[[Any], Any]) -> Example:
+    """Field by field: under a name like `session` a redactor would take a plain id for a secret."""
+    written = ("tool", "arguments", "result", "intent", "task", "correction", "why", "session")
+    return structs.replace(example, **{field: redact(getattr(example, field)) for field in written})
+
+
+def _hide_name(name: str, redact: Callable[[Any], Any]) -> str:
+    """`{{SECRET:email#1}}` cannot stand in a name; `email-1` can."""
+    hidden = redact(name)
+    if hidden == name:
+        return name
+    try:
+        return check_name(_PLACEHOLDER.sub(r"\1-\2", hidden))
+    except BadName:
+        return "shared template"

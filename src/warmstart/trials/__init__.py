@@ -1,0 +1,1 @@
+"""What seeds did: arms compared, templates kept, promoted or retired by their effect."""

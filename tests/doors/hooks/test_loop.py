@@ -1,0 +1,159 @@
+"""The whole loop by hooks alone: a session starts, is asked, works, ends; nobody does anything, and its trial is closed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+import warmstart
+from conftest import write_jsonl
+from doors.hooks.test_run import PROMPT, event, log, prompt, start, taught, tell, wait_for_quiet  # noqa: F401
+from templates.test_library import cart_sessions
+from trials.test_trials import transcript
+from warmstart.doors.hooks import catch_up
+from warmstart.ingest.queue import Queue
+from warmstart.store import Ledger
+
+
+def folder() -> Path:
+    return Path(os.environ["HOME"], ".claude", "projects", "-home-dev-shop")
+
+
+def end(session: str) -> None:
+    began = time.monotonic()
+    assert tell(event("SessionEnd", session, reason="prompt_input_exit")) is None
+    assert time.monotonic() - began < 15, "it does not wait for what it starts"
+
+
+def test_a_session_comes_back_as_a_closed_trial(taught):  # noqa: F811
+    session = str(uuid.uuid4())
+    given = [tell(start(session)), tell(prompt(session=session))]
+    assert all(given)
+    write_jsonl(folder() / f"{session}.jsonl", transcript(session, [True, False, True, True]))
+    tell(event("Stop", session, stop_hook_active=False))
+    end(session)
+    wait_for_quiet()
+    with warmstart.open() as ws:
+        trial = Ledger(ws.store).trial(session)
+        assert trial is not None and trial.closed is not None
+        measures = ws.experiments.measures(trial)
+        assert measures is not None and (measures.errors, measures.judged) == (1, 4)
+        arms = ws.report("holdout").arms
+        assert {name: (arm.expected, arm.missing) for name, arm in arms.items()} == {"warm": (1, 0)}
+    assert log() == ""
+
+
+def test_it_learns_from_what_it_read(tmp_path):
+    for lines in cart_sessions(3):
+        session = lines[0]["sessionId"]
+        write_jsonl(folder() / f"{session}.jsonl", lines)
+        tell(event("Stop", session))
+    end("another")
+    wait_for_quiet()
+    with warmstart.open() as ws:
+        assert ws.store.totals().sessions == 3
+        assert [template.provenance.origin for _row, template in ws.templates.find()] == ["learned"]
+        project = ws.templates.find()[0][0].project
+    assert tell(start(cwd=project)), "the next session starts with it"
+
+
+def test_what_a_killed_session_left_is_read_when_the_next_one_starts():
+    session = str(uuid.uuid4())
+    write_jsonl(folder() / f"{session}.jsonl", transcript(session, [True, True]))
+    tell(event("Stop", session))
+    tell(start(str(uuid.uuid4())))
+    wait_for_quiet()
+    with warmstart.open() as ws:
+        assert ws.session(session).session.calls == 2
+
+
+def test_only_one_is_at_work_and_none_is_left_behind(monkeypatch):
+    session = str(uuid.uuid4())
+    write_jsonl(folder() / f"{session}.jsonl", transcript(session, [True, True]))
+    queue = Queue(Path(os.environ["WARMSTART_HOME"]))
+    with queue.alone() as alone:
+        assert alone
+        with queue.alone() as second:
+            assert not second
+        tell(event("Stop", session))
+        catch_up.catch_up(warmstart.config.load())
+        assert queue.count() == 1, "someone else is at work"
+    catch_up.catch_up(warmstart.config.load())
+    assert queue.count() == 0
+
+
+def test_a_lock_left_by_a_killed_process_holds_nobody(tmp_path):
+    code = "import os, sys; from pathlib import Path; from warmstart.queue import Queue\nwith Queue(Path(sys.argv[1])).alone() as a: print(a, flush=True); os.kill(os.getpid(), 9)"
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("True\n", -9)
+    with Queue(tmp_path).alone() as alone:
+        assert alone
+
+
+def test_what_a_crash_interrupted_is_taken_up_again(tmp_path):
+    queue = Queue(tmp_path)
+    file = tmp_path / "a.jsonl"
+    file.write_text("{}")
+    queue.add(file)
+    (taken,) = queue.take()
+    queue.add(file)  # it goes on meanwhile
+    queue.forget([taken])
+    assert [entry.transcript for entry in queue.take()] == [file]
+    assert [entry.transcript for entry in queue.take()] == [file], "taken, but never finished"
+    file.unlink()
+    assert queue.take() == [] and queue.count() == 0
+
+
+def test_damage_is_logged_and_what_waits_stays(monkeypatch):
+    session = str(uuid.uuid4())
+    write_jsonl(folder() / f"{session}.jsonl", transcript(session, [True]))
+    tell(event("Stop", session))
+    home = Path(os.environ["WARMSTART_HOME"])
+    (home / "warmstart.db").write_bytes(b"rubbish" * 1_000)
+    monkeypatch.setattr(catch_up, "_SETTLE", 0)
+    monkeypatch.setattr(os, "nice", lambda _by: 0)
+    catch_up.main(str(home))
+    assert "catching up: StoreError" in log()
+    assert Queue(home).count() == 1
+    (home / "warmstart.db").unlink()
+    catch_up.main(str(home))
+    assert Queue(home).count() == 0
+
+
+def test_learning_rests_after_it_took_long(tmp_path):
+    assert catch_up._is_rested(tmp_path)
+    catch_up._rest(tmp_path, 3.0)
+    assert not catch_up._is_rested(tmp_path)
+    catch_up._rest(tmp_path, 0.0)
+    assert catch_up._is_rested(tmp_path)
+
+
+def test_several_sessions_at_once(taught):  # noqa: F811
+    names = [str(uuid.uuid4()) for _ in range(5)]
+    for name in names:
+        write_jsonl(folder() / f"{name}.jsonl", transcript(name, [True, True]))
+
+    def ask(said: dict[str, Any]) -> subprocess.Popen[bytes]:
+        words = [str(Path(sys.executable).with_name("warmstart")), "hook", "run", "claude-code"]
+        hook = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        assert hook.stdin is not None
+        hook.stdin.write(json.dumps(said).encode())
+        hook.stdin.close()
+        return hook
+
+    for make in (start, lambda name: prompt(PROMPT, name), lambda name: event("SessionEnd", name, reason="other")):
+        for hook in [ask(make(name)) for name in names]:
+            assert hook.wait(timeout=60) == 0
+            assert hook.stderr is not None
+            assert hook.stderr.read() == b""
+            hook.stderr.close()
+    wait_for_quiet()
+    with warmstart.open() as ws:
+        closed = [Ledger(ws.store).trial(name) for name in names]
+    assert all(trial is not None and trial.closed is not None for trial in closed), log()

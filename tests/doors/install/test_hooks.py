@@ -1,0 +1,400 @@
+"""Our hooks in agents' settings: merged, found, taken out to the byte; what cannot be kept is left as it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from warmstart.doors.hooks.agents import CLAUDE_CODE
+from warmstart.doors.install.hooks import add_hooks, is_ours, make_command, remove_hooks
+from warmstart.doors.settings_edit import json_text, toml_text
+from warmstart.doors.settings_edit.file import SettingsFile
+from warmstart.doors.settings_edit.json_text import Insertion
+from warmstart.errors import Refused
+
+PROGRAM = Path(sys.executable).with_name("warmstart")
+EVENTS = ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"]
+OTHERS = {"type": "command", "command": "~/bin/notify.sh", "timeout": 3}
+
+
+def run(*words: object, code: int = 0, **more: Any) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, check=False, **more)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def tell(*words: object, **more: Any) -> dict[str, Any]:
+    return dict(json.loads(run("hook", *words, "--json", **more).stdout))
+
+
+@pytest.fixture
+def file() -> Path:
+    path = Path(os.environ["HOME"], ".claude", "settings.json")
+    path.parent.mkdir()
+    return path
+
+
+def ours(value: Any) -> list[str]:
+    return [str(path[1]) for path in json_text.find(value, is_ours)]
+
+
+SETTINGS = {
+    "usual": '{\n  "model": "opus",\n  "env": {"A": "1"},\n  "permissions": {\n    "allow": ["Bash(ls:*)", "Read"]\n  }\n}\n',
+    "empty object": "{}",
+    "empty object, lines": "{\n}\n",
+    "nothing": "",
+    "white": " \n",
+    "one line": '{"model": "opus", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}',
+    "tabs": '{\n\t"hooks": {\n\t\t"Stop": []\n\t},\n\t"model": "opus"\n}',
+    "windows": '{\r\n    "model": "opus",\r\n    "hooks": {}\r\n}\r\n',
+    "theirs": json.dumps(
+        {"hooks": {"Stop": [{"hooks": [OTHERS]}], "PreToolUse": [{"matcher": "Bash", "hooks": [OTHERS]}]}}, indent=4
+    ),
+    "odd": '{ "a" :[ 1,2 , 3 ],"ünïcode": "\\u00e9 \\" } ] \\\\", "deep": {"hooks": {"Stop": [1]}} , "big": 123456789012345678901234567890 }',
+}
+
+
+class TestMerging:
+    @pytest.mark.parametrize("before", SETTINGS.values(), ids=SETTINGS.keys())
+    def test_in_and_out_again(self, file, before):
+        file.write_bytes(before.encode())
+        assert tell("install", "claude-code") == {
+            "agent": "claude-code", "path": str(file), "changed": True, "events": EVENTS, "notes": []}  # fmt: skip
+        text = file.read_bytes().decode()
+        value, was = json.loads(text), json.loads(before or "{}") if before.strip() else {}
+        assert {k: v for k, v in value.items() if k != "hooks"} == {k: v for k, v in was.items() if k != "hooks"}
+        for event, groups in was.get("hooks", {}).items():
+            assert value["hooks"][event][: len(groups)] == groups
+        assert sorted(ours(value)) == sorted(EVENTS)
+        assert ("\r\n" in text) == ("\r\n" in before) and text.endswith("\n") == (before.endswith("\n") or not before)
+        assert not tell("install", "claude-code")["changed"], "twice changes nothing"
+        assert file.read_bytes().decode() == text
+        assert tell("uninstall", "claude-code")["changed"]
+        assert file.read_bytes() == before.encode()
+        assert not tell("uninstall", "claude-code")["changed"]
+
+    @pytest.mark.parametrize("before", SETTINGS.values(), ids=SETTINGS.keys())
+    def test_what_changed_meanwhile_stays(self, file, before):
+        file.write_bytes(before.encode())
+        run("hook", "install", "claude-code")
+        value = json.loads(file.read_text())
+        value["theme"] = "dark"
+        value["hooks"]["Stop"].append({"hooks": [OTHERS]})
+        value["hooks"]["Stop"][0]["hooks"].append(OTHERS)
+        file.write_text(json.dumps(value, indent=2))
+        run("hook", "uninstall", "claude-code")
+        left = json.loads(file.read_text())
+        assert left["theme"] == "dark" and not ours(left)
+        assert left["hooks"]["Stop"][-1] == {"hooks": [OTHERS]}
+        assert set(left["hooks"]) == {"Stop"} | set((json.loads(before) if before.strip() else {}).get("hooks", {}))
+
+    def test_the_rest_of_the_text_stays_as_it_is(self, file):
+        before = SETTINGS["usual"]
+        file.write_text(before)
+        run("hook", "install", "claude-code")
+        assert file.read_text().startswith(before.rstrip().removesuffix("}").rstrip() + ",\n")
+
+    def test_a_file_that_was_not_there_is_removed_again(self):
+        path = Path(os.environ["HOME"], ".claude", "settings.json")
+        assert tell("install", "claude-code")["changed"]
+        assert list(json.loads(path.read_text())) == ["hooks"]
+        tell("uninstall", "claude-code")
+        assert not path.exists() and not path.parent.exists()
+
+    def test_a_folder_that_others_use_meanwhile_stays(self):
+        path = Path(os.environ["HOME"], ".claude", "settings.json")
+        tell("install", "claude-code")
+        (path.parent / "CLAUDE.md").write_text("x")
+        tell("uninstall", "claude-code")
+        assert [p.name for p in path.parent.iterdir()] == ["CLAUDE.md"]
+
+    def test_an_older_command_is_replaced(self, file):
+        old = {"type": "command", "command": "/old/venv/bin/warmstart hook run claude-code", "timeout": 9}
+        like = {"type": "command", "command": "echo warmstart hook run-down", "timeout": 9}
+        file.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [old, like]}], "PreCompact": [{"hooks": [old]}]}}))
+        assert tell("install", "claude-code")["changed"]
+        value = json.loads(file.read_text())
+        assert value["hooks"]["Stop"][0] == {"hooks": [like]}
+        assert sorted(ours(value)) == sorted(EVENTS) and "/old/venv" not in file.read_text()
+
+    def test_the_command_is_whole_quoted_and_never_fails(self, file, tmp_path):
+        (tmp_path / "my home").mkdir()
+        run("--home", tmp_path / "my home", "hook", "install", "claude-code")
+        command = json.loads(file.read_text())["hooks"]["Stop"][0]["hooks"][0]["command"]
+        assert command.startswith(f"{PROGRAM} hook run claude-code --home '{tmp_path}/my home'")
+        done = subprocess.run(["sh", "-c", command], input="{", capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert (tmp_path / "my home" / "hooks.log").exists()
+        broken = command.replace(str(PROGRAM), "/nowhere/warmstart")
+        assert subprocess.run(["sh", "-c", broken], capture_output=True, check=False).returncode == 0
+
+    def test_a_project(self, tmp_path, monkeypatch):
+        project = tmp_path / "project"
+        project.mkdir()
+        assert tell("install", "claude-code", "--project", cwd=project)["path"] == str(
+            project / ".claude/settings.json"
+        )
+        assert not Path(os.environ["HOME"], ".claude").exists()
+        hooks = tell("status", cwd=project)["hooks"]
+        assert {(h["agent"], h["scope"]): h["events"] for h in hooks} == {
+            ("claude-code", "user"): [], ("claude-code", "project"): EVENTS, ("codex", "user"): [], ("codex", "project"): []}  # fmt: skip
+        tell("uninstall", "claude-code", "--project", cwd=project)
+        assert list(project.iterdir()) == []
+
+    def test_a_shared_file_names_the_program_where_everyone_finds_it(self, monkeypatch):
+        monkeypatch.setenv("PATH", f"{PROGRAM.parent}:{os.environ['PATH']}")
+        assert make_command(CLAUDE_CODE, shared=True) == "warmstart hook run claude-code || true"
+        monkeypatch.setenv("PATH", "/nowhere")
+        assert make_command(CLAUDE_CODE, shared=True).startswith(str(PROGRAM))
+
+    def test_the_agents_own_variable_counts(self, monkeypatch, tmp_path):
+        monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "elsewhere"))
+        assert tell("install", "claude-code")["path"] == str(tmp_path / "elsewhere" / "settings.json")
+
+    def test_it_is_told_when_all_hooks_are_off(self, file):
+        file.write_text('{"disableAllHooks": true}')
+        assert "disableAllHooks" in tell("install", "claude-code")["notes"][0]
+
+    def test_people_are_told(self, file):
+        assert "hooks installed" in run("hook", "install", "claude-code").stdout
+        assert "there already" in run("hook", "install", "claude-code").stdout
+        assert "SessionStart, UserPromptSubmit" in run("hook", "status").stdout
+        assert "taken out" in run("hook", "uninstall", "claude-code").stdout
+        assert "not there" in run("hook", "uninstall", "claude-code").stdout
+
+
+class TestCodex:
+    def test_its_hooks_have_a_file_of_their_own(self):
+        told = tell("install", "codex")
+        path = Path(os.environ["HOME"], ".codex", "hooks.json")
+        assert (told["path"], told["events"]) == (str(path), EVENTS)
+        assert "/hooks" in told["notes"][0]
+        value = json.loads(path.read_text())
+        assert list(value) == ["hooks"], "older versions refuse other keys"
+        assert value["hooks"]["SessionEnd"][0]["hooks"][0]["timeout"] == 3
+        assert "hook run codex" in value["hooks"]["Stop"][0]["hooks"][0]["command"]
+        assert "open /hooks" in run("hook", "install", "codex").stdout
+        tell("uninstall", "codex")
+        assert not path.exists()
+
+    @pytest.mark.parametrize("key", ["hooks", "codex_hooks"])
+    def test_it_is_told_when_hooks_are_off(self, monkeypatch, tmp_path, key):
+        monkeypatch.setenv("CODEX_HOME", str(tmp_path))
+        (tmp_path / "config.toml").write_text(f"# mine\n[features]\n{key} = false\n")
+        assert "switched off" in tell("install", "codex")["notes"][1]
+        assert (tmp_path / "config.toml").read_text() == f"# mine\n[features]\n{key} = false\n"
+
+    def test_a_damaged_config_is_not_our_concern(self, monkeypatch, tmp_path):
+        monkeypatch.setenv("CODEX_HOME", str(tmp_path))
+        (tmp_path / "config.toml").write_bytes(b"\xff[")
+        assert len(tell("install", "codex")["notes"]) == 1
+
+
+class TestRefusing:
+    @pytest.mark.parametrize(
+        ("before", "reason"),
+        [
+            (b'{"a": 1', "no valid JSON"),
+            (b'{\n  // mine\n  "a": 1\n}', "comments (line 2, column 3)"),
+            (b'{"a": 1 /* x */}', "comments"),
+            (b'{"a": 1,}', "no valid JSON"),
+            (b'{"a": NaN}', "no valid JSON"),
+            (b"[]", "no JSON object"),
+            (b'"x"', "no JSON object"),
+            (b'{"hooks": []}', "hooks are not of the expected kind"),
+            (b'{"hooks": null}', "hooks are not of the expected kind"),
+            (b'{"hooks": {"Stop": {}}}', "hooks for Stop"),
+            (b'{"hooks": {"Other": "x"}}', "hooks for Other"),
+            (b'{"hooks": {}, "hooks": {}}', "two keys"),
+            (b"\xef\xbb\xbf{}", "byte order mark"),
+            (b"\xff{}", "not UTF-8"),
+            (b"[" * 100_000, "nested too deeply"),
+            (b" " * 11_000_000, "too large"),
+        ],
+    )
+    def test_it_is_left_as_it_is(self, file, before, reason):
+        file.write_bytes(before)
+        told = run("hook", "install", "claude-code", code=1).stderr
+        assert reason in told and "left as it is" in told
+        assert 'to add by hand: {"hooks": {"SessionStart"' in told
+        assert len(told.splitlines()) == 1 and "Traceback" not in told
+        assert file.read_bytes() == before
+        run("hook", "status")
+        assert file.read_bytes() == before
+        assert [p.name for p in file.parent.iterdir()] == ["settings.json"]
+
+    @pytest.mark.parametrize("before", [b'{"a": 1', b'{"a": 1 /* x */}', b"\xff{}"])
+    def test_nothing_is_taken_out_of_it_either(self, file, before):
+        file.write_bytes(before)
+        assert "remove by hand" in run("hook", "uninstall", "claude-code", code=1).stderr
+        assert file.read_bytes() == before
+
+    def test_a_folder_in_its_place(self, file):
+        file.mkdir()
+        assert "not a file" in run("hook", "install", "claude-code", code=1).stderr
+
+    def test_an_unknown_agent(self):
+        assert "claude-code" in run("hook", "install", "nonsense", code=2).stderr
+
+
+class TestSettingsFile:
+    def put(self, path: Path, tmp_path: Path, text: str = "mine", owner: str = "test") -> bool:
+        file = SettingsFile(path, tmp_path / "memory", owner)
+        return file.put_in(lambda now: [Insertion(len(now), text)], lambda now: now.replace(text, ""))
+
+    def take(self, path: Path, tmp_path: Path, text: str = "mine", owner: str = "test") -> bool:
+        return SettingsFile(path, tmp_path / "memory", owner).take_out(lambda now: now.replace(text, ""))
+
+    def test_a_link_is_written_through_and_rights_stay(self, tmp_path):
+        real = tmp_path / "dotfiles" / "real.json"
+        real.parent.mkdir()
+        real.write_text("theirs")
+        real.chmod(0o640)
+        link = tmp_path / "link.json"
+        link.symlink_to(real)
+        assert self.put(link, tmp_path)
+        assert link.is_symlink() and real.read_text() == "theirsmine"
+        assert real.stat().st_mode & 0o777 == 0o640
+        assert self.take(link, tmp_path)
+        assert link.is_symlink() and real.read_text() == "theirs"
+        assert [p.name for p in real.parent.iterdir()] == ["real.json"]
+
+    def test_a_change_meanwhile_is_not_overwritten(self, tmp_path):
+        path = tmp_path / "a.json"
+        path.write_text("theirs")
+        file = SettingsFile(path, tmp_path / "memory", "test")
+
+        def put_in(now: str) -> list[Insertion]:
+            path.write_text("changed")
+            return [Insertion(0, "mine")]
+
+        with pytest.raises(Refused, match="someone else"):
+            file.put_in(put_in, lambda now: now)
+        assert path.read_text() == "changed"
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["a.json", "user-home"]
+
+    def test_what_is_remembered_holds_nothing_of_theirs(self, tmp_path):
+        path = tmp_path / "a.json"
+        path.write_text('{"token": "s3cr3t-of-theirs"}')
+        self.put(path, tmp_path)
+        (memory,) = (tmp_path / "memory").iterdir()
+        assert "s3cr3t" not in memory.read_text()
+        assert memory.stat().st_mode & 0o777 == 0o600
+        self.take(path, tmp_path)
+        assert list((tmp_path / "memory").iterdir()) == []
+
+    def test_two_owners_do_not_disturb_each_other(self, tmp_path):
+        path = tmp_path / "a.json"
+        path.write_text("theirs")
+        self.put(path, tmp_path, "one", "a")
+        self.put(path, tmp_path, "two", "b")
+        self.take(path, tmp_path, "one", "a")
+        assert path.read_text() == "theirstwo"
+        self.take(path, tmp_path, "two", "b")
+        assert path.read_text() == "theirs"
+
+    def test_damaged_memory_is_no_trouble(self, tmp_path):
+        path = tmp_path / "a.json"
+        path.write_text("theirs")
+        self.put(path, tmp_path)
+        (memory,) = (tmp_path / "memory").iterdir()
+        memory.write_text("{")
+        self.take(path, tmp_path)
+        assert path.read_text() == "theirs"
+
+    def test_a_home_that_cannot_be_written_is_no_trouble(self, tmp_path):
+        path = tmp_path / "a.json"
+        path.write_text("theirs")
+        (tmp_path / "memory").write_text("a file")
+        assert self.put(path, tmp_path)
+        assert self.take(path, tmp_path)
+        assert path.read_text() == "theirs"
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+def test_what_the_guide_says_works(agent, tmp_path):
+    page = (Path(__file__).parents[3] / "docs" / "howto" / f"{agent}.md").read_text()
+    lines = [line for block in re.findall(r"```sh\n(.*?)```", page, re.S) for line in block.splitlines()]
+    assert lines[0] == f"warmstart hook install {agent}" and f"warmstart hook uninstall {agent}" in lines
+    for line in lines:
+        run(*line.split()[1:], code=1 if line == "warmstart ingest" else 0)  # there is nothing to read here
+    assert all(f"`{event}`" in page for event in EVENTS)
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.text(), inside, max_size=3),
+    max_leaves=12,
+)
+groups = st.lists(st.fixed_dictionaries({"hooks": st.lists(st.just(OTHERS), max_size=2)}), max_size=2)
+documents = st.fixed_dictionaries(
+    {"a": values},
+    optional={"hooks": st.dictionaries(st.sampled_from([*EVENTS, "PreToolUse"]), groups, max_size=4), "z": values},
+)
+
+
+class TestText:
+    @given(documents, st.sampled_from([None, 0, 1, 2, 4, "\t"]), st.booleans())
+    def test_any_settings_come_back(self, value, indent, escaped):
+        text = json.dumps(value, indent=indent, ensure_ascii=escaped)
+        changed = text
+        made = add_hooks(text, CLAUDE_CODE, "warmstart hook run claude-code")
+        for one in made:
+            changed = one.apply(changed)
+        after = json.loads(changed)
+        assert sorted(ours(after)) == sorted(EVENTS)
+        for event in EVENTS:
+            del after["hooks"][event][-1]
+        wanted = {**value, "hooks": {e: [] for e in EVENTS} | value.get("hooks", {})}
+        assert after == wanted
+        for one in reversed(made):
+            changed = changed[: one.at] + changed[one.at + len(one.text) :]
+        assert changed == text
+
+    @given(documents, st.sampled_from([None, 2]))
+    def test_ours_can_be_found_and_taken_out_without_memory(self, value, indent):
+        text = json.dumps(value, indent=indent)
+        for one in add_hooks(text, CLAUDE_CODE, "warmstart hook run claude-code"):
+            text = one.apply(text)
+        left = json.loads(remove_hooks(text))
+        theirs = {e: g for e, g in value.get("hooks", {}).items() if g or e not in EVENTS}
+        assert {k: v for k, v in left.items() if k != "hooks"} == {k: v for k, v in value.items() if k != "hooks"}
+        assert left.get("hooks", {}) == theirs
+
+    def test_toml_keeps_comments_and_takes_out_a_table_with_what_is_below(self):
+        before = '# mine\nmodel = "o3" # the best\n\n[mcp_servers.other]\ncommand = "x"\n'
+        made = toml_text.append_table(before, ("mcp_servers", "warmstart"), {"command": "w", "args": ["mcp", "a b"]})
+        after = made.apply(before)
+        assert after.startswith(before)
+        assert toml_text.parse(after)["mcp_servers"]["warmstart"] == {"command": "w", "args": ["mcp", "a b"]}
+        more = after + '\n[mcp_servers.warmstart.env]\nA = "1"\n\n# theirs\n[last]\nx = 1\n'
+        left = toml_text.remove_table(more, ("mcp_servers", "warmstart"))
+        assert left == before + "\n# theirs\n[last]\nx = 1\n"
+        assert toml_text.remove_table(before, ("mcp_servers", "warmstart")) == before
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            'mcp_servers = {other = {command = "x"}}\n',
+            "[mcp_servers]\nwarmstart = 1\n",
+            "[[mcp_servers]]\na = 1\n",
+            "a = \n",
+        ],
+    )
+    def test_toml_that_cannot_take_it_is_refused(self, text):
+        with pytest.raises(Refused):
+            toml_text.append_table(text, ("mcp_servers", "warmstart"), {"command": "w"})
+
+    @pytest.mark.parametrize("text", ['[mcp_servers]\nwarmstart = {command = "w"}\n', 'x = """\n[mcp_servers.warmstart]\n"""\n[mcp_servers.warmstart]\na = 1\n'])  # fmt: skip
+    def test_toml_that_cannot_be_cut_safely_is_refused(self, text):
+        with pytest.raises(Refused):
+            toml_text.remove_table(text, ("mcp_servers", "warmstart"))

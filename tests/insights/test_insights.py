@@ -1,0 +1,462 @@
+"""Insights on small sessions whose right answer is known by hand."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import structs
+
+from warmstart.insights import gather_insights
+from warmstart.insights.costs import IDLE
+from warmstart.insights.errors import mask_message
+from warmstart.insights.fixes import SOON
+from warmstart.insights.gather import find_failures
+from warmstart.insights.rates import FEW, WINDOWS
+from warmstart.model import Outcome, PastCall, PastSession, Usage
+
+MONDAY = 1_790_553_600.0  # 2026-09-28, a Monday
+OK, ERROR = Outcome("ok", "flag"), Outcome("error", "flag", "arguments")
+
+
+def call(tool: str = "Read", arguments: Any = None, said: str | None = None, **facts: Any) -> dict[str, Any]:
+    """What `session` makes a call of; with something `said` it failed."""
+    given = {"path": "/src/a.py"} if arguments is None else arguments
+    outcome = OK if said is None else ERROR
+    return {"tool": tool, "arguments": given, "excerpt": said or "fine", "outcome": outcome} | facts
+
+
+def session(
+    *calls: dict[str, Any], key: str = "k", timed: bool = True, turns: int | None = None, **facts: Any
+) -> PastSession:
+    """Each call in a turn of its own, a minute apart, answered after ten seconds."""
+    past = []
+    for at, told in enumerate(calls):
+        times = {"at": MONDAY + 60 * at, "answered": MONDAY + 60 * at + 10} if timed else {}
+        past.append(PastCall(**({"ordinal": at, "call_id": str(at), "turn": at + 1} | times | told)))
+    given = {
+        "id": key,
+        "agent": "codex",
+        "category": "coding",
+        "task_type": "code",
+        "verdict": "unknown",
+        "quality": 0.5,
+    }
+    last = turns if turns is not None else len(calls)
+    return PastSession(**(given | {"key": key, "calls": tuple(past), "turns": last, "started": MONDAY} | facts))
+
+
+def many(count: int, *calls: dict[str, Any], **facts: Any) -> list[PastSession]:
+    return [session(*calls, key=f"k{number:03}", **facts) for number in range(count)]
+
+
+FAIL = call(said="File does not exist.")
+GOOD = call()
+
+
+# Repeated errors
+
+
+def test_the_same_error_about_another_file_is_the_same():
+    said = ["no such file: /a/b.py line 3", "no such file: /c/d.go line 77"]
+    found = gather_insights([session(call(said=one), key=one) for one in said])
+    (error,) = found.repeated
+    assert (error.tool, error.error_kind, error.shape) == ("Read", "arguments", "Read(path:absolute path)")
+    assert (error.message, error.count, error.sessions) == ("no such file: <path> line <n>", 2, 2)
+    assert error.example == said[0]
+    assert (error.last_seen, error.last_session) == (MONDAY, said[1])
+
+
+def test_different_errors_do_not_melt_together():
+    told = [call(said="file not found"), call(said="permission denied"), call("Edit", said="file not found")]
+    wrong_id = [
+        call("order", {"order_id": "123"}, "order not found"),
+        call("order", {"order_id": "#W123"}, "order not found"),
+    ]
+    found = gather_insights([session(*told, *wrong_id, key="a"), session(*told, *wrong_id, key="b")])
+    assert {(e.tool, e.message, e.shape) for e in found.repeated} == {
+        ("Read", "file not found", "Read(path:absolute path)"),
+        ("Read", "permission denied", "Read(path:absolute path)"),
+        ("Edit", "file not found", "Edit(path:absolute path)"),
+        ("order", "order not found", "order(order_id:digits)"),
+        ("order", "order not found", "order(order_id:#id)"),
+    }
+
+
+def test_kinds_of_error_stay_apart_and_what_came_once_is_counted():
+    other = call(said="nothing") | {"outcome": Outcome("error", "flag", "environment")}
+    found = gather_insights([session(call(said="nothing"), call(said="nothing"), other)])
+    assert [(e.error_kind, e.count) for e in found.repeated] == [("arguments", 2)]
+    assert (found.seen_once, found.repeated_more) == (1, 0)
+
+
+def test_of_command_lines_the_message_decides():
+    said = "ModuleNotFoundError: No module named 'yaml'"
+    lines = ("python a.py", "cd x && python b.py --fast", "pytest -q tests")
+    found = gather_insights([session(*(call("Bash", {"command": line}, said) for line in lines))])
+    (error,) = found.repeated
+    assert (error.count, error.shapes) == (3, 3)
+    assert error.message == "ModuleNotFoundError: No module named <text>"
+
+
+def test_where_nothing_is_said_the_shape_decides():
+    silent = {"outcome": Outcome("error", "exit_code", "other"), "excerpt": "<returncode>1</returncode>"}
+    calls = [call("Bash", {"command": f"{program} -n x a.py"}) | silent for program in ("grep", "grep", "sed", "sed")]
+    found = gather_insights([session(*calls)])
+    assert [(e.message, e.shape, e.example) for e in found.repeated] == [
+        ("", "Bash: grep -n <arg> <path>", ""),
+        ("", "Bash: sed -n <arg> <path>", ""),
+    ]
+
+
+def test_top_limits_every_list_and_says_so():
+    sessions = [
+        session(*[call(f"tool{n}", said="bad")] * 2, key=f"k{n}", model=f"m{n}", project=f"p{n}") for n in range(5)
+    ]
+    found = gather_insights(sessions, top=2)
+    assert (len(found.repeated), found.repeated_more) == (2, 3)
+    assert [(len(b.rates), b.more) for b in (found.by_tool, found.by_model, found.by_project)] == [(2, 3)] * 3
+
+
+@pytest.mark.parametrize(
+    ("line", "masked"),
+    [
+        ("open '/etc/x': denied", "open <text>: denied"),
+        ("see https://a.example/x?y=1 now", "see <url> now"),
+        ("mail a.b@example.org refused", "mail <email> refused"),
+        (r"C:\Users\x\file.txt missing", "<path> missing"),
+        ("src/app/(main)/page.tsx missing", "<path> missing"),
+        ("row 3fa85f64-5717-4562-b3fc-2c963f66afa6 gone", "row <id> gone"),
+        ("at 0x7ffde 12,5% of $40", "at <id> <n> of <n>"),
+        ("on 2026-10-01T10:00:00Z and 2026-10-01", "on <date> and <date>"),
+        ("key {{SECRET:openai#1}} is wrong", "key <secret> is wrong"),
+        ("can't do it, won't do it", "can't do it, won't do it"),
+    ],
+)
+def test_messages_are_masked(line, masked):
+    assert mask_message(line) == masked
+
+
+@given(st.text(max_size=400))
+def test_masking_takes_anything(text):
+    assert len(mask_message(text)) <= 130
+
+
+# How errors ended
+
+
+def ending(*calls: dict[str, Any]) -> tuple[str, str] | None:
+    first = find_failures(session(*calls))[0].ending
+    return (first.how, first.what) if first else None
+
+
+def test_an_argument_of_another_form_is_the_fix():
+    failed = call("order", {"order_id": "W1234567"}, "order not found")
+    assert ending(failed, call("order", {"order_id": "#W1234567"})) == ("arguments", "order_id: id -> #id")
+
+
+def test_an_argument_that_was_missing_or_too_much():
+    failed = call("find", {"name": "Ada Lovelace"}, "zip is required")
+    assert ending(failed, call("find", {"name": "Ada Lovelace", "zip": "12345"})) == ("arguments", "with zip")
+    failed = call("find", {"name": "Ada Lovelace", "zip": "12345"}, "unknown argument zip")
+    assert ending(failed, call("find", {"name": "Ada Lovelace"})) == ("arguments", "without zip")
+
+
+def test_another_command_line_is_the_fix():
+    failed = call("Bash", {"command": "python -m pytest tests/test_a.py"}, "bash: python: command not found")
+    worked = call("Bash", {"command": "python3 -m pytest tests/test_a.py"})
+    how, what = ending(failed | {"outcome": Outcome("error", "flag", "environment")}, worked) or ("", "")
+    assert how == "command"
+    assert what == "`python3 -m pytest <path>` instead of `python -m pytest <path>`"
+
+
+def test_another_tool_is_the_fix():
+    failed = call("find_user_id_by_email", {"email": "a@b.example"}, "User not found")
+    assert ending(failed, call("find_user_id_by_name", {"name": "Ada"})) == ("other tool", "find_user_id_by_name")
+
+
+def test_the_same_call_again_after_an_edit_or_just_again():
+    failed = call("Bash", {"command": "make test"}, "make: *** [test] Error 1")
+    edit, again = call("Edit", {"file_path": "/a.py"}), call("Bash", {"command": "make  test"})
+    assert ending(failed, edit, call("Grep"), again) == ("same call", "after Edit")
+    assert ending(failed, failed, again) == ("same call", "repeated")
+
+
+def test_the_same_program_on_the_same_file():
+    failed = call("Bash", {"command": "python /work/repro.py"}, "ImportError: cannot import name 'x'")
+    install = call("Bash", {"command": "pip install x"})
+    again = call("Bash", {"command": "cd /work && python repro.py | tail"})
+    other = call("Bash", {"command": "python /work/other.py"})
+    assert ending(failed, install, again) == ("same call", "after Bash: pip install")
+    assert ending(failed, install, other) is None
+
+
+def test_a_call_of_the_same_answer_fixes_nothing():
+    assert ending(FAIL, GOOD | {"turn": 1}) is None
+    assert ending(FAIL, GOOD | {"turn": 1}, GOOD) == ("same call", "after Read")
+
+
+def test_what_comes_too_late_is_no_fix():
+    busy = call("Grep", {"pattern": "x"})
+    assert ending(FAIL, *[busy] * (SOON - 1), GOOD) is not None
+    assert ending(FAIL, *[busy] * SOON, GOOD) is None
+
+
+def test_fixes_are_counted_by_session_and_the_last_failure_decides():
+    fixed, unfixed = session(FAIL, FAIL, GOOD, key="a"), session(FAIL, GOOD, FAIL, key="b")
+    (error,) = gather_insights([fixed, unfixed]).repeated
+    assert (error.count, error.sessions, error.unfixed) == (4, 2, 1)
+    assert [(f.how, f.what, f.sessions) for f in error.fixes] == [("same call", "repeated", 1)]
+
+
+# Rates
+
+
+def test_rates_by_group_leave_out_what_nobody_judged():
+    rejected = GOOD | {"outcome": Outcome("rejected")}
+    unknown = GOOD | {"outcome": Outcome("unknown")}
+    cancelled = GOOD | {"outcome": Outcome("cancelled")}
+    sessions = [
+        session(FAIL, GOOD, GOOD, GOOD, rejected, unknown, key="a", model="m1", project="p"),
+        session(call("Bash"), cancelled, key="b", model=None, agent="hermes"),
+    ]
+    found = gather_insights(sessions)
+    assert (found.calls, found.overall.judged, found.overall.errors, found.overall.rate) == (8, 5, 1, 0.2)
+    assert found.left_out == {"rejected": 1, "cancelled": 1, "unknown": 1}
+    told = {facet: [(r.name, r.errors, r.judged, r.sessions) for r in groups.rates] for facet, groups in (
+        ("tool", found.by_tool), ("model", found.by_model), ("agent", found.by_agent), ("project", found.by_project))}  # fmt: skip
+    assert told == {
+        "tool": [("Read", 1, 4, 1), ("Bash", 0, 1, 1)],
+        "model": [("m1", 1, 4, 1), (None, 0, 1, 1)],
+        "agent": [("codex", 1, 4, 1), ("hermes", 0, 1, 1)],
+        "project": [("p", 1, 4, 1), (None, 0, 1, 1)],
+    }
+
+
+def test_an_interval_that_is_not_defined_is_absent():
+    one = gather_insights([session(FAIL, GOOD)]).overall
+    assert (one.rate, one.low, one.high) == (0.5, None, None)
+    nothing = gather_insights([session()]).overall
+    assert (nothing.rate, nothing.low, nothing.high, nothing.judged) == (None, None, None, 0)
+
+
+def test_intervals_take_the_calls_of_a_session_together():
+    """Half of the sessions fail always, half never: a hundred calls are worth ten sessions."""
+    sessions = [*many(10, *[FAIL] * 10), *many(10, *[GOOD] * 10)]
+    rate = gather_insights(sessions).overall
+    assert rate.rate == 0.5
+    assert rate.low is not None and rate.high is not None
+    naive = 1.96 * math.sqrt(0.25 / 200)
+    assert rate.high - rate.low > 4 * naive
+
+
+def test_weeks_begin_on_monday_and_reach_back_a_year():
+    week = 7 * 86_400
+    starts = [MONDAY - 1, MONDAY, MONDAY + week - 1, MONDAY - 60 * week, None, 1e18, math.inf]
+    found = gather_insights([session(GOOD, key=str(n), started=at) for n, at in enumerate(starts)])
+    assert [(w.name, w.sessions) for w in found.by_week] == [("2026-09-21", 1), ("2026-09-28", 2)]
+    assert found.undated == 3
+    assert (found.first, found.last) == (MONDAY - 60 * week, MONDAY + week - 1)
+
+
+# Along the session
+
+
+def test_windows_show_who_is_left():
+    """Short sessions fail in every second call, long ones never at first and then always: the plain line rises, for
+    two reasons that the followed line tells apart."""
+    short = many(20, *[FAIL, GOOD] * 5)
+    long = [session(*[GOOD] * 10, *[FAIL] * 10, key=f"l{n}") for n in range(5)]
+    along = gather_insights([*short, *long]).along
+    first, second = along.windows
+    assert (first.everyone.name, first.everyone.sessions, first.everyone.rate) == ("1-10", 25, 100 / 250)
+    assert (second.everyone.name, second.everyone.sessions, second.everyone.rate) == ("11-20", 5, 1.0)
+    assert first.followed is not None and second.followed is not None
+    assert (first.followed.sessions, first.followed.rate, second.followed.rate) == (5, 0.0, 1.0)
+    assert (along.followed_from, along.followed_sessions, along.sessions, along.beyond) == (11, 5, 25, 0)
+    assert "5 of 25 sessions reached turn 11" in along.meaning
+    assert "cannot be read from this" in along.meaning
+
+
+def test_windows_that_too_few_reached_are_not_shown():
+    sessions = [*many(FEW, *[GOOD] * 12), session(*[GOOD] * 31, key="long")]
+    along = gather_insights(sessions).along
+    assert [w.first for w in along.windows] == [1, 11]
+    assert (along.followed_from, along.followed_sessions, along.beyond) == (11, FEW + 1, 1)
+
+
+def test_with_few_sessions_nothing_is_followed():
+    along = gather_insights([session(*[GOOD] * 25)]).along
+    assert [(w.everyone.name, w.followed) for w in along.windows] == [("1-10", None), ("11-20", None), ("21-30", None)]
+    assert along.followed_from is None
+    assert "Too few" in along.meaning
+
+
+def test_a_session_counts_in_a_window_that_it_reached_without_calls():
+    talk = many(FEW, *[GOOD] * 3, turns=15)
+    along = gather_insights(talk).along
+    assert [(w.everyone.sessions, w.everyone.judged) for w in along.windows] == [(FEW, 3 * FEW), (FEW, 0)]
+    assert along.windows[1].everyone.rate is None
+
+
+def test_sessions_of_an_older_version_are_left_out_and_counted():
+    old = structs.replace(session(*[FAIL | {"turn": None}] * 2), turns=None)
+    found = gather_insights([old, *many(2, GOOD)])
+    assert (found.along.without_turns, found.along.sessions) == (1, 2)
+    assert found.overall.errors == 2
+    assert (found.cost.cost.turns, found.cost.cost.turns_unknown, found.cost.cost.tokens_unknown) == (None, 2, 2)
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=1, max_size=120), min_size=1, max_size=12))
+def test_windows_hold_every_judged_call_once(sessions):
+    past = [session(*(FAIL if bad else GOOD for bad in calls), key=str(n)) for n, calls in enumerate(sessions)]
+    found = gather_insights(past)
+    shown = found.along.windows
+    last = shown[-1].last or 10**9
+    assert sum(w.everyone.judged for w in shown) == sum(min(len(calls), last) for calls in sessions)
+    assert sum(w.everyone.errors for w in shown) == sum(sum(calls[:last]) for calls in sessions)
+    for window in shown:
+        assert window.everyone.sessions == sum(len(calls) >= window.first for calls in sessions)
+        if window.followed is not None:
+            assert window.followed.judged <= window.everyone.judged
+            assert window.followed.sessions == found.along.followed_sessions
+
+
+def test_the_last_window_has_no_end():
+    assert WINDOWS[-1][1] is None
+    assert all(first == before + 1 for (first, _), (_, before) in zip(WINDOWS[1:], WINDOWS, strict=False))
+
+
+# Costs
+
+
+def test_cost_runs_from_the_failure_to_the_fix():
+    """Failed in turn 1, fixed in turn 3: two turns of 1,000 tokens; two minutes on the clock."""
+    usage = Usage(input=1_000, output=1_000, cache_read=2_000)
+    found = gather_insights([session(FAIL, call("Grep", {"pattern": "x"}), GOOD, GOOD, usage=usage)])
+    cost = found.cost.cost
+    assert (cost.errors, cost.turns, cost.tokens, cost.seconds) == (1, 2, 2_000, 120)
+    assert (cost.tokens_estimated, cost.turns_unknown, cost.tokens_unknown, cost.seconds_unknown) == (0, 0, 0, 0)
+    assert (found.cost.turns_share, found.cost.tokens_share) == (0.5, 0.5)
+    assert found.cost.seconds_share == 120 / 190  # three minutes and the last answer
+
+
+def test_what_errors_share_counts_once():
+    """Two different failures, both fixed in turn 4: turns 1 to 3 are lost, once."""
+    other = call("Bash", {"command": "make"}, "make: *** no target")
+    usage = Usage(input=500, output=500)
+    sessions = many(2, FAIL, other, FAIL, GOOD, call("Bash", {"command": "make"}), usage=usage)
+    found = gather_insights(sessions)
+    assert found.cost.cost.turns == 2 * 4  # make is fixed in turn 5
+    assert found.cost.cost.tokens == 8 * 200
+    by_tool = {error.tool: error.cost for error in found.repeated}
+    assert (by_tool["Read"].turns, by_tool["Read"].errors) == (6, 4)
+    assert (by_tool["Bash"].turns, by_tool["Bash"].seconds) == (6, 2 * 180)
+
+
+def test_what_nothing_fixed_costs_its_own_turn():
+    cost = gather_insights([session(GOOD, FAIL, call("Think", "hm"), call("Think", "well"))]).cost.cost
+    assert (cost.turns, cost.seconds) == (1, 60)
+    last = gather_insights([session(GOOD, FAIL)]).cost.cost
+    assert (last.turns, last.seconds) == (1, 10)  # until it was answered
+
+
+def test_waits_are_capped():
+    """The tool ran for an hour (or asked a person), and the next call came a day later."""
+    slow = FAIL | {"answered": MONDAY + 3_600}
+    late = GOOD | {"at": MONDAY + 90_000, "answered": MONDAY + 90_001}
+    assert gather_insights([session(slow, late)]).cost.cost.seconds == 2 * IDLE
+
+
+def test_unknown_stays_unknown():
+    found = gather_insights(
+        [session(FAIL, GOOD, timed=False), session(FAIL, GOOD, key="b", usage=Usage(basis="estimated"))]
+    )
+    cost = found.cost.cost
+    assert (cost.tokens, cost.tokens_unknown) == (None, 2)
+    assert (cost.seconds, cost.seconds_unknown) == (60, 1)
+    none = gather_insights([session(FAIL, GOOD, timed=False)]).cost
+    assert (none.cost.seconds, none.cost.tokens, none.seconds_share, none.tokens_share) == (None, None, None, None)
+
+
+def test_estimated_usage_is_told_apart():
+    known = session(FAIL, GOOD, usage=Usage(input=10, output=10))
+    guessed = session(FAIL, GOOD, key="b", usage=Usage(input=100, output=100, basis="estimated"))
+    cost = gather_insights([known, guessed]).cost.cost
+    assert (cost.tokens, cost.tokens_estimated) == (110, 100)
+
+
+@pytest.mark.parametrize("at", [math.inf, -math.inf, math.nan, MONDAY - 5])
+def test_broken_clocks_tell_nothing(at):
+    cost = gather_insights([session(FAIL, GOOD | {"at": at})]).cost.cost
+    assert (cost.seconds, cost.seconds_unknown) == (None, 1)
+
+
+# The whole
+
+
+def test_no_sessions():
+    found = gather_insights([])
+    assert (found.sessions, found.repeated, found.along.windows, found.advice, found.by_week) == (0, (), (), (), ())
+    assert (found.first, found.overall.rate) == (None, None)
+
+
+def test_unreadable_sessions_are_counted():
+    found = gather_insights([None, session(FAIL, GOOD), None])
+    assert (found.sessions, found.unreadable, found.overall.judged) == (1, 2, 2)
+
+
+def test_advice_names_the_next_commands():
+    fixed = many(
+        3, call("order", {"order_id": "W1234567"}, "order not found"), call("order", {"order_id": "#W1234567"})
+    )
+    stuck = many(4, call("Bash", {"command": "make"}, "make: *** no target"))
+    found = gather_insights([*fixed, *stuck])
+    assert [advice.command for advice in found.advice] == [
+        "warmstart learn",
+        "warmstart sessions show k003",
+        "warmstart experiment power",
+    ]
+    assert "fixed in 3 sessions" in found.advice[0].text
+    assert "not fixed in 4 of 4 sessions" in found.advice[1].text
+    assert "at about 7 sessions a week" in found.advice[2].text
+
+
+def test_without_errors_there_is_little_to_do():
+    found = gather_insights(many(3, GOOD))
+    assert [advice.command for advice in found.advice] == ["warmstart experiment power"]
+
+
+@given(st.permutations(range(6)))
+def test_the_order_of_sessions_changes_no_number(order):
+    sessions = [session(*[FAIL] * (n % 3), GOOD, key=f"k{n}", model=f"m{n % 2}") for n in range(6)]
+    told = gather_insights(sessions)
+    again = gather_insights([sessions[n] for n in order])
+    assert (again.overall, again.by_model, again.along, again.cost) == (
+        told.overall,
+        told.by_model,
+        told.along,
+        told.cost,
+    )
+    assert [(e.count, e.sessions, e.fixes) for e in again.repeated] == [
+        (e.count, e.sessions, e.fixes) for e in told.repeated
+    ]
+
+
+def test_hostile_calls_are_only_counted():
+    wild = [
+        call("", "", "\x00"),
+        call("x" * 5_000, {"a": [[[]]], "b": None}, "y" * 100_000),
+        call("‮evil", "not an object", "‮" * 50),
+        call("Bash", {"command": "'" * 4_000}, "\n" * 1_000),
+        FAIL | {"turn": -5},
+        FAIL | {"turn": 10**15, "excerpt": None},
+        GOOD | {"turn": 10**15 + 1, "outcome": Outcome("bogus")},  # type: ignore[arg-type]
+    ]
+    found = gather_insights([session(*wild, key="a"), session(*wild, key="b", turns=0)])
+    assert found.overall.errors == 12
+    assert found.left_out["unknown"] == 2
+    assert all(len(error.shape) < 200 and len(error.example) < 200 for error in found.repeated)

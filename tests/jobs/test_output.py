@@ -1,0 +1,54 @@
+"""Delivered, silent or failed: real phrasings, most of them tricky. `bench/jobs.py` prints the table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from warmstart import classify_job_output
+
+OUTPUTS = [json.loads(line) for line in (Path(__file__).parents[1] / "data/jobs/outputs.jsonl").read_text().splitlines()]
+
+
+def test_the_list_is_long_enough_and_half_of_it_tricky() -> None:
+    assert len(OUTPUTS) >= 60 and 2 * sum(one["tricky"] for one in OUTPUTS) >= len(OUTPUTS)
+    assert len({one["text"] for one in OUTPUTS if one["expected"] != "silent"}) == sum(
+        one["expected"] != "silent" for one in OUTPUTS
+    )
+
+
+@pytest.mark.parametrize("output", OUTPUTS, ids=lambda one: " ".join(one["text"].split())[:40])
+def test_labelled_outputs(output: dict[str, str]) -> None:
+    found = classify_job_output(output["text"])
+    assert found.status == output["expected"], found
+    assert bool(found.reason) == (found.status == "failed")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[SCRIPT_FAILED]: no key\nand more", "no key"),
+        ("**[SCRIPT_FAILED]: no key**", "no key"),
+        ("I tried.\n[SCRIPT_FAILED]: no key", "no key"),
+        ("[SCRIPT_FAILED]", "the run says so and gives no reason"),
+        ("[SCRIPT_FAILED]: a\n[SILENT]", "a"),
+        ("Hello.\n\nThe script failed with exit code 1. More.", "The script failed with exit code 1."),
+    ],
+)
+def test_the_reason(text: str, reason: str) -> None:
+    found = classify_job_output(text)
+    assert (found.status, found.reason) == ("failed", reason)
+
+
+def test_an_empty_answer_is_silence() -> None:
+    assert classify_job_output(" \n").status == "silent"
+
+
+@pytest.mark.parametrize(
+    "part", ["the ", "`x` ", "no x ", "I could not ", '"', "a\n", "the script ", "```\n", "(", "exit "]
+)
+def test_long_answers_take_no_time(part: str) -> None:
+    """What grows with the square would hang here."""
+    assert classify_job_output(part * (200_000 // len(part))).status in ("delivered", "failed")

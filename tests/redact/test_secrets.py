@@ -1,0 +1,130 @@
+"""Secrets go through every field of a transcript; then the bytes of everything Warmstart leaves are searched."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import warmstart
+from conftest import write_jsonl
+from redact.secret_formats import ENCODINGS, make_secrets
+
+SRC = str(Path(__file__).parents[2] / "src")
+SECRETS = make_secrets(20261115)
+
+
+def session_with(line: str, number: int) -> list[dict[str, object]]:
+    """A Claude Code session that holds `line` wherever text can stand."""
+    common = {
+        "sessionId": f"session-{number}",
+        "cwd": f"/home/dev/{number}",
+        "gitBranch": line,
+        "version": "2.1.0",
+        "timestamp": "2026-10-01T10:00:00.000Z",
+    }
+    use = {
+        "type": "tool_use",
+        "id": f"toolu_{number}",
+        "name": "Bash",
+        "input": {"command": line, "nested": {"deep": [line]}, "description": line},
+    }
+    answer = {"type": "tool_result", "tool_use_id": f"toolu_{number}", "content": f"before\n{line}\nafter"}
+    failed = {
+        "type": "tool_result",
+        "tool_use_id": f"toolu_{number}b",
+        "is_error": True,
+        "content": [{"type": "text", "text": f"Error: {line}"}],
+    }
+    return [
+        common | {"type": "user", "uuid": "u", "message": {"role": "user", "content": f"please use this: {line}"}},
+        common | {"type": "assistant", "uuid": "a", "message": {"id": "m", "role": "assistant", "model": "m", "content": [{"type": "text", "text": line}, use]}},
+        common | {"type": "user", "uuid": "r", "message": {"role": "user", "content": [answer]}, "toolUseResult": {"stdout": line}},
+        common | {"type": "assistant", "uuid": "b", "message": {"id": "n", "role": "assistant", "model": "m", "content": [use | {"id": f"toolu_{number}b"}]}},
+        common | {"type": "user", "uuid": "s", "message": {"role": "user", "content": [failed]}, "toolUseResult": line},
+        common | {"type": "user", "uuid": "t", "message": {"role": "user", "content": line}},
+    ]  # fmt: skip
+
+
+def shows(text: str, parts: list[str]) -> bool:
+    """Whether a secret, or its greater part, stands in a text, plain or escaped once more."""
+    pieces = {q for p in parts if len(p) >= 8 for q in (p, p[: max(8, len(p) * 2 // 3)], p[-max(8, len(p) * 2 // 3) :])}
+    return any(q in text or json.dumps(q)[1:-1] in text for q in pieces)
+
+
+def everything(home: Path) -> bytes:
+    return b"".join(p.read_bytes() for p in home.rglob("*") if p.is_file())
+
+
+@pytest.mark.parametrize("encoding", ["raw", "json", "base64", "url", "ansi"])
+def test_no_secret_reaches_the_store_or_the_screen(tmp_path, encoding):
+    folder, home = tmp_path / "in", tmp_path / "home"
+    searched = {}
+    for number, secret in enumerate(SECRETS):
+        line, parts = ENCODINGS[encoding](secret)
+        searched[secret.name] = parts
+        write_jsonl(folder / f"{number}.jsonl", session_with(line, number))
+    (folder / "broken.jsonl").write_text(json.dumps(session_with(SECRETS[0].line, 9_999)[0])[:-30])
+    said = ""
+    with warmstart.open(home) as ws:
+        ws.ingest(folder)
+        store = everything(home).decode("utf-8", "replace")
+        for words in (["inspect", str(folder)], ["inspect", str(folder), "--json"], ["ingest", str(folder)], ["sessions", "list", "--json"], ["sessions", "show", "session-3"], ["sessions", "show", "session-5", "--json"], ["doctor"]):  # fmt: skip
+            run = subprocess.run(
+                [sys.executable, "-m", "warmstart", "--home", str(home), *words],
+                capture_output=True,
+                text=True,
+                env=os.environ | {"PYTHONPATH": SRC},
+            )
+            said += run.stdout + run.stderr
+    missed = [s.name for s in SECRETS if shows(store, searched[s.name]) or shows(said, searched[s.name])]
+    vendor = [s for s in SECRETS if s.kind == "vendor"]
+    assert len(SECRETS) >= 75
+    assert not [name for name in missed if name in {s.name for s in vendor}], missed
+    assert len(missed) <= 0.05 * len(SECRETS), missed
+
+
+def test_names_and_ids_are_fields_too(tmp_path):
+    secret = next(s for s in SECRETS if "github" in s.name)
+    lines = session_with("nothing", 1)
+    for line in lines:
+        line["sessionId"] = secret.value
+        line["cwd"] = f"/home/{secret.value}/x"
+        for block in line["message"]["content"] if isinstance(line["message"]["content"], list) else []:
+            block.update({k: secret.value for k in ("id", "name", "tool_use_id") if k in block})
+        if "model" in line["message"]:
+            line["message"]["model"] = secret.value
+    path = write_jsonl(tmp_path / f"{secret.value}.jsonl", lines)
+    with warmstart.open() as ws:
+        assert ws.ingest(path).new == 1
+        assert secret.value.encode() not in everything(ws.settings.home)
+    run = subprocess.run(
+        [sys.executable, "-m", "warmstart", "inspect", str(path), "--json"],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": SRC},
+    )
+    assert json.loads(run.stdout)["calls"]
+    assert secret.value not in run.stdout + run.stderr
+
+
+def test_the_users_own_environment_never_passes(tmp_path, monkeypatch):
+    monkeypatch.setenv("ACME_API_KEY", "plain words only")
+    path = write_jsonl(tmp_path / "a.jsonl", session_with("echo plain words only", 1))
+    with warmstart.open() as ws:
+        ws.ingest(path)
+        assert b"plain words only" not in everything(ws.settings.home)
+
+
+def test_deleted_sessions_leave_no_bytes(tmp_path):
+    path = write_jsonl(tmp_path / "a.jsonl", session_with("a sentence that is easily found again", 1))
+    with warmstart.open() as ws:
+        ws.ingest(path)
+        assert b"easily found again" in everything(ws.settings.home)
+        ws.store.delete_session(ws.sessions()[0].key)
+        ws.store.erase()
+        assert b"easily found again" not in everything(ws.settings.home)

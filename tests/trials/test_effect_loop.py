@@ -1,0 +1,191 @@
+"""The whole loop with a scripted model: provisioned, run, written down, ingested, compared, and templates judged by it.
+
+The model is a script, all else is real: it reads the messages it is given, and errs less (or more) when it sees the
+planted example in them. What it does is written as a Claude Code transcript, and only that comes back.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import warmstart
+from conftest import write_jsonl
+from seeds.test_provision import example, template
+from templates.test_library import bundle
+from trials.test_trials import transcript
+from warmstart.arms import assign, read_shares
+from warmstart.model import Task
+from warmstart.pipeline import Warmstart
+from warmstart.templates.library import MEASURED
+
+TEXT = "deploy the shop to the cluster"
+LESSON = template("lesson", example("Bash", "helm upgrade shop", TEXT), category="ops")
+USUAL = 0.30  # errors per call of the scripted model, cold
+
+
+class ScriptedModel:
+    """Fails its calls at a rate that depends on whether it was shown the lesson."""
+
+    def __init__(self, *, shown: float, cold: float = USUAL, seed: int = 1) -> None:
+        self._rates = {True: shown, False: cold}
+        self._random = random.Random(seed)
+
+    def run(self, messages: list[dict[str, Any]], calls: int) -> list[bool]:
+        knows = any("helm upgrade shop" in str(message) for message in messages)
+        return [self._random.random() >= self._rates[knows] for _ in range(calls)]
+
+
+class Host:
+    """An agent's program: asks for a seed, lets the model work, leaves a transcript."""
+
+    def __init__(self, ws: Warmstart, model: ScriptedModel, folder: Path) -> None:
+        self._ws = ws
+        self._model = model
+        self._folder = folder
+        self._random = random.Random(7)
+
+    def run_session(self, name: str, *, calls: int | None = None) -> str:
+        seed = self._ws.provision(Task(text=TEXT, session=name, agent="claude-code", project="/home/dev/shop"))
+        messages = seed.inject([{"role": "system", "content": "work"}, {"role": "user", "content": TEXT}])
+        outcomes = self._model.run(messages, calls or self._random.randint(8, 30))
+        write_jsonl(self._folder / f"{name}.jsonl", transcript(name, outcomes))
+        return seed.arm
+
+
+@pytest.fixture
+def ws(tmp_path: Path):
+    with warmstart.open() as opened:
+        opened.templates.take_in(bundle(tmp_path / "t.json", LESSON), approve=True)
+        opened.experiments.start("loop", "cold=.5,warm=.5")
+        yield opened
+
+
+def run(ws: Warmstart, folder: Path, sessions: int = 200, **model: float) -> Host:
+    host = Host(ws, ScriptedModel(**model), folder)
+    for n in range(sessions):
+        host.run_session(f"run-{n}")
+    report = ws.ingest(folder)
+    assert (report.sessions, report.trials, report.problems) == (sessions, sessions, [])
+    return host
+
+
+def verdict(ws: Warmstart) -> Any:
+    (effect,) = ws.report().effects
+    return effect
+
+
+def test_a_drop_is_found_as_better_and_its_template_promoted(ws, tmp_path):
+    run(ws, tmp_path / "out", shown=0.6 * USUAL)
+    effect = verdict(ws)
+    assert (effect.verdict, effect.blocked) == ("better", None)
+    assert effect.low < 0.6 * USUAL - USUAL < effect.high < 0
+    assert effect.n["warm"] + effect.n["cold"] == 200
+    assert effect.missing == {"warm": 0, "cold": 0}
+    assert -0.55 < effect.relative < -0.25
+    assert effect.harmed is not None and effect.harmed < effect.harmed_expected
+    row, _template, decisions = ws.templates.show("lesson")
+    assert (row.status, decisions[-1].by, decisions[-1].status) == ("active", MEASURED, "active")
+    assert "fewer errors" in decisions[-1].reason
+    assert ws.provision(Task(text=TEXT, session="later-1", tools=("Bash",))).arm in ("cold", "warm")
+
+
+def test_a_harm_is_found_as_worse_and_its_template_retired(ws, tmp_path):
+    run(ws, tmp_path / "out", shown=1.6 * USUAL)
+    effect = verdict(ws)
+    assert (effect.verdict, effect.low > 0) == ("worse", True)
+    assert effect.harmed > effect.harmed_expected
+    row, _template, decisions = ws.templates.show("lesson")
+    assert (row.status, decisions[-1].by, decisions[-1].status) == ("retired", MEASURED, "retired")
+    assert "more errors" in decisions[-1].reason
+    assert not ws.provision(Task(text=TEXT)).templates, "what is retired is given no more"
+
+
+def test_no_effect_is_inconclusive_and_nothing_happens(ws, tmp_path):
+    run(ws, tmp_path / "out", shown=USUAL)
+    effect = verdict(ws)
+    assert effect.verdict == "inconclusive"
+    assert effect.low < 0 < effect.high
+    row, _template, decisions = ws.templates.show("lesson")
+    assert (row.status, [one for one in decisions if one.by == MEASURED]) == ("active", [])
+
+
+def test_a_broken_splitter_is_stopped(ws, tmp_path):
+    """The host picks its ids so that most sessions are warm: nothing that it shows can be trusted, however clear."""
+    host = Host(ws, ScriptedModel(shown=0.1), tmp_path / "out")
+    names = [f"run-{n}" for n in range(2_000)]
+    warm = [name for name in names if assign(name, {"cold": 0.5, "warm": 0.5}, "loop") == "warm"]
+    cold = [name for name in names if name not in set(warm)]
+    for name in warm[:140] + cold[:60]:
+        host.run_session(name)
+    ws.ingest(tmp_path / "out")
+    report = ws.report()
+    assert report.mismatch < 0.001
+    assert "not what was drawn" in report.blocked
+    assert {effect.verdict for effect in report.effects} == {"inconclusive"}
+    assert all(effect.blocked for effect in (*report.effects, *report.secondary))
+    row, _template, _decisions = ws.templates.show("lesson")
+    assert row.reason == "approved at import", "no template is promoted by a broken comparison"
+
+
+def test_transcripts_missing_from_one_arm_are_stopped_too(ws, tmp_path):
+    host = Host(ws, ScriptedModel(shown=0.1), tmp_path / "out")
+    for n in range(200):
+        if host.run_session(f"run-{n}") == "cold" and n % 2:
+            (tmp_path / "out" / f"run-{n}.jsonl").unlink()
+    ws.ingest(tmp_path / "out")
+    report = ws.report()
+    assert "missing more in one arm" in report.blocked
+    assert report.arms["cold"].missing > 30
+
+
+def test_sessions_that_are_lost_evenly_are_counted_and_shown(ws, tmp_path):
+    host = Host(ws, ScriptedModel(shown=0.6 * USUAL), tmp_path / "out")
+    for n in range(220):
+        host.run_session(f"run-{n}")
+        if n % 11 == 0:
+            (tmp_path / "out" / f"run-{n}.jsonl").unlink()
+    ws.ingest(tmp_path / "out")
+    effect = verdict(ws)
+    assert (sum(effect.missing.values()), sum(effect.n.values())) == (20, 200)
+    assert effect.verdict == "better"
+
+
+def test_an_arm_that_calls_less_does_not_win(ws, tmp_path):
+    """Half the errors, but also half the work."""
+    host = Host(ws, ScriptedModel(shown=0.5 * USUAL), tmp_path / "out")
+    for n in range(200):
+        is_warm = assign(f"run-{n}", {"cold": 0.5, "warm": 0.5}, "loop") == "warm"
+        host.run_session(f"run-{n}", calls=8 if is_warm else 20)
+    ws.ingest(tmp_path / "out")
+    report = ws.report()
+    (effect,) = report.effects
+    assert effect.verdict == "inconclusive"
+    assert "calls that work fall" in effect.reason
+    assert report.guardrails
+
+
+def test_few_sessions_are_too_few(ws, tmp_path):
+    run(ws, tmp_path / "out", sessions=8, shown=0.0)
+    effect = verdict(ws)
+    assert (effect.verdict, effect.low, effect.high) == ("too_few", None, None)
+
+
+def test_after_a_verdict_the_better_arm_gets_more(tmp_path):
+    with warmstart.open() as ws:
+        ws.templates.take_in(bundle(tmp_path / "t.json", LESSON), approve=True)
+        ws.experiments.start("loop", "cold=.5,warm=.5", after="thompson", floor=0.15)
+        host = run(ws, tmp_path / "out", shown=0.6 * USUAL)
+        (row,) = ws.experiments.list()
+        assert read_shares(row.shares)["cold"] == pytest.approx(0.15, abs=0.01)
+        arms = [host.run_session(f"more-{n}") for n in range(200)]
+        assert 0.05 < arms.count("cold") / 200 < 0.27
+        ws.ingest(tmp_path / "out")
+        report = ws.report()
+        assert report.blocked is None, "what was drawn is compared with what was drawn then"
+        (effect,) = report.effects
+        assert effect.verdict == "better"
+        assert -0.55 < effect.relative < -0.25

@@ -1,0 +1,402 @@
+"""Trials: every provisioned session has one, its arm is drawn once, and its transcript closes it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import structs
+
+import warmstart
+from conftest import claude_lines, write_jsonl
+from seeds.test_provision import DEPLOY, REPORT, example, template
+from templates.test_library import bundle
+from warmstart.arms import assign, holdout_shares
+from warmstart.dialects.lint import lint
+from warmstart.errors import NotFound, Refused
+from warmstart.model import DIALECTS, Measures, Outcome, PastCall, PastSession, Task, Usage
+from warmstart.pipeline import Warmstart
+from warmstart.store import Ledger, TrialRow
+from warmstart.trials.measures import measure
+
+TEXT = "deploy the shop to the cluster"
+
+
+def task(session: str, **more: Any) -> Task:
+    return Task(text=TEXT, session=session, **more)
+
+
+def trial(ws: Warmstart, session: str) -> TrialRow:
+    found = Ledger(ws.store).trial(session)
+    assert found is not None
+    return found
+
+
+def ids(arm: str, many: int, share: float = 0.1) -> list[str]:
+    """Session ids that the holdout draws for an arm."""
+    found = (f"id-{n}" for n in range(10_000))
+    return [name for name in found if assign(name, holdout_shares(share)) == arm][:many]
+
+
+@pytest.fixture
+def ws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("WARMSTART_HOLDOUT")
+    with warmstart.open() as opened:
+        opened.templates.take_in(bundle(tmp_path / "t.json", DEPLOY, REPORT), approve=True)
+        yield opened
+
+
+class TestHoldout:
+    def test_one_session_in_ten_is_cold(self, ws):
+        arms = [ws.provision(task(f"id-{n}")).arm for n in range(300)]
+        assert arms == [assign(f"id-{n}", holdout_shares(0.1)) for n in range(300)]
+        assert 15 <= arms.count("cold") <= 45
+
+    def test_a_cold_seed_is_empty_and_says_why(self, ws):
+        (name,) = ids("cold", 1)
+        for dialect in DIALECTS:
+            seed = ws.provision(task(name, dialect=dialect))
+            assert (seed.arm, seed.messages, seed.text or "", seed.tokens, seed.templates) == ("cold", (), "", 0, ())
+            assert not seed
+            assert "to compare with" in seed.reason
+        assert ws.provision(task(name)).inject([{"role": "user", "content": "hi"}]) == [
+            {"role": "user", "content": "hi"}
+        ]
+
+    def test_what_it_would_have_shown_is_written_down_but_not_counted_as_used(self, ws):
+        (name,) = ids("cold", 1)
+        ws.provision(task(name))
+        assert [pick.template for pick in Ledger(ws.store).picks(trial(ws, name))]
+        told = ws.templates.stats()
+        assert (told["provisions"], told["uses"], told["recent"][0]["templates"]) == (1, 0, [])
+
+    def test_propensities_are_stored(self, ws):
+        for name in (*ids("cold", 1), *ids("warm", 1)):
+            ws.provision(task(name))
+            row = trial(ws, name)
+            assert json.loads(row.propensities) == {"cold": 0.1, "warm": 0.9}
+            assert (row.assignment, row.experiment, row.parent, row.measures) == ("random", "", None, None)
+
+    def test_a_restart_changes_nothing(self, ws, tmp_path):
+        first = [msgspec.json.encode(ws.provision(task(f"id-{n}"))) for n in range(20)]
+        with warmstart.open() as again:
+            assert [msgspec.json.encode(again.provision(task(f"id-{n}"))) for n in range(20)] == first
+
+    def test_another_store_draws_the_same(self, ws, tmp_path):
+        with warmstart.open(tmp_path / "elsewhere") as other:
+            for n in range(50):
+                assert other.provision(task(f"id-{n}")).arm == ws.provision(task(f"id-{n}")).arm
+
+    def test_the_share_can_be_set(self, ws, tmp_path, monkeypatch):
+        (ws.settings.home / "config.toml").write_text("holdout = 0.5\n")
+        with warmstart.open() as half:
+            assert half.settings.holdout == 0.5
+            (name,) = [n for n in ids("cold", 40, 0.5) if assign(n, holdout_shares(0.1)) == "warm"][:1]
+            assert half.provision(task(name)).arm == "cold"
+        monkeypatch.setenv("WARMSTART_HOLDOUT", "0.25")
+        with warmstart.open() as quarter:
+            assert quarter.settings.holdout == 0.25
+
+    @pytest.mark.parametrize("value", ["1", "-0.1", "lots", "nan"])
+    def test_a_senseless_share_is_refused(self, value, monkeypatch):
+        monkeypatch.setenv("WARMSTART_HOLDOUT", value)
+        with pytest.raises(warmstart.ConfigError, match="WARMSTART_HOLDOUT"):
+            warmstart.open()
+
+
+class TestByChoice:
+    def test_cold_is_recorded_as_choice(self, ws):
+        (name,) = ids("warm", 1)
+        seed = ws.provision(task(name, cold=True))
+        assert (seed.arm, bool(seed), seed.reason) == ("cold", False, "cold by choice")
+        assert (trial(ws, name).assignment, trial(ws, name).propensities) == ("choice", "{}")
+        assert ws.provision(task(name)).arm == "cold"  # and stays so
+
+    def test_a_warm_session_can_be_made_cold(self, ws):
+        (name,) = ids("warm", 1)
+        for dialect in ("openai", "anthropic"):
+            assert ws.provision(task(name, dialect=dialect))
+        assert not ws.provision(task(name, cold=True))
+        for dialect in DIALECTS:
+            assert not ws.provision(task(name, dialect=dialect))
+        assert (trial(ws, name).arm, trial(ws, name).assignment) == ("cold", "choice")
+
+    def test_it_is_left_out_of_the_comparison(self, ws):
+        for name in ids("warm", 3):
+            ws.provision(task(name, cold=True))
+        report = ws.report()
+        assert report.left_out == {"cold by choice": 3}
+        assert sum(arm.assigned for arm in report.arms.values()) == 0
+
+
+class TestInheriting:
+    @pytest.mark.parametrize("arm", ["cold", "warm"])
+    def test_what_a_session_starts_keeps_its_arm(self, ws, arm):
+        (parent,) = ids(arm, 1)
+        ws.provision(task(parent))
+        for n in range(20):
+            child = ws.provision(task(f"child-{n}", parent=parent))
+            assert child.arm == arm
+        grandchild = ws.provision(task("grandchild", parent="child-3"))
+        assert grandchild.arm == arm
+        row = trial(ws, "grandchild")
+        assert (row.assignment, row.parent, json.loads(row.propensities)) == (
+            "inherited",
+            parent,
+            {"cold": 0.1, "warm": 0.9},
+        )
+
+    def test_what_goes_on_keeps_the_very_seed(self, ws):
+        (parent,) = ids("warm", 1)
+        first = ws.provision(task(parent))
+        later = ws.provision(Task(text="write the quarterly report", session="rotated", parent=parent, continues=True))
+        assert (later.messages, later.templates) == (first.messages, first.templates)
+        other = ws.provision(Task(text="write the quarterly report", session="sub", parent=parent))
+        assert other.templates != first.templates
+
+    def test_what_adds_to_a_seed_shows_nothing_twice(self, ws):
+        (parent,) = ids("warm", 1)
+        first = ws.provision(task(parent, examples=1))
+        more = ws.provision(task(f"{parent}#prompt", parent=parent, adds=True))
+        again = ws.provision(task(f"{parent}#other", parent=parent))
+        assert more.templates and again.templates
+        shown = {json.dumps(message) for message in first.messages}
+        assert shown & {json.dumps(message) for message in again.messages}
+        calls = [{c["id"] for m in seed.messages for c in m.get("tool_calls", ())} for seed in (first, more)]
+        assert calls[0] and calls[1] and not calls[0] & calls[1]
+
+    def test_of_a_parent_that_was_never_asked_about_all_children_agree(self, ws):
+        arms = {ws.provision(task(f"child-{n}", parent="unheard of")).arm for n in range(30)}
+        assert arms == {assign("unheard of", holdout_shares(0.1))}
+
+    def test_a_child_of_a_session_cold_by_choice_is_cold(self, ws):
+        ws.provision(task("mine", cold=True))
+        assert ws.provision(task("child", parent="mine")).arm == "cold"
+        assert ws.report().left_out == {"cold by choice": 1, "started by another session, or going on from one": 1}
+
+
+class TestExperiments:
+    def test_new_sessions_belong_to_it_and_old_ones_stay(self, ws):
+        ws.provision(task("before"))
+        ws.experiments.start("seeds", "cold=.5,warm=.5")
+        arms = [ws.provision(task(f"id-{n}")).arm for n in range(100)]
+        ws.provision(task("before"))
+        assert 30 <= arms.count("cold") <= 70
+        assert {trial(ws, f"id-{n}").experiment for n in range(100)} == {"seeds"}
+        assert trial(ws, "before").experiment == ""
+        ws.experiments.stop()
+        ws.provision(task("after"))
+        assert trial(ws, "after").experiment == ""
+        assert ws.provision(task("id-3")).arm == arms[3]
+
+    def test_only_one_runs(self, ws):
+        ws.experiments.start("one")
+        with pytest.raises(Refused, match="one is running"):
+            ws.experiments.start("two")
+        ws.experiments.stop("one")
+        with pytest.raises(Refused, match="another name"):
+            ws.experiments.start("one")
+        with pytest.raises(Refused, match="stopped already"):
+            ws.experiments.stop("one")
+        with pytest.raises(Refused, match="no experiment is running"):
+            ws.experiments.stop()
+        with pytest.raises(NotFound, match="no experiment nothing"):
+            ws.report("nothing")
+        ws.experiments.start("two")
+        assert [row.name for row in ws.experiments.list()] == ["two", "one"]
+
+    @pytest.mark.parametrize(
+        ("wishes", "why"),
+        [
+            ({"arms": "cold,nowhere"}, "no template nowhere"),
+            ({"metric": "happiness"}, "no metric happiness"),
+            ({"metric": "turns_to_success"}, "to decide by"),
+            ({"floor": 0.0}, "floor"),
+        ],
+    )
+    def test_what_makes_no_sense_is_refused(self, ws, wishes, why):
+        with pytest.raises((Refused, NotFound), match=why):
+            ws.experiments.start("x", **wishes)
+        assert not ws.experiments.list()
+
+    def test_the_salt_decides(self, ws, tmp_path):
+        def arms(home: str, salt: str) -> list[str]:
+            with warmstart.open(tmp_path / home) as opened:
+                opened.experiments.start("same name", salt=salt)
+                return [opened.provision(task(f"id-{n}")).arm for n in range(60)]
+
+        assert arms("a", "one") == arms("b", "one") != arms("c", "two")
+
+    def test_a_template_as_an_arm_is_what_its_sessions_get(self, ws, tmp_path):
+        twin = template("twin", example("terminal", "make ship", TEXT))
+        ws.templates.take_in(bundle(tmp_path / "u.json", twin))  # proposed: a person names it here
+        ws.experiments.start("which", "cold,twin,deploy")
+        seen: dict[str, set[tuple[str, ...]]] = {}
+        for n in range(60):
+            seed = ws.provision(task(f"id-{n}"))
+            seen.setdefault(seed.arm, set()).add(seed.templates)
+        assert seen == {"cold": {()}, "twin": {("twin@1",)}, "deploy": {("deploy@1",)}}
+
+    def test_text_tells_what_seed_shows(self, ws):
+        ws.experiments.start("how", "seed vs text")
+        seeds = [ws.provision(task(f"id-{n}", dialect=d)) for n in range(10) for d in DIALECTS]
+        assert {seed.arm for seed in seeds} == {"seed", "text"}
+        for seed in seeds:
+            if seed.dialect == "text":
+                assert seed.text
+                continue
+            told = json.dumps(seed.messages)
+            assert "helm upgrade" in told
+            assert not lint(seed.messages, seed.dialect)
+            shown = any(mark in told for mark in ("warm_", "functionCall", "function_call"))
+            assert shown == (seed.arm == "seed"), "a call is made, or it is told of"
+
+
+def transcript(session: str, outcomes: list[bool], **facts: Any) -> list[dict[str, Any]]:
+    """A Claude Code session whose calls went so."""
+    lines = claude_lines(session, calls=len(outcomes), **facts)
+    results = [line for line in lines if isinstance(line["message"]["content"], list) and line["type"] == "user"]
+    for line, worked in zip(results, outcomes, strict=True):
+        if not worked:
+            line["message"]["content"][0] |= {"is_error": True, "content": "Exit code 1\nboom"}
+    return lines
+
+
+class TestClosing:
+    def test_ingest_closes_the_trial_of_its_session(self, ws, tmp_path):
+        (warm,), (cold,) = ids("warm", 1), ids("cold", 1)
+        for name in (warm, cold, "id-lost"):
+            ws.provision(task(name))
+        write_jsonl(tmp_path / "in" / "a.jsonl", transcript(warm, [True, False, True, True]))
+        write_jsonl(tmp_path / "in" / "b.jsonl", transcript(cold, [False, False]))
+        assert ws.ingest(tmp_path / "in").trials == 2
+        measured = {name: ws.experiments.measures(trial(ws, name)) for name in (warm, cold, "id-lost")}
+        assert (measured[warm].errors, measured[warm].judged, measured[warm].turns) == (1, 4, 4)
+        assert (measured[cold].errors, measured[cold].judged, measured[cold].success_turn) == (2, 2, None)
+        assert measured["id-lost"] is None
+        arms = ws.report("holdout").arms
+        assert {name: arm.missing for name, arm in arms.items()} == {"cold": 0, "warm": 1}
+        assert ws.ingest(tmp_path / "in").trials == 0
+
+    def test_a_session_that_grows_is_measured_again(self, ws, tmp_path):
+        (name,) = ids("warm", 1)
+        ws.provision(task(name))
+        path = tmp_path / "in" / "a.jsonl"
+        write_jsonl(path, transcript(name, [True]))
+        ws.ingest(path)
+        write_jsonl(path, transcript(name, [True, False, False]))
+        assert ws.ingest(path).trials == 1
+        found = ws.experiments.measures(trial(ws, name))
+        assert (found.errors, found.judged) == (2, 3)
+
+    def test_a_trial_that_comes_after_its_transcript_is_closed_too(self, ws, tmp_path):
+        path = tmp_path / "in" / "a.jsonl"
+        write_jsonl(path, transcript("early", [True]))
+        ws.ingest(path)
+        ws.provision(task("early"))
+        assert ws.ingest(path).trials == 1
+
+    def test_of_two_agents_with_the_same_id_the_right_one_counts(self, ws, tmp_path):
+        ws.provision(task("same", agent="claude-code"))
+        write_jsonl(tmp_path / "in" / "a.jsonl", transcript("same", [False]))
+        meta = {"type": "session_meta", "payload": {"id": "same", "cwd": "/x"}, "timestamp": "2026-10-01T10:00:00Z"}
+        said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello there"}]}
+        item = {"type": "response_item", "payload": said, "timestamp": "2026-10-01T10:00:00Z"}
+        write_jsonl(tmp_path / "in" / "rollout-2026-10-01T10-00-00-same.jsonl", [meta, item])
+        report = ws.ingest(tmp_path / "in")
+        assert (report.new, report.trials) == (2, 1)
+        assert ws.experiments.measures(trial(ws, "same")).errors == 1
+
+    def test_record_takes_a_transcript_with_another_id(self, ws, tmp_path):
+        ws.provision(task("mine"))
+        path = tmp_path / "x.jsonl"
+        write_jsonl(path, transcript("theirs", [True, False]))
+        closed = ws.record("mine", path)
+        assert closed.transcript == ws.store.find_session("theirs").key
+        assert ws.experiments.measures(closed).errors == 1
+        write_jsonl(path, transcript("theirs", [True, False, False]))
+        assert ws.ingest(path).trials == 1  # it stays with the trial when it grows
+        assert ws.experiments.measures(trial(ws, "mine")).errors == 2
+
+    def test_what_was_shown_is_not_mined_back_from_a_recorded_session(self, ws, tmp_path):
+        from warmstart.calls.shapes import signature
+        from warmstart.ingest.records import past_session
+
+        seed = ws.provision(task("mine"))
+        assert seed
+        path = tmp_path / "x.jsonl"
+        write_jsonl(path, transcript("theirs", [True, True]))
+        ws.record("mine", path)
+        row = ws.store.find_session("theirs")
+        past = past_session(row, ws.store.calls_of(row.key))
+        assert past is not None
+        given = ws.templates._seeded([past])[past.key]
+        assert signature("terminal", {"command": "helm upgrade shop"}) in given
+
+    def test_record_refuses_what_it_cannot_know(self, ws, tmp_path):
+        path = tmp_path / "x.jsonl"
+        write_jsonl(path, transcript("a", [True]))
+        with pytest.raises(NotFound, match="never provisioned"):
+            ws.record("mine", path)
+        ws.provision(task("mine"))
+        write_jsonl(path, transcript("a", [True]) + transcript("b", [True]))
+        with pytest.raises(Refused, match="2 sessions, none of them mine"):
+            ws.record("mine", path)
+        (tmp_path / "empty.jsonl").write_text("")
+        with pytest.raises(Refused, match="holds no session"):
+            ws.record("mine", tmp_path / "empty.jsonl")
+        assert trial(ws, "mine").transcript is None
+
+    def test_a_secret_in_the_id_never_shows_and_its_trial_stays_missing(self, ws, tmp_path):
+        secret = "sk-ant-api03-" + "Zx9" * 31
+        ws.provision(task(f"s {secret}"))
+        write_jsonl(tmp_path / "a.jsonl", transcript(f"s {secret}", [True]))
+        ws.ingest(tmp_path / "a.jsonl")
+        for file in ws.settings.home.iterdir():
+            assert secret.encode() not in file.read_bytes()
+
+
+def past(*calls: PastCall, **facts: Any) -> PastSession:
+    common = {"key": "k", "id": "s", "agent": "a", "category": "coding", "task_type": "code", "verdict": "unknown"}
+    return PastSession(**(common | {"quality": 0.5, "turns": 3, "calls": calls} | facts))
+
+
+def call(turn: int | None, status: str, tool: str = "Bash", **facts: Any) -> PastCall:
+    return PastCall(ordinal=0, call_id="c", tool=tool, arguments={}, outcome=Outcome(status), turn=turn, **facts)
+
+
+class TestMeasuring:
+    def test_only_the_first_turns_decide(self):
+        found = measure(past(call(1, "ok"), call(30, "error"), call(31, "error"), call(90, "error"), turns=90))
+        assert (found.errors, found.judged, found.all_errors, found.all_judged) == (1, 2, 3, 4)
+
+    def test_what_a_person_refused_is_no_error(self):
+        found = measure(past(*(call(1, status) for status in ("ok", "error", "rejected", "cancelled", "unknown"))))
+        assert (found.errors, found.judged, found.calls) == (1, 2, 5)
+
+    def test_the_first_success_is_the_first_call_that_works(self):
+        calls = (call(1, "error", at=101.0), call(4, "ok", at=130.0, answered=140.0), call(5, "ok", at=150.0))
+        found = measure(past(*calls, started=100.0, ended=160.0, turns=5))
+        assert (found.success_turn, found.success_seconds, found.seconds) == (4, 40.0, 60.0)
+        never = measure(past(call(1, "error")))
+        assert (never.success_turn, never.success_seconds, never.turns) == (None, None, 3)
+
+    def test_turns_that_nobody_counted_cannot_be_measured(self):
+        assert measure(past(call(None, "ok"))) is None
+        assert measure(past(call(1, "ok"), turns=None)) is None
+
+    def test_the_seeds_tokens_are_counted_once(self):
+        reported = measure(past(usage=Usage(input=100, output=10, cache_read=5), turns=4), seed_tokens=50)
+        assert (reported.tokens, reported.seed_tokens) == (115, 50)  # the provider has counted the seed
+        estimated = measure(past(usage=Usage(input=100, output=10, basis="estimated"), turns=4), seed_tokens=50)
+        assert (estimated.tokens, estimated.tokens_basis) == (310, "estimated")  # it is not in the transcript
+        assert measure(past(), seed_tokens=50).tokens is None
+        assert measure(past(usage=Usage(cost=1.5))).tokens is None
+
+    def test_a_measure_survives_the_store(self):
+        found = measure(past(call(1, "ok"), label=True))
+        assert msgspec.json.decode(msgspec.json.encode(found), type=Measures) == found
+        assert structs.asdict(found)["label"] is True
