@@ -32,12 +32,12 @@ from warmstart.dialects.tokens import estimate
 from warmstart.lab.chores.make import make_sessions
 from warmstart.lab.chores.tasks import LabTask
 from warmstart.lab.models.local import LocalLLM, describe_weights, find_weights
-from warmstart.lab.run.agent import Agent, Transcript
+from warmstart.lab.run.agent import LabAgent, Transcript
 from warmstart.lab.run.lab import EXPERIMENT, Lab, Plan, keep
 from warmstart.lab.sandbox.workshop import Workshop
 from warmstart.model import Example, Pick
 from warmstart.stats.paired import Paired, compare_paired
-from warmstart.store import Ledger
+from warmstart.store import TrialStore
 from warmstart.templates.search import words
 
 EXAMPLES, BUDGET = 4, 1_000
@@ -81,7 +81,7 @@ def play_picked(lab: Lab, llm: LocalLLM) -> dict[str, Transcript]:
     training: dict[str, list[LabTask]] = {}
     for session in make_sessions(lab.plan.seed):
         training.setdefault(session.family, []).extend(session.tasks)
-    agent = Agent(llm, lab.plan.model.name, lab.plan.limits, time.time)
+    agent = LabAgent(llm, lab.plan.model.name, lab.plan.limits, time.time)
     found = {}
     tasks = lab.tasks()
     for number, task in enumerate(tasks):
@@ -115,7 +115,7 @@ def pick(task: LabTask, training: list[LabTask]) -> tuple[dict[str, Any], ...]:
 
 def weigh(lab: Lab, picked: dict[str, Transcript]) -> dict[str, Any]:
     lab.ws.ingest(lab.folder / "sessions")
-    trials = {trial.session: trial for trial in Ledger(lab.ws.store).trials(EXPERIMENT)}
+    trials = {trial.session: trial for trial in TrialStore(lab.ws.store).trials(EXPERIMENT)}
     solved: dict[str, dict[str, bool]] = {"picked": {name: one.label for name, one in picked.items()}}
     first: dict[str, int] = {"picked": sum(one.label and count_answers(one) == 1 for one in picked.values())}
     for arm in lab.plan.arms:
@@ -153,7 +153,7 @@ def count_relevant(lab: Lab, trials: dict[str, Any]) -> float:
     family = {row.key: row.id.rpartition("-train-")[0] for row in lab.ws.sessions(limit=100_000)}
     shown = right = 0
     for task in lab.tasks():
-        picks = Ledger(lab.ws.store).picks(trials[lab.session_id(task, "warm")]) or []
+        picks = TrialStore(lab.ws.store).picks(trials[lab.session_id(task, "warm")]) or []
         shown += len(picks)
         right += sum(family.get(one.example.session) == task.family for one in picks)
     return right / shown if shown else 0.0

@@ -39,7 +39,7 @@ from warmstart.dialects.tokens import estimate
 from warmstart.model import DIALECTS, Example, Provenance, Task, Template
 from warmstart.names import name_key
 from warmstart.pipeline import Warmstart
-from warmstart.store import Shelf, TemplateRow
+from warmstart.store import TemplateRow, TemplateStore
 from warmstart.templates.search import index_weights
 
 VERBS = "add fix remove rename test deploy migrate inspect profile document translate import export merge split".split()
@@ -96,7 +96,7 @@ def made_up(number: int) -> Template:
 
 def fill(ws: Warmstart, templates: list[Template]) -> None:
     """As learning does, without its limit of active templates a category."""
-    shelf = Shelf(ws.store)
+    shelf = TemplateStore(ws.store)
     for start in range(0, len(templates), 500):
         with ws.store.writing():
             for template in templates[start : start + 500]:

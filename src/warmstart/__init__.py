@@ -65,7 +65,7 @@ if TYPE_CHECKING:
         Usage,
     )
     from warmstart.pipeline import Warmstart
-    from warmstart.review import Reviewed, Runtime, spawn_review
+    from warmstart.review import Reviewed, ReviewRuntime, spawn_review
     from warmstart.templates.library import Imported, Learned, LearnedTemplate
     from warmstart.trials.experiments import Power
     from warmstart.trials.report import Report
@@ -99,8 +99,8 @@ __all__ = [
     "Problem",
     "Refused",
     "Report",
+    "ReviewRuntime",
     "Reviewed",
-    "Runtime",
     "Score",
     "Scored",
     "Seed",
@@ -151,7 +151,7 @@ _HOMES = {
     "Spent Step Task Template ToolCall ToolResult Usage",
     "pipeline": "Warmstart",
     "ingest.read": "Ingested Inspection Scored inspect judge scan score",
-    "review": "Reviewed Runtime spawn_review",
+    "review": "Reviewed ReviewRuntime spawn_review",
     "usage.report": "UsageReport",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}

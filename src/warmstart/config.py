@@ -23,7 +23,7 @@ _SECRET_NAME = re.compile(
 _NO_SECRET = frozenset(("PWD", "OLDPWD", "SSH_AUTH_SOCK", "GPG_KEY", "XDG_SESSION_COOKIE"))
 
 
-class Review(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ReviewSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The table [review] of config.toml: a second look at sessions. All that costs or writes is off unless set."""
 
     url: str = ""  # of an OpenAI-compatible endpoint, up to and with /v1; empty: no model is asked
@@ -54,7 +54,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     examples: int = 3  # examples in a seed, at most
     holdout: float = 0.1  # share of sessions kept cold, to compare with, while no experiment runs (WARMSTART_HOLDOUT)
     prices: dict[str, Price] = field(default_factory=dict)  # by model, US dollars for a million tokens: above our own
-    review: Review = Review()  # a second look at sessions; its keys are in howto/review.md
+    review: ReviewSettings = ReviewSettings()  # a second look at sessions; its keys are in howto/review.md
     review_key: str = ""  # value of the variable that review.key_env names
     secrets: dict[str, str] = field(default_factory=dict)  # values of secret-looking environment variables
     places: dict[str, Path] = field(default_factory=dict)  # folders that agents' own variables point to
@@ -75,7 +75,7 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
     examples: Annotated[int, Meta(ge=0)] = 3
     holdout: Annotated[float, Meta(ge=0, le=0.9)] = 0.1
     prices: dict[str, Price] = field(default_factory=dict)
-    review: Review = Review()
+    review: ReviewSettings = ReviewSettings()
 
 
 def load(
@@ -151,7 +151,7 @@ def _secrets(env: Mapping[str, str]) -> dict[str, str]:
     return {k: v for k, v in env.items() if len(v) >= 6 and _SECRET_NAME.search(k) and k not in _NO_SECRET}
 
 
-class Confirmation(Struct, frozen=True, kw_only=True):
+class ConfirmationSettings(Struct, frozen=True, kw_only=True):
     """What the environment says about the confirmation daemon. Empty or None: nothing."""
 
     host: str = ""  # CONFIRMATION_HOST: where it listens
@@ -162,10 +162,10 @@ class Confirmation(Struct, frozen=True, kw_only=True):
     token: str = ""  # WARMSTART_CONFIRM_TOKEN: who asks
 
 
-def load_confirmation(environ: Mapping[str, str] | None = None) -> Confirmation:
+def load_confirmation(environ: Mapping[str, str] | None = None) -> ConfirmationSettings:
     """The confirmation daemon's part of the environment. Raises ConfigError for a number that is none."""
     env = os.environ if environ is None else environ
-    return Confirmation(
+    return ConfirmationSettings(
         host=env.get("CONFIRMATION_HOST", "").strip(),
         port=_number("CONFIRMATION_PORT", env, 0, 65_535),
         rate_limit=_number("CONFIRMATION_RATE_LIMIT", env, 1, 1_000_000_000),

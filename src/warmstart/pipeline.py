@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from warmstart import config
 from warmstart.ingest.queue import Queue
 from warmstart.ports import Progress
-from warmstart.store import Books, Ledger, SessionRow, SqliteStore, TrialRow, open_store
+from warmstart.store import SessionRow, SqliteStore, TrialRow, TrialStore, UsageStore, open_store
 
 if TYPE_CHECKING:
     from warmstart.dialects.compose import Seed
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from warmstart.insights import Insights
     from warmstart.model import Task
     from warmstart.review import Reviews
-    from warmstart.templates.library import Learned, LearnedTemplate, Teacher
+    from warmstart.templates.library import Learned, LearnedTemplate, TemplateLibrary
     from warmstart.trials.experiments import Experiments
     from warmstart.trials.report import Report
-    from warmstart.usage.accounts import Accounts
+    from warmstart.usage.accounts import UsageAccounts
 
 
 class Warmstart:
@@ -90,7 +90,7 @@ class Warmstart:
 
         run = Ingest(self.store, Recorder(self.settings.secrets), self.settings.tools, self._clock)
         report = run.run(paths, progress)
-        if Ledger(self.store).closable():
+        if TrialStore(self.store).closable():
             closed = self.experiments.close()
             report.trials, report.retired, report.promoted = closed.trials, closed.retired, closed.promoted
         return report
@@ -104,7 +104,7 @@ class Warmstart:
         from warmstart.ingest.records import Record
 
         row = self.store.find_session(name)
-        return Record(row, tuple(self.store.calls_of(row.key)), tuple(Books(self.store).spent_of(row.key)))
+        return Record(row, tuple(self.store.calls_of(row.key)), tuple(UsageStore(self.store).spent_of(row.key)))
 
     def learn(self, **filters: Any) -> Learned:
         """Mine the remembered sessions for templates. What is well supported and unsuspicious becomes active.
@@ -128,11 +128,11 @@ class Warmstart:
         return gather_insights(read_history(self.store, **filters), top=top)
 
     @property
-    def templates(self) -> Teacher:
+    def templates(self) -> TemplateLibrary:
         """The templates: find, show, approve, retire, revoke, delete, take_in, give_out, stats."""
-        from warmstart.templates.library import Teacher
+        from warmstart.templates.library import TemplateLibrary
 
-        return Teacher(self.store, self.settings, self._clock)
+        return TemplateLibrary(self.store, self.settings, self._clock)
 
     @property
     def experiments(self) -> Experiments:
@@ -142,11 +142,11 @@ class Warmstart:
         return Experiments(self.store, self.settings, self._clock)
 
     @property
-    def usage(self) -> Accounts:
+    def usage(self) -> UsageAccounts:
         """Tokens and costs: report, and set and add for callers that report them live."""
-        from warmstart.usage.accounts import Accounts
+        from warmstart.usage.accounts import UsageAccounts
 
-        return Accounts(self.store, self.settings, self._clock)
+        return UsageAccounts(self.store, self.settings, self._clock)
 
     @property
     def reviews(self) -> Reviews:

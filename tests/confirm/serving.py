@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from litestar import Litestar
 from litestar.routes import HTTPRoute
 
-from warmstart.confirm.audit.anchor import Anchor, Verdict, verify
+from warmstart.confirm.audit.anchor import Anchor, AuditVerdict, verify
 from warmstart.confirm.store.open import open_store
 from warmstart.confirm.tokens import access
 from warmstart.doors.web import ConfirmationServer
@@ -184,6 +184,6 @@ class Person(NamedTuple):
         return send(self.page, method, path, body, headers={name: value for name, value in sent.items() if value})
 
 
-def check(database: Path | str) -> Verdict:
+def check(database: Path | str) -> AuditVerdict:
     with open_store(database) as store:
         return verify(store, Anchor.of(store).read())

@@ -10,9 +10,9 @@ from pathlib import Path
 import apsw
 
 from warmstart.confirm.audit.anchor import Anchor, hash_entry
-from warmstart.confirm.audit.transaction import Turn
+from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.canonical import digest_deed
-from warmstart.confirm.desk.decide import Wish, decide, expire_due
+from warmstart.confirm.desk.decide import DecisionRequest, decide, expire_due
 from warmstart.confirm.desk.submit import submit
 from warmstart.confirm.model import AuditEntry, Identity, NewRequest
 from warmstart.confirm.policy.policy import Policy
@@ -41,7 +41,7 @@ def make_history(path: Path, requests: int = 60) -> None:
         anchor.create(store)
         now = int(time.time() * 1000)
         with store.writing():
-            turn = Turn(store, now, Policy())
+            turn = Transaction(store, now, Policy())
             create_token(turn, "agent", ["agent:submit"], by="test")
             for n in range(requests):
                 new = NewRequest(
@@ -50,7 +50,7 @@ def make_history(path: Path, requests: int = 60) -> None:
                 made = submit(turn, AGENT, new)
                 assert not isinstance(made, Exception)
                 if dice.random() < 0.6:
-                    decide(turn, BOSS, made.id, Wish(dice.choice(("approved", "denied")), "because"))
+                    decide(turn, BOSS, made.id, DecisionRequest(dice.choice(("approved", "denied")), "because"))
             expire_due(turn._replace(now=now + 60_000))
         anchor.advance(store)
 

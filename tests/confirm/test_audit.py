@@ -11,7 +11,7 @@ import pytest
 
 from confirm.serving import House, check
 from confirm.tampering import GUARDS, anchor_of, copy_database, make_history, tamper
-from warmstart.confirm.audit.anchor import ZERO, Head, read_head, verify
+from warmstart.confirm.audit.anchor import ZERO, ChainHead, read_head, verify
 from warmstart.confirm.desk.offline import accept_audit, change_database, verify_database
 from warmstart.confirm.store.open import open_store
 from warmstart.errors import StoreError
@@ -58,7 +58,7 @@ def test_an_anchor_that_lags_is_what_a_crash_leaves(history: Path) -> None:
     anchor = anchor_of(history)
     with open_store(history) as store:
         head = read_head(store)
-        older = Head(head.sequence - 3, store.row("hash_at", {"sequence": head.sequence - 3})[0])
+        older = ChainHead(head.sequence - 3, store.row("hash_at", {"sequence": head.sequence - 3})[0])
     anchor.write(older)
     verdict = check(history)
     assert (verdict.ok, verdict.lag) == (True, 3)
@@ -71,11 +71,11 @@ def test_an_anchor_never_leads_and_is_never_set_back(history: Path) -> None:
     anchor = anchor_of(history)
     before = anchor.read()
     assert before is not None
-    anchor.write(Head(before.sequence + 1, "f" * 64))
+    anchor.write(ChainHead(before.sequence + 1, "f" * 64))
     assert not check(history).ok
     with open_store(history) as store, pytest.raises(StoreError, match="cut or changed"):
         anchor.advance(store)
-    assert anchor.read() == Head(before.sequence + 1, "f" * 64), "the evidence stays"
+    assert anchor.read() == ChainHead(before.sequence + 1, "f" * 64), "the evidence stays"
 
 
 def test_a_missing_or_broken_anchor_is_told(history: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_copy_of_the_anchor_kept_elsewhere_sees_more(history: Path) -> None:
         db.execute(f"DROP TRIGGER {guard}")
     db.execute("DELETE FROM audit; DELETE FROM votes; DELETE FROM requests").fetchall()
     db.close()
-    anchor_of(history).write(Head(0, ZERO))
+    anchor_of(history).write(ChainHead(0, ZERO))
     with open_store(history) as store:
         assert not verify(store, elsewhere).ok
 
@@ -117,7 +117,7 @@ def test_a_new_database_is_anchored_before_its_first_entry(tmp_path: Path) -> No
     path = tmp_path / "new.db"
     with open_store(path) as store:
         anchor_of(path).create(store)
-    assert anchor_of(path).read() == Head(0, ZERO)
+    assert anchor_of(path).read() == ChainHead(0, ZERO)
     assert anchor_of(path).path.stat().st_mode & 0o077 == 0
     assert check(path).ok
 

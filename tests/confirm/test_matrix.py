@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from confirm.serving import WORK, House, Person, routes_of, send
 from warmstart.confirm.tokens import access
 from warmstart.doors.web.app import make_api, make_page
-from warmstart.doors.web.context import Context
+from warmstart.doors.web.context import RouteContext
 from warmstart.doors.web.server import load_page
 
 A, D, R, X = "agent:submit", "approver:decide", "audit:read", "admin"
@@ -61,7 +61,7 @@ def expect(wanted: set[str], scope: str | None) -> set[int] | None:
 
 
 def test_the_matrix_names_every_route(house: House) -> None:
-    context = Context(house.desk, house.server.addresses, None, None)  # type: ignore[arg-type]
+    context = RouteContext(house.desk, house.server.addresses, None, None)  # type: ignore[arg-type]
     assert routes_of(make_api(context)) == set(API)
     page = make_page(context)
     assert routes_of(page) == set(PAGE)

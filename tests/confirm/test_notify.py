@@ -18,7 +18,7 @@ from confirm.serving import RISK, WORK, House
 from loopback import serving
 from warmstart.confirm.model import Request
 from warmstart.confirm.notify.channels import make_channels
-from warmstart.confirm.notify.messages import Message, cut, escape, write_message
+from warmstart.confirm.notify.messages import Notification, cut, escape, write_message
 from warmstart.confirm.notify.notifier import Channel, Notifier, Undelivered
 from warmstart.errors import ConfigError
 
@@ -99,15 +99,15 @@ def test_a_failure_is_tried_again_and_seen(open_house, target: str) -> None:
 
 
 def test_a_channel_that_never_answers_is_undeliverable_and_nothing_is_approved(house: House) -> None:
-    sent: list[Message] = []
+    sent: list[Notification] = []
 
-    def refuse(message: Message) -> None:
+    def refuse(message: Notification) -> None:
         sent.append(message)
         raise Undelivered(
             "nobody at home, token=" + "s3cr3tT0kenValue99" + " https://ntfy.invalid/8f3kd92jf83jf02jf9s8"
         )
 
-    def break_down(message: Message) -> None:
+    def break_down(message: Notification) -> None:
         raise ZeroDivisionError
 
     channels = [Channel("fake#1", "fake", 500, refuse), Channel("fake#2", "fake", 500, break_down)]
@@ -144,7 +144,7 @@ def test_what_is_decided_is_not_told_any_more(house: House) -> None:
     house.desk.channels = ("fake#1",)
     id = house.submit().body["id"]
     house.deny(id)
-    sent: list[Message] = []
+    sent: list[Notification] = []
     notifier = Notifier(house.desk, [Channel("fake#1", "fake", 500, sent.append)], str)
     wait_until(lambda: house.get(id)["notifications"][0]["state"] == "undeliverable")
     notifier.stop()
@@ -156,7 +156,7 @@ def test_what_is_decided_is_not_told_any_more(house: House) -> None:
 def test_why_it_failed_is_kept_when_it_is_too_late(house: House, ends: str) -> None:
     """Somebody has to mend the channel, and nobody decided where nobody was told."""
 
-    def refuse(message: Message) -> None:
+    def refuse(message: Notification) -> None:
         raise Undelivered("nobody at home")
 
     house.desk.channels = ("fake#1", "fake#2")

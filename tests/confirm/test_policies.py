@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from warmstart.confirm.errors import BadRequest
 from warmstart.confirm.policy.actions import HIGH_RISK, check_action, is_born_high_risk, key_of
-from warmstart.confirm.policy.policy import Policy, Rule, load_policy, parse_policy
+from warmstart.confirm.policy.policy import Policy, PolicyRule, load_policy, parse_policy
 from warmstart.confirm.policy.quorum import find_common
 from warmstart.errors import ConfigError
 
@@ -73,7 +73,7 @@ def test_of_ten_thousand_policies_none_lets_high_risk_through() -> None:
 @settings(max_examples=100, deadline=None)
 def test_the_order_of_rules_does_not_matter(order: list[int], dice: random.Random) -> None:
     rules = [
-        Rule(
+        PolicyRule(
             action=dice.choice(["*", "send_*", "send_mail", "x*"]),
             decision=dice.choice([None, "ask", "allow", "deny"]),
             high_risk=dice.choice([None, True]),

@@ -17,7 +17,7 @@ import pytest
 
 from confirm.serving import House, send
 from goldens import check_golden
-from warmstart.confirm.desk.decide import Wish
+from warmstart.confirm.desk.decide import DecisionRequest
 from warmstart.confirm.errors import ConfirmationError
 from warmstart.confirm.model import Identity
 
@@ -45,7 +45,7 @@ def busy(open_house: Callable[..., House]) -> Iterator[House]:
             ):
                 count += 1
                 try:
-                    house.desk.decide(bot, request.id, Wish("approved" if count % 2 else "denied")).result()
+                    house.desk.decide(bot, request.id, DecisionRequest("approved" if count % 2 else "denied")).result()
                 except ConfirmationError:
                     continue
 

@@ -24,7 +24,7 @@ from warmstart.confirm.desk.writer import Writer
 from warmstart.confirm.policy.policy import Policy
 from warmstart.confirm.store.open import open_store
 from warmstart.confirm.store.protocol import ConfirmStore
-from warmstart.confirm.store.sqlite import SqliteStore
+from warmstart.confirm.store.sqlite import ConfirmSqliteStore
 from warmstart.errors import Refused, StoreError
 
 SOURCE = str(Path(warmstart.__file__).parents[1])
@@ -55,9 +55,9 @@ def put(store: ConfirmStore, name: str) -> None:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
+def store(tmp_path: Path) -> Iterator[ConfirmSqliteStore]:
     with open_store(tmp_path / "confirm.db") as opened:
-        assert isinstance(opened, SqliteStore)
+        assert isinstance(opened, ConfirmSqliteStore)
         yield opened
 
 
@@ -294,7 +294,7 @@ def test_a_database_of_another_program_is_left_byte_for_byte(tmp_path: Path, mod
     assert path.read_bytes() == before
 
 
-def test_writing_stops_when_the_file_becomes_another_programs(store: SqliteStore) -> None:
+def test_writing_stops_when_the_file_becomes_another_programs(store: ConfirmSqliteStore) -> None:
     db = apsw.Connection(str(store.path))
     db.pragma("application_id", 77)
     db.close()
@@ -303,7 +303,7 @@ def test_writing_stops_when_the_file_becomes_another_programs(store: SqliteStore
     assert store.row("key", {"name": "late"}) is None
 
 
-def test_no_part_is_kept_without_its_transaction(store: SqliteStore) -> None:
+def test_no_part_is_kept_without_its_transaction(store: ConfirmSqliteStore) -> None:
     """A full disk ends the whole: a savepoint after that would be a transaction of its own."""
     with pytest.raises(StoreError), store.writing():
         store._db.execute("ROLLBACK")
@@ -312,7 +312,7 @@ def test_no_part_is_kept_without_its_transaction(store: SqliteStore) -> None:
     assert store.row("key", {"name": "part"}) is None
 
 
-def test_a_transaction_inside_another_leaves_that_one_whole(store: SqliteStore) -> None:
+def test_a_transaction_inside_another_leaves_that_one_whole(store: ConfirmSqliteStore) -> None:
     with store.writing():
         put(store, "before")
         for begin in (store.writing, store.alone, store.snapshot):

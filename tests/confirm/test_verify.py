@@ -18,9 +18,9 @@ from confirm.serving import RISK, WORK, House, check
 from confirm.tampering import GUARDS, anchor_of, copy_database
 from doors.cli.test_confirm import run, run_json
 from rights import let_in
-from warmstart.confirm.audit.anchor import Head, Verdict, hash_entry, verify
+from warmstart.confirm.audit.anchor import AuditVerdict, ChainHead, hash_entry, verify
 from warmstart.confirm.audit.chain import ZERO
-from warmstart.confirm.desk.decide import Wish
+from warmstart.confirm.desk.decide import DecisionRequest
 from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.desk.offline import accept_audit, verify_database
 from warmstart.confirm.model import AuditEntry, Identity
@@ -89,7 +89,7 @@ def drop_guards() -> str:
     return "; ".join(f"DROP TRIGGER {guard}" for guard in GUARDS)
 
 
-def problems(verdict: Verdict) -> str:
+def problems(verdict: AuditVerdict) -> str:
     return "\n".join(flaw.problem for flaw in verdict.problems)
 
 
@@ -413,7 +413,9 @@ def old(tmp_path: Path) -> Iterator[Path]:
     open_file(path, 5.0, load_migrations(MIGRATIONS_FOLDER, MIGRATIONS[:1])).close()
     run_sql(path, *(line for line in FIRST_VERSION.read_text().splitlines() if line.startswith("INSERT")))
     db = apsw.Connection(str(path))
-    anchor_of(path).write(Head(*db.execute("SELECT sequence, hash FROM audit ORDER BY sequence DESC").fetchall()[0]))
+    anchor_of(path).write(
+        ChainHead(*db.execute("SELECT sequence, hash FROM audit ORDER BY sequence DESC").fetchall()[0])
+    )
     db.close()
     yield path
 
@@ -449,7 +451,7 @@ def test_an_older_database_goes_on(old: Path) -> None:
     bob = Identity("bob", "bob", frozenset(["approver:decide"]), "t-bob")
     desk = Desk(old, clock=lambda: 1_794_818_600.0)  # when it was written
     id = find(old, "pending", more="AND quorum = 2")
-    assert desk.decide(bob, id, Wish("approved")).result().status == "approved"
+    assert desk.decide(bob, id, DecisionRequest("approved")).result().status == "approved"
     desk.change(lambda turn: access.end_sessions(turn, "dora", by="test")).result()
     desk.close()
     assert check(old).problems == []
@@ -484,7 +486,7 @@ def write_history(path: Path, requests: int) -> None:
         entries.clear()
     db.execute("COMMIT")
     db.close()
-    anchor_of(path).write(Head(2 * requests, previous))
+    anchor_of(path).write(ChainHead(2 * requests, previous))
 
 
 def test_a_large_audit_is_read_in_a_line_and_not_into_memory(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from confirm.serving import WORK, Answer, House
 from warmstart.confirm.audit import feed
-from warmstart.confirm.desk.decide import Wish
+from warmstart.confirm.desk.decide import DecisionRequest
 from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.model import Identity
 from warmstart.confirm.tokens import access
@@ -119,7 +119,7 @@ def test_what_another_process_decides_is_heard_too(house: House) -> None:
     other = Desk(house.database)
     try:
         boss = Identity("boss", "boss", frozenset(["approver:decide"]), "x")
-        other.decide(boss, id, Wish("approved")).result()
+        other.decide(boss, id, DecisionRequest("approved")).result()
         decided = time.monotonic()
     finally:
         other.close()

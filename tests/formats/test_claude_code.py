@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import warmstart
 from conftest import claude_lines, write_jsonl
 from warmstart import formats
-from warmstart.formats.session_builder import Draft
+from warmstart.formats.session_builder import SessionBuilder
 from warmstart.formats.source import Source
 from warmstart.judging.outcome import judge_result
 from warmstart.model import Message, Session, ToolCall, ToolResult
@@ -113,7 +113,7 @@ def test_calls_without_ids_are_answered_in_order(tmp_path):
 
 def test_an_endless_session_keeps_its_ends(tmp_path):
     source = Source(tmp_path / "a.jsonl")
-    draft = Draft(source, judge_result, format="test", agent="test", id="endless")
+    draft = SessionBuilder(source, judge_result, format="test", agent="test", id="endless")
     for number in range(100_250):
         draft.message("user", str(number))
     session = draft.close()

@@ -19,7 +19,7 @@ from hermes.scripted_server import Answer, Call, Request, ScriptedServer, result
 from warmstart import Warmstart, config
 from warmstart.dialects.compose import EXAMPLE_MARK
 from warmstart.model import Measures
-from warmstart.store import Ledger, TrialRow
+from warmstart.store import TrialRow, TrialStore
 
 FULL = os.environ.get("WARMSTART_FULL") == "1"
 variant = pytest.mark.skipif(not FULL, reason="a variant of another test, ten seconds of Hermes each: WARMSTART_FULL=1")
@@ -90,7 +90,7 @@ class Hermes:
 
     def trials(self) -> list[TrialRow]:
         with self.open() as ws:
-            return sorted(Ledger(ws.store).recent_trials(100), key=lambda trial: trial.at)
+            return sorted(TrialStore(ws.store).recent_trials(100), key=lambda trial: trial.at)
 
     def wait_closed(self, session: str, *, calls: int, errors: int, judged: int, seconds: float = 20.0) -> Measures:
         """The trial's measures, once the processes that Hermes left behind have closed it with these counts."""
@@ -105,7 +105,7 @@ class Hermes:
 
     def measures(self, session: str) -> Measures | None:
         with self.open() as ws:
-            trial = Ledger(ws.store).trial(session)
+            trial = TrialStore(ws.store).trial(session)
             assert trial is not None, f"no trial for {session}"
             return ws.experiments.measures(trial)
 

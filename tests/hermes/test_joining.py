@@ -15,7 +15,7 @@ from hermes.running import make_past
 from warmstart import Warmstart
 from warmstart.doors.hermes.close import Closer, close, main
 from warmstart.doors.hermes.join import correct
-from warmstart.doors.hermes.journal import Seen, open_notes, open_sightings
+from warmstart.doors.hermes.journal import SeenCall, open_notes, open_sightings
 from warmstart.model import Outcome, Session, ToolCall, ToolResult
 
 ERROR = Outcome("error", "structure", "other")
@@ -32,8 +32,8 @@ def outcomes(session: Session) -> list[str]:
     return [step.outcome.status for step in session.steps if isinstance(step, ToolResult)]
 
 
-def see(call: str, status: str, at: float) -> Seen:
-    return Seen(session="s", call=call, tool="terminal", status=status, at=at)
+def see(call: str, status: str, at: float) -> SeenCall:
+    return SeenCall(session="s", call=call, tool="terminal", status=status, at=at)
 
 
 def test_blocked_and_cancelled_are_no_errors() -> None:
@@ -71,7 +71,7 @@ def test_joined_counts_survive_reading_again(ws: Warmstart, tmp_path: Path) -> N
         ws.provision(warmstart.Task(text="x", session=session, agent="hermes"))
         close(ws, database)
         assert ws.session(session).session.errors == 1
-        open_sightings(ws.settings.home).add(Seen(session=session, call="c0_0", tool="terminal", status="blocked"))
+        open_sightings(ws.settings.home).add(SeenCall(session=session, call="c0_0", tool="terminal", status="blocked"))
         close(ws, database)
         assert ws.session(session).session.errors == 0
         closed = ws.experiments.close()

@@ -15,11 +15,11 @@ from hermes.running import TASK
 from warmstart.dialects.compose import EXAMPLE_MARK
 from warmstart.dialects.providers import text_of_content
 from warmstart.doors.hermes import opener
-from warmstart.doors.hermes.journal import Journal, Note, open_notes
+from warmstart.doors.hermes.journal import Journal, UnseededSession, open_notes
 from warmstart.doors.hermes.opener import Opener
 from warmstart.doors.hermes.plugin import Plugin
 from warmstart.doors.hermes.wire import FORMS, find_bad_calls, put_seed, read_opening
-from warmstart.store import Ledger
+from warmstart.store import TrialStore
 
 TOOLS = ("terminal", "read_file")
 
@@ -93,7 +93,7 @@ def test_left_alone(home: Path, told: dict[str, str]) -> None:
     request = make_request()
     assert send(make_plugin(), request, **told) is request
     with warmstart.open() as ws:
-        assert Ledger(ws.store).recent_trials(9) == []
+        assert TrialStore(ws.store).recent_trials(9) == []
 
 
 def test_what_went_on_without_a_seed_stays_so(home: Path) -> None:
@@ -226,10 +226,10 @@ def test_calls_that_are_no_json() -> None:
 
 
 def test_journal(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "deep" / "notes.jsonl", Note, most=2_000)
+    journal = Journal(tmp_path / "deep" / "notes.jsonl", UnseededSession, most=2_000)
     assert journal.read() == []
     for n in range(60):
-        journal.add(Note(session=f"s{n}", reason="r"))
+        journal.add(UnseededSession(session=f"s{n}", reason="r"))
     with journal.path.open("ab") as file:
         file.write(b'{"session": "half')
     kept = journal.read()

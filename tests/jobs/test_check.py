@@ -17,8 +17,8 @@ from click.testing import CliRunner, Result
 
 import warmstart
 from warmstart.doors.cli.main import main
-from warmstart.jobs import Job, ModelContextError, Runtime, ask_window, check_job, read_job, require_context
-from warmstart.store import Ledger
+from warmstart.jobs import Job, JobRuntime, ModelContextError, ask_window, check_job, read_job, require_context
+from warmstart.store import TrialStore
 
 PREAMBLE = "[IMPORTANT: You are running as a scheduled cron job. DELIVERY: by itself. SILENT: say [SILENT].]\n\n"
 CONFIG = "model: {default: gpt-5, provider: openai}\n"
@@ -50,27 +50,27 @@ def check_json(*arguments: str | Path) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("job", "runtime", "verdict", "words"),
     [
-        (Job(id="j", model="gpt-5"), Runtime(), "ok", ""),
-        (Job(id="j", model="gpt-4"), Runtime(), "fails", "8,192"),
-        (Job(id="j", model="openai/gpt-4-0613"), Runtime(), "fails", "64,000"),
-        (Job(id="j", model="my-own"), Runtime(), "unknown", "not known"),
-        (Job(id="j"), Runtime(), "fails", "no model is set"),
-        (Job(id="j"), Runtime(models=(("env", ""), ("config", "gpt-4"))), "fails", "gpt-4"),
-        (Job(id="j", model="gpt-5"), Runtime(models=(("env", "gpt-4"),)), "ok", ""),
-        (Job(id="j", model="gpt-4"), Runtime(context_length=8_192), "ok", "set by hand"),
-        (Job(id="j", model="gpt-4", context_length=9_000), Runtime(), "ok", "set by hand"),
-        (Job(id="j", model="gpt-4"), Runtime(context_length=128_000, trusts_setting=False), "ok", ""),
-        (Job(id="j", model="gpt-5"), Runtime(context_length=32_000, trusts_setting=False), "fails", "32,000"),
-        (Job(id="j", model="gpt-4", needs_model=False), Runtime(), "ok", "script alone"),
-        (Job(id="j", model="gpt-4", paused=True), Runtime(), "skipped", "paused; it would fail"),
-        (Job(id="j", model_before="gpt-5"), Runtime(models=(("config", "gpt-5.1"),)), "fails", "was gpt-5 when"),
-        (Job(id="j", model="gpt-5.1", model_before="gpt-5"), Runtime(), "ok", ""),
-        (Job(id="j", model="m"), Runtime(base_url="http://a/v1", windows={("http://a/v1", "m"): 32_768}), "fails", "32,768"),
-        (Job(id="j", model="m", base_url="http://b"), Runtime(windows={("http://a", "m"): 32_768}), "unknown", ""),
-        (Job(id="j"), Runtime(unreadable="config.yaml is broken"), "unknown", "broken"),
+        (Job(id="j", model="gpt-5"), JobRuntime(), "ok", ""),
+        (Job(id="j", model="gpt-4"), JobRuntime(), "fails", "8,192"),
+        (Job(id="j", model="openai/gpt-4-0613"), JobRuntime(), "fails", "64,000"),
+        (Job(id="j", model="my-own"), JobRuntime(), "unknown", "not known"),
+        (Job(id="j"), JobRuntime(), "fails", "no model is set"),
+        (Job(id="j"), JobRuntime(models=(("env", ""), ("config", "gpt-4"))), "fails", "gpt-4"),
+        (Job(id="j", model="gpt-5"), JobRuntime(models=(("env", "gpt-4"),)), "ok", ""),
+        (Job(id="j", model="gpt-4"), JobRuntime(context_length=8_192), "ok", "set by hand"),
+        (Job(id="j", model="gpt-4", context_length=9_000), JobRuntime(), "ok", "set by hand"),
+        (Job(id="j", model="gpt-4"), JobRuntime(context_length=128_000, trusts_setting=False), "ok", ""),
+        (Job(id="j", model="gpt-5"), JobRuntime(context_length=32_000, trusts_setting=False), "fails", "32,000"),
+        (Job(id="j", model="gpt-4", needs_model=False), JobRuntime(), "ok", "script alone"),
+        (Job(id="j", model="gpt-4", paused=True), JobRuntime(), "skipped", "paused; it would fail"),
+        (Job(id="j", model_before="gpt-5"), JobRuntime(models=(("config", "gpt-5.1"),)), "fails", "was gpt-5 when"),
+        (Job(id="j", model="gpt-5.1", model_before="gpt-5"), JobRuntime(), "ok", ""),
+        (Job(id="j", model="m"), JobRuntime(base_url="http://a/v1", windows={("http://a/v1", "m"): 32_768}), "fails", "32,768"),
+        (Job(id="j", model="m", base_url="http://b"), JobRuntime(windows={("http://a", "m"): 32_768}), "unknown", ""),
+        (Job(id="j"), JobRuntime(unreadable="config.yaml is broken"), "unknown", "broken"),
     ],
 )  # fmt: skip
-def test_verdicts(job: Job, runtime: Runtime, verdict: str, words: str) -> None:
+def test_verdicts(job: Job, runtime: JobRuntime, verdict: str, words: str) -> None:
     checked = check_job(job, runtime)
     assert checked.verdict == verdict and words in checked.reason, checked
 
@@ -91,7 +91,7 @@ def test_a_key_goes_nowhere_but_to_its_own_address() -> None:
         asked.append((url, key, model))
         return 32_768
 
-    own = Runtime(base_url="http://a", api_key="key-a", places={"lab": ("http://lab", "key-lab")}, ask=ask)
+    own = JobRuntime(base_url="http://a", api_key="key-a", places={"lab": ("http://lab", "key-lab")}, ask=ask)
     for job in ({"model": "m"}, {"model": "m", "base_url": "http://b/"}, {"model": "m", "provider": "custom:Lab"}):
         assert check_job(read_job(job), own).window_from == "the endpoint"
     assert asked == [("http://a", "key-a", "m"), ("http://b", "", "m"), ("http://lab", "key-lab", "m")]
@@ -328,7 +328,7 @@ def test_a_run_starts_with_what_its_own_jobs_good_runs_showed(tmp_path: Path) ->
             seed = ws.provision(warmstart.Task(text="Count the open orders in the shop", job=job, session=f"run-{job}"))
             assert f"{job}.csv" in str(seed.messages) and f"{other}.csv" not in str(seed.messages)
             assert seed.reason.startswith("from earlier runs of this job")
-            trial = Ledger(ws.store).trial(f"run-{job}")
+            trial = TrialStore(ws.store).trial(f"run-{job}")
             assert trial is not None and json.loads(trial.task)["project"] == f"job:{job}"
         new = ws.provision(warmstart.Task(text="Count the open orders in the shop", job="new", session="run-new"))
         assert new.messages and "earlier runs" not in new.reason, "a new job gets what any session would"

@@ -9,7 +9,9 @@ import pytest
 
 from warmstart import classify_job_output
 
-OUTPUTS = [json.loads(line) for line in (Path(__file__).parents[1] / "data/jobs/outputs.jsonl").read_text().splitlines()]
+OUTPUTS = [
+    json.loads(line) for line in (Path(__file__).parents[1] / "data/jobs/outputs.jsonl").read_text().splitlines()
+]
 
 
 def test_the_list_is_long_enough_and_half_of_it_tricky() -> None:

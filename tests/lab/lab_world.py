@@ -24,7 +24,7 @@ from warmstart.endpoints.chat import AskedCall, EndpointError, Reply
 from warmstart.lab.chores.make import make_sessions, make_tasks
 from warmstart.lab.chores.tasks import LabTask
 from warmstart.lab.models.facts import ModelFacts
-from warmstart.lab.run.agent import Limits
+from warmstart.lab.run.agent import AgentLimits
 from warmstart.lab.run.lab import Lab, Plan
 
 Answer = tuple[int, dict[str, str], bytes]  # status, headers, body
@@ -50,7 +50,9 @@ class Clock:
 
 
 def make_plan(**facts: Any) -> Plan:
-    return Plan(**{"tasks": 6, "model": ModelFacts(name=NAME, runtime="endpoint"), "limits": Limits(turns=2)} | facts)
+    return Plan(
+        **{"tasks": 6, "model": ModelFacts(name=NAME, runtime="endpoint"), "limits": AgentLimits(turns=2)} | facts
+    )
 
 
 def call(tool: str, arguments: dict[str, Any] | str, id: str = "") -> AskedCall:

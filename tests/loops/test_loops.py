@@ -17,7 +17,7 @@ import pytest
 
 import warmstart
 from loopback import serving
-from warmstart.store import Ledger
+from warmstart.store import TrialStore
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "howto" / "loops.md").read_text()
@@ -142,7 +142,7 @@ def test_the_example_starts_warm_and_its_session_is_measured(heading, provider, 
     assert len(requests) == len(COMMANDS) + 1
     with warmstart.open() as ws:
         seed = ws.provision(warmstart.Task(session=session, dialect="text" if heading == "Pydantic AI" else dialect))
-        trial = Ledger(ws.store).trial(session)
+        trial = TrialStore(ws.store).trial(session)
         assert seed and trial and trial.arm == "warm" and trial.transcript
         measures = ws.experiments.measures(trial)
     for messages in requests:

@@ -12,7 +12,7 @@ import pytest
 from review.endpoint import Endpoint
 from warmstart import Warmstart, config
 from warmstart.endpoints.chat import Endpoint as Where
-from warmstart.review import Runtime
+from warmstart.review import ReviewRuntime
 
 SYSTEM = "You are a careful agent. Always be polite. Answer in short sentences about warehouse shipments."
 TOOLS = [
@@ -92,9 +92,9 @@ def endpoint() -> Iterator[Endpoint]:
 
 
 @pytest.fixture
-def runtime(endpoint: Endpoint) -> Runtime:
+def runtime(endpoint: Endpoint) -> ReviewRuntime:
     where = Where(url=endpoint.url, key="sk-parent-key")
-    return Runtime(
+    return ReviewRuntime(
         endpoint=where,
         request={"model": "m", "tools": TOOLS},
         session="s-1",
@@ -109,7 +109,7 @@ def settings(**review: Any) -> config.Settings:
     from msgspec import convert, structs
 
     loaded = config.load()
-    return structs.replace(loaded, review=convert({"timeout": 5.0} | review, config.Review))
+    return structs.replace(loaded, review=convert({"timeout": 5.0} | review, config.ReviewSettings))
 
 
 def open_warmstart(**review: Any) -> Warmstart:

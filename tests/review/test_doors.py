@@ -145,7 +145,7 @@ def test_three_prompts(focus: str, tmp_path: Path, endpoint: Endpoint) -> None:
 
 
 def test_when_a_review_is_due() -> None:
-    schedule = Schedule(config.Review(every_turns=2, every_calls=3))
+    schedule = Schedule(config.ReviewSettings(every_turns=2, every_calls=3))
     assert schedule.take() is None and schedule.take(ended=True) is None
     schedule.count_turn()
     schedule.count_calls(2)
@@ -156,7 +156,7 @@ def test_when_a_review_is_due() -> None:
     assert schedule.take() == "skills"
     schedule.count_turn()
     assert schedule.take(ended=True) == "both" and schedule.take(ended=True) is None
-    never = Schedule(config.Review(every_turns=0, every_calls=0))
+    never = Schedule(config.ReviewSettings(every_turns=0, every_calls=0))
     never.count_turn()
     assert never.take() is None
 

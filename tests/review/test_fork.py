@@ -13,11 +13,11 @@ import pytest
 from review.conftest import NOTE, SKILL, TOOLS, conversation, open_warmstart, settings
 from review.endpoint import Endpoint, call, calls, say
 from warmstart.endpoints.chat import Endpoint as Where
-from warmstart.review import Reviewed, Runtime, spawn_review
+from warmstart.review import Reviewed, ReviewRuntime, spawn_review
 from warmstart.review.fork import find_new_results
 
 
-def review(messages: Any, runtime: Runtime, **policy: Any) -> Reviewed:
+def review(messages: Any, runtime: ReviewRuntime, **policy: Any) -> Reviewed:
     done = spawn_review(messages, runtime, settings=settings(**policy)).wait(30)
     assert done is not None
     return done
@@ -33,7 +33,7 @@ def test_the_prefix_is_the_parents_byte_for_byte(endpoint: Endpoint) -> None:
     messages.append(reply.choices[0].message)  # as agents do: the SDK's own object
     client.chat.completions.create(messages=messages, **request)  # type: ignore[call-overload]
     before = len(endpoint.raw)
-    done = review(messages, Runtime.from_client(client, request, session="s-1"))
+    done = review(messages, ReviewRuntime.from_client(client, request, session="s-1"))
     assert done.warning == ""
     parent = endpoint.raw[before - 1]
     end = parent.index(b'],"max_tokens":')
@@ -50,7 +50,7 @@ def test_the_prefix_is_the_parents_byte_for_byte(endpoint: Endpoint) -> None:
     assert set(keys) == {"Bearer sk-parent-key"}
 
 
-def test_a_forbidden_tool_is_denied_and_the_run_goes_on(endpoint: Endpoint, runtime: Runtime) -> None:
+def test_a_forbidden_tool_is_denied_and_the_run_goes_on(endpoint: Endpoint, runtime: ReviewRuntime) -> None:
     endpoint.answer(
         calls(("terminal", "", {"command": "rm -rf /"}), ("clarify", "", {"question": "May I?"})),
         call("memory", action="add", target="user", content=NOTE, steps=[10]),
@@ -64,13 +64,13 @@ def test_a_forbidden_tool_is_denied_and_the_run_goes_on(endpoint: Endpoint, runt
     assert done.ended == "done" and done.steps == 3
 
 
-def test_sixteen_steps_end_it(endpoint: Endpoint, runtime: Runtime) -> None:
+def test_sixteen_steps_end_it(endpoint: Endpoint, runtime: ReviewRuntime) -> None:
     endpoint.script = lambda body: call("terminal", command="ls")
     done = review(conversation(), runtime)
     assert (done.ended, done.steps, len(endpoint.raw)) == ("steps", 16, 16)
 
 
-def test_the_budget_ends_it(endpoint: Endpoint, runtime: Runtime) -> None:
+def test_the_budget_ends_it(endpoint: Endpoint, runtime: ReviewRuntime) -> None:
     endpoint.script = lambda body: call("terminal", command="ls")
     endpoint.usage = {
         "prompt_tokens": 2_000,
@@ -82,14 +82,14 @@ def test_the_budget_ends_it(endpoint: Endpoint, runtime: Runtime) -> None:
     assert review(conversation() + [{"role": "user", "content": "more"}], runtime, budget=10).steps == 0
 
 
-def test_without_told_usage_the_budget_still_ends_it(endpoint: Endpoint, runtime: Runtime) -> None:
+def test_without_told_usage_the_budget_still_ends_it(endpoint: Endpoint, runtime: ReviewRuntime) -> None:
     endpoint.script = lambda body: call("terminal", command="ls")
     endpoint.usage = None
     done = review(conversation(), runtime, budget=6_000)
     assert done.ended == "budget" and 0 < done.steps < 16
 
 
-def test_stale_results_are_not_reported(endpoint: Endpoint, runtime: Runtime) -> None:
+def test_stale_results_are_not_reported(endpoint: Endpoint, runtime: ReviewRuntime) -> None:
     """The snapshot holds an old skill's result; the model even takes its id again."""
     endpoint.answer(
         call("skill_manage", id="call_3", action="create", name="release", content=SKILL, steps=[3, 4, 5, 10])
@@ -109,7 +109,7 @@ def test_results_without_an_id_are_told_apart_by_content() -> None:
     assert find_new_results([known, again], [known]) == ["old"]
 
 
-def test_the_line_tells_only_what_this_review_did(endpoint: Endpoint, runtime: Runtime) -> None:
+def test_the_line_tells_only_what_this_review_did(endpoint: Endpoint, runtime: ReviewRuntime) -> None:
     endpoint.answer(
         calls(
             ("memory", "", {"action": "add", "target": "memory", "content": NOTE, "steps": [10]}),
@@ -124,7 +124,7 @@ def test_the_line_tells_only_what_this_review_did(endpoint: Endpoint, runtime: R
     assert done.line.endswith(" · Skill 'release' created") and "Memory updated" in done.line
 
 
-def test_calls_written_as_text(endpoint: Endpoint, runtime: Runtime) -> None:
+def test_calls_written_as_text(endpoint: Endpoint, runtime: ReviewRuntime) -> None:
     """Where the parent has no such tool, for its list must stay as it is."""
     wanted = {"name": "memory", "arguments": {"action": "add", "target": "user", "content": f"{NOTE} [steps: 10]"}}
     endpoint.answer(say(f"I keep this:\n```tool_call\n{json.dumps(wanted)}\n```\n"))
@@ -134,7 +134,7 @@ def test_calls_written_as_text(endpoint: Endpoint, runtime: Runtime) -> None:
     assert "User note proposed" in done.line
 
 
-def test_the_conversation_is_never_touched(endpoint: Endpoint, runtime: Runtime) -> None:
+def test_the_conversation_is_never_touched(endpoint: Endpoint, runtime: ReviewRuntime) -> None:
     messages = conversation()
     before = copy.deepcopy(messages)
     endpoint.answer(call("memory", action="add", target="user", content=NOTE, steps=[10]))
@@ -147,7 +147,7 @@ def test_the_conversation_is_never_touched(endpoint: Endpoint, runtime: Runtime)
 
 @pytest.mark.parametrize("trouble", ["dead", "slow", "500", "redirect", "nonsense", "no choices", "401"])
 def test_trouble_leaves_one_warning(
-    trouble: str, endpoint: Endpoint, runtime: Runtime, caplog: pytest.LogCaptureFixture
+    trouble: str, endpoint: Endpoint, runtime: ReviewRuntime, caplog: pytest.LogCaptureFixture
 ) -> None:
     from msgspec import structs
 
@@ -171,7 +171,7 @@ def test_trouble_leaves_one_warning(
     assert len(endpoint.raw) == {"500": 3, "dead": 0}.get(trouble, 1)
 
 
-def test_a_crash_is_one_warning_and_the_host_goes_on(runtime: Runtime, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_crash_is_one_warning_and_the_host_goes_on(runtime: ReviewRuntime, caplog: pytest.LogCaptureFixture) -> None:
     def crash(_done: Reviewed) -> None:
         raise RuntimeError("secret stuff")
 
@@ -188,7 +188,7 @@ def test_a_crash_is_one_warning_and_the_host_goes_on(runtime: Runtime, caplog: p
     assert "secret stuff" not in "".join(record.getMessage() for record in caplog.records)
 
 
-def test_reviewed_once_nothing_is_new(endpoint: Endpoint, runtime: Runtime) -> None:
+def test_reviewed_once_nothing_is_new(endpoint: Endpoint, runtime: ReviewRuntime) -> None:
     review(conversation(), runtime)
     asked = len(endpoint.raw)
     assert review(conversation(), runtime).ended == "nothing new"
@@ -197,7 +197,7 @@ def test_reviewed_once_nothing_is_new(endpoint: Endpoint, runtime: Runtime) -> N
         assert ws.reviews.list()
 
 
-def test_a_flood_of_calls_is_cut(endpoint: Endpoint, runtime: Runtime) -> None:
+def test_a_flood_of_calls_is_cut(endpoint: Endpoint, runtime: ReviewRuntime) -> None:
     endpoint.answer(calls(*(("memory", "", {"n": n}) for n in range(500))))
     done = review(conversation(), runtime)
     assert len(done.refused) == 20 and done.ended == "done"

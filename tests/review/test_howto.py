@@ -17,7 +17,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "review.md").read_text()
 
 
 def test_every_setting_is_there() -> None:
-    assert all(f"`{name}`" in PAGE for name in config.Review.__struct_fields__)
+    assert all(f"`{name}`" in PAGE for name in config.ReviewSettings.__struct_fields__)
 
 
 def test_the_loop_runs(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:

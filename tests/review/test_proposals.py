@@ -20,7 +20,7 @@ from review.conftest import NOTE, SKILL, conversation, open_warmstart, settings
 from warmstart import Warmstart
 from warmstart.endpoints.chat import AskedCall, Reply, ScriptedLLM
 from warmstart.errors import BadName, Refused, WarmstartError
-from warmstart.review import Reviewed, Runtime, spawn_review
+from warmstart.review import Reviewed, ReviewRuntime, spawn_review
 from warmstart.review.claims import find_fault, restates
 from warmstart.review.skills import SkillFolder, check_skill_name, read_skill
 from warmstart.review.snapshot import take_messages
@@ -31,7 +31,9 @@ def ask(*wanted: tuple[str, dict[str, Any]], **policy: Any) -> Reviewed:
     """A review in which a model makes these calls."""
     made = tuple(AskedCall(f"new_{n}", name, json.dumps(arguments)) for n, (name, arguments) in enumerate(wanted))
     llm = ScriptedLLM([Reply(calls=made)])
-    runtime = Runtime(llm=llm, request={"model": "m"}, session="s-1", agent="mine", parent="s-0", platform="telegram")
+    runtime = ReviewRuntime(
+        llm=llm, request={"model": "m"}, session="s-1", agent="mine", parent="s-0", platform="telegram"
+    )
     done = spawn_review(conversation(), runtime, settings=settings(**policy)).wait(30)
     assert done is not None and done.warning == ""
     return done
@@ -166,7 +168,7 @@ def test_secrets_are_redacted_and_never_applied_at_once(monkeypatch: pytest.Monk
             }
         ),
     )
-    runtime = Runtime(llm=ScriptedLLM([Reply(calls=(call,))]), request={"model": "m"}, session="s-1")
+    runtime = ReviewRuntime(llm=ScriptedLLM([Reply(calls=(call,))]), request={"model": "m"}, session="s-1")
     done = spawn_review(messages, runtime, settings=settings(apply=["memory"])).wait(30)
     assert done is not None
     (row,) = of_model(done)
@@ -191,7 +193,7 @@ def test_orders_to_an_assistant_wait_for_a_person() -> None:
             }
         ),
     )
-    runtime = Runtime(llm=ScriptedLLM([Reply(calls=(call,))]), request={"model": "m"}, session="s-1")
+    runtime = ReviewRuntime(llm=ScriptedLLM([Reply(calls=(call,))]), request={"model": "m"}, session="s-1")
     done = spawn_review(messages, runtime, settings=settings(apply=["memory"])).wait(30)
     assert done is not None and [row.status for row in of_model(done)] == ["waiting"]
 
@@ -380,7 +382,9 @@ def _review_one(number: int) -> None:
         "skill_manage",
         json.dumps({"action": "create", "name": f"ship-{number}", "content": text, "steps": [3, 4, 5, 10]}),
     )
-    runtime = Runtime(llm=ScriptedLLM([Reply(calls=(made, other))]), request={"model": "m"}, session=f"s-{number}")
+    runtime = ReviewRuntime(
+        llm=ScriptedLLM([Reply(calls=(made, other))]), request={"model": "m"}, session=f"s-{number}"
+    )
     done = spawn_review(messages, runtime, settings=settings(apply=["memory", "skill"])).wait(120)
     assert done is not None and done.warning == "" and len(of_model(done)) == 2, done
     assert [row.status for row in of_model(done)] == ["applied", "applied"], done

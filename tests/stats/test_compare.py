@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warmstart.stats.compare import MIN_CLUSTERS, Comparison, Estimate, decide, plain_interval, solve_symmetric
-from warmstart.stats.sequence import Evidence, find_boundary, look, narrow, widen
+from warmstart.stats.sequence import EValues, find_boundary, look, narrow, widen
 
 
 class Row(NamedTuple):
@@ -329,7 +329,7 @@ class TestProperties:
         st.floats(0.001, 0.3),
     )
     def test_e_values_and_intervals_say_the_same(self, difference, se, information, degrees, skew, alpha):
-        seen = look(Evidence(difference, se, information, degrees, skew), alpha)
+        seen = look(EValues(difference, se, information, degrees, skew), alpha)
         assert seen.low <= difference <= seen.high
         edge = min(abs(seen.low), abs(seen.high)) / se
         if edge > 1e-6:
@@ -337,7 +337,7 @@ class TestProperties:
         assert seen.e_value == pytest.approx((seen.e_below + seen.e_above) / 2) or seen.e_value > 1e300
 
     def test_extreme_evidence_does_not_overflow(self):
-        seen = look(Evidence(1e6, 1e-6, 1e6, 1e9))
+        seen = look(EValues(1e6, 1e-6, 1e6, 1e9))
         assert math.isfinite(seen.e_value)
         assert seen.e_below < 1e-6
 

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from warmstart.errors import ConfigError, NotFound, Refused, StoreError, StoreTooNew
-from warmstart.store import CallRow, Ledger, SessionRow, SourceRow, SqliteStore, TrialRow, check_library, open_store
+from warmstart.store import CallRow, SessionRow, SourceRow, SqliteStore, TrialRow, TrialStore, check_library, open_store
 from warmstart.store import sqlite as module
 from warmstart.store.sqlite_file import Migration, migrate
 
@@ -370,12 +370,12 @@ def test_every_older_schema_opens_and_keeps_what_it_has(path: Path, number: int)
         assert [call.tool for call in store.calls_of("old")] == (
             [call.tool for call in make_calls("old")] if number else []
         )
-        trial = Ledger(store).trial("s1")
+        trial = TrialStore(store).trial("s1")
         assert (trial is not None) == (number >= 2)
         if trial is not None:  # who decided its arm, and how probably, was not yet written down
             assert (trial.arm, trial.measures) == ("warm", None)
             assert trial.assignment == ("unknown" if number < 3 else "random")
-            assert Ledger(store).seed("s1", "openai") == "{}"
+            assert TrialStore(store).seed("s1", "openai") == "{}"
         store.put_session(make_session("new"), make_calls("new"))
 
 

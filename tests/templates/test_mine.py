@@ -15,11 +15,11 @@ from msgspec import structs
 
 from warmstart.calls.shapes import kind, name_statement, shape, signature
 from warmstart.model import Arguments, ErrorKind, Example, Outcome, PastCall, PastSession, Template
-from warmstart.templates.mine import Mined, Mining, capture, mine
+from warmstart.templates.mine import MiningOptions, MiningResult, capture, mine
 from warmstart.templates.suspicion import suspicions
 
 OK = Outcome("ok", "flag")
-OPTIONS = Mining()
+OPTIONS = MiningOptions()
 
 
 def wrong(kind: ErrorKind = "arguments") -> Outcome:
@@ -59,11 +59,11 @@ def session(key: str, *calls: PastCall, **more: Any) -> PastSession:
     return PastSession(key=key, id=f"id-{key}", calls=numbered, **(facts | more))
 
 
-def learn(*sessions: PastSession, options: Mining = OPTIONS, **more: Any) -> Mined:
+def learn(*sessions: PastSession, options: MiningOptions = OPTIONS, **more: Any) -> MiningResult:
     return mine(sessions, options, lambda _session: None, **more)
 
 
-def learn_one(*sessions: PastSession, options: Mining = OPTIONS, **more: Any) -> Template:
+def learn_one(*sessions: PastSession, options: MiningOptions = OPTIONS, **more: Any) -> Template:
     drafts = learn(*sessions, options=options, **more).drafts
     assert len(drafts) == 1
     return drafts[0]
@@ -149,7 +149,7 @@ class TestTrivialAndSeeded:
         assert tool not in {one.tool for one in draft.examples}
 
     def test_what_is_trivial_can_be_set(self) -> None:
-        options = Mining(trivial_tools=frozenset(("read",)))
+        options = MiningOptions(trivial_tools=frozenset(("read",)))
         draft = learn_one(session("s1", *WORK, call("think", {"thought": "hm"})), options=options)
         assert "Read" not in {one.tool for one in draft.examples}
         assert "think" in {one.tool for one in draft.examples}
@@ -189,7 +189,7 @@ class TestGate:
                 session("s5", *WORK, *broken),
                 session("s6", *WORK, end_reason="max_turns"),
             ],
-            Mining(skip_end_reasons=("max_turns",)),
+            MiningOptions(skip_end_reasons=("max_turns",)),
             refuse,
         )
         assert mined.considered == 6
@@ -202,7 +202,7 @@ class TestGate:
         assert [one.source_sessions for one in mined.drafts] == [("s1",)]
 
     def test_nothing_in_nothing_out(self) -> None:
-        assert learn() == Mined(considered=0, refused={}, drafts=())
+        assert learn() == MiningResult(considered=0, refused={}, drafts=())
 
 
 CORRECTED: list[tuple[PastCall, PastCall, str]] = [
@@ -416,13 +416,13 @@ class TestPatterns:
     def test_several_tools_come_before_several_of_one(self) -> None:
         reads = [call("Read", {"file_path": f"/shop/{name}/{name}.py"}, name) for name in ("ant", "bee", "cow", "dog")]
         others = [call(f"tool_{at}", {"key_id": f"k{at}"}, "ok") for at in range(4)]
-        draft = learn_one(session("s1", *reads, *others), options=Mining(max_examples=5))
+        draft = learn_one(session("s1", *reads, *others), options=MiningOptions(max_examples=5))
         assert len({one.tool for one in draft.examples}) == 5
 
     def test_no_more_examples_than_asked_for(self) -> None:
         calls = [call(f"tool_{at}", {"key_id": f"k{at}"}, "ok") for at in range(20)]
-        assert len(learn_one(session("s1", *calls), options=Mining(max_examples=3)).examples) == 3
-        assert learn(session("s1", *calls), options=Mining(max_examples=3, min_examples=4)).drafts == ()
+        assert len(learn_one(session("s1", *calls), options=MiningOptions(max_examples=3)).examples) == 3
+        assert learn(session("s1", *calls), options=MiningOptions(max_examples=3, min_examples=4)).drafts == ()
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from trials.test_trials import transcript
 from warmstart.errors import Refused
 from warmstart.model import Task
 from warmstart.pipeline import Warmstart
-from warmstart.store import Ledger
+from warmstart.store import TrialStore
 
 SUBJECTS = ("deploy the shop", "query the ledger", "rotate the logs", "render the invoice", "resize the photos")
 ARMS = "cold,warm,random,mismatched,text"
@@ -38,9 +38,9 @@ def ask(session: str, arm: str | None, text: str = SUBJECTS[0], **more) -> Task:
 
 
 def shown(ws: Warmstart, session: str) -> list[str]:
-    trial = Ledger(ws.store).trial(session)
+    trial = TrialStore(ws.store).trial(session)
     assert trial is not None
-    return [pick.template for pick in Ledger(ws.store).picks(trial) or ()]
+    return [pick.template for pick in TrialStore(ws.store).picks(trial) or ()]
 
 
 class TestPlaying:
@@ -48,7 +48,7 @@ class TestPlaying:
         ws.experiments.start("duel", ARMS, design="paired")
         for arm in ARMS.split(","):
             assert ws.provision(ask(f"s-{arm}", arm)).arm == arm
-            trial = Ledger(ws.store).trial(f"s-{arm}")
+            trial = TrialStore(ws.store).trial(f"s-{arm}")
             assert (trial.arm, trial.assignment, trial.experiment) == (arm, "paired", "duel")
 
     def test_without_an_arm_or_with_another_it_is_refused(self, ws):

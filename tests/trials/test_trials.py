@@ -19,7 +19,7 @@ from warmstart.dialects.lint import lint
 from warmstart.errors import NotFound, Refused
 from warmstart.model import DIALECTS, Measures, Outcome, PastCall, PastSession, Task, Usage
 from warmstart.pipeline import Warmstart
-from warmstart.store import Ledger, TrialRow
+from warmstart.store import TrialRow, TrialStore
 from warmstart.trials.measures import measure
 
 TEXT = "deploy the shop to the cluster"
@@ -30,7 +30,7 @@ def task(session: str, **more: Any) -> Task:
 
 
 def trial(ws: Warmstart, session: str) -> TrialRow:
-    found = Ledger(ws.store).trial(session)
+    found = TrialStore(ws.store).trial(session)
     assert found is not None
     return found
 
@@ -69,7 +69,7 @@ class TestHoldout:
     def test_what_it_would_have_shown_is_written_down_but_not_counted_as_used(self, ws):
         (name,) = ids("cold", 1)
         ws.provision(task(name))
-        assert [pick.template for pick in Ledger(ws.store).picks(trial(ws, name))]
+        assert [pick.template for pick in TrialStore(ws.store).picks(trial(ws, name))]
         told = ws.templates.stats()
         assert (told["provisions"], told["uses"], told["recent"][0]["templates"]) == (1, 0, [])
 

@@ -21,8 +21,8 @@ from warmstart.usage.amounts import (
     CHARACTERS,
     FIGURES,
     WINDOW,
-    Meter,
     Tally,
+    TokenMeter,
     add_up,
     count_tokens,
     day_of,
@@ -111,7 +111,7 @@ def test_days_are_utc_and_odd_times_are_no_days():
 
 
 def test_the_meter_counts_the_context_anew_at_each_turn():
-    meter = Meter()
+    meter = TokenMeter()
     meter.hear(round(100 * CHARACTERS))
     meter.say(round(10 * CHARACTERS), NOON)
     meter.say(round(10 * CHARACTERS), NOON)  # the same turn
@@ -124,7 +124,7 @@ def test_the_meter_counts_the_context_anew_at_each_turn():
 
 
 def test_an_endless_context_is_cut_where_agents_cut_it():
-    meter = Meter()
+    meter = TokenMeter()
     meter.hear(10**9)
     meter.say(0, None)
     (part,) = meter.spent()

@@ -17,8 +17,8 @@ from conftest import claude_lines, write_jsonl
 from warmstart.errors import Refused
 from warmstart.model import LiveUsage, Usage
 from warmstart.pipeline import Warmstart
-from warmstart.store import Books
-from warmstart.usage.accounts import Taken
+from warmstart.store import UsageStore
+from warmstart.usage.accounts import LiveUsageResult
 
 ROOT = Path(__file__).resolve().parents[2]
 NOON = 1_790_000_000.0  # 2026-09-21
@@ -48,7 +48,7 @@ def known(ws: Warmstart, session: str = "s") -> Usage:
 
 def test_a_running_total_sent_ten_times_changes_nothing(ws):
     first = ws.usage.set(told(input=100, output=7, cost=0.5, model="m"))
-    assert first == Taken(session="s", changed=True, usage=Usage(input=100, output=7, cost=0.5))
+    assert first == LiveUsageResult(session="s", changed=True, usage=Usage(input=100, output=7, cost=0.5))
     for _ in range(10):
         again = ws.usage.set(told(input=100, output=7, cost=0.5, model="m"))
         assert (again.changed, again.reason, again.usage) == (False, "nothing new in it", first.usage)
@@ -279,7 +279,7 @@ def test_totals_survive_another_ingest_growth_and_a_deletion(ws, tmp_path):
     ws.usage.set(told(reasoning=9))
     ws.store.delete_session(ws.store.find_session("s").key)
     assert [row.name for row in ws.usage.report("session").rows] == ["t"]
-    assert Books(ws.store).live() == [] and len(list(Books(ws.store).spent())) == 1
+    assert UsageStore(ws.store).live() == [] and len(list(UsageStore(ws.store).spent())) == 1
     ws.ingest(tmp_path / "in")
     assert known(ws, "t").input == 2
 

@@ -19,7 +19,7 @@ from warmstart.errors import ConfigError, Refused
 from warmstart.model import LiveUsage, Price, Spent, Usage
 from warmstart.store import SessionRow, open_store
 from warmstart.usage.prices import TABLE, PriceList, find_cost, parse_name
-from warmstart.usage.report import Account, Groups, Wanted, join
+from warmstart.usage.report import Account, Groups, UsageQuery, join
 
 DAY, NEXT = "2026-10-01", "2026-10-02"
 
@@ -39,7 +39,7 @@ def price(usage: Usage, model: str) -> float | None:
 
 
 def grouped(*accounts: Account, by: str = "day", **wanted: str):
-    groups = Groups(Wanted(by=by, **wanted), price)
+    groups = Groups(UsageQuery(by=by, **wanted), price)
     for one in accounts:
         groups.take(one)
     return groups.report("here")

@@ -67,7 +67,7 @@ _CODE_LIMIT, _LONG, _STAGES, _OPERANDS = 2_000, 500, 4, 4
 canonical = msgspec.json.Encoder(order="deterministic").encode
 
 
-class Pattern(Struct):
+class ShapeCounts(Struct):
     """How often a shape was seen, and how it went. Counts up while sessions are read."""
 
     sessions: set[str]

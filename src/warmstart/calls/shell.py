@@ -40,7 +40,7 @@ _COMMAND_NAMES = ("command", "cmd", "script", "commands", "input", "code", "Comm
 _LOGIN_SHELL = re.compile(r"\s*(?:/\S*/)?(?:ba|z|da|k)?sh\s+-[a-z]*c\s+(['\"]?)(.*)\1\s*$", re.S)
 
 
-class Line(Struct, frozen=True):
+class ShellLine(Struct, frozen=True):
     """What a command line comes down to."""
 
     reach: Reach  # "whole": any failure shows; "last": only the last command's; "none": the end cannot fail
@@ -69,14 +69,14 @@ def command_in(arguments: Arguments) -> str:
     return ""
 
 
-def read_line(command: str) -> Line:
+def read_line(command: str) -> ShellLine:
     """Take a command line apart as far as its exit code goes."""
     return structs.replace(
         _read(command), text=command, commits="git commit" in command, handles=bool(_CATCHES.search(command))
     )
 
 
-def _read(command: str) -> Line:
+def _read(command: str) -> ShellLine:
     pipefail = "pipefail" in command
     lists = split_line(command[:_LIMIT])
     while len(lists) > 1 and not any(stage.strip() for _op, pipe in lists[-1] for stage in pipe):
@@ -88,16 +88,18 @@ def _read(command: str) -> Line:
         return _read(group[1:-1].strip().rstrip(";"))
     program, rest = _program(stages[-1])
     if any(op == "||" for op, _pipe in last[1:]) and program in _HARMLESS:
-        return Line("none", program, False, False)
+        return ShellLine("none", program, False, False)
     if len(stages) > 1 and program in _FILTERS and not pipefail:
-        return Line("none", program, True, program in _MATCHERS)
+        return ShellLine("none", program, True, program in _MATCHERS)
     if program in _HARMLESS and (len(lists) > 1 or len(last) == 1):
-        return Line("none", program, True, False)
+        return ShellLine("none", program, True, False)
     whole = len(lists) == 1 and (len(stages) == 1 or pipefail)
     everything = [_program(pipe[0]) for _op, pipe in last]
     quotes = all(_quotes(p, r) for p, r in everything if p not in _SILENT)
     quotes = quotes or (len(stages) > 1 and _quotes(*_program(stages[0])))
-    return Line("whole" if whole else "last", program, quotes, program in _MATCHERS or _is_git(program, rest, "grep"))
+    return ShellLine(
+        "whole" if whole else "last", program, quotes, program in _MATCHERS or _is_git(program, rest, "grep")
+    )
 
 
 def _quotes(program: str, rest: str) -> bool:

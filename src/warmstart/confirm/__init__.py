@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         Unauthorized,
         Unreachable,
     )
-    from warmstart.confirm.model import Decision
+    from warmstart.confirm.model import HumanDecision
 
 __all__ = [
     "BadRequest",
@@ -37,9 +37,9 @@ __all__ = [
     "ConfirmationServer",
     "Conflict",
     "Daemon",
-    "Decision",
     "Denied",
     "Expired",
+    "HumanDecision",
     "KeyReused",
     "NotAllowed",
     "RateLimited",
@@ -56,7 +56,7 @@ _HOMES = {
     "warmstart.confirm.client.ask": "Daemon Ticket ask find_daemon requires_confirmation submit",
     "warmstart.confirm.errors": "BadRequest ConfirmationError Conflict Denied Expired KeyReused NotAllowed RateLimited "
     "Unauthorized Unreachable",
-    "warmstart.confirm.model": "Decision",
+    "warmstart.confirm.model": "HumanDecision",
     "warmstart.doors.web": "ConfirmationServer",  # a door: only its address is known here
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from warmstart.errors import WarmstartError
 
 if TYPE_CHECKING:
-    from warmstart.confirm.model import Decision
+    from warmstart.confirm.model import HumanDecision
 
 __all__ = [
     "BadRequest",
@@ -40,7 +40,7 @@ class ConfirmationError(WarmstartError):
 
     code = "refused"  # for programs
 
-    def __init__(self, message: str | None = None, *, code: str = "", decision: Decision | None = None) -> None:
+    def __init__(self, message: str | None = None, *, code: str = "", decision: HumanDecision | None = None) -> None:
         super().__init__(message)
         self.code = code or type(self).code
         self.decision = decision  # what stands in the table, where that is why

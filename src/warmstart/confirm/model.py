@@ -79,10 +79,12 @@ class Request(Struct, frozen=True, array_like=True):
     executed: int | None
 
     @property
-    def decision(self) -> Decision | None:
+    def decision(self) -> HumanDecision | None:
         if self.status == "pending" or self.decided is None:
             return None
-        return Decision(status=self.status, by=self.decided_by, reason=self.reason, at=self.decided, request=self.id)
+        return HumanDecision(
+            status=self.status, by=self.decided_by, reason=self.reason, at=self.decided, request=self.id
+        )
 
     @property
     def shown(self) -> str:
@@ -91,7 +93,7 @@ class Request(Struct, frozen=True, array_like=True):
         return hashlib.sha256(msgspec.json.encode(seen)).hexdigest()
 
 
-class Decision(Struct, frozen=True, kw_only=True):
+class HumanDecision(Struct, frozen=True, kw_only=True):
     """What was decided about a request, by whom and why."""
 
     status: Status

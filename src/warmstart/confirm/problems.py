@@ -19,7 +19,7 @@ _MEANINGS: dict[Kind, str] = {
 }
 
 
-class Troubles:
+class OpenProblems:
     """Shared by the threads of a desk."""
 
     def __init__(self) -> None:

@@ -15,9 +15,9 @@ import msgspec
 
 from warmstart.dialects.lint_blocks import lint_anthropic, lint_gemini
 from warmstart.dialects.lint_calls import (
-    Context,
     Finding,
     Found,
+    LintContext,
     Message,
     lint_answer,
     lint_content,
@@ -51,7 +51,7 @@ def lint(
 ) -> list[Finding]:
     """Everything that would be rejected, in the order of the messages; empty for a good conversation."""
     given: Any = messages  # it may be anything
-    context = Context(None if tools is None else frozenset(map(str, tools)), thinking, model and str(model))
+    context = LintContext(None if tools is None else frozenset(map(str, tools)), thinking, model and str(model))
     if dialect == "text":
         return list(_lint_text(given))
     check = _CHECKS.get(str(dialect))
@@ -84,7 +84,7 @@ def _lint_text(texts: Any) -> Found:
 # OpenAI chat completions
 
 
-def lint_openai(messages: list[tuple[int, Message]], context: Context) -> Found:
+def lint_openai(messages: list[tuple[int, Message]], context: LintContext) -> Found:
     open_calls: dict[str, int] = {}
     answered: set[str] = set()  # of the calls made last
     used: set[str] = set()
@@ -107,7 +107,7 @@ def lint_openai(messages: list[tuple[int, Message]], context: Context) -> Found:
 
 
 def _lint_openai_calls(
-    index: int, message: Message, context: Context, open_calls: dict[str, int], used: set[str]
+    index: int, message: Message, context: LintContext, open_calls: dict[str, int], used: set[str]
 ) -> Found:
     calls = message.get("tool_calls")
     if calls is None:
@@ -136,7 +136,7 @@ def _lint_openai_calls(
 # OpenAI Responses
 
 
-def lint_responses(items: list[tuple[int, Message]], context: Context) -> Found:
+def lint_responses(items: list[tuple[int, Message]], context: LintContext) -> Found:
     open_calls: dict[str, int] = {}
     answered: set[str] = set()
     used: set[str] = set()
@@ -177,7 +177,7 @@ def _is_json(value: Any) -> bool:
     return True
 
 
-_CHECKS: dict[str, Callable[[list[tuple[int, Message]], Context], Found]] = {
+_CHECKS: dict[str, Callable[[list[tuple[int, Message]], LintContext], Found]] = {
     "openai": lint_openai,
     "anthropic": lint_anthropic,
     "responses": lint_responses,

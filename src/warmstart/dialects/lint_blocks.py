@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from warmstart.dialects.lint_calls import (
-    Context,
     Finding,
     Found,
+    LintContext,
     Message,
     lint_answer,
     lint_id,
@@ -37,7 +37,7 @@ class _Turn(NamedTuple):
     blocks: list[tuple[int, Message]]
 
 
-def lint_anthropic(messages: list[tuple[int, Message]], context: Context) -> Found:
+def lint_anthropic(messages: list[tuple[int, Message]], context: LintContext) -> Found:
     if messages and messages[0][1].get("role") != "user":
         yield Finding(messages[0][0], "first_role", "the first message must be the user's")
     turns: list[_Turn] = []
@@ -102,7 +102,7 @@ def _lint_blocks(index: int, message: Message, turn: _Turn, *, is_last: bool) ->
             yield Finding(index, "block_role", f"a {kind} block belongs to the {_OWNERS[kind]}")
 
 
-def _lint_tool_use(index: int, block: Message, context: Context, used: set[str]) -> Found:
+def _lint_tool_use(index: int, block: Message, context: LintContext, used: set[str]) -> Found:
     call, name = block.get("id"), block.get("name")
     yield from lint_id(index, call, None, context, used)
     if isinstance(call, str) and call and not _ANTHROPIC_ID.fullmatch(call):
@@ -117,7 +117,7 @@ def _lint_tool_use(index: int, block: Message, context: Context, used: set[str])
 # Gemini contents
 
 
-def lint_gemini(contents: list[tuple[int, Message]], context: Context) -> Found:
+def lint_gemini(contents: list[tuple[int, Message]], context: LintContext) -> Found:
     is_signed = context.model is not None and _GEMINI_3.search(context.model) is not None
     asked: tuple[int, list[Message]] | None = None  # the calls of the content before
     before = None

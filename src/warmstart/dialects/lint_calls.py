@@ -22,7 +22,7 @@ class Finding(Struct, frozen=True):
     message: str
 
 
-class Context(NamedTuple):
+class LintContext(NamedTuple):
     """What is known about the request around the messages."""
 
     tools: frozenset[str] | None
@@ -52,7 +52,7 @@ def report_open(open_calls: dict[str, int], where: str) -> Found:
     open_calls.clear()
 
 
-def lint_id(index: int, call: Any, limit: int | None, context: Context, used: set[str]) -> Found:
+def lint_id(index: int, call: Any, limit: int | None, context: LintContext, used: set[str]) -> Found:
     if not isinstance(call, str) or not call:
         yield Finding(index, "id", "a call needs an id")
         return

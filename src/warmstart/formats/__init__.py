@@ -26,7 +26,7 @@ from warmstart.formats import (
     sharegpt,
     tau2,
 )
-from warmstart.formats.source import Head, Source
+from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Session
 from warmstart.ports import Judge
 
@@ -38,7 +38,7 @@ class Format(Protocol):
 
     @property
     def NAME(self) -> str: ...  # noqa: N802
-    def sniff(self, head: Head) -> bool: ...
+    def sniff(self, head: SourceHead) -> bool: ...
     def read(self, source: Source, judge: Judge) -> Iterator[Session]: ...
 
 
@@ -70,7 +70,7 @@ def detect(source: Source) -> Format:
     raise UnknownFormat(source.shown, "no reader knows this format")
 
 
-def _sniff(head: Head) -> Format | None:
+def _sniff(head: SourceHead) -> Format | None:
     return next((known for known in FORMATS if known.sniff(head)), None)
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from warmstart.formats.claude_code import Block, TokenUsage, result_text, usage_of
-from warmstart.formats.session_builder import Draft, parse_time
-from warmstart.formats.source import Head, Source
+from warmstart.formats.session_builder import SessionBuilder, parse_time
+from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Session, Signal
 from warmstart.ports import Judge
 
@@ -55,7 +55,7 @@ _record = msgspec.json.Decoder(_Record)
 _str = msgspec.json.Decoder(str)
 
 
-def sniff(head: Head) -> bool:
+def sniff(head: SourceHead) -> bool:
     if head.path.name == _HISTORY and head.root == "list":
         return True
     if head.root == "list":
@@ -128,7 +128,7 @@ class _Reader:
     def __init__(self, source: Source, judge: Judge) -> None:
         parts = source.path.absolute().parts
         agent = next((name for folder, name in _AGENTS.items() if folder in parts), NAME)
-        self.draft = Draft(source, judge, format=NAME, agent=agent)
+        self.draft = SessionBuilder(source, judge, format=NAME, agent=agent)
         self._held: tuple[str, float | None] | None = None  # an assistant's text that may end in a call
 
     def take(self, message: _Message) -> None:

@@ -14,8 +14,8 @@ import msgspec
 
 from warmstart.formats.claude_code import result_text
 from warmstart.formats.lenient import DECODE_ERRORS
-from warmstart.formats.session_builder import Draft, count_of, dollars_of, parse_arguments, parse_time
-from warmstart.formats.source import Head, Source
+from warmstart.formats.session_builder import SessionBuilder, count_of, dollars_of, parse_arguments, parse_time
+from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Session, Signal, Usage
 from warmstart.ports import Judge
 
@@ -103,7 +103,7 @@ _trajectory = msgspec.json.Decoder(_Trajectory)
 _result = msgspec.json.Decoder(_Result)
 
 
-def sniff(head: Head) -> bool:
+def sniff(head: SourceHead) -> bool:
     version = head.first.get("schema_version")
     return head.root == "object" and isinstance(version, str) and version.startswith("ATIF")
 
@@ -151,7 +151,7 @@ def _read_helper(source: Source, judge: Judge, helper: _Trajectory, parent: str,
 
 class _Reader:
     def __init__(self, source: Source, judge: Judge) -> None:
-        self.draft = Draft(source, judge, format=NAME, agent=NAME)
+        self.draft = SessionBuilder(source, judge, format=NAME, agent=NAME)
         self._totals: _Totals | None = None
         self._cached: int | None = None  # tokens from the cache, summed over the steps
         self._steps = 0

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from warmstart.formats.lenient import DECODE_ERRORS, loose_values, scrub
-from warmstart.formats.session_builder import Draft, parse_arguments, parse_time
+from warmstart.formats.session_builder import SessionBuilder, parse_arguments, parse_time
 from warmstart.formats.source import Source
 from warmstart.model import Role, Signal
 
@@ -44,7 +44,7 @@ class ChatMessage(msgspec.Struct, gc=False):
 class Chat:
     """Puts the messages of one session into its draft."""
 
-    def __init__(self, draft: Draft, report: Callable[[str], None]) -> None:
+    def __init__(self, draft: SessionBuilder, report: Callable[[str], None]) -> None:
         self._draft = draft
         self._report = report
         self._open: dict[str, None] = {}  # calls without a result yet, oldest first

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.session_builder import Count, Draft
-from warmstart.formats.source import Head, Source
+from warmstart.formats.session_builder import Count, SessionBuilder
+from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Session, Signal, Usage
 from warmstart.ports import Judge
 from warmstart.usage.amounts import DAY
@@ -86,7 +86,7 @@ class _Line(msgspec.Struct, gc=False):
 _decoder = msgspec.json.Decoder(_Line)
 
 
-def sniff(head: Head) -> bool:
+def sniff(head: SourceHead) -> bool:
     records = head.first.get("loglines") if head.root == "object" and "loglines" in head.first else head.records
     return any(
         isinstance(r, dict)
@@ -124,7 +124,7 @@ class _Reader:
     def __init__(self, source: Source, judge: Judge) -> None:
         self._source = source
         self._judge = judge
-        self._drafts: dict[str, Draft] = {}
+        self._drafts: dict[str, SessionBuilder] = {}
         self._answers: dict[str, dict[str, _Answer]] = {}  # by draft and message id
         self._chains: dict[str, str] = {}  # uuid of a sidechain line -> its draft's id
         self._current = ""
@@ -144,7 +144,7 @@ class _Reader:
             draft.project = line.cwd
         work(draft, line, message, line.timestamp.timestamp() if line.timestamp else None)
 
-    def _assistant(self, draft: Draft, line: _Line, message: _Message, at: float | None) -> None:
+    def _assistant(self, draft: SessionBuilder, line: _Line, message: _Message, at: float | None) -> None:
         if line.isApiErrorMessage:
             draft.end_reason = "api_error"
             return
@@ -168,7 +168,7 @@ class _Reader:
                 arguments = block.input if isinstance(block.input, (dict, str)) else {}
                 draft.call(block.id or "", block.name or "", arguments, at)
 
-    def _user(self, draft: Draft, line: _Line, message: _Message, at: float | None) -> None:
+    def _user(self, draft: SessionBuilder, line: _Line, message: _Message, at: float | None) -> None:
         content = message.content
         for block in (Block("text", text=content),) if isinstance(content, str) else content or ():
             if block.type == "tool_result":
@@ -179,7 +179,7 @@ class _Reader:
                     draft.message("user", text, at)
                 draft.end_reason = "interrupted" if text.startswith(_INTERRUPTED) else None
 
-    def _draft_of(self, line: _Line) -> Draft:
+    def _draft_of(self, line: _Line) -> SessionBuilder:
         own = line.sessionId or self._current
         if not line.isSidechain and own in self._drafts:
             self._current = own
@@ -202,7 +202,7 @@ class _Reader:
             self._current = own
         draft = self._drafts.get(key)
         if draft is None:
-            draft = Draft(self._source, self._judge, format=NAME, agent="claude-code", id=key)
+            draft = SessionBuilder(self._source, self._judge, format=NAME, agent="claude-code", id=key)
             draft.parent = parent
             self._drafts[key] = draft
         return draft
@@ -230,7 +230,7 @@ def result_text(content: Any) -> str:
     return "\n".join(parts)
 
 
-def _spend(draft: Draft, answers: Iterable[_Answer]) -> None:
+def _spend(draft: SessionBuilder, answers: Iterable[_Answer]) -> None:
     """Answers are many: those of one model and day are added up together."""
     days: dict[tuple[str | None, float | None], list[TokenUsage]] = {}
     for usage, model, at in answers:

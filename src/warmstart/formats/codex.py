@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from warmstart.formats.claude_code import result_text
-from warmstart.formats.session_builder import Draft, count_of, parse_arguments, parse_time
-from warmstart.formats.source import Head, Source
+from warmstart.formats.session_builder import SessionBuilder, count_of, parse_arguments, parse_time
+from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Role, Session, Signal, Usage
 from warmstart.ports import Judge
 from warmstart.usage.amounts import count_tokens
@@ -99,7 +99,7 @@ _decoder = msgspec.json.Decoder(_Line)
 _json = msgspec.json.Decoder()
 
 
-def sniff(head: Head) -> bool:
+def sniff(head: SourceHead) -> bool:
     if head.root not in ("lines", "object"):
         return False
     first = head.first
@@ -112,14 +112,14 @@ def sniff(head: Head) -> bool:
 
 
 def read(source: Source, judge: Judge) -> Iterator[Session]:
-    reader = _Reader(Draft(source, judge, format=NAME, agent="codex"))
+    reader = _Reader(SessionBuilder(source, judge, format=NAME, agent="codex"))
     for _number, line in source.records(_decoder):
         reader.take(line)
     yield from reader.sessions()
 
 
 class _Reader:
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: SessionBuilder) -> None:
         self._draft = draft
         self._total: _Tokens | None = None  # tokens counted so far, as last told
         self._waiting: list[tuple[Role, str, float | None]] = []

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from warmstart.formats.claude_code import result_text
-from warmstart.formats.session_builder import Draft, parse_arguments
-from warmstart.formats.source import Head, Source
+from warmstart.formats.session_builder import SessionBuilder, parse_arguments
+from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Arguments, Session, Signal, Usage
 from warmstart.ports import Judge
 
@@ -67,7 +67,7 @@ class _Event(msgspec.Struct, gc=False):
 _decoder = msgspec.json.Decoder(_Event)
 
 
-def sniff(head: Head) -> bool:
+def sniff(head: SourceHead) -> bool:
     return head.root in ("lines", "object") and any(_is_event(record) for record in head.records)
 
 
@@ -89,7 +89,7 @@ def read(source: Source, judge: Judge) -> Iterator[Session]:
             key = event.thread_id or ""
             thread = threads.get(key)
             if thread is None:
-                thread = threads[key] = _Thread(Draft(source, judge, format=NAME, agent="codex", id=key))
+                thread = threads[key] = _Thread(SessionBuilder(source, judge, format=NAME, agent="codex", id=key))
             if event.type == "thread.started":
                 thread.runs += 1
         thread.take(event)
@@ -98,7 +98,7 @@ def read(source: Source, judge: Judge) -> Iterator[Session]:
 
 
 class _Thread:
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: SessionBuilder) -> None:
         self.runs = 0
         self._draft = draft
         self._open: set[str] = set()

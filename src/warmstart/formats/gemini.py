@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.session_builder import Draft, count_of, parse_arguments, parse_time
-from warmstart.formats.source import Head, Source
+from warmstart.formats.session_builder import SessionBuilder, count_of, parse_arguments, parse_time
+from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Session, Signal, Usage
 from warmstart.ports import Judge
 
@@ -80,7 +80,7 @@ _message = msgspec.json.Decoder(_Message)
 _facts = msgspec.json.Decoder(_Facts)
 
 
-def sniff(head: Head) -> bool:
+def sniff(head: SourceHead) -> bool:
     first = head.first
     if head.root == "lines":
         return _is_session(first) and "type" not in first
@@ -99,7 +99,7 @@ def _is_session(record: dict[str, Any]) -> bool:
 
 
 def read(source: Source, judge: Judge) -> Iterator[Session]:
-    draft = Draft(source, judge, format=NAME, agent="gemini-cli")
+    draft = SessionBuilder(source, judge, format=NAME, agent="gemini-cli")
     if source.path.parent.parent.name == "chats":  # a helper's log lies in a folder named after its session
         draft.parent = source.path.parent.name
     reader = _Reader(draft)
@@ -124,7 +124,7 @@ def read(source: Source, judge: Judge) -> Iterator[Session]:
 
 
 class _Reader:
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: SessionBuilder) -> None:
         self._draft = draft
         self._window: dict[str, _Message] = {}
         self._told: set[str] = set()

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import apsw
 
-from warmstart.formats.hermes_rows import ModelRow, Row, Rows, SessionRow, describe, tell_models
-from warmstart.formats.source import Head, Source
+from warmstart.formats.hermes_rows import HermesMessage, HermesSession, ModelRow, Rows, describe, tell_models
+from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Session
 from warmstart.ports import Judge
 
@@ -33,7 +33,7 @@ _AS_TEXT = frozenset(("content", "tool_calls"))  # read as bytes: what is no UTF
 _TROUBLE = (apsw.Error, UnicodeDecodeError)
 
 
-def sniff(head: Head) -> bool:
+def sniff(head: SourceHead) -> bool:
     if not head.sqlite:
         return False
     try:
@@ -107,8 +107,8 @@ class _Reader:
         self._source = source
         self._judge = judge
         self._database = database
-        self._session_fields = _select(SessionRow.__struct_fields__, _columns(database, "sessions"))
-        self._row_fields = _select(Row.__struct_fields__, _columns(database, "messages"))
+        self._session_fields = _select(HermesSession.__struct_fields__, _columns(database, "sessions"))
+        self._row_fields = _select(HermesMessage.__struct_fields__, _columns(database, "messages"))
         self._models = _select_models(_columns(database, "session_model_usage"))
 
     def sessions(self) -> Iterator[Session]:
@@ -126,17 +126,17 @@ class _Reader:
             if not rows.draft.empty:
                 yield rows.draft.close()
 
-    def _session_rows(self) -> Iterator[SessionRow]:
+    def _session_rows(self) -> Iterator[HermesSession]:
         """In batches, so that no read transaction stays open while a session is being worked on."""
         last = -1
         query = f"SELECT rowid, {self._session_fields} FROM sessions WHERE rowid > ? ORDER BY rowid LIMIT {_BATCH}"
         while True:
-            batch: list[SessionRow] = []
+            batch: list[HermesSession] = []
             damage: Exception | None = None
             try:
                 for number, *values in self._database.execute(query, (last,)):
                     last = int(str(number))
-                    batch.append(SessionRow(*values))
+                    batch.append(HermesSession(*values))
             except apsw.BusyError:
                 raise
             except _TROUBLE as error:
@@ -147,7 +147,7 @@ class _Reader:
             if damage is not None or len(batch) < _BATCH:
                 return
 
-    def _take_models(self, session: SessionRow, rows: Rows) -> None:
+    def _take_models(self, session: HermesSession, rows: Rows) -> None:
         if not self._models or rows.draft.usage is None:
             return
         try:
@@ -159,10 +159,10 @@ class _Reader:
         else:
             tell_models(rows.draft, found)
 
-    def _take_messages(self, session: SessionRow, rows: Rows) -> None:
+    def _take_messages(self, session: HermesSession, rows: Rows) -> None:
         query = f"SELECT {self._row_fields} FROM messages WHERE session_id = ? ORDER BY id"
         for role, content, calls, *rest in self._database.execute(query, (session.id,)):
-            rows.take(Row(role, _as_text(content), _as_text(calls), *rest))
+            rows.take(HermesMessage(role, _as_text(content), _as_text(calls), *rest))
 
 
 def _select(fields: tuple[str, ...], present: frozenset[str]) -> str:

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from warmstart.formats.chat import decode_whole
-from warmstart.formats.hermes_rows import Row, Rows, SessionRow, describe
+from warmstart.formats.hermes_rows import HermesMessage, HermesSession, Rows, describe
 from warmstart.formats.openai_chat import by_line
-from warmstart.formats.source import Head, Source
+from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Session
 from warmstart.ports import Judge
 
@@ -22,18 +22,18 @@ NAME = "hermes_export"
 _NONE = msgspec.Raw()
 
 
-class _Exported(SessionRow, gc=False):
+class _Exported(HermesSession, gc=False):
     messages: msgspec.Raw = _NONE
 
 
 _exported = msgspec.json.Decoder(_Exported)
-_row = msgspec.json.Decoder(Row)
+_row = msgspec.json.Decoder(HermesMessage)
 _any = msgspec.json.Decoder(Any)
 _raw_list = msgspec.json.Decoder(list[msgspec.Raw])
-_FACTS = frozenset(SessionRow.__struct_fields__)
+_FACTS = frozenset(HermesSession.__struct_fields__)
 
 
-def sniff(head: Head) -> bool:
+def sniff(head: SourceHead) -> bool:
     return bool(head.records) and _is_session(head.first)
 
 
@@ -62,7 +62,7 @@ def read(source: Source, judge: Judge) -> Iterator[Session]:
         yield from _read_document(source, judge)
 
 
-def _start(source: Source, judge: Judge, record: SessionRow) -> Rows:
+def _start(source: Source, judge: Judge, record: HermesSession) -> Rows:
     rows = Rows(source, judge, NAME)
     describe(rows.draft, record, source)
     return rows
@@ -87,5 +87,5 @@ def _read_document(source: Source, judge: Judge) -> Iterator[Session]:
         elif key in _FACTS:
             facts[key] = source.decode(raw, _any, line)
     if not rows.draft.empty:
-        describe(rows.draft, msgspec.convert(facts, SessionRow), source)
+        describe(rows.draft, msgspec.convert(facts, HermesSession), source)
         yield rows.draft.close()

@@ -15,7 +15,7 @@ import msgspec
 from warmstart.formats.chat import ROLES, Chat, string_of, text_of, time_of
 from warmstart.formats.labels import label_beside
 from warmstart.formats.lenient import DECODE_ERRORS, loose_values, scrub
-from warmstart.formats.session_builder import Draft, count_of, dollars_of
+from warmstart.formats.session_builder import SessionBuilder, count_of, dollars_of
 from warmstart.formats.source import Source
 from warmstart.model import Spent, Usage, name_job
 from warmstart.ports import Judge
@@ -29,7 +29,7 @@ _SUMMARIES = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]:")
 _LONG = 40  # characters from which the same words twice are a copy, not a person repeating himself
 
 
-class Row(msgspec.Struct, gc=False):
+class HermesMessage(msgspec.Struct, gc=False):
     """A row of `messages`, or a message of an export."""
 
     role: Any = None
@@ -41,7 +41,7 @@ class Row(msgspec.Struct, gc=False):
     compacted: Any = None
 
 
-class SessionRow(msgspec.Struct, gc=False):
+class HermesSession(msgspec.Struct, gc=False):
     """A row of `sessions`. Snapshots of single sessions use other names for some of it."""
 
     id: Any = None
@@ -81,7 +81,7 @@ class Rows:
     """One session's rows in their order."""
 
     def __init__(self, source: Source, judge: Judge, name: str) -> None:
-        self.draft = Draft(source, judge, format=name, agent=AGENT)
+        self.draft = SessionBuilder(source, judge, format=name, agent=AGENT)
         self._source = source
         self._chat = Chat(self.draft, source.report)
         self._compacted = False
@@ -90,7 +90,7 @@ class Rows:
         self._asked: set[str] = set()
         self._answered: set[str] = set()
 
-    def take(self, row: Row) -> None:
+    def take(self, row: HermesMessage) -> None:
         if row.active == 0 and not row.compacted:  # taken back by the user
             return
         self._compacted = self._compacted or bool(row.compacted)
@@ -160,7 +160,7 @@ def _parse(text: str) -> Any:
         return next(iter(loose_values(text.encode("utf-8", "replace"))[0]), None)
 
 
-def describe(draft: Draft, row: SessionRow, source: Source) -> None:
+def describe(draft: SessionBuilder, row: HermesSession, source: Source) -> None:
     """What the session's own row says, and the label beside the file."""
     draft.id = string_of(row.id) or string_of(row.session_id)
     draft.model = string_of(row.model) or None
@@ -174,7 +174,7 @@ def describe(draft: Draft, row: SessionRow, source: Source) -> None:
     draft.label = label_beside(source, draft.id)
 
 
-def tell_models(draft: Draft, rows: list[ModelRow]) -> None:
+def tell_models(draft: SessionBuilder, rows: list[ModelRow]) -> None:
     """Put a session's tokens down to its models. The session's own row is right in all: what no model accounts for
     is the session's model's, and models that account for more are not believed."""
     known = [(string_of(row.model), usage) for row in rows if (usage := _usage(row)) is not None]
@@ -190,7 +190,7 @@ def tell_models(draft: Draft, rows: list[ModelRow]) -> None:
         draft.spend(make_usage([*rest, None]))
 
 
-def _usage(row: SessionRow | ModelRow) -> Usage | None:
+def _usage(row: HermesSession | ModelRow) -> Usage | None:
     """The columns begin at zero, so a session of zeros is one whose tokens nobody counted."""
     cost = dollars_of(row.actual_cost_usd) or dollars_of(row.estimated_cost_usd) or None
     usage = Usage(

@@ -16,8 +16,8 @@ import msgspec
 
 from warmstart.formats.chat import ROLES, string_of, text_of, time_of
 from warmstart.formats.labels import as_label, label_beside
-from warmstart.formats.session_builder import Draft, count_of, dollars_of, parse_arguments
-from warmstart.formats.source import Head, Source
+from warmstart.formats.session_builder import SessionBuilder, count_of, dollars_of, parse_arguments
+from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Arguments, Session, Signal, Usage
 from warmstart.ports import Judge
 
@@ -49,7 +49,7 @@ _message = msgspec.json.Decoder(_Message)
 _any = msgspec.json.Decoder(Any)
 
 
-def sniff(head: Head) -> bool:
+def sniff(head: SourceHead) -> bool:
     first = head.first
     if head.root != "object" or "trajectory" in first or "history" in first:
         return False
@@ -92,7 +92,7 @@ def read(source: Source, judge: Judge) -> Iterator[Session]:
 
 class _Reader:
     def __init__(self, source: Source, judge: Judge) -> None:
-        self.draft = Draft(source, judge, format=NAME, agent="mini-swe-agent")
+        self.draft = SessionBuilder(source, judge, format=NAME, agent="mini-swe-agent")
         self._waiting: list[str] = []  # executed actions without an observation yet
 
     def take(self, message: _Message) -> None:

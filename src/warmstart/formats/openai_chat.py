@@ -15,8 +15,8 @@ import msgspec
 from warmstart.formats.chat import RESULT_ROLES, ROLES, Chat, ChatMessage, decode_whole, digest, string_of
 from warmstart.formats.labels import reward_label, wrapped_label
 from warmstart.formats.lenient import DECODE_ERRORS, scrub
-from warmstart.formats.session_builder import Count, Draft
-from warmstart.formats.source import Head, Source
+from warmstart.formats.session_builder import Count, SessionBuilder
+from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Session, Usage
 from warmstart.ports import Judge
 
@@ -70,7 +70,7 @@ _raw_list = msgspec.json.Decoder(list[msgspec.Raw])
 _FACTS = frozenset(_Record.__struct_fields__) - frozenset(_LISTS)
 
 
-def sniff(head: Head) -> bool:
+def sniff(head: SourceHead) -> bool:
     wanted = sum(_is_message(record) or _is_wrapper(record) for record in head.records)
     return wanted * 2 > len(head.records)
 
@@ -172,7 +172,9 @@ class _Reader:
         if not self._draft.empty:
             yield self._draft.close()
 
-    def _session(self, messages: list[msgspec.Raw], draft: Draft, fragment: str, line: int | None) -> Iterator[Session]:
+    def _session(
+        self, messages: list[msgspec.Raw], draft: SessionBuilder, fragment: str, line: int | None
+    ) -> Iterator[Session]:
         draft.fragment = fragment
         chat = Chat(draft, self._source.report)
         for raw in messages:
@@ -181,15 +183,15 @@ class _Reader:
         if not draft.empty:
             yield draft.close()
 
-    def _new_draft(self, session_id: str = "") -> Draft:
-        return Draft(self._source, self._judge, format=NAME, agent="openai-chat", id=session_id)
+    def _new_draft(self, session_id: str = "") -> SessionBuilder:
+        return SessionBuilder(self._source, self._judge, format=NAME, agent="openai-chat", id=session_id)
 
 
 def _is_list(raw: msgspec.Raw) -> bool:
     return bytes(memoryview(raw)[:1]) == b"["
 
 
-def _describe(draft: Draft, record: _Record) -> None:
+def _describe(draft: SessionBuilder, record: _Record) -> None:
     """What a wrapper says about its session."""
     info = record.info if isinstance(record.info, dict) else {}
     draft.id = next((text for key in _IDS if (text := string_of(getattr(record, key)))), "")
@@ -223,7 +225,7 @@ class _Used(msgspec.Struct):
     prompt_tokens_details: _Cached | None = None
 
 
-def _describe_tau(draft: Draft, reward: Any) -> None:
+def _describe_tau(draft: SessionBuilder, reward: Any) -> None:
     draft.agent = "tau-bench"
     draft.label = reward_label(reward)
 
@@ -239,7 +241,7 @@ class _Memory(Source):
 def from_messages(messages: Sequence[Mapping[str, Any]], judge: Judge, *, id: str = "") -> Session:
     """A session from messages as an agent holds them: dicts or SDK objects. What is no message is passed over."""
     source = _Memory(Path("memory:"))
-    draft = Draft(source, judge, format=NAME, agent="openai-chat", id=id)
+    draft = SessionBuilder(source, judge, format=NAME, agent="openai-chat", id=id)
     chat = Chat(draft, source.report)
     for message in messages:
         plain = _plain(message, ())

@@ -13,7 +13,7 @@ from warmstart.excerpt import ARGUMENT, MESSAGE, RESULT, cut, cut_value
 from warmstart.formats.source import Source
 from warmstart.model import Arguments, Message, Role, Session, Signal, Spent, Step, ToolCall, ToolResult, Usage
 from warmstart.ports import Judge
-from warmstart.usage.amounts import Meter, Tally, add_up, day_of, settle
+from warmstart.usage.amounts import Tally, TokenMeter, add_up, day_of, settle
 
 _MANY = 1 << 50  # of nothing are there so many tokens or dollars
 Count = Annotated[int, msgspec.Meta(ge=0, lt=_MANY)]  # of tokens, in what is decoded
@@ -27,7 +27,7 @@ _UNTOLD = Usage()
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-class Draft:
+class SessionBuilder:
     """Collects one session. Facts are plain attributes that the reader sets as it learns them."""
 
     def __init__(self, source: Source, judge: Judge, *, format: str, agent: str, id: str = "") -> None:
@@ -54,7 +54,7 @@ class Draft:
         self._unnamed: deque[str] = deque()  # calls that came without an id, oldest first
         self._calls = 0
         self._told = Tally()
-        self._meter: Meter | None = Meter()  # until the transcript itself says what an answer took
+        self._meter: TokenMeter | None = TokenMeter()  # until the transcript itself says what an answer took
 
     @property
     def empty(self) -> bool:

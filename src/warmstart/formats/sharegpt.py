@@ -16,8 +16,8 @@ import msgspec
 from warmstart.formats.chat import ROLES, decode_whole, digest, string_of, text_of, time_of
 from warmstart.formats.labels import label_beside, wrapped_label
 from warmstart.formats.openai_chat import by_line
-from warmstart.formats.session_builder import Draft, parse_arguments
-from warmstart.formats.source import Head, Source
+from warmstart.formats.session_builder import SessionBuilder, parse_arguments
+from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Arguments, Role, Session
 from warmstart.ports import Judge
 
@@ -52,7 +52,7 @@ class _Conversation(msgspec.Struct, gc=False):
 _conversation = msgspec.json.Decoder(_Conversation)
 
 
-def sniff(head: Head) -> bool:
+def sniff(head: SourceHead) -> bool:
     turns = head.first.get("conversations")
     return isinstance(turns, list) and any(isinstance(t, dict) and "from" in t and "value" in t for t in turns[:4])
 
@@ -81,7 +81,7 @@ def read(source: Source, judge: Judge) -> Iterator[Session]:
 def _session(
     source: Source, judge: Judge, record: _Conversation, fragment: str, data: bytes | msgspec.Raw
 ) -> Iterator[Session]:
-    draft = Draft(source, judge, format=NAME, agent="sharegpt" if record.completed is None else "hermes")
+    draft = SessionBuilder(source, judge, format=NAME, agent="sharegpt" if record.completed is None else "hermes")
     draft.fragment = fragment
     draft.id = string_of(record.session_id) or string_of(record.id) or (digest(data) if data else "")
     draft.model = record.model if isinstance(record.model, str) else None
@@ -98,7 +98,7 @@ def _session(
         yield draft.close()
 
 
-def _take_turns(draft: Draft, turns: list[_Turn]) -> None:
+def _take_turns(draft: SessionBuilder, turns: list[_Turn]) -> None:
     for place, turn in enumerate(turns):
         text = text_of(turn.value)
         if turn.speaker in _RESULTS:

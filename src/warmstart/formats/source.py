@@ -66,23 +66,23 @@ class Source:
         return io.BufferedReader(unpacked, _BUFFER)
 
     @cached_property
-    def head(self) -> Head:
+    def head(self) -> SourceHead:
         """How the file begins: a little of it, as much more as needed to see the end of its first element."""
         return self.look(_HEAD, _HEAD_LINES)
 
-    def look(self, size: int, lines: int) -> Head:
+    def look(self, size: int, lines: int) -> SourceHead:
         with self.open() as stream:
             try:
                 data = stream.read(size)
-                head = Head(self.path, data, whole=len(data) < size, lines=lines)
+                head = SourceHead(self.path, data, whole=len(data) < size, lines=lines)
                 if not head.root and len(data) == size and not head.sqlite:
                     data += stream.read(_LONG_HEAD)
-                    head = Head(self.path, data, whole=len(data) < size + _LONG_HEAD, lines=lines)
+                    head = SourceHead(self.path, data, whole=len(data) < size + _LONG_HEAD, lines=lines)
             except OSError as error:
                 raise SourceError(self.shown, _say(error)) from error
         return head
 
-    def look_further(self) -> Head:
+    def look_further(self) -> SourceHead:
         """More of the beginning, where a little did not tell."""
         self.head = self.look(_FURTHER, _FURTHER_LINES)
         return self.head
@@ -272,7 +272,7 @@ def _quick_value(data: bytes) -> Any:
         return next(iter(loose_values(data)[0]), None)
 
 
-class Head:
+class SourceHead:
     """The beginning of a file, decoded as far as it goes, for telling formats apart."""
 
     def __init__(self, path: Path, data: bytes, *, whole: bool, lines: int) -> None:

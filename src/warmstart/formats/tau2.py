@@ -13,8 +13,8 @@ import msgspec
 
 from warmstart.formats.chat import Chat, decode_whole, string_of, text_of, time_of
 from warmstart.formats.labels import reward_label
-from warmstart.formats.session_builder import Draft, count_of, dollars_of
-from warmstart.formats.source import Head, Source
+from warmstart.formats.session_builder import SessionBuilder, count_of, dollars_of
+from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Session, Signal, Usage
 from warmstart.ports import Judge
 
@@ -53,7 +53,7 @@ _any = msgspec.json.Decoder(Any)
 _raw_list = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-def sniff(head: Head) -> bool:
+def sniff(head: SourceHead) -> bool:
     if head.root == "list":
         return bool(head.records) and all(map(_is_simulation, head.records))
     info = head.first.get("info")
@@ -84,7 +84,7 @@ def read(source: Source, judge: Judge) -> Iterator[Session]:
             pointer = f"/{key}/{counted}" if key else f"/{counted}"
             counted += 1
             for simulation in decode_whole(source, raw, _simulation, line):
-                draft = Draft(source, judge, format=NAME, agent="tau2")
+                draft = SessionBuilder(source, judge, format=NAME, agent="tau2")
                 draft.fragment = pointer
                 _Reader(source, draft).take(simulation, line)
                 _describe(draft, simulation, info)
@@ -100,7 +100,7 @@ def _find_info(source: Source) -> dict[str, Any]:
 
 
 class _Reader:
-    def __init__(self, source: Source, draft: Draft) -> None:
+    def __init__(self, source: Source, draft: SessionBuilder) -> None:
         self._source = source
         self._draft = draft
         self._chat = Chat(draft, source.report)
@@ -148,7 +148,7 @@ class _Reader:
         self._chat.result(call_id, text_of(result.content), time_of(result.timestamp), signal)
 
 
-def _describe(draft: Draft, simulation: _Simulation, info: dict[str, Any]) -> None:
+def _describe(draft: SessionBuilder, simulation: _Simulation, info: dict[str, Any]) -> None:
     draft.id = string_of(simulation.id) or f"{string_of(simulation.task_id)}-{string_of(simulation.trial) or 0}"
     model = _dict(info.get("agent_info")).get("llm")
     draft.model = model if isinstance(model, str) else None

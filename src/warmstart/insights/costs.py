@@ -20,14 +20,14 @@ from warmstart.model import PastCall, PastSession, Usage
 IDLE = 300.0  # seconds: a tool's run or a wait between calls that is longer counts as this
 
 
-class Trouble(NamedTuple):
+class FailureSpan(NamedTuple):
     """Calls from a failure up to what ended it."""
 
     start: int  # index of the failing call
     end: int | None  # index of the call that fixed it; None: nothing did
 
 
-class Meter:
+class CostMeter:
     """What one session's turns and calls took."""
 
     def __init__(self, session: PastSession) -> None:
@@ -38,7 +38,7 @@ class Meter:
         self.per_turn = self.tokens / self.turns if self.tokens is not None and self.turns else None
         self.gaps = [_measure_gap(call, after) for call, after in zip_longest(session.calls, session.calls[1:]) if call]
 
-    def find_turns(self, trouble: Trouble) -> range | None:
+    def find_turns(self, trouble: FailureSpan) -> range | None:
         """The turns that were lost: from the failing one up to the one that fixed it, which was needed anyway."""
         first = self.calls[trouble.start].turn
         last = self.calls[trouble.end].turn if trouble.end is not None else None
@@ -46,7 +46,7 @@ class Meter:
             return None
         return range(first, first + 1 if last is None else max(last, first + 1))
 
-    def find_steps(self, trouble: Trouble) -> range | None:
+    def find_steps(self, trouble: FailureSpan) -> range | None:
         """The calls whose time was lost; None where the clock does not tell of all of them."""
         steps = range(trouble.start, trouble.start + 1 if trouble.end is None else trouble.end)
         return None if any(self.gaps[step] is None for step in steps) else steps
@@ -64,7 +64,7 @@ class CostTally(Struct):
     seconds: float = 0.0
     seconds_unknown: int = 0
 
-    def add(self, meter: Meter, troubles: Sequence[Trouble]) -> None:
+    def add(self, meter: CostMeter, troubles: Sequence[FailureSpan]) -> None:
         """The troubles of one session. What they share counts once."""
         turns = [meter.find_turns(trouble) for trouble in troubles]
         lost = sum(map(len, _merge(turns)))
@@ -104,7 +104,7 @@ class TotalTally:
         self._tokens = 0
         self._seconds = 0.0
 
-    def add(self, meter: Meter, troubles: Sequence[Trouble]) -> None:
+    def add(self, meter: CostMeter, troubles: Sequence[FailureSpan]) -> None:
         self._lost.add(meter, troubles)
         if any(call.turn is not None for call in meter.calls):
             self._turns += meter.turns or 0

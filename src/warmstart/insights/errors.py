@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from warmstart.calls.fixes import error_line
 from warmstart.calls.shapes import command_of, shape
 from warmstart.excerpt import first
-from warmstart.insights.costs import CostTally, Meter, Trouble
+from warmstart.insights.costs import CostMeter, CostTally, FailureSpan
 from warmstart.insights.fixes import Ending
 from warmstart.insights.times import find_latest
 from warmstart.insights.types import FixedBy, How, RepeatedError
@@ -59,8 +59,8 @@ class Failure(Struct, frozen=True):
     ending: Ending | None
 
     @property
-    def trouble(self) -> Trouble:
-        return Trouble(self.index, self.ending.index if self.ending else None)
+    def trouble(self) -> FailureSpan:
+        return FailureSpan(self.index, self.ending.index if self.ending else None)
 
 
 class _Group(Struct):
@@ -84,7 +84,7 @@ class ErrorTally:
     def __init__(self) -> None:
         self._groups: dict[Key, _Group] = {}
 
-    def add(self, session: PastSession, failures: Sequence[Failure], meter: Meter) -> None:
+    def add(self, session: PastSession, failures: Sequence[Failure], meter: CostMeter) -> None:
         found: dict[Key, list[Failure]] = {}
         for failure in failures:
             call = session.calls[failure.index]
@@ -134,7 +134,7 @@ def _excerpt(call: PastCall, line: str) -> str:
     return first(said, EXAMPLE) if _LETTER.search(said) else ""
 
 
-def _count_session(group: _Group, session: PastSession, failures: Sequence[Failure], meter: Meter) -> None:
+def _count_session(group: _Group, session: PastSession, failures: Sequence[Failure], meter: CostMeter) -> None:
     group.count += len(failures)
     group.sessions += 1
     ending = failures[-1].ending

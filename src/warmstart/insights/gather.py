@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from msgspec import structs
 
 from warmstart.insights.advice import advise, explain_windows
-from warmstart.insights.costs import Meter, TotalTally
+from warmstart.insights.costs import CostMeter, TotalTally
 from warmstart.insights.errors import ErrorTally, Failure
 from warmstart.insights.fixes import find_ending
 from warmstart.insights.rates import RateTally, WindowTally
@@ -60,7 +60,7 @@ class _Gathering:
                 self._left_out[status if status in _LEFT_OUT else "unknown"] += 1
         self._rates.add(session)
         self._windows.add(session)
-        meter = Meter(session)
+        meter = CostMeter(session)
         failures = find_failures(session)
         self._cost.add(meter, [failure.trouble for failure in failures])
         if failures:

@@ -9,24 +9,24 @@ from __future__ import annotations
 
 from warmstart.endpoints.context_window import ask_window
 from warmstart.errors import ModelContextError
-from warmstart.jobs.check import MINIMUM, Job, JobCheck, Runtime, check_job, read_job, require_context
+from warmstart.jobs.check import MINIMUM, Job, JobCheck, JobRuntime, check_job, read_job, require_context
 from warmstart.jobs.output import FAILED_MARK, SILENT_MARK, JobOutput, classify_job_output
-from warmstart.jobs.preflight import Checked, check_jobs
+from warmstart.jobs.preflight import JobsReport, check_jobs
 from warmstart.jobs.prompt import JobPrompt, build_job_prompt, describe_runtime
-from warmstart.jobs.sources import Source, find_hermes_homes, read_hermes, read_list
+from warmstart.jobs.sources import JobSource, find_hermes_homes, read_hermes, read_list
 
 __all__ = [
     "FAILED_MARK",
     "MINIMUM",
     "SILENT_MARK",
-    "Checked",
     "Job",
     "JobCheck",
     "JobOutput",
     "JobPrompt",
+    "JobRuntime",
+    "JobSource",
+    "JobsReport",
     "ModelContextError",
-    "Runtime",
-    "Source",
     "ask_window",
     "build_job_prompt",
     "check_job",

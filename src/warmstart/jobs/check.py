@@ -40,7 +40,7 @@ class Job(Struct, frozen=True, kw_only=True):
     source: str = ""  # the file it stands in
 
 
-class Runtime(Struct, frozen=True, kw_only=True):
+class JobRuntime(Struct, frozen=True, kw_only=True):
     """What a job runs in: what it gets where it does not say itself."""
 
     models: tuple[tuple[str, str], ...] = ()  # (where it is set, model), the first that is set wins
@@ -115,7 +115,7 @@ def read_tokens(value: Any) -> int | None:
     return number if number > 0 else None
 
 
-def check_job(job: Job | Mapping[str, Any], runtime: Runtime) -> JobCheck:
+def check_job(job: Job | Mapping[str, Any], runtime: JobRuntime) -> JobCheck:
     """Whether the job's model is large enough. An unknown window passes, with a warning."""
     job = job if isinstance(job, Job) else read_job(job)
     model, origin = _find_model(job, runtime)
@@ -171,12 +171,12 @@ def _describe_drift(before: str, now: str) -> str:
     )
 
 
-def _find_model(job: Job, runtime: Runtime) -> tuple[str, str]:
+def _find_model(job: Job, runtime: JobRuntime) -> tuple[str, str]:
     candidates = (("the job", job.model), *runtime.models)
     return next(((model.strip(), origin) for origin, model in candidates if model.strip()), ("", ""))
 
 
-def _find_window(job: Job, runtime: Runtime, model: str) -> _Window:
+def _find_window(job: Job, runtime: JobRuntime, model: str) -> _Window:
     if job.context_length is not None:
         return _Window(job.context_length, "the job's context_length", by_hand=True)
     if runtime.context_length is not None:
@@ -196,7 +196,7 @@ def _find_window(job: Job, runtime: Runtime, model: str) -> _Window:
     return _Window(None, told or ("--ask-endpoint may find it" if place else ""))
 
 
-def _find_endpoint(job: Job, runtime: Runtime) -> tuple[str, str]:
+def _find_endpoint(job: Job, runtime: JobRuntime) -> tuple[str, str]:
     """Where the job's model is served, and the key for there: a key never goes to another address."""
     named = runtime.places.get(job.provider.removeprefix("custom:").lower()) if job.provider else None
     if job.base_url:

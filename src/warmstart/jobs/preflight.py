@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from warmstart.errors import SourceError
 from warmstart.jobs.check import JobCheck, check_job
-from warmstart.jobs.sources import Source
+from warmstart.jobs.sources import JobSource
 
 
-class Checked(Struct, frozen=True):
+class JobsReport(Struct, frozen=True):
     """What is known about all jobs."""
 
     jobs: tuple[JobCheck, ...]
@@ -27,10 +27,10 @@ class Checked(Struct, frozen=True):
         return not self.failing and not self.problems
 
 
-def check_jobs(sources: Iterable[Source]) -> Checked:
+def check_jobs(sources: Iterable[JobSource]) -> JobsReport:
     """Every job of every source."""
     read = list(sources)
-    return Checked(
+    return JobsReport(
         tuple(check_job(job, source.runtime) for source in read for job in source.jobs),
         tuple(problem for source in read for problem in source.problems),
     )

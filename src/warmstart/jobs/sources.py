@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from warmstart.errors import SourceError
-from warmstart.jobs.check import AskWindow, Job, Runtime, read_job, read_tokens
+from warmstart.jobs.check import AskWindow, Job, JobRuntime, read_job, read_tokens
 
 ReadVariable = Callable[[str], str]
 
@@ -27,11 +27,11 @@ _REFERENCE = re.compile(r"\$\{([^}]+)\}")
 _LINE = re.compile(r"at line (\d+)")
 
 
-class Source(Struct, frozen=True):
+class JobSource(Struct, frozen=True):
     """The jobs of one file, what they run in, and what could not be read."""
 
     jobs: tuple[Job, ...]
-    runtime: Runtime
+    runtime: JobRuntime
     problems: tuple[SourceError, ...] = ()
 
 
@@ -41,7 +41,7 @@ def find_hermes_homes(home: Path) -> list[Path]:
     return [home, *profiles]
 
 
-def read_hermes(home: Path, variable: ReadVariable, ask: AskWindow | None = None) -> Source:
+def read_hermes(home: Path, variable: ReadVariable, ask: AskWindow | None = None) -> JobSource:
     """Hermes' cron jobs, with what its settings and its environment give to those that do not say themselves."""
     problems: list[SourceError] = []
     jobs: tuple[Job, ...] = ()
@@ -50,14 +50,14 @@ def read_hermes(home: Path, variable: ReadVariable, ask: AskWindow | None = None
         jobs, problems = _read_hermes_jobs(path)
     except SourceError as error:
         problems = [error]
-    runtime = Runtime(ask=ask)
+    runtime = JobRuntime(ask=ask)
     try:
         runtime = _read_hermes_runtime(home, variable, ask)
     except SourceError as error:
         if jobs or problems:
             problems.append(error)
-        runtime = Runtime(ask=ask, unreadable=str(error))
-    return Source(jobs, runtime, tuple(problems))
+        runtime = JobRuntime(ask=ask, unreadable=str(error))
+    return JobSource(jobs, runtime, tuple(problems))
 
 
 def _read_hermes_jobs(path: Path) -> tuple[tuple[Job, ...], list[SourceError]]:
@@ -84,7 +84,7 @@ def _read_jobs(listed: list[Any], path: Path) -> tuple[tuple[Job, ...], list[Sou
     return tuple(read_job(one, str(path)) for one in listed if isinstance(one, dict)), problems
 
 
-def _read_hermes_runtime(home: Path, variable: ReadVariable, ask: AskWindow | None) -> Runtime:
+def _read_hermes_runtime(home: Path, variable: ReadVariable, ask: AskWindow | None) -> JobRuntime:
     """As Hermes 0.19 does it: a default in config.yaml goes before HERMES_MODEL, whatever its comments say."""
     settings = _expand(_read_yaml(home / "config.yaml"), variable)
     model = settings.get("model")
@@ -95,7 +95,7 @@ def _read_hermes_runtime(home: Path, variable: ReadVariable, ask: AskWindow | No
     places, windows = _read_providers(settings)
     provider = _text(said.get("provider"))
     place = places.get(provider.removeprefix("custom:").lower(), ("", ""))
-    return Runtime(
+    return JobRuntime(
         models=(("config.yaml", default), ("HERMES_MODEL", named)),
         provider=provider,
         base_url=_text(said.get("base_url")).rstrip("/") or place[0],
@@ -137,7 +137,7 @@ def _provider_entries(settings: Mapping[str, Any]) -> Iterator[tuple[str, Mappin
             yield str(name), entry
 
 
-def read_list(path: Path, variable: ReadVariable, ask: AskWindow | None = None) -> Source:
+def read_list(path: Path, variable: ReadVariable, ask: AskWindow | None = None) -> JobSource:
     """A TOML list: `[[jobs]]` tables, and at the top what holds for those that do not say themselves."""
     try:
         text = _read_text(path)
@@ -150,21 +150,21 @@ def read_list(path: Path, variable: ReadVariable, ask: AskWindow | None = None) 
     except tomllib.TOMLDecodeError as error:
         line = _LINE.search(str(error))
         problem = SourceError(str(path), f"no valid TOML: {error}", int(line[1]) if line else None)
-        return Source((), Runtime(), (problem,))
+        return JobSource((), JobRuntime(), (problem,))
     except SourceError as error:
-        return Source((), Runtime(), (error,))
+        return JobSource((), JobRuntime(), (error,))
     jobs, problems = _read_jobs(listed, path)
     named, key = _text(found.get("model_variable")), _text(found.get("key_variable"))
-    runtime = Runtime(
+    runtime = JobRuntime(
         models=((named, variable(named) if named else ""), (path.name, _text(found.get("model")))),
         provider=_text(found.get("provider")),
         base_url=_text(found.get("base_url")).rstrip("/"),
         api_key=variable(key) if key else "",
         context_length=read_tokens(found.get("context_length")),
-        minimum=read_tokens(found.get("minimum")) or Runtime().minimum,
+        minimum=read_tokens(found.get("minimum")) or JobRuntime().minimum,
         ask=ask,
     )
-    return Source(jobs, runtime, tuple(problems))
+    return JobSource(jobs, runtime, tuple(problems))
 
 
 # Files

@@ -7,7 +7,7 @@ from json import JSONDecodeError, JSONDecoder
 from typing import Any
 
 from warmstart.calls import tools
-from warmstart.calls.shell import Line, command_in, read_line
+from warmstart.calls.shell import ShellLine, command_in, read_line
 from warmstart.judging.text import answer_failed, error_kind, plain, shell_failed, stopped_by
 from warmstart.model import Basis, Outcome, Signal, ToolCall
 
@@ -189,5 +189,5 @@ def _error(text: str, basis: Basis) -> Outcome:
     return Outcome("error", basis, error_kind(plain(text)))
 
 
-def _line_of(call: ToolCall | None) -> Line:
+def _line_of(call: ToolCall | None) -> ShellLine:
     return read_line(command_in(call.arguments) if call else "")

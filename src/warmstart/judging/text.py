@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from warmstart.calls.shell import Line
+from warmstart.calls.shell import ShellLine
 from warmstart.model import ErrorKind
 
 _HEAD, _TAIL = 3_000, 4_000
@@ -216,7 +216,7 @@ def stopped_by(text: str) -> str | None:
     return None
 
 
-def shell_failed(text: str, line: Line) -> bool:
+def shell_failed(text: str, line: ShellLine) -> bool:
     """Whether a command's printed output says that its exit code was not zero."""
     lines = [row.rstrip()[:_WIDTH] for row in text.replace("\r", "\n").split("\n") if row and not row.isspace()]
     lines = [row for row in lines if not row.startswith(_NOISE)]

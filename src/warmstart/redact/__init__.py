@@ -16,7 +16,7 @@ from urllib.parse import quote, quote_plus
 
 from warmstart.redact.context import FLAG, NAMED, SETTING, find_flagged, find_named
 from warmstart.redact.forms import CUT, FINDER, find_cut, find_forms, find_key_blocks
-from warmstart.redact.matching import Gate, Literals, Regex, as_bytes, word_set
+from warmstart.redact.matching import Literals, Prefilter, Regex, as_bytes, word_set
 from warmstart.redact.opaque import Part, find_runs, is_hinted, is_public, looks_random, parts
 from warmstart.redact.personal import find_personal
 from warmstart.redact.values import (
@@ -62,7 +62,7 @@ _VERSION_OR_NUMBER = Regex(r"v?[\d.,:_+-]+\Z")
 
 
 _FORMS, _KEYS, _CUTS, _NAMES, _FLAGS, _READINGS = range(6)
-_GATE = Gate(
+_GATE = Prefilter(
     [
         FINDER.finder.source,
         "PRIVATE KEY|Static key",

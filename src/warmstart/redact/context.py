@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from warmstart.redact.matching import Found, Pattern, Regex, word_set
+from warmstart.redact.matching import BytesPattern, Regex, Span, word_set
 from warmstart.redact.opaque import drawn_score, looks_random
 from warmstart.redact.values import (
     NONE,
@@ -20,7 +20,7 @@ from warmstart.redact.values import (
 )
 
 # A telling word, the rest of the name, and what stands between a name and its value. The judging is done in Python.
-NAMED = Pattern(
+NAMED = BytesPattern(
     r"(?i)(?:passw(?:or)?[dt]|passwd|passphrase|passcode|kennwort|contrase.a|senha|pwd|psk|secret|token|credential"
     r"|creds|api[_\-. ]?key"
     r"|[a-z0-9][_\-. ]?key|\bkey|(?:_|\b|[a-z])pass|_pw|\bpw|\bpin|otp|auth|authorization|bearer|cookie"
@@ -34,12 +34,12 @@ NAMED = Pattern(
     r"|[\\\"' \t]{0,8}\n[\n \t\-]{0,40}[\"']?value[\"']?[ \t]{0,4}:[ \t]{0,4}"
     r"|>)"
 )
-FLAG = Pattern(
+FLAG = BytesPattern(
     r"(?i)(?:^|[\s\"'`(,\[])--?[a-z0-9_\-]{0,32}(?:pass(?:w(?:or)?d|phrase|wd|code)?|pwd|pw|token|secret|key|auth"
     r"|credentials?|pat|user)(?:-[a-z]{1,8})?"
     r"[\"'`]?(?:[ \t]{1,4}|,[ \t\n]{0,24}|=)[\"'`\\]{0,3}"
 )
-SETTING = Pattern(
+SETTING = BytesPattern(
     r"(?i)\b(?:set|setx|add|config|ENV|ARG|put|define|setenv|putenv"
     r"|export)[ \t]+(?:--?[a-z]+[ \t]+)*[A-Za-z0-9_\-./:]{0,64}"
     r"(?:passw(?:or)?d|passwd|secret|token|key|pwd)[A-Za-z0-9_\-]{0,16}[ \t]+[\"'`\\]{0,3}"
@@ -78,7 +78,7 @@ _TYPES = word_set(
 )
 
 
-def find_named(data: bytes) -> Iterator[Found]:
+def find_named(data: bytes) -> Iterator[Span]:
     """Values after a telling name."""
     done = 0
     for start, end in NAMED.spans(data):
@@ -90,7 +90,7 @@ def find_named(data: bytes) -> Iterator[Found]:
             yield found
 
 
-def find_flagged(data: bytes) -> Iterator[Found]:
+def find_flagged(data: bytes) -> Iterator[Span]:
     """Values after a command line flag or in a `set NAME value` command."""
     for start, end in FLAG.spans(data):
         yield from _after_flag(data, start, end)
@@ -106,7 +106,7 @@ def _has_digit(data: bytes, at: int) -> bool:
     return match is not None and any(48 <= c <= 57 for c in match.group()) and match.group()[:1] not in b"([{"
 
 
-def _after_flag(data: bytes, start: int, end: int) -> Iterator[Found]:
+def _after_flag(data: bytes, start: int, end: int) -> Iterator[Span]:
     text = data[start:end].decode("ascii")
     if "," in text[1:] and text[-1] not in "\"'`\\":
         return  # the next item of a list is an expression
@@ -117,7 +117,7 @@ def _after_flag(data: bytes, start: int, end: int) -> Iterator[Found]:
     yield from _bare_argument(data, end, says)
 
 
-def _bare_argument(data: bytes, at: int, says: int) -> Iterator[Found]:
+def _bare_argument(data: bytes, at: int, says: int) -> Iterator[Span]:
     match = _BARE.match(data, at)
     if match is None:
         return
@@ -129,7 +129,7 @@ def _bare_argument(data: bytes, at: int, says: int) -> Iterator[Found]:
     ):
         return
     end = at + len(value)
-    yield Found(at, end, _kind(says))
+    yield Span(at, end, _kind(says))
 
 
 def _flag_before(data: bytes, at: int) -> bool:
@@ -141,7 +141,7 @@ def _kind(says: int) -> str:
     return "password" if says == STRONG else "token"
 
 
-def _after_name(data: bytes, start: int, end: int) -> Found | None:
+def _after_name(data: bytes, start: int, end: int) -> Span | None:
     head = data[max(start - 64, 0) : start].decode("ascii")
     lead = _NAME_START.search(head)
     name_start = start - (len(lead.group()) if lead else 0)
@@ -160,7 +160,7 @@ def _after_name(data: bytes, start: int, end: int) -> Found | None:
     return _value(data, name_start, end, name, separator, says)
 
 
-def _tagged(data: bytes, name_start: int, at: int, says: int) -> Found | None:
+def _tagged(data: bytes, name_start: int, at: int, says: int) -> Span | None:
     """`<password>value</password>`"""
     before = data[max(name_start - 24, 0) : name_start]
     if b"<" not in before[-1:] and not re.search(rb"<[\w.-]{1,20}:\Z", before):
@@ -173,10 +173,10 @@ def _tagged(data: bytes, name_start: int, at: int, says: int) -> Found | None:
     if not could_be_secret(text, says) or (" " in text and is_talk(text)):
         return None
     begin = match.start(1)
-    return Found(begin, begin + len(match.group(1).rstrip()), _kind(says))
+    return Span(begin, begin + len(match.group(1).rstrip()), _kind(says))
 
 
-def _value(data: bytes, name_start: int, at: int, name: str, separator: bytes, says: int) -> Found | None:
+def _value(data: bytes, name_start: int, at: int, name: str, separator: bytes, says: int) -> Span | None:
     header = says >= TOKEN and name.lower().endswith(("authorization", "auth", "token", "key", "secret"))
     opening = _OPENING.match(data, at)
     if b"," in separator and separator[-1:] in b"\"'`":
@@ -216,7 +216,7 @@ def _is_second(value: str, separator: bytes, says: int) -> bool:
     )
 
 
-def _quoted(data: bytes, at: int, quote: bytes, says: int, header: bool, escaped: bool = False) -> Found | None:
+def _quoted(data: bytes, at: int, quote: bytes, says: int, header: bool, escaped: bool = False) -> Span | None:
     if header:
         scheme = _SCHEME.match(data, at)
         at = scheme.end() if scheme else at
@@ -247,7 +247,7 @@ def _quoted(data: bytes, at: int, quote: bytes, says: int, header: bool, escaped
     if len(raw) == 1024:
         rest = _REST.match(data, end)
         end = rest.end() if rest else end
-    return Found(at, end, _kind(says))
+    return Span(at, end, _kind(says))
 
 
 def _is_code_in_quotes(value: str) -> bool:
@@ -260,7 +260,7 @@ def _is_plain_name(value: str) -> bool:
     return _IDENTIFIER.match(value) is not None and sum(map(str.isdigit, value)) <= 2 and drawn_score(value) >= -1.5
 
 
-def _bare(data: bytes, name_start: int, at: int, separator: bytes, says: int) -> Found | None:
+def _bare(data: bytes, name_start: int, at: int, separator: bytes, says: int) -> Span | None:
     match = _BARE.match(data, at)
     if match is None:
         return None
@@ -281,7 +281,7 @@ def _bare(data: bytes, name_start: int, at: int, separator: bytes, says: int) ->
     if config and says == STRONG:
         phrase = _phrase_end(data, at, match.end(), lead or b"")
         if phrase > match.end():
-            return Found(at, phrase, "password")
+            return Span(at, phrase, "password")
     if not value or not could_be_secret(value, says) or _is_code(value) or _NUMBER.match(value):
         return None
     if value.lower().strip("?,;") in _TYPES or (b"|" in separator and not is_drawn(value)):
@@ -294,7 +294,7 @@ def _bare(data: bytes, name_start: int, at: int, separator: bytes, says: int) ->
     if len(raw) == 1024:
         rest = _REST.match(data, end)
         end = rest.end() if rest else end
-    return Found(at, end, _kind(says))
+    return Span(at, end, _kind(says))
 
 
 def _lead(data: bytes, name_start: int, separator: bytes) -> bytes | None:

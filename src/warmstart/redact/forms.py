@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from warmstart.redact.matching import Choice, Found, Pattern, Regex
+from warmstart.redact.matching import BytesPattern, Choice, Regex, Span
 from warmstart.redact.opaque import looks_random
 from warmstart.redact.values import is_drawn, is_filler, is_reference, is_wordy
 from warmstart.redact.vendors import CUT_SHORT, RULES
 from warmstart.redact.views import from_base64
 
 FINDER = Choice([rule.head or rule.pattern for rule in RULES])
-_PATTERNS = [Pattern((f"(?:{rule.head})" if rule.head else "") + rule.pattern) for rule in RULES]
+_PATTERNS = [BytesPattern((f"(?:{rule.head})" if rule.head else "") + rule.pattern) for rule in RULES]
 _WINDOW = 640
 _PAUSE = 64
 _SHORT = 4096  # a longer match that is refused is not searched again
-CUT = Pattern(rf"{CUT_SHORT}\??\s{{0,4}}(?:\z|\[\.\.\.)")  # `?` also reads for an ellipsis
-_MARKER = Pattern(r"-{4,5} ?(?:BEGIN|END) (?:[A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}|OpenVPN Static key V1)-{4,5}")
+CUT = BytesPattern(rf"{CUT_SHORT}\??\s{{0,4}}(?:\z|\[\.\.\.)")  # `?` also reads for an ellipsis
+_MARKER = BytesPattern(r"-{4,5} ?(?:BEGIN|END) (?:[A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}|OpenVPN Static key V1)-{4,5}")
 _LARGEST_KEY = 64 << 10
 # A line of a key block as it may stand in a listing or a diff: its number or quote mark, then header or base64.
 _KEY_LINE = Regex(
@@ -31,7 +31,7 @@ _PORTS = Regex(r"[\d.:/,-]+(?:tcp|udp)?\Z")
 _QUOTES = "\"'`"
 
 
-def find_forms(data: bytes) -> Iterator[Found]:
+def find_forms(data: bytes) -> Iterator[Span]:
     """Every rule's matches."""
     tried: dict[int, int] = {}  # where a rule that looks far ahead was tried last: not again in the next words
     at = 0
@@ -61,7 +61,7 @@ def _value_span(index: int, data: bytes, start: int, end: int) -> tuple[int, int
     return spans[1] if spans is not None else (start, start)
 
 
-def _apply(index: int, data: bytes, start: int, end: int) -> Found | None:
+def _apply(index: int, data: bytes, start: int, end: int) -> Span | None:
     rule = RULES[index]
     value = data[start:end].decode("ascii")
     bare = value.rstrip("\\")
@@ -70,7 +70,7 @@ def _apply(index: int, data: bytes, start: int, end: int) -> Found | None:
         return None
     if rule.check.startswith("told"):
         return _told(rule.kind, bare, start, rule.check)
-    return Found(start, end, rule.kind) if _passes(rule.check, bare, data, start) else None
+    return Span(start, end, rule.kind) if _passes(rule.check, bare, data, start) else None
 
 
 def _passes(check: str, value: str, data: bytes, start: int) -> bool:
@@ -92,7 +92,7 @@ def _passes(check: str, value: str, data: bytes, start: int) -> bool:
     return not is_filler(value)
 
 
-def _told(kind: str, value: str, start: int, check: str) -> Found | None:
+def _told(kind: str, value: str, start: int, check: str) -> Span | None:
     """What a sentence says the password is: quoted, or visibly no word of the sentence."""
     quoted = value[0] in _QUOTES
     bare = value[1:].split(value[0])[0] if quoted else value.rstrip(".,;:!?)\"'`*\\")
@@ -105,18 +105,18 @@ def _told(kind: str, value: str, start: int, check: str) -> Found | None:
         good = is_drawn(bare) or (len(bare) >= 12 and not is_wordy(bare) and any(map(str.isdigit, bare)))
     else:
         good = is_drawn(bare)
-    return Found(begin, begin + len(bare), kind) if good else None
+    return Span(begin, begin + len(bare), kind) if good else None
 
 
-def find_cut(data: bytes) -> Iterator[Found]:
+def find_cut(data: bytes) -> Iterator[Span]:
     """A token that the end of the text, or of an excerpt in it, cut short."""
     for start, end in CUT.spans(data):
         token = data[start:end].split(b"[")[0].rstrip(b"?. \t\r\n")
         if not is_filler(token.decode("ascii")):
-            yield Found(start, start + len(token), "cut-token")
+            yield Span(start, start + len(token), "cut-token")
 
 
-def find_key_blocks(data: bytes) -> Iterator[Found]:
+def find_key_blocks(data: bytes) -> Iterator[Span]:
     """Private key blocks, those that lost their first or last line too."""
     done = 0
     begin: int | None = None
@@ -127,17 +127,17 @@ def find_key_blocks(data: bytes) -> Iterator[Found]:
             whole = not opens and start - begin <= _LARGEST_KEY
             done = end if whole else _key_end(data, after, start)
             if _KEY_BODY.search(data, after, start if whole else done):
-                yield Found(begin, done, "pem")
+                yield Span(begin, done, "pem")
         elif not opens:
             top = _key_begin(data, done, start)
             done = end
             if _KEY_BODY.search(data, top, start):
-                yield Found(top, end, "pem")
+                yield Span(top, end, "pem")
         begin, after = (start, end) if opens else (None, 0)
     if begin is not None:
         done = _key_end(data, after, len(data))
         if _KEY_BODY.search(data, after, done):
-            yield Found(begin, done, "pem")
+            yield Span(begin, done, "pem")
 
 
 def _key_end(data: bytes, at: int, limit: int) -> int:

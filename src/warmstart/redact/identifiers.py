@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from warmstart.names import could_hide_secret
 
 
-class Hider:
+class IdentifierRedactor:
     """Cleans what callers name sessions, models and projects. The user's own secrets are known to it."""
 
     def __init__(self, secrets: Mapping[str, str]) -> None:

@@ -17,7 +17,7 @@ _MEMORY = 16 << 20  # bytes for the automata of one pattern, at most
 _COUNTED = 6  # repetitions that a gate still counts
 
 
-class Found(NamedTuple):
+class Span(NamedTuple):
     """A span to replace, and what it is."""
 
     start: int
@@ -84,7 +84,7 @@ def _compile(source: str) -> Any:
     return re2.compile(source.encode(), _options(re2))
 
 
-class Pattern:
+class BytesPattern:
     """An RE2 pattern over bytes."""
 
     __slots__ = ("_compiled", "source")
@@ -117,7 +117,7 @@ class Pattern:
         return [match.span(group) for group in range(self._compiled.groups + 1)]
 
 
-class Gate:
+class Prefilter:
     """Says in one pass which of many patterns may occur in a text: most texts hold none."""
 
     __slots__ = ("_anchored", "_set", "_sources")
@@ -145,8 +145,8 @@ class Choice:
     __slots__ = ("_which", "finder")
 
     def __init__(self, sources: Sequence[str]) -> None:
-        self.finder = Pattern("|".join(f"(?:{source})" for source in map(_uncaptured, sources)))
-        self._which = Gate(sources, anchored=True)
+        self.finder = BytesPattern("|".join(f"(?:{source})" for source in map(_uncaptured, sources)))
+        self._which = Prefilter(sources, anchored=True)
 
     def spans(self, data: bytes) -> Iterator[tuple[int, int]]:
         """Spans where one of the patterns matches."""

@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from warmstart.redact.matching import Pattern, Regex, word_set
+from warmstart.redact.matching import BytesPattern, Regex, word_set
 from warmstart.redact.vendors import TOKENS
 from warmstart.redact.views import from_base64, from_hex
 
 _CLASS = r"[A-Za-z0-9_+/=~.\-]"
 # A run of token characters with a core no short name has: 20 letters and digits on end, or digits between letters.
-_RUN = Pattern(rf"{_CLASS}*(?:[A-Za-z0-9]{{20}}|[A-Za-z][0-9]+[A-Za-z]+[0-9]|[0-9][A-Za-z]+[0-9]+[A-Za-z]){_CLASS}*")
+_RUN = BytesPattern(
+    rf"{_CLASS}*(?:[A-Za-z0-9]{{20}}|[A-Za-z][0-9]+[A-Za-z]+[0-9]|[0-9][A-Za-z]+[0-9]+[A-Za-z]){_CLASS}*"
+)
 _SHORTEST = 16
 _SAMPLE = 512  # characters that decide about a longer run
 
@@ -78,7 +80,7 @@ _PUBLIC = Regex(
     rb"|/var/folders/[a-z0-9_]{2}/|integrity[\"':= ]+)[ ]?\Z"
 )
 # What in the line before a digest or a UUID says that it is a key after all.
-_HINT = Pattern(
+_HINT = BytesPattern(
     r"(?i)(?:\b|_)(?:secret|token|passw(?:or)?d|passphrase|credentials?|bearer"
     r"|(?:api|access|secret|private|auth|licen[sc]e|service|integration|personal|ingest|app|account|admin|signing"
     r"|encryption|master)[ _\-]?key"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 from bisect import bisect_right
 
-from warmstart.redact.matching import Pattern, Regex
+from warmstart.redact.matching import BytesPattern, Regex
 
 # Each alternative is led by a literal and repeats only up to a bound, so `re` is linear here.
 _ESCAPE = Regex(
@@ -20,7 +20,7 @@ _ESCAPE = Regex(
     rb"|&(?:amp|lt|gt|quot|apos|#[0-9]{2,3}|#[xX][0-9a-fA-F]{2});"
     rb"|\+"
 )
-_FORM = Pattern(r"[^\s\"'`<>]*%[2-7][0-9a-fA-F][^\s\"'`<>]*")
+_FORM = BytesPattern(r"[^\s\"'`<>]*%[2-7][0-9a-fA-F][^\s\"'`<>]*")
 _COLOUR = Regex(rb"\x1b\[[0-?]{0,64}[ -/]{0,4}[@-~]")
 # What makes a second reading worth its time. `\n`, `\t`, `\r` and `\"` alone do not: see `flatten`.
 WORTH = r"[\x1b\x00]|\[0?m|%[2-7][0-9a-fA-F]|\\(?:u00|x[2-7]|u\{|/|0?33\[|e\[)|&(?:amp|lt|gt|quot|apos|#[0-9xX])"

@@ -6,9 +6,9 @@ Nothing is written without a person's yes or a policy that the person has set.
 
 from __future__ import annotations
 
-from warmstart.review.background import Background, Runtime, spawn_review
+from warmstart.review.background import Background, ReviewRuntime, spawn_review
 from warmstart.review.prompts import Focus
 from warmstart.review.reviews import Reviewed, Reviews
 from warmstart.review.schedule import Schedule
 
-__all__ = ["Background", "Focus", "Reviewed", "Reviews", "Runtime", "Schedule", "spawn_review"]
+__all__ = ["Background", "Focus", "ReviewRuntime", "Reviewed", "Reviews", "Schedule", "spawn_review"]

@@ -16,12 +16,12 @@ from warmstart.review.memory import MemoryFolder
 from warmstart.review.skills import SkillFolder, change_text, read_skill
 from warmstart.review.snapshot import find_file
 from warmstart.store import ProposalRow, SqliteStore
-from warmstart.templates.library import Teacher
+from warmstart.templates.library import TemplateLibrary
 
 _DONE = {"create": "created", "edit": "updated", "patch": "updated", "delete": "deleted"}
 
 
-class Places:
+class ReviewFolders:
     """The folders that a review may write to."""
 
     def __init__(self, settings: Settings) -> None:
@@ -37,7 +37,7 @@ class Applier:
         self._store = store
         self._settings = settings
         self._clock = clock
-        self.places = Places(settings)
+        self.places = ReviewFolders(settings)
 
     def prepare(self, row: ProposalRow) -> None:
         """What must be there before, and takes long: the session that a template is made of."""
@@ -88,7 +88,7 @@ class Applier:
 
     def _learn(self, row: ProposalRow, body: dict[str, Any]) -> None:
         """The person who applies it, or the policy they have set, is the decision."""
-        teacher = Teacher(self._store, self._settings, self._clock)
+        teacher = TemplateLibrary(self._store, self._settings, self._clock)
         made = teacher.capture(
             row.session_key, name=str(body["name"]) or None, description=str(body.get("description") or "") or None
         )

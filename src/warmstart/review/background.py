@@ -23,7 +23,7 @@ log = logging.getLogger("warmstart.review")
 THREAD = "warmstart-review"
 
 
-class Runtime(Struct, frozen=True, kw_only=True):
+class ReviewRuntime(Struct, frozen=True, kw_only=True):
     """How the parent asks its model, and who it is. A review asks the same way."""
 
     endpoint: Endpoint | None = None  # None, and no llm: only what can be found without a model
@@ -75,7 +75,7 @@ class Background:
 
 def spawn_review(
     messages: Sequence[Any],
-    runtime: Runtime | None = None,
+    runtime: ReviewRuntime | None = None,
     *,
     focus: Focus = "both",
     settings: config.Settings | None = None,
@@ -86,7 +86,7 @@ def spawn_review(
     With a runtime the model is asked as the parent asks it: same endpoint, same credentials, and a request whose
     messages and tools begin byte for byte like the parent's. `on_done` is called in the review's thread.
     """
-    runtime = runtime or Runtime()
+    runtime = runtime or ReviewRuntime()
     chosen = settings or config.load()
     taken = take_messages(messages, session=runtime.session, platform=runtime.platform)
     named = name_session(taken.session, runtime.session, runtime.agent, runtime.parent)
@@ -96,7 +96,7 @@ def spawn_review(
 
 
 def _review(
-    snapshot: Snapshot, runtime: Runtime, request: dict[str, Any], settings: config.Settings, focus: Focus
+    snapshot: Snapshot, runtime: ReviewRuntime, request: dict[str, Any], settings: config.Settings, focus: Focus
 ) -> Reviewed:
     """With a store of its own: the host's may be busy, or closed by now."""
     with open_store(settings.store_url) as store:

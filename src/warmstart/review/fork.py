@@ -31,14 +31,14 @@ _BLOCK = re.compile(r"^```tool_call[ \t]*\n(.*?)^```[ \t]*$", re.S | re.M)
 RunTool = Callable[[AskedCall], Mapping[str, Any]]
 
 
-class Limits(Struct, frozen=True):
+class ForkLimits(Struct, frozen=True):
     """How far a review may go."""
 
     steps: int = 16
     budget: int = 200_000  # tokens
 
 
-class Ran(Struct, kw_only=True):
+class ForkRun(Struct, kw_only=True):
     """How it went."""
 
     messages: list[dict[str, Any]]  # the whole forked conversation
@@ -51,14 +51,14 @@ class Ran(Struct, kw_only=True):
 class Fork:
     """One forked conversation."""
 
-    def __init__(self, llm: LLM, request: Mapping[str, Any], limits: Limits) -> None:
+    def __init__(self, llm: LLM, request: Mapping[str, Any], limits: ForkLimits) -> None:
         self._llm = llm
         self._request = make_request(request)
         self._limits = limits
 
-    def run(self, snapshot: Snapshot, instruction: str, run_tool: RunTool) -> Ran:
+    def run(self, snapshot: Snapshot, instruction: str, run_tool: RunTool) -> ForkRun:
         """Ask, run what may run, answer, ask again; until the model is done or a limit is reached."""
-        ran = Ran(messages=[*snapshot.history, {"role": "user", "content": instruction}])
+        ran = ForkRun(messages=[*snapshot.history, {"role": "user", "content": instruction}])
         taken = find_call_ids(snapshot.history)
         deadline = time.monotonic() + _LONGEST
         while True:
@@ -72,7 +72,7 @@ class Fork:
             if not _answer(ran, reply, run_tool, taken):
                 return ran
 
-    def _find_limit(self, ran: Ran, body: bytes, deadline: float) -> str:
+    def _find_limit(self, ran: ForkRun, body: bytes, deadline: float) -> str:
         if ran.steps >= self._limits.steps:
             return "steps"
         expected = estimate(body.decode()) // _CACHED
@@ -124,7 +124,7 @@ def count_tokens(reply: Reply, body: bytes) -> int:
     return sent - cached + cached // _CACHED + said
 
 
-def _answer(ran: Ran, reply: Reply, run_tool: RunTool, taken: set[str]) -> bool:
+def _answer(ran: ForkRun, reply: Reply, run_tool: RunTool, taken: set[str]) -> bool:
     """Put the model's calls and their results into the conversation; whether there were any."""
     if reply.calls:
         calls = [_name_call(call, taken) for call in reply.calls[:_MOST_CALLS]]

@@ -17,7 +17,7 @@ from warmstart.insights.errors import mask_message, telling_line
 from warmstart.insights.fixes import find_ending
 from warmstart.model import PastCall, PastSession, Session, Template, ToolCall, ToolResult
 from warmstart.review.memory import LONGEST, flatten_note
-from warmstart.review.proposal_drafts import Wish
+from warmstart.review.proposal_drafts import ProposalDraft
 
 CORRECTED, REPEATED, TEMPLATE = "review:corrected_call", "review:repeated_error", "review:new_template"
 _QUOTES = "it quotes what a tool has said"
@@ -51,7 +51,7 @@ def place_calls(session: Session) -> list[CallPlace]:
     return found
 
 
-def find_corrections(past: PastSession, places: Sequence[CallPlace], since: int) -> list[Wish]:
+def find_corrections(past: PastSession, places: Sequence[CallPlace], since: int) -> list[ProposalDraft]:
     """Calls that failed and then worked in another form."""
     found = []
     for index, fix in sorted(find_fixes(past.calls).items(), key=lambda item: -item[1].weight)[:_MOST]:
@@ -64,7 +64,7 @@ def find_corrections(past: PastSession, places: Sequence[CallPlace], since: int)
 
 def find_repeated(
     past: PastSession, places: Sequence[CallPlace], since: int, earlier: Iterable[PastSession] = ()
-) -> list[Wish]:
+) -> list[ProposalDraft]:
     """Errors that came twice or more, here or in earlier sessions, and at least once since the last review."""
     groups: dict[tuple[str, str, str], list[int]] = {}
     for index, call in enumerate(past.calls):
@@ -83,14 +83,14 @@ def find_repeated(
     return [_tell_repeated(past, key, fresh[key], places, before[key], sessions[key]) for key in repeated]
 
 
-def find_template(draft: Template, past: PastSession, places: Sequence[CallPlace], since: int) -> Wish | None:
+def find_template(draft: Template, past: PastSession, places: Sequence[CallPlace], since: int) -> ProposalDraft | None:
     """The template that this session would make, if any of its calls is new."""
     used = [
         places[example.step] for example in draft.examples if example.step is not None and example.step < len(places)
     ]
     if not any(place.is_new(since) for place in used):
         return None
-    return Wish(
+    return ProposalDraft(
         kind="template",
         action="propose",
         target=draft.name,
@@ -108,14 +108,14 @@ def _find_failed(calls: Sequence[PastCall], worked: int) -> int | None:
     return next((at for at in near if calls[at].tool == calls[worked].tool), near[0] if near else None)
 
 
-def _tell_correction(call: PastCall, fix: Fix, cites: tuple[int, ...]) -> Wish:
+def _tell_correction(call: PastCall, fix: Fix, cites: tuple[int, ...]) -> ProposalDraft:
     note = fix.lesson or f'{call.tool}: after "{fix.said}" this worked: {_show(call)}'
     return _note(note, cites, CORRECTED, f"correction {fix.pair}", () if fix.lesson else (_QUOTES,))
 
 
 def _tell_repeated(
     past: PastSession, key: tuple[str, str, str], here: list[int], places: Sequence[CallPlace], before: int, others: int
-) -> Wish:
+) -> ProposalDraft:
     tool, message = key[0], mask_message(telling_line(past.calls[here[-1]]))
     ending = find_ending(past.calls, here[-1])
     cites = {number for index in here for number in places[index].cites}
@@ -132,9 +132,9 @@ def _tell_repeated(
     )
 
 
-def _note(text: str, cites: tuple[int, ...], origin: str, identity: str, suspicions: tuple[str, ...]) -> Wish:
+def _note(text: str, cites: tuple[int, ...], origin: str, identity: str, suspicions: tuple[str, ...]) -> ProposalDraft:
     content = flatten_note(first(text, LONGEST - 10))
-    return Wish(
+    return ProposalDraft(
         kind="memory",
         action="add",
         target="memory",

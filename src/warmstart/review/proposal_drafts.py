@@ -22,7 +22,7 @@ _MOST_CITES = 50
 _LONGEST_DESCRIPTION = 1_000
 
 
-class Wish(Struct, frozen=True, kw_only=True):
+class ProposalDraft(Struct, frozen=True, kw_only=True):
     """Something to be written."""
 
     kind: Kind
@@ -37,7 +37,7 @@ class Wish(Struct, frozen=True, kw_only=True):
     suspicions: tuple[str, ...] = ()
 
 
-def read_wish(tool: str, arguments: str, tool_call: str) -> Wish:
+def read_wish(tool: str, arguments: str, tool_call: str) -> ProposalDraft:
     """A model's call. Raises Refused, with what the model should do instead, where it may not run or makes no sense."""
     name = tool.rpartition("__")[2]
     if name not in TOOL_NAMES:
@@ -61,11 +61,11 @@ def is_denied(tool: str) -> bool:
     return tool.rpartition("__")[2] not in TOOL_NAMES
 
 
-def _read_memory(given: Mapping[str, Any], cites: tuple[int, ...], tool_call: str) -> Wish:
+def _read_memory(given: Mapping[str, Any], cites: tuple[int, ...], tool_call: str) -> ProposalDraft:
     action, target = _one_of(given, "action", ("add", "replace", "remove")), _one_of(given, "target", tuple(FILES))
     content = "" if action == "remove" else flatten_note(_text(given, "content"))
     old = "" if action == "add" else _text(given, "old_text").strip()
-    return Wish(
+    return ProposalDraft(
         kind="memory",
         action=action,
         target=target,
@@ -76,7 +76,7 @@ def _read_memory(given: Mapping[str, Any], cites: tuple[int, ...], tool_call: st
     )
 
 
-def _read_skill(given: Mapping[str, Any], cites: tuple[int, ...], tool_call: str) -> Wish:
+def _read_skill(given: Mapping[str, Any], cites: tuple[int, ...], tool_call: str) -> ProposalDraft:
     action = _one_of(given, "action", ("create", "edit", "patch", "delete"))
     name = check_skill_name(_text(given, "name"))
     body: dict[str, Any] = {}
@@ -85,13 +85,15 @@ def _read_skill(given: Mapping[str, Any], cites: tuple[int, ...], tool_call: str
     elif action == "patch":
         body = {"old_string": _text(given, "old_string"), "new_string": str(given.get("new_string") or "")}
     claim = body.get("content") or body.get("new_string") or str(given.get("reason") or name.replace("-", " "))
-    return Wish(kind="skill", action=action, target=name, body=body, claim=claim, cites=cites, tool_call=tool_call)
+    return ProposalDraft(
+        kind="skill", action=action, target=name, body=body, claim=claim, cites=cites, tool_call=tool_call
+    )
 
 
-def _read_template(given: Mapping[str, Any], cites: tuple[int, ...], tool_call: str) -> Wish:
+def _read_template(given: Mapping[str, Any], cites: tuple[int, ...], tool_call: str) -> ProposalDraft:
     name, description = _text(given, "name"), str(given.get("description") or "")[:_LONGEST_DESCRIPTION]
     body = {"name": name, "description": description}
-    return Wish(
+    return ProposalDraft(
         kind="template",
         action="propose",
         target=name,

@@ -21,10 +21,10 @@ from warmstart.names import check_name
 from warmstart.redact import Redactor
 from warmstart.review.apply import Applier, make_changed
 from warmstart.review.claims import find_fault, normalise
-from warmstart.review.proposal_drafts import MODEL, Wish
+from warmstart.review.proposal_drafts import MODEL, ProposalDraft
 from warmstart.review.skills import read_skill
 from warmstart.review.snapshot import Snapshot
-from warmstart.store import Inbox, ProposalRow, SqliteStore
+from warmstart.store import ProposalRow, ProposalStore, SqliteStore
 from warmstart.templates.suspicion import gives_orders
 
 POLICY, PERSON = "policy:review", "person"
@@ -33,18 +33,18 @@ _SECRET = "{{SECRET:"
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-class Desk:
+class ProposalDesk:
     """Takes wishes, keeps proposals, and has them applied or discarded."""
 
     def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
         self._store = store
-        self._inbox = Inbox(store)
+        self._inbox = ProposalStore(store)
         self._settings = settings
         self._clock = clock
         self._redactor = Redactor(settings.secrets)
         self._applier = Applier(store, settings, clock)
 
-    def propose(self, snapshot: Snapshot, wish: Wish, instruction: str = "") -> ProposalRow:
+    def propose(self, snapshot: Snapshot, wish: ProposalDraft, instruction: str = "") -> ProposalRow:
         """Keep a wish, or raise Refused with the reason why not."""
         self._compare(wish)
         if wish.write_origin == MODEL:
@@ -84,7 +84,7 @@ class Desk:
         """An id without what could be a secret."""
         return self._redactor.scope().identifier(name)
 
-    def _compare(self, wish: Wish) -> None:
+    def _compare(self, wish: ProposalDraft) -> None:
         """With what is there. Raises Refused where there is nothing to do, or no way to do it."""
         places, body = self._applier.places, wish.body
         if wish.kind == "memory":
@@ -97,7 +97,7 @@ class Desk:
         else:
             check_name(wish.target)
 
-    def _compare_skill(self, wish: Wish) -> None:
+    def _compare_skill(self, wish: ProposalDraft) -> None:
         skills, name = self._applier.places.skills, wish.target
         if wish.action == "create":
             if skills.find(name) is not None:
@@ -109,7 +109,7 @@ class Desk:
         else:
             make_changed(wish.action, wish.body, skills.read(name), name)
 
-    def _write_row(self, snapshot: Snapshot, wish: Wish) -> ProposalRow:
+    def _write_row(self, snapshot: Snapshot, wish: ProposalDraft) -> ProposalRow:
         scope, session = self._redactor.scope(), snapshot.session
         body: dict[str, Any] = {key: scope.text(str(value)) for key, value in wish.body.items()}
         for key in ("old_string", "old_text"):
@@ -147,7 +147,7 @@ def _find_suspicions(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _digest(wish: Wish, key: str) -> str:
+def _digest(wish: ProposalDraft, key: str) -> str:
     """Of what a wish says, not of how it is spelled. A template is its session's, whatever it is called."""
     if wish.identity:
         said: tuple[str, ...] = (wish.identity,)

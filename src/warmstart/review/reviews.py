@@ -21,14 +21,14 @@ from warmstart.judging.score import score
 from warmstart.model import Arguments, Outcome, PastSession, Session, Step, Template, ToolCall, ToolResult
 from warmstart.redact import Redactor
 from warmstart.review.apply import tell_action
-from warmstart.review.fork import Fork, Limits, Ran, find_new_results
+from warmstart.review.fork import Fork, ForkLimits, ForkRun, find_new_results
 from warmstart.review.lessons import find_corrections, find_repeated, find_template, place_calls
 from warmstart.review.prompts import TOOLS, Focus, write_instruction, write_question
-from warmstart.review.proposal_drafts import Wish, is_denied, read_wish
-from warmstart.review.proposals import Desk
+from warmstart.review.proposal_drafts import ProposalDraft, is_denied, read_wish
+from warmstart.review.proposals import ProposalDesk
 from warmstart.review.snapshot import Snapshot, find_file, take_session
-from warmstart.store import CallRow, Inbox, ProposalRow, SessionRow, SqliteStore
-from warmstart.templates.library import Teacher
+from warmstart.store import CallRow, ProposalRow, ProposalStore, SessionRow, SqliteStore
+from warmstart.templates.library import TemplateLibrary
 
 log = logging.getLogger("warmstart.review")
 
@@ -56,10 +56,10 @@ class Reviews:
 
     def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
         self._store = store
-        self._inbox = Inbox(store)
+        self._inbox = ProposalStore(store)
         self._settings = settings
         self._clock = clock
-        self._desk = Desk(store, settings, clock)
+        self._desk = ProposalDesk(store, settings, clock)
 
     # Looking
 
@@ -84,8 +84,8 @@ class Reviews:
         return Fork(llm, {"model": chosen.model, "tools": list(TOOLS)}, self.limits)
 
     @property
-    def limits(self) -> Limits:
-        return Limits(self._settings.review.steps, self._settings.review.budget)
+    def limits(self) -> ForkLimits:
+        return ForkLimits(self._settings.review.steps, self._settings.review.budget)
 
     def review_snapshot(self, snapshot: Snapshot, fork: Fork | None = None, focus: Focus = "both") -> Reviewed:
         """What is new since this session's last review. Trouble with the model is told, not raised."""
@@ -101,7 +101,7 @@ class Reviews:
                 self._inbox.put_reviewed(snapshot.key, total, self._clock())
         return run.tell(failed)
 
-    def _find(self, snapshot: Snapshot, since: int) -> Iterator[Wish]:
+    def _find(self, snapshot: Snapshot, since: int) -> Iterator[ProposalDraft]:
         session = snapshot.session
         past = self._remember(session)
         if past is None:
@@ -109,7 +109,7 @@ class Reviews:
         places = place_calls(session)
         yield from find_corrections(past, places, since)
         yield from find_repeated(past, places, since, self._read_earlier(past))
-        teacher = Teacher(self._store, self._settings, self._clock)
+        teacher = TemplateLibrary(self._store, self._settings, self._clock)
         draft = past.key if teacher.has_learned_from(past.key) else teacher.draft(past)
         if isinstance(draft, Template) and (wish := find_template(draft, past, places, since)):
             yield wish
@@ -167,7 +167,7 @@ class Reviews:
 class _Run:
     """One review while it runs."""
 
-    def __init__(self, desk: Desk, snapshot: Snapshot, focus: Focus) -> None:
+    def __init__(self, desk: ProposalDesk, snapshot: Snapshot, focus: Focus) -> None:
         self._desk = desk
         self._snapshot = snapshot
         self._focus = focus
@@ -175,9 +175,9 @@ class _Run:
         self._refused: list[str] = []
         self._denied: list[str] = []
         self._found: list[str] = []  # actions without a model
-        self._ran: Ran | None = None
+        self._ran: ForkRun | None = None
 
-    def take(self, wish: Wish) -> None:
+    def take(self, wish: ProposalDraft) -> None:
         """A finding: kept, or passed over in silence where it is known."""
         try:
             row = self._desk.propose(self._snapshot, wish)
@@ -209,7 +209,7 @@ class _Run:
         return {"success": True, "done": tell_action(row), "proposal": row.id, "status": row.status}
 
     def tell(self, failed: str) -> Reviewed:
-        ran = self._ran or Ran(messages=[], ended="failed" if failed else "no model")
+        ran = self._ran or ForkRun(messages=[], ended="failed" if failed else "no model")
         history = self._snapshot.history
         results = find_new_results([*history, *ran.results], history)
         return Reviewed(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from warmstart.config import Review
+from warmstart.config import ReviewSettings
 from warmstart.review.prompts import Focus
 
 
 class Schedule:
     """Counts one session. Turns are about the user, so they ask for memory; calls are about work, so for skills."""
 
-    def __init__(self, settings: Review) -> None:
+    def __init__(self, settings: ReviewSettings) -> None:
         self._every_turns = settings.every_turns
         self._every_calls = settings.every_calls
         self._turns = 0

@@ -10,7 +10,7 @@ from warmstart.arms import draw
 from warmstart.calls.shapes import kind
 from warmstart.model import Example, Omission, Pick, Task, Template, name_job
 from warmstart.names import name_key
-from warmstart.store import EVERYWHERE, FoundRow, Shelf, TemplateRow
+from warmstart.store import EVERYWHERE, FoundRow, TemplateRow, TemplateStore
 from warmstart.templates.search import ENOUGH, TEMPLATES, Match, Option, diversify, is_similar, rank, rarest, words
 
 _CATEGORIES = frozenset(("coding", "research", "ops", "general"))
@@ -21,7 +21,7 @@ _SWAY = 0.5  # by how much a measured effect may raise or lower what words say
 _UNREADABLE = "its record cannot be read; see: warmstart doctor"
 
 
-class Chosen(Struct, frozen=True):
+class ChosenExamples(Struct, frozen=True):
     """What was chosen for a task."""
 
     picks: tuple[Pick, ...]
@@ -29,14 +29,14 @@ class Chosen(Struct, frozen=True):
     reason: str
 
 
-class Picker:
+class ExampleChooser:
     """Chooses from a store's templates."""
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: TemplateStore) -> None:
         self._shelf = shelf
         self._known: dict[str, Template | None] = {}  # by record
 
-    def choose(self, task: Task) -> Chosen:
+    def choose(self, task: Task) -> ChosenExamples:
         """The examples for a task, by its words; by name or category where it is just that."""
         if task.job is not None:
             return self._for_job(task, name_job(task.job))
@@ -56,15 +56,17 @@ class Picker:
             return self._from_templates(best, task, f"no task text to go by: the best {what}")
         return self._by_words(query, task)
 
-    def draw(self, task: Task) -> Chosen:
+    def draw(self, task: Task) -> ChosenExamples:
         """Examples drawn blindly, by the session's id: a control that shows whether choosing matters."""
         rows = [row for row in self._shelf.shortlist(self._pool(task)) if self._why_not(row, task) is None]
         rows.sort(key=lambda row: draw(f"{task.session}\0{row.name}\0{row.version}\0{row.ordinal}", "examples"))
         found = [(row, example) for row in rows if (example := self._shelf.decode(row)) is not None]
         picks = tuple(self._picked(row, example, task) for row, example in found[: task.examples])
-        return Chosen(picks, (), "drawn at random, to compare with" if picks else "nothing that this session can use")
+        return ChosenExamples(
+            picks, (), "drawn at random, to compare with" if picks else "nothing that this session can use"
+        )
 
-    def mismatch(self, task: Task) -> Chosen:
+    def mismatch(self, task: Task) -> ChosenExamples:
         """One template about something else, drawn by the session's id: a control that shows whether fitting matters."""
         looked_up, similar = self._similar(words(task.text[:4_000]), task)
         near = set(self._shelf.templates_of([match.id for match in similar]).values()) if looked_up else set()
@@ -73,15 +75,15 @@ class Picker:
         for home in pool:
             chosen = self._from_rows(self._shelf.shortlist([home]), task, {}, {})
             if chosen.picks:
-                return Chosen(chosen.picks, (), "about something else, to compare with")
-        return Chosen((), (), "there is no template about something else")
+                return ChosenExamples(chosen.picks, (), "about something else, to compare with")
+        return ChosenExamples((), (), "there is no template about something else")
 
     def _pool(self, task: Task) -> list[tuple[str, int]]:
         """Templates of which a control may show something."""
         rows = self._shelf.best(task.category, task.task_type, _scope(task.project), _FILTERED)
         return [(row.name, row.version) for row in rows]
 
-    def _for_job(self, task: Task, project: str) -> Chosen:
+    def _for_job(self, task: Task, project: str) -> ChosenExamples:
         """What its own good runs showed; before there are any, what any session would get."""
         own = self.choose(structs.replace(task, job=None, project=project, own=True))
         if own.picks:
@@ -94,13 +96,13 @@ class Picker:
             return None
         return next((row for row in self._shelf.versions(name_key(text)) if row.status == "active"), None)
 
-    def _by_words(self, query: list[str], task: Task) -> Chosen:
+    def _by_words(self, query: list[str], task: Task) -> ChosenExamples:
         known, similar = self._similar(query, task)
         if not known:
             where = "" if _scope(task.project) is None else " for this project"
-            return Chosen((), (), f"there are no active templates{where}")
+            return ChosenExamples((), (), f"there are no active templates{where}")
         if not similar:
-            return Chosen((), (), "nothing similar enough to the task")
+            return ChosenExamples((), (), "nothing similar enough to the task")
         return self._pick(similar, task)
 
     def _similar(self, query: list[str], task: Task) -> tuple[int, list[Match]]:
@@ -114,7 +116,7 @@ class Picker:
         ranked = rank(query, postings, frequency, total) if total else []
         return total, [match for match in ranked if is_similar(match, len(looked_up), len(set(query)))]
 
-    def _pick(self, similar: list[Match], task: Task) -> Chosen:
+    def _pick(self, similar: list[Match], task: Task) -> ChosenExamples:
         homes = self._shelf.templates_of([match.id for match in similar[:_MATCHES]])
         matches: dict[tuple[str, int], list[float]] = {}
         for match in similar[:_MATCHES]:
@@ -131,11 +133,11 @@ class Picker:
         chosen = self._from_rows(rows, task, scores, nearness)
         return structs.replace(chosen, reason=chosen.reason or f"the most fitting of {looked_at} similar templates")
 
-    def from_template(self, row: TemplateRow, task: Task, reason: str) -> Chosen:
+    def from_template(self, row: TemplateRow, task: Task, reason: str) -> ChosenExamples:
         """What one template has for the task."""
         return self._from_templates([row], task, reason)
 
-    def _from_templates(self, rows: Iterable[TemplateRow], task: Task, reason: str) -> Chosen:
+    def _from_templates(self, rows: Iterable[TemplateRow], task: Task, reason: str) -> ChosenExamples:
         strength = {(row.name, row.version): row.strength for row in rows}
         chosen = self._from_rows(self._shelf.shortlist(list(strength)), task, {}, strength)
         return structs.replace(chosen, reason=reason if chosen.picks else f"{reason}: {chosen.reason}")
@@ -146,7 +148,7 @@ class Picker:
         task: Task,
         scores: dict[int, float],
         nearness: dict[tuple[str, int], float],
-    ) -> Chosen:
+    ) -> ChosenExamples:
         """The examples to show of some templates', and why the others' are not."""
         omitted: dict[str, str] = {}
         fitting: list[tuple[FoundRow, Example]] = []
@@ -160,7 +162,7 @@ class Picker:
                 fitting.append((row, example))
         if not fitting:
             left = tuple(Omission(name, why) for name, why in sorted(omitted.items()))
-            return Chosen((), left, "nothing that this session can use")
+            return ChosenExamples((), left, "nothing that this session can use")
         worth = {(row.name, row.version): self._worth(row) for row, _example in fitting}
         scores = {
             row.id: scores[row.id] * worth[row.name, row.version] for row, _example in fitting if row.id in scores
@@ -192,7 +194,7 @@ class Picker:
         for row, _example in fitting:
             omitted.setdefault(f"{row.name}@{row.version}", "others fit better")
         left = tuple(Omission(name, why) for name, why in sorted(omitted.items()) if name not in shown)
-        return Chosen(picks, left, "")
+        return ChosenExamples(picks, left, "")
 
     def _worth(self, row: FoundRow) -> float:
         """Measured effect feeds choosing: what lowered errors counts for more, what raised them for less."""

@@ -16,9 +16,9 @@ from warmstart.dialects.tokens import estimate
 from warmstart.errors import Refused
 from warmstart.model import Assignment, Pick, Task, name_job
 from warmstart.names import name_key
-from warmstart.redact.identifiers import Hider
-from warmstart.seeds.choose import Chosen, Picker
-from warmstart.store import ExperimentRow, Ledger, Shelf, SqliteStore, TemplateRow, TrialRow
+from warmstart.redact.identifiers import IdentifierRedactor
+from warmstart.seeds.choose import ChosenExamples, ExampleChooser
+from warmstart.store import ExperimentRow, SqliteStore, TemplateRow, TemplateStore, TrialRow, TrialStore
 
 _seed = msgspec.json.Decoder(Seed)
 
@@ -38,12 +38,12 @@ class Provisioner:
 
     def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
         self._store = store
-        self._shelf = Shelf(store)
-        self._ledger = Ledger(store)
+        self._shelf = TemplateStore(store)
+        self._ledger = TrialStore(store)
         self._settings = settings
-        self._hider = Hider(settings.secrets)
+        self._hider = IdentifierRedactor(settings.secrets)
         self._clock = clock
-        self._picker = Picker(self._shelf)
+        self._picker = ExampleChooser(self._shelf)
 
     def provision(self, task: Task) -> Seed:
         """The seed for a task. With a session it is chosen once; without one it is a preview and nothing is written."""
@@ -84,7 +84,7 @@ class Provisioner:
         trial = self._trial(task)
         return trial is not None and (trial.arm, trial.assignment) == (COLD, "choice")
 
-    def _settle(self, task: Task, fresh: tuple[_Ticket, Chosen] | None) -> Seed:
+    def _settle(self, task: Task, fresh: tuple[_Ticket, ChosenExamples] | None) -> Seed:
         """Inside a transaction: whoever comes first decides, all others get the same."""
         assert task.session is not None
         if task.cold and (trial := self._trial(task)) and not self._is_cold_by_choice(task):
@@ -97,7 +97,7 @@ class Provisioner:
             given = self._ledger.picks(trial)
             if given is None:
                 raise Refused(f"what session {task.session} was given cannot be read; see: warmstart doctor")
-            chosen = Chosen(tuple(given), (), "as chosen when the session began")
+            chosen = ChosenExamples(tuple(given), (), "as chosen when the session began")
             seed, _used = self._compose(task, chosen, trial.arm)
         else:
             assert fresh is not None
@@ -156,11 +156,11 @@ class Provisioner:
             raise Refused(f"{running.name} is a paired experiment: say which arm to play: {', '.join(shares)}")
         return _Ticket(task.arm, "paired", shares, running.name)
 
-    def _choose_for(self, task: Task, ticket: _Ticket) -> Chosen:
+    def _choose_for(self, task: Task, ticket: _Ticket) -> ChosenExamples:
         """What the arm shows. A cold session's is chosen too, though not shown: that is what it is compared by."""
         before = self._given(task.parent) if task.continues or task.adds else ()
         if task.continues and before:
-            return Chosen(before, (), "as the session it goes on from")
+            return ChosenExamples(before, (), "as the session it goes on from")
         chosen = self._choose_in(task, ticket)
         if not task.adds:
             return chosen
@@ -171,7 +171,7 @@ class Provisioner:
         trial = self._ledger.trial(session) if session else None
         return tuple(self._ledger.picks(trial) or ()) if trial else ()
 
-    def _choose_in(self, task: Task, ticket: _Ticket) -> Chosen:
+    def _choose_in(self, task: Task, ticket: _Ticket) -> ChosenExamples:
         arm = ticket.arm
         if arm == COLD and ticket.shares and not WORDS & (ticket.shares.keys() - {COLD}):
             arm = next((name for name in ticket.shares if name != COLD), arm)
@@ -183,12 +183,12 @@ class Provisioner:
             return self._picker.choose(task)
         row = next((row for row in self._shelf.versions(name_key(arm)) if row.status != "retired"), None)
         if row is None:
-            return Chosen((), (), f"the template {arm} is there no longer")
+            return ChosenExamples((), (), f"the template {arm} is there no longer")
         return self._picker.from_template(row, task, f"the experiment {ticket.experiment} gives {arm}")
 
     # Composing
 
-    def _compose(self, task: Task, chosen: Chosen, arm: str) -> tuple[Seed, tuple[Pick, ...]]:
+    def _compose(self, task: Task, chosen: ChosenExamples, arm: str) -> tuple[Seed, tuple[Pick, ...]]:
         """The seed, and which of the chosen examples it shows; a cold one is empty, and these are what it would show."""
         told = arm == TEXT
         made = compose(

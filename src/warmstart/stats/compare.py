@@ -26,7 +26,7 @@ from typing import Literal
 from msgspec import Struct
 
 from warmstart.stats.arm import TINY, Arm, Spread, combine_shapes, guard
-from warmstart.stats.sequence import ALPHA, Evidence, look
+from warmstart.stats.sequence import ALPHA, EValues, look
 
 MIN_SESSIONS = 20  # in each arm
 MIN_CLUSTERS = 10  # in each arm
@@ -171,7 +171,7 @@ class Comparison:
             design_effect=found.design_effect if found else None,
         )
 
-    def _is_enough(self, evidence: Evidence) -> bool:
+    def _is_enough(self, evidence: EValues) -> bool:
         treatment, control = self._arms
         return (
             min(treatment.n, control.n) >= MIN_SESSIONS
@@ -194,7 +194,7 @@ class Comparison:
         variance = variance if variance > _ROUNDING * both else 0.0
         shape = combine_shapes(*guarded)
         shift, kept = self._adjust(value_t, value_c, plain) if self._can_adjust() and plain > 0 else (0.0, None)
-        evidence = Evidence(
+        evidence = EValues(
             difference=value_t - value_c - shift,
             se=math.sqrt(variance * (1.0 if kept is None else kept)),
             information=1 / (1 / treatment.size() + 1 / control.size()),
@@ -305,7 +305,7 @@ def solve_symmetric(lower: list[list[float]], target: list[float]) -> list[float
 
 
 class _Found(Struct, frozen=True, gc=False):
-    evidence: Evidence
+    evidence: EValues
     plain_se: float
     variance_reduction: float | None
     design_effect: float | None

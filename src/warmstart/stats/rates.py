@@ -11,7 +11,7 @@ from msgspec import Struct
 from warmstart.stats.sequence import ALPHA, widen
 
 
-class Rate(Struct, frozen=True):
+class RateInterval(Struct, frozen=True):
     """A ratio and its interval."""
 
     value: float
@@ -31,7 +31,7 @@ def proportion_interval(successes: float, n: float, alpha: float = ALPHA) -> tup
     return _wilson(successes / n, n, z)
 
 
-def ratio_interval(rows: Iterable[tuple[float, float, Hashable]], alpha: float = ALPHA) -> Rate | None:
+def ratio_interval(rows: Iterable[tuple[float, float, Hashable]], alpha: float = ALPHA) -> RateInterval | None:
     """Errors per call over sessions (numerator, denominator, cluster), for a table. None without any denominator.
 
     A proportion gets Wilson's interval with the calls discounted by the design effect (Korn and Graubard 1998), so that a
@@ -43,20 +43,20 @@ def ratio_interval(rows: Iterable[tuple[float, float, Hashable]], alpha: float =
         return None
     value, clusters = over / under, len(sums)
     if clusters < 2:
-        return Rate(value, None, None, n, clusters)
+        return RateInterval(value, None, None, n, clusters)
     z = widen(NormalDist().inv_cdf(1 - alpha / 2), clusters - 1)
     variance = sum((y - value * d) ** 2 for y, d in sums) / under**2 * clusters / (clusters - 1)
     if not is_proportion:
         reach = z * math.sqrt(variance)
         return (
-            Rate(value, value - reach, value + reach, n, clusters)
+            RateInterval(value, value - reach, value + reach, n, clusters)
             if variance > 0
-            else Rate(value, None, None, n, clusters)
+            else RateInterval(value, None, None, n, clusters)
         )
     binomial = value * (1 - value) / under
     effective = under / max(1.0, variance / binomial) if binomial > 0 else under
     low, high = _wilson(value, effective, z)
-    return Rate(value, low, high, n, clusters)
+    return RateInterval(value, low, high, n, clusters)
 
 
 def _sum_clusters(rows: Iterable[tuple[float, float, Hashable]]) -> tuple[Sequence[list[float]], int, bool]:

@@ -36,7 +36,7 @@ class Look(Struct, frozen=True, gc=False):
     e_above: float  # against "not above 0"
 
 
-class Evidence(Struct, frozen=True, gc=False):
+class EValues(Struct, frozen=True, gc=False):
     """An estimate and how far its error may be taken for normal."""
 
     difference: float
@@ -46,7 +46,7 @@ class Evidence(Struct, frozen=True, gc=False):
     skew: float = 0.0  # third standardised cumulant of the estimate
 
 
-def look(evidence: Evidence, alpha: float = ALPHA) -> Look:
+def look(evidence: EValues, alpha: float = ALPHA) -> Look:
     """The always-valid interval and the evidence against no difference, in one form: both say the same about 0."""
     reach = widen(find_boundary(evidence.information, alpha), evidence.degrees)
     skew = min(max(evidence.skew, -MAX_SKEW), MAX_SKEW)

@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 
 from warmstart.errors import ConfigError, StoreError
-from warmstart.store.proposals import Inbox
+from warmstart.store.proposals import ProposalStore
 from warmstart.store.rows import (
     CallRow,
     Change,
@@ -27,30 +27,30 @@ from warmstart.store.rows import (
 )
 from warmstart.store.sqlite import KIND, SqliteStore
 from warmstart.store.sqlite_file import explain
-from warmstart.store.templates import EVERYWHERE, Shelf
-from warmstart.store.trials import Ledger
-from warmstart.store.usage import Books
+from warmstart.store.templates import EVERYWHERE, TemplateStore
+from warmstart.store.trials import TrialStore
+from warmstart.store.usage import UsageStore
 
 __all__ = [
     "EVERYWHERE",
-    "Books",
     "CallRow",
     "Change",
     "ExampleRow",
     "ExperimentRow",
     "FoundRow",
-    "Inbox",
-    "Ledger",
     "LiveRow",
     "ProposalRow",
+    "ProposalStore",
     "SessionRow",
-    "Shelf",
     "SourceRow",
     "SpentRow",
     "SqliteStore",
     "TemplateRow",
+    "TemplateStore",
     "Totals",
     "TrialRow",
+    "TrialStore",
+    "UsageStore",
     "open_store",
 ]
 

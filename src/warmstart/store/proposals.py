@@ -7,7 +7,7 @@ from warmstart.store.rows import ProposalRow
 from warmstart.store.sqlite import SqliteStore
 
 
-class Inbox:
+class ProposalStore:
     """The proposals of a store. Changes are made inside the store's `writing()`."""
 
     def __init__(self, store: SqliteStore) -> None:

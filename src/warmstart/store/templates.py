@@ -22,7 +22,7 @@ _costs = msgspec.json.Decoder(dict[str, int])
 _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-class Shelf:
+class TemplateStore:
     """The templates of a store. Changes are made inside the store's `writing()`."""
 
     def __init__(self, store: SqliteStore) -> None:

@@ -16,7 +16,7 @@ _picks = msgspec.json.Decoder(list[Pick])
 _measures = msgspec.json.Decoder(Measures)
 
 
-class Ledger:
+class TrialStore:
     """The trials and experiments of a store. Changes are made inside the store's `writing()`."""
 
     def __init__(self, store: SqliteStore) -> None:

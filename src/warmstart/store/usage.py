@@ -22,7 +22,7 @@ class SessionFacts(NamedTuple):
     usage: str | None  # JSON of model.Usage, where nothing is kept by model and day
 
 
-class Books:
+class UsageStore:
     """The usage of a store's sessions. Changes are made inside the store's `writing()`."""
 
     def __init__(self, store: SqliteStore) -> None:

@@ -13,11 +13,11 @@ from warmstart.judging.score import gate
 from warmstart.model import Example, PastSession, Template
 from warmstart.names import check_name
 from warmstart.store import SessionRow
-from warmstart.templates.library import LearnedTemplate, Teacher
+from warmstart.templates.library import LearnedTemplate, TemplateLibrary
 from warmstart.templates.mine import mine
 
 
-class Wish(NamedTuple):
+class BuildRequest(NamedTuple):
     """What a person or an agent wants the template to be called and found by."""
 
     name: str
@@ -32,10 +32,10 @@ class Built(Struct, frozen=True):
     refused: dict[str, int]
 
 
-class Builder(Teacher):
+class TemplateBuilder(TemplateLibrary):
     """A teacher who is told which sessions to learn from and what to call the result."""
 
-    def build(self, rows: Sequence[SessionRow], wish: Wish) -> Built:
+    def build(self, rows: Sequence[SessionRow], wish: BuildRequest) -> Built:
         """The best examples of the sessions. It becomes active by the same rules as any other template."""
         name = check_name(wish.name)
         redact = self._redact()

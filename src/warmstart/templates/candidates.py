@@ -40,7 +40,7 @@ class Candidate(Struct):
     fix: Fix | None = None
 
 
-class Kept(Struct):
+class SessionDigest(Struct):
     """What is kept of a session."""
 
     key: str
@@ -68,7 +68,7 @@ def find_origin(session: PastSession) -> str:
     return session.key
 
 
-def keep(session: PastSession, calls: Sequence[PastCall]) -> Kept:
+def keep(session: PastSession, calls: Sequence[PastCall]) -> SessionDigest:
     fixes = find_fixes(calls)
     orders = {at for at, call in enumerate(calls) if gives_orders(call.excerpt or "")}
     found: list[Candidate] = []
@@ -89,7 +89,7 @@ def keep(session: PastSession, calls: Sequence[PastCall]) -> Kept:
         taken[candidate.shape] += 1
         if taken[candidate.shape] <= _PER_SHAPE and len(best) < _PER_SESSION:
             best.append(candidate)
-    return Kept(
+    return SessionDigest(
         key=session.key,
         origin=find_origin(session),
         group=(session.project or "", session.agent, session.category, session.task_type),

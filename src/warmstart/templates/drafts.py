@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from warmstart.calls.shapes import Pattern, alike, shape, tokens
+from warmstart.calls.shapes import ShapeCounts, alike, shape, tokens
 from warmstart.model import Example, Origin, PastCall, PastSession, Provenance, Template
 from warmstart.templates import topics as groups
-from warmstart.templates.candidates import Candidate, Kept, child_of, find_origin
+from warmstart.templates.candidates import Candidate, SessionDigest, child_of, find_origin
 from warmstart.templates.suspicion import suspicions
 
 _MOST_LESSONS, _MOST_TAGS = 3, 6
@@ -24,12 +24,12 @@ _VARIANTS = 4  # of one shape that are shown
 _ENOUGH = 5  # examples; beyond it only a shape of its own is taken
 
 
-class Evidence:
+class Support:
     """What all sessions say about shapes, corrections and hosts; the refused ones too, they show how often a shape fails."""
 
     def __init__(self) -> None:
         self.considered = 0
-        self.patterns: dict[str, Pattern] = {}
+        self.patterns: dict[str, ShapeCounts] = {}
         self.fixes: defaultdict[str, set[str]] = defaultdict(set)
         self.lessons: defaultdict[str, set[str]] = defaultdict(set)
         self.hosts: set[str] = set()
@@ -46,12 +46,12 @@ class Evidence:
                 name = shape(call.tool, call.arguments)
                 pattern = self.patterns.get(name)
                 if pattern is None:
-                    pattern = self.patterns[name] = Pattern(set())
+                    pattern = self.patterns[name] = ShapeCounts(set())
                 pattern.sessions.add(origin)
                 pattern.successes += call.outcome.status == "ok"
                 pattern.failures += call.outcome.status == "error"
 
-    def settle(self, kept: Sequence[Kept], min_support: int) -> None:
+    def settle(self, kept: Sequence[SessionDigest], min_support: int) -> None:
         for pattern in self.patterns.values():  # a subagent's calls count for the session that sent it
             pattern.sessions = {self._origins.get(origin, origin) for origin in pattern.sessions}
         hosts: defaultdict[str, set[str]] = defaultdict(set)
@@ -66,7 +66,7 @@ class Evidence:
         self.hosts = {host for host, origins in hosts.items() if len(origins) >= min_support}
 
 
-class Chosen(Struct):
+class DraftExample(Struct):
     """An example on its way into a draft."""
 
     candidate: Candidate
@@ -74,10 +74,10 @@ class Chosen(Struct):
     merged: int  # calls it stands for
 
 
-class Draft:
+class TemplateDraft:
     """A template in the making, for sessions of one kind of work."""
 
-    def __init__(self, kept: Sequence[Kept], seen: Evidence, max_examples: int, min_support: int) -> None:
+    def __init__(self, kept: Sequence[SessionDigest], seen: Support, max_examples: int, min_support: int) -> None:
         self._kept = kept
         self._seen = seen
         self._most = max_examples
@@ -111,15 +111,15 @@ class Draft:
         provenance = Provenance(origin=origin, project=project or None, agent=agent, suspicions=told)
         return structs.replace(template, provenance=provenance)
 
-    def _choose(self, *, strict: bool) -> list[Chosen]:
+    def _choose(self, *, strict: bool) -> list[DraftExample]:
         """Greedy: the worthiest first, each kind and shape already taken counting against the next of it."""
         pool = self._pool(strict=strict)
         kinds: Counter[str] = Counter()
         shapes: Counter[str] = Counter()
-        picked: list[Chosen] = []
+        picked: list[DraftExample] = []
         worth = {id(one): self._worth(one) for one in pool}
 
-        def value(one: Chosen) -> tuple[float, float, str, int]:
+        def value(one: DraftExample) -> tuple[float, float, str, int]:
             candidate = one.candidate
             again = 0.7 * kinds[candidate.kind] + 1.5 * shapes[candidate.shape]
             return worth[id(one)] - again, candidate.at, candidate.example.session, -(candidate.example.step or 0)
@@ -134,15 +134,19 @@ class Draft:
             shapes[best.candidate.shape] += 1
         return picked + self._vary(pool, picked, worth)
 
-    def _vary(self, pool: Sequence[Chosen], picked: Sequence[Chosen], worth: Mapping[int, float]) -> list[Chosen]:
+    def _vary(
+        self, pool: Sequence[DraftExample], picked: Sequence[DraftExample], worth: Mapping[int, float]
+    ) -> list[DraftExample]:
+        self, pool: Sequence[DraftExample], picked: Sequence[DraftExample], worth: Mapping[int, float]
+    ) -> list[DraftExample]:
         """More of the shapes that are shown, in the room that is left: the same call for another request is what a new
         request of the kind is nearest to."""
         shapes = Counter(one.candidate.shape for one in picked)
         shown = [_wish(one.candidate) for one in picked]
         left = [one for one in pool if worth[id(one)] > 0]
-        more: list[Chosen] = []
+        more: list[DraftExample] = []
 
-        def value(one: Chosen) -> tuple[float, float, str, int]:
+        def value(one: DraftExample) -> tuple[float, float, str, int]:
             candidate, wish = one.candidate, _wish(one.candidate)
             again = 2.0 * max((alike(wish, other) for other in shown), default=0.0)
             if any(candidate.example.adjoins(other.candidate.example) for other in (*picked, *more)):
@@ -160,7 +164,7 @@ class Draft:
             shapes[best.candidate.shape] += 1
         return more
 
-    def _pool(self, *, strict: bool) -> list[Chosen]:
+    def _pool(self, *, strict: bool) -> list[DraftExample]:
         """One of those alike, with how many it stands for. If strict, shapes that mostly fail must be corrections."""
         by_shape: defaultdict[str, list[Candidate]] = defaultdict(list)
         users: defaultdict[str, set[str]] = defaultdict(set)
@@ -168,14 +172,14 @@ class Draft:
             for candidate in one.candidates:
                 by_shape[candidate.shape].append(candidate)
                 users[candidate.shape].add(one.origin)
-        pool: list[Chosen] = []
+        pool: list[DraftExample] = []
         for name, candidates in sorted(by_shape.items()):
             if strict and self._seen.patterns[name].fails_mostly:
                 candidates = [candidate for candidate in candidates if candidate.fix]
-            pool += [Chosen(candidate, users[name], merged) for candidate, merged in _merge(candidates)]
+            pool += [DraftExample(candidate, users[name], merged) for candidate, merged in _merge(candidates)]
         return pool
 
-    def _worth(self, one: Chosen) -> float:
+    def _worth(self, one: DraftExample) -> float:
         candidate = one.candidate
         share, users = len(one.sessions) / len(self._kept), self._users[candidate.kind] / len(self._kept)
         repeats = min(1.0, math.log2(self._repeats[candidate.exact]) / 2)
@@ -186,7 +190,7 @@ class Draft:
         rate = self._seen.patterns[candidate.shape].rate
         return candidate.worth + support + 1.5 * (rate - 0.8) - 0.3 * age
 
-    def _explain(self, one: Chosen) -> Example:
+    def _explain(self, one: DraftExample) -> Example:
         candidate = one.candidate
         pattern = self._seen.patterns[candidate.shape]
         support, tries = len(pattern.sessions), pattern.successes + pattern.failures
@@ -215,7 +219,7 @@ class Draft:
         told = f"{_count(len(examples), 'example')}{also} from {_count(len(self._kept), 'session')} of {agent}{such}: {names}"
         return told + ("." if len(used) <= 5 else " and others.")
 
-    def _lessons(self, chosen: Sequence[Chosen]) -> str:
+    def _lessons(self, chosen: Sequence[DraftExample]) -> str:
         """Rules that several sessions learned the hard way, made of names and forms alone."""
         fixes = (candidate.fix for one in self._kept for candidate in one.candidates)
         found = {fix.lesson for fix in fixes if fix and fix.lesson}

@@ -38,10 +38,10 @@ from warmstart.model import (
 from warmstart.names import check_name, name_key
 from warmstart.ports import Progress
 from warmstart.redact import Redactor
-from warmstart.store import EVERYWHERE, Ledger, Shelf, SqliteStore, TemplateRow, TrialRow
+from warmstart.store import EVERYWHERE, SqliteStore, TemplateRow, TemplateStore, TrialRow, TrialStore
 from warmstart.templates.bundles import read_bundles
 from warmstart.templates.export import redact_template, write_bundle
-from warmstart.templates.mine import Mining, capture, mine
+from warmstart.templates.mine import MiningOptions, capture, mine
 from warmstart.templates.search import index_weights
 
 POLICY = "policy:own-sessions"
@@ -82,13 +82,13 @@ class Imported(Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...]
 
 
-class Teacher:
+class TemplateLibrary:
     """Mines, decides and keeps templates in a store."""
 
     def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
         self._store = store
-        self._shelf = Shelf(store)
-        self._ledger = Ledger(store)
+        self._shelf = TemplateStore(store)
+        self._ledger = TrialStore(store)
         self._settings = settings
         self._clock = clock
 
@@ -176,12 +176,12 @@ class Teacher:
         """Whether a template shows a call of this session."""
         return bool(self._shelf.from_session(key))
 
-    def _options(self) -> Mining:
+    def _options(self) -> MiningOptions:
         extra = frozenset(name.lower() for name in self._settings.trivial_tools)
-        return Mining(
+        return MiningOptions(
             min_support=self._settings.min_support,
-            trivial_tools=Mining().trivial_tools | extra,
-            max_kinds=max(Mining().max_kinds, self._settings.max_active),
+            trivial_tools=MiningOptions().trivial_tools | extra,
+            max_kinds=max(MiningOptions().max_kinds, self._settings.max_active),
         )
 
     def _seeded(self, past: list[PastSession]) -> dict[str, set[tuple[str, str]]]:

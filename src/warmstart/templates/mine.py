@@ -15,8 +15,8 @@ from msgspec import Struct, structs
 from warmstart.calls.shapes import signature
 from warmstart.model import PastCall, PastSession, TaskType, Template
 from warmstart.templates import topics as groups
-from warmstart.templates.candidates import Kept, keep
-from warmstart.templates.drafts import Draft, Evidence
+from warmstart.templates.candidates import SessionDigest, keep
+from warmstart.templates.drafts import Support, TemplateDraft
 
 SEED_IDS = "warm_"  # how the call ids of a seed start
 _TOOL_NAME = re.compile(r"[\w.:/-]{1,128}")
@@ -31,7 +31,7 @@ TRIVIAL = frozenset(
 )
 
 
-class Mining(Struct, frozen=True, kw_only=True):
+class MiningOptions(Struct, frozen=True, kw_only=True):
     """What is worth learning from."""
 
     min_calls: int = 2  # calls that worked, which a session must have
@@ -51,7 +51,7 @@ class Mining(Struct, frozen=True, kw_only=True):
         return name in self.trivial_tools or name.rpartition("__")[2] in self.trivial_tools
 
 
-class Mined(Struct, frozen=True, kw_only=True):
+class MiningResult(Struct, frozen=True, kw_only=True):
     """What came of it."""
 
     considered: int
@@ -63,11 +63,13 @@ Refuse = Callable[[PastSession], str | None]
 Seeded = Mapping[str, Collection[tuple[str, str]]]  # session key -> signatures of the calls it was seeded with
 
 
-def mine(sessions: Iterable[PastSession], options: Mining, refuse: Refuse, seeded: Seeded | None = None) -> Mined:
+def mine(
+    sessions: Iterable[PastSession], options: MiningOptions, refuse: Refuse, seeded: Seeded | None = None
+) -> MiningResult:
     """Drafts of templates, one a kind of work. `refuse` says why a session is not worth learning from, or None."""
-    seen = Evidence()
+    seen = Support()
     refused: Counter[str] = Counter()
-    kept: list[Kept] = []
+    kept: list[SessionDigest] = []
     for session in sessions:
         calls = _own_calls(session, options, (seeded or {}).get(session.key, ()))
         seen.count(session, calls)
@@ -82,12 +84,12 @@ def mine(sessions: Iterable[PastSession], options: Mining, refuse: Refuse, seede
     shown = {key for draft in drafts for key in draft.source_sessions}
     if barren := sum(one.key not in shown for one in kept):
         refused["no call of it works more often than it fails"] = barren
-    return Mined(considered=seen.considered, refused=dict(sorted(refused.items())), drafts=tuple(drafts))
+    return MiningResult(considered=seen.considered, refused=dict(sorted(refused.items())), drafts=tuple(drafts))
 
 
 def capture(
     session: PastSession,
-    options: Mining,
+    options: MiningOptions,
     *,
     name: str | None = None,
     description: str | None = None,
@@ -101,20 +103,20 @@ def capture(
     if reason:
         return reason
     calls = _own_calls(session, options, seeded)
-    seen = Evidence()
+    seen = Support()
     seen.count(session, calls)
     kept = keep(session, calls)
     seen.settle([kept], options.min_support)
     most = options.max_examples if max_examples is None else max(1, max_examples)
     topics = groups.top_words([kept.task], Counter(), 0)
-    draft = Draft([kept], seen, most, options.min_support).make(topics, "captured")
+    draft = TemplateDraft([kept], seen, most, options.min_support).make(topics, "captured")
     draft = structs.replace(draft, name=_name(draft, kept, topics, set()))
     changes: dict[str, object] = {"name": name, "description": description, "task_type": task_type}
     changes["tags"] = tuple(tags) if tags else None
     return structs.replace(draft, **{field: value for field, value in changes.items() if value is not None})
 
 
-def _refuse_capture(session: PastSession, options: Mining, seeded: Collection[tuple[str, str]]) -> str | None:
+def _refuse_capture(session: PastSession, options: MiningOptions, seeded: Collection[tuple[str, str]]) -> str | None:
     if not session.calls:
         return "no tool was called"
     if not any(call.outcome.status == "ok" for call in session.calls):
@@ -126,7 +128,7 @@ def _refuse_capture(session: PastSession, options: Mining, seeded: Collection[tu
     return None
 
 
-def _own_calls(session: PastSession, options: Mining, seeded: Collection[tuple[str, str]]) -> list[PastCall]:
+def _own_calls(session: PastSession, options: MiningOptions, seeded: Collection[tuple[str, str]]) -> list[PastCall]:
     """Its calls in order, without trivial tools and without what it was seeded with."""
     return [
         call
@@ -137,7 +139,7 @@ def _own_calls(session: PastSession, options: Mining, seeded: Collection[tuple[s
     ]
 
 
-def _refuse(session: PastSession, calls: Sequence[PastCall], options: Mining) -> str | None:
+def _refuse(session: PastSession, calls: Sequence[PastCall], options: MiningOptions) -> str | None:
     if session.end_reason is not None and session.end_reason in options.skip_end_reasons:
         return f"it ended with {session.end_reason}"
     worked = sum(call.outcome.status == "ok" for call in calls)
@@ -149,13 +151,13 @@ def _refuse(session: PastSession, calls: Sequence[PastCall], options: Mining) ->
     return None
 
 
-def _draft_all(kept: Sequence[Kept], seen: Evidence, options: Mining) -> list[Template]:
+def _draft_all(kept: Sequence[SessionDigest], seen: Support, options: MiningOptions) -> list[Template]:
     """The earliest work first: a template keeps its name when other work that would be called the same comes later."""
     drafts: list[Template] = []
     taken: set[str] = set()
     work = sorted(_kinds_of_work(kept, options.max_kinds), key=lambda found: (found[0][0].started, found[0][0].key))
     for members, topics in work:
-        draft = Draft(members, seen, options.max_examples, options.min_support).make(topics, "learned")
+        draft = TemplateDraft(members, seen, options.max_examples, options.min_support).make(topics, "learned")
         if len(draft.examples) >= max(1, options.min_examples):
             name = _name(draft, members[0], topics, taken)
             taken.add(name)
@@ -163,7 +165,7 @@ def _draft_all(kept: Sequence[Kept], seen: Evidence, options: Mining) -> list[Te
     return drafts
 
 
-def _kinds_of_work(kept: Sequence[Kept], most: int) -> Iterator[tuple[list[Kept], list[str]]]:
+def _kinds_of_work(kept: Sequence[SessionDigest], most: int) -> Iterator[tuple[list[SessionDigest], list[str]]]:
     """Sessions of one kind of work, with the words that tell it from its neighbours."""
     for group in _groups(kept):
         tasks = groups.drop_boilerplate([one.task for one in group])
@@ -175,11 +177,11 @@ def _kinds_of_work(kept: Sequence[Kept], most: int) -> Iterator[tuple[list[Kept]
             yield [group[index] for index in indices], topics
 
 
-def _groups(kept: Sequence[Kept]) -> Iterator[list[Kept]]:
+def _groups(kept: Sequence[SessionDigest]) -> Iterator[list[SessionDigest]]:
     """By project, agent and kind. A session alone of its kind joins the others of its project and agent: what is seen
     once supports nothing, and one job is often now more reading, now more running."""
-    kinds: defaultdict[tuple[str, ...], list[Kept]] = defaultdict(list)
-    alone: defaultdict[tuple[str, ...], list[Kept]] = defaultdict(list)
+    kinds: defaultdict[tuple[str, ...], list[SessionDigest]] = defaultdict(list)
+    alone: defaultdict[tuple[str, ...], list[SessionDigest]] = defaultdict(list)
     for one in kept:
         kinds[one.group].append(one)
     for key in [key for key, group in kinds.items() if len(group) == 1]:
@@ -195,7 +197,7 @@ def _groups(kept: Sequence[Kept]) -> Iterator[list[Kept]]:
     yield from kinds.values()
 
 
-def _name(draft: Template, earliest: Kept, topics: Sequence[str], taken: set[str]) -> str:
+def _name(draft: Template, earliest: SessionDigest, topics: Sequence[str], taken: set[str]) -> str:
     project, agent, _category, _type = earliest.group
     category, task_type = draft.category, draft.task_type
     place = groups.place_name(project, agent)

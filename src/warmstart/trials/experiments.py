@@ -18,8 +18,8 @@ from warmstart.model import WINDOW, Design, Measures
 from warmstart.names import check_name
 from warmstart.stats.many_arms import best_arm_probabilities, with_floor
 from warmstart.stats.power import detectable_drop, measure_baseline, sessions_needed
-from warmstart.store import ExperimentRow, Ledger, Shelf, SqliteStore, TrialRow
-from warmstart.templates.library import MEASURED, Teacher
+from warmstart.store import ExperimentRow, SqliteStore, TemplateStore, TrialRow, TrialStore
+from warmstart.templates.library import MEASURED, TemplateLibrary
 from warmstart.trials.measures import measure
 from warmstart.trials.metrics import METRICS
 from warmstart.trials.paired_report import analyse_paired
@@ -39,7 +39,7 @@ LEFT_OUT = {
 }
 
 
-class Closed(Struct, frozen=True, kw_only=True):
+class ClosedTrials(Struct, frozen=True, kw_only=True):
     """What came of the transcripts that have arrived."""
 
     trials: int = 0
@@ -81,8 +81,8 @@ class Experiments:
 
     def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
         self._store = store
-        self._ledger = Ledger(store)
-        self._shelf = Shelf(store)
+        self._ledger = TrialStore(store)
+        self._shelf = TemplateStore(store)
         self._settings = settings
         self._clock = clock
         self._prices = PriceList(settings.prices)
@@ -159,7 +159,7 @@ class Experiments:
 
     # Closing trials
 
-    def close(self) -> Closed:
+    def close(self) -> ClosedTrials:
         """Take in what transcripts have come for trials, and what follows from them. Doing it again changes nothing."""
         with self._store.writing():
             done = 0
@@ -167,10 +167,10 @@ class Experiments:
                 self._close(session, keys[0])
                 done += 1
             if not done:
-                return Closed()
+                return ClosedTrials()
             retired, promoted = self._decide()
             self._share_out()
-        return Closed(trials=done, retired=tuple(retired), promoted=tuple(promoted))
+        return ClosedTrials(trials=done, retired=tuple(retired), promoted=tuple(promoted))
 
     def _closable(self) -> dict[str, Sequence[str]]:
         """Sessions and the transcripts that may be theirs, that of the same agent first."""
@@ -399,8 +399,8 @@ class Experiments:
         )
 
     @property
-    def _teacher(self) -> Teacher:
-        return Teacher(self._store, self._settings, self._clock)
+    def _teacher(self) -> TemplateLibrary:
+        return TemplateLibrary(self._store, self._settings, self._clock)
 
 
 def deciding_metrics() -> Sequence[str]:

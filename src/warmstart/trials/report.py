@@ -44,7 +44,7 @@ class Observation(Struct, frozen=True, kw_only=True):
         return 1 / share if share > 0 else 0.0
 
 
-class Arm(Struct, frozen=True, kw_only=True):
+class ArmCounts(Struct, frozen=True, kw_only=True):
     """An arm in numbers."""
 
     assigned: int
@@ -55,7 +55,7 @@ class Arm(Struct, frozen=True, kw_only=True):
 class Split(Struct, frozen=True, kw_only=True):
     """Who was assigned what, and whether that is what was drawn."""
 
-    arms: dict[str, Arm]
+    arms: dict[str, ArmCounts]
     mismatch: float | None  # probability of such a split by chance
     missing_mismatch: float | None  # the same for the missing transcripts
     blocked: str | None  # why nothing of it can be trusted
@@ -67,7 +67,7 @@ class Report(Struct, frozen=True, kw_only=True):
     experiment: str
     control: str
     metric: str
-    arms: dict[str, Arm]
+    arms: dict[str, ArmCounts]
     effects: tuple[Effect, ...]  # on the metric that decides, an arm each
     secondary: tuple[Effect, ...]
     guardrails: tuple[str, ...]  # what speaks against an arm that seemed better
@@ -154,11 +154,11 @@ def check_split(observations: Sequence[Observation], shares: Mapping[str, float]
     return Split(arms=arms, mismatch=mismatch, missing_mismatch=lost, blocked=blocked)
 
 
-def _count_arms(observations: Sequence[Observation], shares: Mapping[str, float]) -> dict[str, Arm]:
+def _count_arms(observations: Sequence[Observation], shares: Mapping[str, float]) -> dict[str, ArmCounts]:
     known = {name for one in observations for name in (one.arm, *one.shares)}
     names = [*shares, *sorted(known - shares.keys())]
     return {
-        name: Arm(
+        name: ArmCounts(
             assigned=sum(one.arm == name for one in observations),
             expected=sum(one.shares.get(name, 0.0) for one in observations),
             missing=sum(one.arm == name and one.measures is None for one in observations),
@@ -167,14 +167,14 @@ def _count_arms(observations: Sequence[Observation], shares: Mapping[str, float]
     }
 
 
-def _mismatch(arms: Mapping[str, Arm]) -> float | None:
+def _mismatch(arms: Mapping[str, ArmCounts]) -> float | None:
     observed = {name: arm.assigned for name, arm in arms.items()}
     if len(arms) < 2 or not sum(observed.values()):
         return None
     return ratio_mismatch(observed, {name: arm.expected for name, arm in arms.items()})
 
 
-def _why_blocked(arms: Mapping[str, Arm], mismatch: float | None, lost: float | None) -> str | None:
+def _why_blocked(arms: Mapping[str, ArmCounts], mismatch: float | None, lost: float | None) -> str | None:
     if mismatch is not None and mismatch < MISMATCH:
         split = ", ".join(f"{name} {arm.assigned} instead of {arm.expected:.0f}" for name, arm in arms.items())
         return f"the arms are not what was drawn ({split}; p = {mismatch:.1g}): find out why before trusting anything"

@@ -17,12 +17,12 @@ from msgspec.structs import replace
 from warmstart.config import Settings
 from warmstart.errors import Refused
 from warmstart.model import LiveUsage, Spent, Usage
-from warmstart.redact.identifiers import Hider
-from warmstart.store import Books, LiveRow, SqliteStore
+from warmstart.redact.identifiers import IdentifierRedactor
+from warmstart.store import LiveRow, SqliteStore, UsageStore
 from warmstart.store.usage import SessionFacts, to_spent
 from warmstart.usage.amounts import FIGURES, add_up, day_of, figures, make_usage
 from warmstart.usage.prices import PriceList
-from warmstart.usage.report import BYS, Account, By, Groups, UsageReport, Wanted
+from warmstart.usage.report import BYS, Account, By, Groups, UsageQuery, UsageReport
 
 MOST = 10**15  # tokens or dollars; more is a mistake
 _END = 253_402_300_800.0  # the year 10000
@@ -31,7 +31,7 @@ _CENT = 1e-9  # dollars that are no difference
 _usage = msgspec.json.Decoder(Usage)
 
 
-class Taken(Struct, frozen=True, kw_only=True):
+class LiveUsageResult(Struct, frozen=True, kw_only=True):
     """What became of a live report."""
 
     session: str  # as it is kept
@@ -40,22 +40,22 @@ class Taken(Struct, frozen=True, kw_only=True):
     usage: Usage  # what is known of the session from live reports, this one included
 
 
-class Accounts:
+class UsageAccounts:
     """The usage of a store's sessions."""
 
     def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
         self._store = store
-        self._books = Books(store)
-        self._hider = Hider(settings.secrets)
+        self._books = UsageStore(store)
+        self._hider = IdentifierRedactor(settings.secrets)
         self._own_prices = settings.prices
         self._clock = clock
 
-    def set(self, told: LiveUsage) -> Taken:
+    def set(self, told: LiveUsage) -> LiveUsageResult:
         """Running totals of a session's model, or of the whole session. Figure by figure the greater counts, so a
         total that comes again or late changes nothing; what is new belongs to the day of the report."""
         return self._take(told, _grow)
 
-    def add(self, told: LiveUsage) -> Taken:
+    def add(self, told: LiveUsage) -> LiveUsageResult:
         """What came on top, counted once: the report needs an event id, for otherwise nobody could tell one that is
         sent again from another."""
         if not told.event:
@@ -74,7 +74,7 @@ class Accounts:
         """Usage by day, agent, model, project or session. `since` and `until` are the first and the last day, in UTC."""
         if by not in BYS:
             raise Refused(f"usage is not kept by {by}; choose of {', '.join(BYS)}")
-        wanted = Wanted(by=by, since=_check_day(since), until=_check_day(until), agent=agent, project=project)
+        wanted = UsageQuery(by=by, since=_check_day(since), until=_check_day(until), agent=agent, project=project)
         prices = PriceList(self._own_prices)
         groups = Groups(wanted, prices.cost)
         for account in self._accounts():
@@ -83,7 +83,9 @@ class Accounts:
 
     # Live reports
 
-    def _take(self, told: LiveUsage, count: Callable[[LiveUsage, list[LiveRow], float], LiveRow | None]) -> Taken:
+    def _take(
+        self, told: LiveUsage, count: Callable[[LiveUsage, list[LiveRow], float], LiveRow | None]
+    ) -> LiveUsageResult:
         told = self._check(told)
         now = self._clock()
         at = now if told.at is None else told.at
@@ -97,9 +99,9 @@ class Accounts:
                 self._books.put_live(row)
             return self._answer(told.session, "" if row is not None else "nothing new in it")
 
-    def _answer(self, session: str, reason: str) -> Taken:
+    def _answer(self, session: str, reason: str) -> LiveUsageResult:
         known = add_up(to_spent(row) for row in self._books.live_of(session)) or Usage()
-        return Taken(session=session, changed=not reason, reason=reason, usage=known)
+        return LiveUsageResult(session=session, changed=not reason, reason=reason, usage=known)
 
     def _identify(self, told: LiveUsage) -> LiveUsage:
         """A session may be reported before its agent or model is known: both are still the same then."""

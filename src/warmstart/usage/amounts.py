@@ -101,7 +101,7 @@ def _floor(value: Figure) -> Figure:
     return None if value is None else max(0, value)
 
 
-class Meter:
+class TokenMeter:
     """Guesses tokens from characters while a session is read.
 
     Each turn sends everything said so far as input and gets what the agent then says as output. What no transcript

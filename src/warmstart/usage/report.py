@@ -32,7 +32,7 @@ class Account(NamedTuple):
     live: Sequence[Spent] = ()
 
 
-class Cell(NamedTuple):
+class UsageCell(NamedTuple):
     """What a session used of one model on one day, and which figures of it are estimates."""
 
     model: str
@@ -73,7 +73,7 @@ class UsageReport(Struct, frozen=True, kw_only=True):
     prices: str  # where prices come from, and of which day they are
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class UsageQuery(Struct, frozen=True, kw_only=True):
     """Which part of the usage is asked for."""
 
     by: By = "day"
@@ -83,7 +83,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     project: str | None = None
 
 
-def draw_up(account: Account, pricing: Pricing) -> tuple[Cell, ...]:
+def draw_up(account: Account, pricing: Pricing) -> tuple[UsageCell, ...]:
     """A session's usage, counted once. A session that tells a cost at all is not priced: it could be counted twice."""
     cells = join(account.told, account.live)
     if any(cell.usage.cost is not None for cell in cells):
@@ -91,14 +91,14 @@ def draw_up(account: Account, pricing: Pricing) -> tuple[Cell, ...]:
     return tuple(_price(cell, pricing) for cell in cells)
 
 
-def _price(cell: Cell, pricing: Pricing) -> Cell:
+def _price(cell: UsageCell, pricing: Pricing) -> UsageCell:
     cost = pricing(cell.usage, cell.model)
     if cost is None:
         return cell
     return cell._replace(usage=replace(cell.usage, cost=cost), guessed=cell.guessed | {"cost"})
 
 
-def join(told: Sequence[Spent], live: Sequence[Spent]) -> tuple[Cell, ...]:
+def join(told: Sequence[Spent], live: Sequence[Spent]) -> tuple[UsageCell, ...]:
     """Transcript and live reports of one session as one. Figure by figure what the transcript reports wins, then what was
     reported live, then what is estimated from the text."""
     reported = [part for part in told if part.usage.basis == "reported"]
@@ -122,10 +122,10 @@ def join(told: Sequence[Spent], live: Sequence[Spent]) -> tuple[Cell, ...]:
     return _cells(filled, missing)
 
 
-def _cells(parts: Iterable[Spent], guessed: Iterable[str]) -> tuple[Cell, ...]:
+def _cells(parts: Iterable[Spent], guessed: Iterable[str]) -> tuple[UsageCell, ...]:
     names = frozenset(guessed)
     return tuple(
-        Cell(part.model, part.day, part.usage, frozenset(n for n in names if getattr(part.usage, n) is not None))
+        UsageCell(part.model, part.day, part.usage, frozenset(n for n in names if getattr(part.usage, n) is not None))
         for part in parts
     )
 
@@ -141,7 +141,7 @@ def _drop(part: Spent, names: Iterable[str]) -> Spent:
 class Groups:
     """Adds accounts up, by one thing and in all."""
 
-    def __init__(self, wanted: Wanted, pricing: Pricing) -> None:
+    def __init__(self, wanted: UsageQuery, pricing: Pricing) -> None:
         self._wanted = wanted
         self._pricing = pricing
         self._rows: dict[tuple[str, str], UsageRow] = {}
@@ -157,10 +157,10 @@ class Groups:
             return
         cells = draw_up(account, self._pricing)
         if not cells:  # nothing is known of it, but that it was there
-            cells = (Cell(account.model, account.day, Usage(), frozenset()),)
+            cells = (UsageCell(account.model, account.day, Usage(), frozenset()),)
         inside = [cell for cell in cells if self._is_inside(cell.day or account.day)]
         self._undated += not inside and not all(cell.day or account.day for cell in cells)
-        groups: dict[tuple[str, str], list[Cell]] = {}
+        groups: dict[tuple[str, str], list[UsageCell]] = {}
         for cell in inside:
             groups.setdefault(self._name(account, cell), []).append(cell)
         self._unpriced |= find_unpriced(cells)
@@ -175,7 +175,7 @@ class Groups:
             return True
         return bool(day) and (since is None or day >= since) and (until is None or day <= until)
 
-    def _name(self, account: Account, cell: Cell) -> tuple[str, str]:
+    def _name(self, account: Account, cell: UsageCell) -> tuple[str, str]:
         """What tells groups apart, and what the group is called."""
         by = self._wanted.by
         if by == "session":
@@ -200,7 +200,7 @@ class Groups:
         return (0 if self._wanted.by == "day" else -(row.total or 0)), row.name or ""
 
 
-def find_unpriced(cells: Sequence[Cell]) -> set[str]:
+def find_unpriced(cells: Sequence[UsageCell]) -> set[str]:
     """Models for whose tokens there is no price, in a session that does not tell its cost."""
     if any(cell.usage.cost is not None and "cost" not in cell.guessed for cell in cells):
         return set()
@@ -211,7 +211,7 @@ def find_unpriced(cells: Sequence[Cell]) -> set[str]:
     }
 
 
-def count(row: UsageRow, cells: Sequence[Cell]) -> None:
+def count(row: UsageRow, cells: Sequence[UsageCell]) -> None:
     """Add what one session has in a group."""
     row.sessions += 1
     for cell in cells:

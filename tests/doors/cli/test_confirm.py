@@ -21,7 +21,7 @@ from rich.cells import cell_len
 
 from confirm.serving import RISK, WORK, House, send
 from confirm.tampering import GUARDS
-from warmstart.confirm.notify.messages import Message
+from warmstart.confirm.notify.messages import Notification
 from warmstart.confirm.notify.notifier import Channel, Notifier, Undelivered
 from warmstart.doors.cli.confirm import lay_out
 from warmstart.doors.cli.main import main
@@ -138,7 +138,7 @@ def test_what_is_masked_is_told(desk: House) -> None:
 
 
 def test_a_channel_that_fails_is_told_while_it_is_tried(desk: House) -> None:
-    def refuse(message: Message) -> None:
+    def refuse(message: Notification) -> None:
         raise Undelivered("nobody\nat home")
 
     desk.desk.channels = ("fake#1",)

@@ -23,7 +23,7 @@ from warmstart.confirm.tokens.files import AGENT_TOKEN, save_token
 from warmstart.confirm.tokens.proof import CHALLENGE, PROOF, make_proof, read_challenge
 from warmstart.confirm.tokens.tokens import digest_secret
 from warmstart.doors.guard.guard import Guard, describe_call
-from warmstart.doors.guard.rules import ToolCall
+from warmstart.doors.guard.rules import GuardedCall
 
 PROGRAM = Path(sys.executable).with_name("warmstart")
 RULES = """
@@ -387,7 +387,7 @@ class TestTrouble:
 
     def test_whatever_is_raised_blocks(self, tmp_path):
         """Not only what was foreseen: here the home is something that no path can be."""
-        verdict = Guard(None, "Test").check(ToolCall("a", "Bash", {}))  # type: ignore[arg-type]
+        verdict = Guard(None, "Test").check(GuardedCall("a", "Bash", {}))  # type: ignore[arg-type]
         assert verdict.kind == "blocked" and "the guard failed" in verdict.reason
 
 
@@ -398,7 +398,7 @@ def test_an_interrupted_wait_blocks_and_a_later_yes_is_not_taken_up(home, daemon
         return "the user went away" if list_known(daemon) > known else None
 
     guard = Guard(home, "Test", url=daemon.server.api_url, pulse=pulse)
-    verdict = guard.check(ToolCall("a", "Bash", {"command": "rm"}))
+    verdict = guard.check(GuardedCall("a", "Bash", {"command": "rm"}))
     assert verdict.kind == "blocked" and "the user went away" in verdict.reason
     (asked,) = list_known(daemon) - known
     daemon.decide(asked, "approve")
@@ -427,7 +427,9 @@ def test_the_policy_says_how_long_where_the_rule_does_not(home, tmp_path, rule, 
         def pulse() -> str | None:
             return "seen" if list_known(patient) > known else None
 
-        Guard(home, "Test", url=patient.server.api_url, longest=longest, pulse=pulse).check(ToolCall("a", "mail", {}))
+        Guard(home, "Test", url=patient.server.api_url, longest=longest, pulse=pulse).check(
+            GuardedCall("a", "mail", {})
+        )
         (asked,) = list_known(patient) - known
         assert patient.find(asked, "claude-code")["timeout_seconds"] == seconds
     finally:
@@ -437,14 +439,14 @@ def test_the_policy_says_how_long_where_the_rule_does_not(home, tmp_path, rule, 
 def test_it_waits_no_longer_than_the_agent_lets_it(home, daemon):
     (home / "guard.toml").write_text('[[rule]]\ntool = "mail"\naction = "send_mail"\n')
     began = time.monotonic()
-    verdict = Guard(home, "Test", url=daemon.server.api_url, longest=1.5).check(ToolCall("a", "mail", {}))
+    verdict = Guard(home, "Test", url=daemon.server.api_url, longest=1.5).check(GuardedCall("a", "mail", {}))
     assert verdict.kind == "blocked" and "nobody decided in time" in verdict.reason
     assert time.monotonic() - began < 8, "the policy would have let it wait for five minutes"
 
 
 def test_arguments_that_change_meanwhile_are_not_what_was_approved(home, daemon):
     arguments = {"command": "rm a"}
-    call = ToolCall("a", "Bash", arguments)
+    call = GuardedCall("a", "Bash", arguments)
     known = list_known(daemon)
     verdicts: list[Any] = []
     guard = Guard(home, "Test", url=daemon.server.api_url)

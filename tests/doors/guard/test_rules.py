@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warmstart.doors.guard.rules import Rule, ToolCall, find_rule, load_rules, parse_rules
+from warmstart.doors.guard.rules import GuardedCall, GuardRule, find_rule, load_rules, parse_rules
 from warmstart.errors import ConfigError
 
 
 def fits(text: str, tool: str, arguments: dict[str, Any] | None = None, agent: str = "claude-code") -> bool:
     rules = parse_rules(f'[[rule]]\naction = "x"\n{text}')
-    return find_rule(rules, ToolCall(agent, tool, arguments or {})) is not None
+    return find_rule(rules, GuardedCall(agent, tool, arguments or {})) is not None
 
 
 class TestMeaning:
@@ -99,7 +99,7 @@ class TestMeaning:
             tool = "Bash"
             action = "run_command"
         """)
-        found = [find_rule(rules, ToolCall("a", "Bash", {"command": c})) for c in ("ls", "ls prod")]
+        found = [find_rule(rules, GuardedCall("a", "Bash", {"command": c})) for c in ("ls", "ls prod")]
         assert [rule.action for rule in found if rule] == ["run_command", "deploy_production"]
         assert [rule.timeout_seconds for rule in found if rule] == [None, 900], "None: as the daemon's policy says"
 
@@ -154,5 +154,5 @@ values = st.recursive(
 
 @given(st.text(), st.dictionaries(st.text(), values, max_size=4), st.text(min_size=1))
 def test_any_call_gets_an_answer(tool, arguments, name):
-    rule = Rule(tool="*", action="x", arguments={name: "a", "*": "."}, unless={name: ".*"})
-    assert rule.fits(ToolCall("a", tool, arguments)) in (True, False)
+    rule = GuardRule(tool="*", action="x", arguments={name: "a", "*": "."}, unless={name: ".*"})
+    assert rule.fits(GuardedCall("a", tool, arguments)) in (True, False)

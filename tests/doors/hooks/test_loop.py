@@ -18,7 +18,7 @@ from templates.test_library import cart_sessions
 from trials.test_trials import transcript
 from warmstart.doors.hooks import catch_up
 from warmstart.ingest.queue import Queue
-from warmstart.store import Ledger
+from warmstart.store import TrialStore
 
 
 def folder() -> Path:
@@ -40,7 +40,7 @@ def test_a_session_comes_back_as_a_closed_trial(taught):  # noqa: F811
     end(session)
     wait_for_quiet()
     with warmstart.open() as ws:
-        trial = Ledger(ws.store).trial(session)
+        trial = TrialStore(ws.store).trial(session)
         assert trial is not None and trial.closed is not None
         measures = ws.experiments.measures(trial)
         assert measures is not None and (measures.errors, measures.judged) == (1, 4)
@@ -155,5 +155,5 @@ def test_several_sessions_at_once(taught):  # noqa: F811
             hook.stderr.close()
     wait_for_quiet()
     with warmstart.open() as ws:
-        closed = [Ledger(ws.store).trial(name) for name in names]
+        closed = [TrialStore(ws.store).trial(name) for name in names]
     assert all(trial is not None and trial.closed is not None for trial in closed), log()

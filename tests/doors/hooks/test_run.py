@@ -23,7 +23,7 @@ from warmstart.arms import assign, holdout_shares
 from warmstart.dialects.compose import TEXT_HEADER
 from warmstart.ingest.queue import Queue
 from warmstart.model import Task
-from warmstart.store import Ledger
+from warmstart.store import TrialStore
 
 PROGRAM = Path(sys.executable).with_name("warmstart")
 PROJECT = "/home/dev/shop"
@@ -128,7 +128,7 @@ class TestGiving:
         tell(start())
         tell(prompt())
         with warmstart.open() as ws:
-            ledger = Ledger(ws.store)
+            ledger = TrialStore(ws.store)
             first, second = ledger.trial(SESSION), ledger.trial(f"{SESSION}#prompt")
         assert first is not None and second is not None
         assert (first.assignment, second.assignment, second.parent) == ("random", "inherited", SESSION)
@@ -139,7 +139,7 @@ class TestGiving:
         tell(start())
         tell(prompt())
         with warmstart.open() as ws:
-            ledger = Ledger(ws.store)
+            ledger = TrialStore(ws.store)
             assert [t.session for t in ledger.trials_of_session(SESSION, "-")] == [SESSION, f"{SESSION}#prompt"]
             assert ledger.trials_of_session(SESSION[:-1], "-") == []
             parts = [json.loads(ledger.seed(name, "text") or "")["tokens"] for name in (SESSION, f"{SESSION}#prompt")]
@@ -171,7 +171,7 @@ class TestGiving:
         assert given is not None and "helm upgrade" in given
         assert tell(prompt()) is None
         with warmstart.open() as ws:
-            trial = Ledger(ws.store).trial(SESSION)
+            trial = TrialStore(ws.store).trial(SESSION)
         assert trial is not None and (trial.assignment, trial.picks) == ("random", "[]")
         assert tell(start(source="compact")) == given
 
@@ -179,14 +179,14 @@ class TestGiving:
         assert tell(start(source="fork")) is None
         assert tell(prompt()) is None
         with warmstart.open() as ws:
-            trial = Ledger(ws.store).trial(SESSION)
+            trial = TrialStore(ws.store).trial(SESSION)
         assert trial is not None and (trial.arm, trial.assignment) == ("cold", "choice")
 
     def test_subagents_are_left_alone(self, taught):
         assert tell(start(agent_id="a1", agent_type="Explore")) is None
         assert tell(prompt(agent_id="a1")) is None
         with warmstart.open() as ws:
-            assert Ledger(ws.store).trial(SESSION) is None
+            assert TrialStore(ws.store).trial(SESSION) is None
         assert tell(start(agent_type="reviewer")), "claude --agent is the main thread"
 
     def test_another_agents_examples_are_not_given(self, taught):
@@ -200,7 +200,7 @@ class TestGiving:
         assert tell(start()) is None
         assert tell(prompt()) is None
         with warmstart.open() as ws:
-            assert Ledger(ws.store).trial(SESSION) is not None
+            assert TrialStore(ws.store).trial(SESSION) is not None
         assert log() == ""
 
     def test_budget_and_length_are_kept(self, tmp_path):
@@ -229,7 +229,7 @@ class TestArms:
         for said in (start(cold), prompt(session=cold), start(cold, source="compact"), start(cold, source="resume")):
             assert tell(said) is None
         with warmstart.open() as ws:
-            ledger = Ledger(ws.store)
+            ledger = TrialStore(ws.store)
             arms = {name: ledger.trial(name) for name in (warm, cold, f"{cold}#prompt")}
             assert [trial.arm for trial in arms.values() if trial] == ["warm", "cold", "cold"]
             assert ledger.picks(arms[f"{cold}#prompt"]), "what it would have been shown is written down"

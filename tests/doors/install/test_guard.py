@@ -20,7 +20,7 @@ import pytest
 from doors.pages.confirm.daemon import Daemon
 from warmstart.confirm.policy.policy import parse_policy
 from warmstart.confirm.tokens.files import AGENT_TOKEN, save_token
-from warmstart.doors.guard.rules import ToolCall, find_rule, load_rules
+from warmstart.doors.guard.rules import GuardedCall, find_rule, load_rules
 from warmstart.doors.install.guard import is_ours
 
 PROGRAM = Path(sys.executable).with_name("warmstart")
@@ -331,7 +331,7 @@ class TestGuide:
         ],
     )
     def test_its_exception_is_what_only_looks(self, guides_rules, rules, command, is_asked):
-        call = ToolCall("claude-code", "Bash", {"command": command})
+        call = GuardedCall("claude-code", "Bash", {"command": command})
         assert (find_rule(load_rules(rules.parent), call) is not None) == is_asked
 
     def test_what_its_exception_lets_through_writes_nothing(self, guides_rules, rules, tmp_path):
@@ -351,7 +351,7 @@ class TestGuide:
         for program in ("ls", "pwd", "git status", "git diff", "git log"):
             for letter in string.ascii_letters + string.digits:
                 for command in (f"{program} -{letter} victim", f"{program} -{letter}victim"):
-                    assert find_rule(loaded, ToolCall("claude-code", "Bash", {"command": command})) is None
+                    assert find_rule(loaded, GuardedCall("claude-code", "Bash", {"command": command})) is None
                     subprocess.run(shlex.split(command), cwd=work, capture_output=True, check=False, timeout=20)
                     tried += 1
         found = {path.name: path.read_text() for path in work.iterdir() if path.is_file()}

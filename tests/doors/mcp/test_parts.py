@@ -14,7 +14,7 @@ import warmstart
 from conftest import claude_lines, write_jsonl
 from warmstart.doors.cli.mcp import check_sdk
 from warmstart.doors.mcp.answers import MAX_ANSWER, write_answer
-from warmstart.doors.mcp.arguments import Provision, WrongArguments, read_arguments
+from warmstart.doors.mcp.arguments import ProvisionArguments, WrongArguments, read_arguments
 from warmstart.doors.mcp.tools import TOOLS
 from warmstart.doors.mcp.transcripts import check_transcript, choose_folders
 from warmstart.errors import Refused, WarmstartError
@@ -146,7 +146,7 @@ def test_every_property_has_a_type_and_every_text_a_limit():
 )
 def test_arguments_are_read_or_refused_in_words(given_arguments):
     try:
-        read = read_arguments(Provision, given_arguments)
+        read = read_arguments(ProvisionArguments, given_arguments)
     except WrongArguments as error:
         assert 0 < len(str(error)) <= 600
     else:

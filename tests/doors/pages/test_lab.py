@@ -20,7 +20,7 @@ from warmstart.doors.pages.lab.plots import Curve, make_amounts, make_difference
 from warmstart.doors.render.lab import show_lab
 from warmstart.doors.render.lab_findings import tell_finding
 from warmstart.lab.run.report import _lift_guardrails
-from warmstart.lab.run.summary import Cell, LabReport
+from warmstart.lab.run.summary import LabReport, TaskCell
 from warmstart.stats.survival import Wait
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
@@ -234,12 +234,12 @@ def test_a_curve_falls_only_where_something_happened():
 # What decides
 
 
-def make_decided(arm: Cell, *, solved: int) -> LabReport:
+def make_decided(arm: TaskCell, *, solved: int) -> LabReport:
     """A model that makes only errors cold, and in the other arm does `arm`; the first so many tasks are solved there."""
-    cold = Cell(solved=False, errors=0, calls=3, success_turn=1, turns=3) if arm.calls < 3 else None
+    cold = TaskCell(solved=False, errors=0, calls=3, success_turn=1, turns=3) if arm.calls < 3 else None
     cells = [
         {
-            "cold": cold or Cell(solved=False, errors=3 - number % 2, calls=3, success_turn=None, turns=3),
+            "cold": cold or TaskCell(solved=False, errors=3 - number % 2, calls=3, success_turn=None, turns=3),
             "warm": structs.replace(arm, solved=number < solved, errors=arm.errors + (number % 5 == 0)),
         }
         for number in range(60)
@@ -249,7 +249,7 @@ def make_decided(arm: Cell, *, solved: int) -> LabReport:
 
 
 def test_an_arm_that_errs_less_and_solves_nothing_is_not_called_better(capsys):
-    report = make_decided(Cell(solved=False, errors=1, calls=3, success_turn=2, turns=3), solved=1)
+    report = make_decided(TaskCell(solved=False, errors=1, calls=3, success_turn=2, turns=3), solved=1)
     errors = next(one for one in report.report.secondary if one.metric == "error_rate")
     assert errors.verdict == "better"  # of errors there are fewer, and that is told
     finding = tell_finding(report)
@@ -266,7 +266,7 @@ def test_an_arm_that_errs_less_and_solves_nothing_is_not_called_better(capsys):
 
 
 def test_who_solves_at_once_is_not_blamed_for_calling_less():
-    report = make_decided(Cell(solved=True, errors=0, calls=1, success_turn=1, turns=1), solved=40)
+    report = make_decided(TaskCell(solved=True, errors=0, calls=1, success_turn=1, turns=1), solved=40)
     assert report.report.guardrails
     assert report.report.effects[0].verdict == "inconclusive"
     lifted = _lift_guardrails(report.report)

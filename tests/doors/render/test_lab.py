@@ -13,7 +13,7 @@ from msgspec import structs
 from warmstart.doors.render.lab import show_lab
 from warmstart.doors.render.lab_findings import SOLVED, TURNS, count_families, list_harmed, tell_finding
 from warmstart.lab.models.facts import ModelFacts
-from warmstart.lab.run.summary import ArmLine, Cell, LabReport, TaskLine
+from warmstart.lab.run.summary import ArmLine, LabReport, TaskCell, TaskLine
 from warmstart.model import Measures
 from warmstart.trials.paired_report import analyse_paired
 from warmstart.trials.report import Observation
@@ -33,7 +33,7 @@ HOSTILE = (
 )
 
 
-def play(rng: random.Random, chance: float) -> Cell:
+def play(rng: random.Random, chance: float) -> TaskCell:
     """One session of a model that makes things right with some chance a turn."""
     solved = rng.random() < chance
     works = solved or rng.random() < chance
@@ -41,7 +41,7 @@ def play(rng: random.Random, chance: float) -> Cell:
     turns = rng.choice((turn or 1, TURN_LIMIT)) if solved else rng.choice((TURN_LIMIT, TURN_LIMIT, TURN_LIMIT - 1))
     turns = max(turns, turn or 1)
     errors = (turn - 1 if turn else turns) + (0 if solved else (turns - turn) // 2 if turn else 0)
-    return Cell(solved=solved, errors=errors, calls=turns, success_turn=turn, turns=turns)
+    return TaskCell(solved=solved, errors=errors, calls=turns, success_turn=turn, turns=turns)
 
 
 def make_tasks(arms: Mapping[str, float], count: int, families: Sequence[str]) -> list[TaskLine]:
@@ -56,7 +56,7 @@ def make_tasks(arms: Mapping[str, float], count: int, families: Sequence[str]) -
     return tasks
 
 
-def observe(task: TaskLine, arm: str, cell: Cell, arms: Sequence[str]) -> Observation:
+def observe(task: TaskLine, arm: str, cell: TaskCell, arms: Sequence[str]) -> Observation:
     measures = Measures(
         errors=cell.errors,
         judged=cell.calls,
@@ -154,9 +154,9 @@ def make_hostile() -> LabReport:
 NASTY = ("cold", HOSTILE[0], HOSTILE[2], HOSTILE[3], HOSTILE[4])
 
 
-def _harmed_cells() -> dict[str, Cell]:
-    right = Cell(solved=True, errors=0, calls=1, success_turn=1, turns=1)
-    wrong = Cell(solved=False, errors=4, calls=4, success_turn=None, turns=4)
+def _harmed_cells() -> dict[str, TaskCell]:
+    right = TaskCell(solved=True, errors=0, calls=1, success_turn=1, turns=1)
+    wrong = TaskCell(solved=False, errors=4, calls=4, success_turn=None, turns=4)
     return {arm: right if arm == "cold" else wrong for arm in ARMS}
 
 

@@ -14,7 +14,7 @@ import pytest
 from lab.lab_world import read_sessions, without_times
 from warmstart.endpoints.chat import EndpointError, write_body
 from warmstart.lab.models.local import LocalLLM, describe_weights, find_weights
-from warmstart.lab.run.agent import SYSTEM, Limits
+from warmstart.lab.run.agent import SYSTEM, AgentLimits
 from warmstart.lab.run.lab import Lab, Plan
 from warmstart.lab.run.report import report_lab
 from warmstart.lab.run.summary import LabReport
@@ -125,7 +125,7 @@ def run_lab(folder: Path, stop_after: int | None = None) -> LabReport:
             self._answers += 1
             return self._llm.ask(body)
 
-    plan = Plan(tasks=3, model=describe_weights(find_weights(), "smollm2"), limits=Limits(turns=2))
+    plan = Plan(tasks=3, model=describe_weights(find_weights(), "smollm2"), limits=AgentLimits(turns=2))
     lab = Lab(folder, plan, Stops())
     try:
         lab.run()

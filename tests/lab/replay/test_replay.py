@@ -45,7 +45,7 @@ from warmstart.lab.replay.replay import ReplayPlan, ReplayStopped, replay
 from warmstart.lab.replay.report import MEASURES, ReplayReport
 from warmstart.lab.replay.ties import Traces, join
 from warmstart.model import Task
-from warmstart.store import Ledger, open_store
+from warmstart.store import TrialStore, open_store
 
 SERVICES = [f"{first}{second}" for first in ("amber", "birch", "cedar", "dune") for second in ("gate", "hall", "mill")]
 SECRET = "zq7" + "Lw9vTn4Kx2Rb8Yp5Hd3Mc6Js1Gf0"  # the user's own, known by its value
@@ -478,7 +478,7 @@ def test_no_session_is_shown_what_its_own_task_taught(recorded, settings):
     halves = {line.name: line.half for line in report.sessions}
     for half in (1, 2):
         store = open_store(str(recorded.parent / "out" / f"half-{half}.db"))
-        ledger = Ledger(store)
+        ledger = TrialStore(store)
         trials = ledger.trials("replay")
         assert len(trials) == 24 and {trial.assignment for trial in trials} == {"paired"}
         for trial in trials:

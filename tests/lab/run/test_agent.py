@@ -16,8 +16,8 @@ from warmstart import config
 from warmstart.endpoints.chat import AskedCall, Endpoint, HttpLLM, Reply, RequestRefused, ScriptedLLM
 from warmstart.formats import Source, read
 from warmstart.judging.outcome import judge_result
-from warmstart.lab.chores.tasks import Call, Finished, LabTask
-from warmstart.lab.run.agent import AGENT, CLOSING, NO_CALL, SYSTEM, Agent, Limits, Transcript
+from warmstart.lab.chores.tasks import ChoreCall, Finished, LabTask
+from warmstart.lab.run.agent import AGENT, CLOSING, NO_CALL, SYSTEM, AgentLimits, LabAgent, Transcript
 from warmstart.lab.sandbox.workshop import TOOLS
 from warmstart.model import Message, Session, ToolCall, ToolResult
 from warmstart.pipeline import Warmstart
@@ -30,7 +30,7 @@ MUST_WRITE = LabTask(
     family="write",
     request="Write right into out.txt.",
     files={"note.txt": "seven and eight"},
-    solution=(Call("write_file", {"path": "out.txt", "content": "right"}),),
+    solution=(ChoreCall("write_file", {"path": "out.txt", "content": "right"}),),
     check=lambda done: (done.folder / "out.txt").is_file() and (done.folder / "out.txt").read_text() == "right",
 )
 MUST_TELL = LabTask(
@@ -38,7 +38,7 @@ MUST_TELL = LabTask(
     family="tell",
     request="What is in note.txt?",
     files={"note.txt": "seven and eight"},
-    solution=(Call("read_file", {"path": "note.txt"}),),
+    solution=(ChoreCall("read_file", {"path": "note.txt"}),),
     check=lambda done: "seven and eight" in done.answer,
 )
 
@@ -52,7 +52,7 @@ def play(
 ) -> tuple[Transcript, list[dict[str, Any]]]:
     """The transcript, and what the model was asked."""
     llm = ScriptedLLM(replies)
-    transcript = Agent(llm, "m-1", Limits(turns=turns), Clock()).run(task, "s-1", inject)
+    transcript = LabAgent(llm, "m-1", AgentLimits(turns=turns), Clock()).run(task, "s-1", inject)
     return transcript, [json.loads(body) for body in llm.bodies]
 
 
@@ -73,13 +73,15 @@ def outcomes(session: Session) -> list[tuple[str, str]]:
 
 def test_what_a_model_refuses_need_not_be_said():
     llm = ScriptedLLM([Reply(calls=(WRITE,))])
-    Agent(llm, "m-1", Limits(turns=1, answer_tokens=None, temperature=None), Clock()).run(MUST_WRITE, "s-1", list)
+    LabAgent(llm, "m-1", AgentLimits(turns=1, answer_tokens=None, temperature=None), Clock()).run(
+        MUST_WRITE, "s-1", list
+    )
     assert json.loads(llm.bodies[0]).keys() == {"model", "messages", "tools"}
 
 
 def test_the_request_is_a_plain_chat_completion_with_the_tools():
     _transcript, (request,) = play(Reply(calls=(WRITE,)))
-    assert (request["model"], request["temperature"], request["max_tokens"]) == ("m-1", 0, Limits().answer_tokens)
+    assert (request["model"], request["temperature"], request["max_tokens"]) == ("m-1", 0, AgentLimits().answer_tokens)
     assert request["tools"] == [tool.as_openai() for tool in TOOLS]
     assert request["messages"] == [
         {"role": "system", "content": SYSTEM},
@@ -252,7 +254,7 @@ def test_what_a_real_endpoint_may_say(tmp_path, message, solved, statuses):
     data = json.dumps({"choices": [{"message": message and {"role": "assistant"} | message}]}).encode()
     with serve(lambda _body: (200, {}, data)) as endpoint:
         llm = HttpLLM(Endpoint(url=endpoint.url, timeout=5))
-        transcript = Agent(llm, "m-1", Limits(turns=1), Clock()).run(MUST_WRITE, "s-1", as_is)
+        transcript = LabAgent(llm, "m-1", AgentLimits(turns=1), Clock()).run(MUST_WRITE, "s-1", as_is)
     assert transcript.label is solved
     assert [status for _tool, status in outcomes(ingest(transcript, tmp_path))] == statuses
 
@@ -272,7 +274,7 @@ def test_what_a_checker_cannot_stomach_is_not_solved():
 def test_a_refused_request_is_the_sessions_failure(tmp_path):
     refusal = RequestRefused("the server says: too long")
     llm = ScriptedLLM([Reply(calls=(WRONG,), prompt_tokens=9, answer_tokens=9), refusal, Reply(calls=(WRITE,))])
-    agent = Agent(llm, "m-1", Limits(turns=3), Clock())
+    agent = LabAgent(llm, "m-1", AgentLimits(turns=3), Clock())
     transcript = agent.run(MUST_WRITE, "s-1", as_is)
     assert agent.refusal is refusal
     assert len(llm.bodies) == 2  # a conversation that is refused is not sent again
@@ -347,7 +349,7 @@ def test_the_folder_of_a_session_is_thrown_away_also_when_the_model_dies():
     watched = LabTask(id="w", family="w", request="Wait.", files={}, solution=(), check=check)
     llm = ScriptedLLM([Reply(calls=(WRITE,)), RuntimeError("dead")])
     with pytest.raises(RuntimeError, match="dead"):
-        Agent(llm, "m", Limits(), Clock()).run(watched, "s", as_is)
+        LabAgent(llm, "m", AgentLimits(), Clock()).run(watched, "s", as_is)
     assert seen
     assert not any(folder.exists() for folder in seen)
 

@@ -41,7 +41,7 @@ from warmstart.lab.chores.draw import POOLS
 from warmstart.lab.chores.families import FAMILIES
 from warmstart.lab.chores.tasks import LabTask
 from warmstart.lab.models.facts import ModelFacts
-from warmstart.lab.run.agent import Limits
+from warmstart.lab.run.agent import AgentLimits
 from warmstart.lab.run.lab import ARMS, Lab, Plan, clear
 from warmstart.lab.run.report import report_lab
 from warmstart.lab.run.summary import LabReport
@@ -370,7 +370,7 @@ def test_an_unfinished_run_gives_no_verdict(trained, tmp_path):
         {"tasks": 7},
         {"seed": 2},
         {"arms": ("cold", "text")},
-        {"limits": Limits(turns=3)},
+        {"limits": AgentLimits(turns=3)},
         {"grammar": True},
         {"examples": 2},
     ],

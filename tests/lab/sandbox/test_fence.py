@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from warmstart.lab.sandbox.fence import (
     Command,
+    CommandRefused,
     Pipeline,
     Redirect,
-    Refused,
     Word,
     expand_word,
     read_line,
@@ -125,7 +125,7 @@ def test_pipes_sequences_and_redirects() -> None:
     ],
 )
 def test_what_only_a_shell_can_do_is_refused_with_a_reason(line: str, said: str) -> None:
-    with pytest.raises(Refused, match=said.replace("|", r"\|")):
+    with pytest.raises(CommandRefused, match=said.replace("|", r"\|")):
         read_line(line)
 
 
@@ -134,7 +134,7 @@ def test_what_only_a_shell_can_do_is_refused_with_a_reason(line: str, said: str)
 def test_any_line_is_read_or_refused(line: str) -> None:
     try:
         pipelines = read_line(line)
-    except Refused:
+    except CommandRefused:
         return
     assert pipelines
     assert all(command.words or command.redirects for pipeline in pipelines for command in pipeline.commands)
@@ -164,14 +164,14 @@ def test_paths_inside(folder: Path, path: str) -> None:
     ],
 )
 def test_paths_outside(folder: Path, path: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(CommandRefused):
         resolve_inside(folder, folder, path)
 
 
 def test_a_twin_with_the_same_beginning_is_outside(folder: Path) -> None:
     twin = folder.parent / "folder-2"
     twin.mkdir()
-    with pytest.raises(Refused):
+    with pytest.raises(CommandRefused):
         resolve_inside(folder, folder, "../folder-2")
     assert resolve_inside(folder, folder / "sub", "../a.txt") == folder / "a.txt"
 
@@ -207,7 +207,7 @@ def is_refused(line: str, folder: Path) -> bool:
     argv = [name for word in read_line(line)[0].commands[0].words for name in expand_word(word, folder, folder)]
     try:
         check_arguments(argv, folder, folder)
-    except Refused:
+    except CommandRefused:
         return True
     return False
 
@@ -244,10 +244,10 @@ def test_hostile_commands_are_refused(folder: Path) -> None:
 
 
 def test_a_refused_program_says_what_there_is() -> None:
-    with pytest.raises(Refused, match="Offered: basename cat ") as told:
+    with pytest.raises(CommandRefused, match="Offered: basename cat ") as told:
         check_offered("rm")
     assert told.value.exit_code == 127
-    with pytest.raises(Refused, match="Use execute_code"):
+    with pytest.raises(CommandRefused, match="Use execute_code"):
         check_offered("python3")
 
 
@@ -280,7 +280,7 @@ def test_no_argument_of_any_program_leads_out(name: str, arguments: list[str]) -
     folder = _shared_folder()
     try:
         argv = check_arguments([name, *arguments], folder, folder)
-    except Refused:
+    except CommandRefused:
         return
     for argument in (word for word in argv[1:] if not word.startswith("-")):
         real = Path(os.path.realpath(folder / argument))

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from warmstart.judging.outcome import judge_result
-from warmstart.lab.chores.tasks import Call
-from warmstart.lab.sandbox.fence import Refused
+from warmstart.lab.chores.tasks import ChoreCall
+from warmstart.lab.sandbox.fence import CommandRefused
 from warmstart.lab.sandbox.workshop import TOOLS, Workshop, cut_middle
 from warmstart.model import ToolCall
 
@@ -80,7 +80,7 @@ def workshop(database: bytes, outside: Path) -> Iterator[Workshop]:
 def ask(workshop: Workshop) -> Ask:
     def run(tool: str, status: str, **arguments: Any) -> dict[str, Any]:
         """The answer to a call, which the real judge must take for `status`."""
-        result = workshop.run(Call(tool, arguments))
+        result = workshop.run(ChoreCall(tool, arguments))
         outcome = judge_result(ToolCall("1", tool, arguments), result)
         assert outcome.status == status, (arguments, result, outcome)
         assert str(workshop.folder) not in result and "CANARY" not in result
@@ -318,11 +318,11 @@ def test_code_that_does_not_end(outside: Path) -> None:
             "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
             "import signal, time\nfor n in range(1, 30):\n    try: signal.signal(n, signal.SIG_IGN)\n    except (OSError, ValueError): pass\ntime.sleep(600)",
         ):
-            answer = json.loads(workshop.run(Call("execute_code", {"code": code})))
+            answer = json.loads(workshop.run(ChoreCall("execute_code", {"code": code})))
             assert answer == {"output": "", "exit_code": 124, "error": "Timed out after 0.4 seconds"}
         query = "with recursive r(n) as (select 1 union all select n + 1 from r) select count(*) from r"
-        workshop.run(Call("write_file", {"path": "d.db", "content": ""}))
-        result = workshop.run(Call("sqlite_query", {"database": "d.db", "sql": query}))
+        workshop.run(ChoreCall("write_file", {"path": "d.db", "content": ""}))
+        result = workshop.run(ChoreCall("sqlite_query", {"database": "d.db", "sql": query}))
         assert json.loads(result) == {"error": "Timed out after 0.4 seconds"}
         assert time.monotonic() - start < 300
         assert find_processes_in(workshop.folder) == []
@@ -399,7 +399,7 @@ def test_sqlite(ask: Ask, workshop: Workshop, outside: Path) -> None:
 )
 def test_calls_that_are_no_calls(outside: Path, tool: Any, arguments: Any, said: str) -> None:
     with Workshop({}) as workshop:
-        result = workshop.run(Call(tool, arguments))
+        result = workshop.run(ChoreCall(tool, arguments))
     assert said in result and len(result) < 2_000
     result.encode()
     known = ToolCall("1", tool, arguments) if isinstance(tool, str) and isinstance(arguments, dict) else None
@@ -421,7 +421,7 @@ def test_whatever_is_asked_gets_an_answer(outside: Path, tool: str, arguments: d
     if tool == "terminal" and isinstance(arguments.get("command"), str):
         arguments["command"] = "rm " + arguments["command"]  # what runs is tested above, and takes its time
     with Workshop({"a.txt": "x\n"}) as workshop:
-        assert isinstance(json.loads(workshop.run(Call(tool, arguments)).encode()), dict)
+        assert isinstance(json.loads(workshop.run(ChoreCall(tool, arguments)).encode()), dict)
         assert [path.name for path in workshop.folder.parent.iterdir()] == ["folder"]
 
 
@@ -432,14 +432,14 @@ def test_the_same_calls_give_the_same_bytes(database: bytes) -> None:
         "d.db": database,
     }
     calls = [
-        *(Call("terminal", {"command": command}) for command in (
+        *(ChoreCall("terminal", {"command": command}) for command in (
             "ls -la", "find .", "grep -rn x .", "cat nope a.txt | sort", "pwd", "diff -u a.txt b.txt", "cat nope | cat nope2 | ls nope3",
             "seq 1 100000", "yes", "rm -rf .", "du", "ls -laR; wc *",
         )),
-        Call("execute_code", {"code": "print({'a', 'b', 'c', 'd'}, object(), open)\nraise ValueError({'x', 'y', 'z'})"}),
-        Call("execute_code", {"code": "import os; print(os.getcwd(), sorted(os.environ.items()))\nprint('x' * 5000)"}),
-        Call("sqlite_query", {"database": "d.db", "sql": "select * from orders"}),
-        Call("search_files", {"pattern": "x"}),
+        ChoreCall("execute_code", {"code": "print({'a', 'b', 'c', 'd'}, object(), open)\nraise ValueError({'x', 'y', 'z'})"}),
+        ChoreCall("execute_code", {"code": "import os; print(os.getcwd(), sorted(os.environ.items()))\nprint('x' * 5000)"}),
+        ChoreCall("sqlite_query", {"database": "d.db", "sql": "select * from orders"}),
+        ChoreCall("search_files", {"pattern": "x"}),
     ]  # fmt: skip
     runs = []
     for _ in range(2):
@@ -457,7 +457,7 @@ def test_long_output_is_cut_in_the_middle(ask: Ask) -> None:
 
 def test_a_workshop_cannot_be_filled_outside_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with pytest.raises(Refused, match="outside the folder"):
+    with pytest.raises(CommandRefused, match="outside the folder"):
         Workshop({"../x": "y"})
     assert [path.name for path in tmp_path.iterdir()] == ["user-home"]  # and leaves nothing behind
 
@@ -474,8 +474,8 @@ def test_folders_nested_deeper_than_recursion_goes(deep):
         f"import os\nfor n in range({deep}):\n  os.mkdir('d'); os.chdir('d')\nopen('f', 'w').write('seven')\nprint(n)"
     )
     with Workshop({"a.txt": "seven"}) as workshop:
-        workshop.run(Call("execute_code", {"code": nest}))
-        found = json.loads(workshop.run(Call("search_files", {"pattern": "seven"})))
+        workshop.run(ChoreCall("execute_code", {"code": nest}))
+        found = json.loads(workshop.run(ChoreCall("search_files", {"pattern": "seven"})))
         assert found["total"] == 2 if deep < 2_000 else found
     assert not workshop.folder.parent.exists()
 
@@ -483,26 +483,26 @@ def test_folders_nested_deeper_than_recursion_goes(deep):
 def test_locked_folders_are_removed_too():
     lock = "import os\nos.makedirs('s/t')\nopen('s/t/f', 'w').close()\nos.chmod('s/t', 0)\nos.chmod('s', 0)\nos.chmod('.', 0)"
     with Workshop({"a.txt": ""}) as workshop:
-        workshop.run(Call("execute_code", {"code": lock}))
+        workshop.run(ChoreCall("execute_code", {"code": lock}))
     assert not workshop.folder.parent.exists()
 
 
 def test_a_full_folder_is_told_and_takes_no_more() -> None:
     fill = "for n in range(5):\n    open(f'f{n}', 'wb').write(b'x' * 15_000_000)"
     with Workshop({"a.txt": ""}) as workshop:
-        said = json.loads(workshop.run(Call("execute_code", {"code": fill})))
+        said = json.loads(workshop.run(ChoreCall("execute_code", {"code": fill})))
         assert said["error"] == "Stopped: more than 64000000 bytes in the folder"
         assert judge_result(ToolCall("1", "execute_code", {"code": fill}), json.dumps(said)).status == "error"
-        said = json.loads(workshop.run(Call("write_file", {"path": "g", "content": "x"})))
+        said = json.loads(workshop.run(ChoreCall("write_file", {"path": "g", "content": "x"})))
         assert "more than 64000000 bytes in the folder" in said["error"]
-        assert "more than" in json.loads(workshop.run(Call("terminal", {"command": "ls; ls"})))["error"]
+        assert "more than" in json.loads(workshop.run(ChoreCall("terminal", {"command": "ls; ls"})))["error"]
 
 
 @pytest.mark.parametrize("command", ["echo" + " *" * 3_000, "echo" + " *" * 90, "cd" + " *" * 3_000])
 def test_stars_cost_no_more_than_a_moment(command: str) -> None:
     with Workshop({f"f{n}": "" for n in range(300)}) as workshop:
         began = time.monotonic()
-        said = json.loads(workshop.run(Call("terminal", {"command": command})))
+        said = json.loads(workshop.run(ChoreCall("terminal", {"command": command})))
         assert time.monotonic() - began < 3
         assert said["error"].startswith("more than ") and said["exit_code"]
-        assert json.loads(workshop.run(Call("terminal", {"command": "echo * *"})))["exit_code"] == 0
+        assert json.loads(workshop.run(ChoreCall("terminal", {"command": "echo * *"})))["exit_code"] == 0

@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 from warmstart.atomic_files import sweep_unfinished, write_beside
-from warmstart.confirm.audit.chain import ZERO, Head, append, hash_entry, read_head
-from warmstart.confirm.audit.verify import Flaw, Verdict, verify
+from warmstart.confirm.audit.chain import ZERO, ChainHead, append, hash_entry, read_head
+from warmstart.confirm.audit.verify import AuditVerdict, Flaw, verify
 from warmstart.confirm.store.protocol import ConfirmStore
 from warmstart.errors import StoreError
 
@@ -24,9 +24,9 @@ __all__ = [
     "ZERO",
     "Anchor",
     "AnchorUnreadable",
+    "AuditVerdict",
+    "ChainHead",
     "Flaw",
-    "Head",
-    "Verdict",
     "append",
     "check_anchored",
     "hash_entry",
@@ -54,10 +54,10 @@ class Anchor:
     def of(cls, store: ConfirmStore) -> Anchor:
         return cls(store.anchor_path)
 
-    def read(self) -> Head | None:
+    def read(self) -> ChainHead | None:
         """What was anchored last; None where there is no file."""
         try:
-            return msgspec.json.decode(self.path.read_bytes(), type=Head)
+            return msgspec.json.decode(self.path.read_bytes(), type=ChainHead)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError) as error:
@@ -68,7 +68,7 @@ class Anchor:
         sweep_unfinished(self.path.parent)
         with store.alone():
             if self.read() is None and read_head(store).sequence == 0:
-                self.write(Head(0, ZERO))
+                self.write(ChainHead(0, ZERO))
 
     def advance(self, store: ConfirmStore) -> None:
         """Anchor the newest entry. Refuses to paper over a chain that no longer holds what was anchored before.
@@ -85,12 +85,12 @@ class Anchor:
             if current is None or current.sequence < head.sequence:
                 unfinished.replace(self.path)
 
-    def write(self, head: Head) -> None:
+    def write(self, head: ChainHead) -> None:
         with self._written(head) as unfinished:
             unfinished.replace(self.path)
 
     @contextmanager
-    def _written(self, head: Head) -> Iterator[Path]:
+    def _written(self, head: ChainHead) -> Iterator[Path]:
         """Beside ours, on the disk, to be renamed. Without waiting for the folder: after a power cut the older file may
         be back, which is a lag."""
         try:
@@ -100,7 +100,7 @@ class Anchor:
             raise StoreError(f"{self.path}: the audit's anchor cannot be written: {error}") from error
 
 
-def check_anchored(store: ConfirmStore, anchored: Head | None, path: Path) -> None:
+def check_anchored(store: ConfirmStore, anchored: ChainHead | None, path: Path) -> None:
     """Raises StoreError where the table does not hold what the anchor says."""
     if anchored is None:
         if read_head(store).sequence:
@@ -116,7 +116,7 @@ def check_anchored(store: ConfirmStore, anchored: Head | None, path: Path) -> No
         )
 
 
-def inspect(store: ConfirmStore, anchor: Anchor) -> Verdict:
+def inspect(store: ConfirmStore, anchor: Anchor) -> AuditVerdict:
     """Verify against an anchor; one that cannot be read is a flaw, and no dead end.
 
     It is read before the chain, never after: a daemon that goes on writing must not look like a thief.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from warmstart.confirm.audit.anchor import Anchor
-from warmstart.confirm.problems import Troubles
+from warmstart.confirm.problems import OpenProblems
 from warmstart.confirm.store.protocol import ConfirmStore
 from warmstart.errors import StoreError
 
@@ -16,7 +16,7 @@ _AGAIN = 1.0  # seconds after a failure: the next entry may be long in coming
 class Anchorer:
     """Reads from a store of its own: the writer's is busy."""
 
-    def __init__(self, store: ConfirmStore, anchor: Anchor, troubles: Troubles) -> None:
+    def __init__(self, store: ConfirmStore, anchor: Anchor, troubles: OpenProblems) -> None:
         self._store = store
         self._anchor = anchor
         self._troubles = troubles

@@ -14,7 +14,7 @@ from warmstart.confirm.store.protocol import ConfirmStore
 ZERO = "0" * 64  # what stands before the first entry
 
 
-class Head(Struct, frozen=True, forbid_unknown_fields=True):
+class ChainHead(Struct, frozen=True, forbid_unknown_fields=True):
     """The newest entry."""
 
     sequence: int
@@ -67,6 +67,6 @@ def append(
     return entry.sequence
 
 
-def read_head(store: ConfirmStore) -> Head:
+def read_head(store: ConfirmStore) -> ChainHead:
     found = store.row("head")
-    return Head(*found) if found else Head(0, ZERO)
+    return ChainHead(*found) if found else ChainHead(0, ZERO)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from warmstart.confirm.audit.expected_rows import Facts, Ledger
+from warmstart.confirm.audit.expected_rows import Facts, ReplayState
 from warmstart.confirm.audit.replay_access import take_link
 from warmstart.confirm.model import Allowance, Request, TokenRecord
 from warmstart.confirm.store.protocol import ConfirmStore
@@ -23,12 +23,12 @@ class _Table(NamedTuple):
     columns: tuple[str, ...]
     key: tuple[str, ...]
     before: dict[str, Any]  # columns that change: what they hold until then
-    take: Callable[[Ledger, Facts], Facts] | None = None  # where what is told is not simply found by the key
+    take: Callable[[ReplayState, Facts], Facts] | None = None  # where what is told is not simply found by the key
 
     def name(self, row: Facts) -> str:
         return " ".join(str(row[column]) for column in self.key)
 
-    def told(self, book: Ledger, row: Facts) -> Facts:
+    def told(self, book: ReplayState, row: Facts) -> Facts:
         return self.take(book, row) if self.take else book.take(self.what, self.name(row))
 
 
@@ -57,7 +57,7 @@ _TABLES = (
 )
 
 
-def compare_tables(store: ConfirmStore, book: Ledger) -> Iterator[Difference]:
+def compare_tables(store: ConfirmStore, book: ReplayState) -> Iterator[Difference]:
     """What differs. The ledger is used up."""
     for table in _TABLES:
         for values in store.stream(table.query):

@@ -18,7 +18,7 @@ Told = dict[str, Any]  # an entry's details
 Facts = dict[str, Any]  # column -> what it must hold; `born`: the entry that tells of the row's beginning
 
 
-class Ledger:
+class ReplayState:
     """Use it in a `with`."""
 
     def __init__(self) -> None:

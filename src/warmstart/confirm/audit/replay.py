@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from warmstart.confirm.audit.expected_rows import Facts, Ledger, Told, pick, plain, read_details
+from warmstart.confirm.audit.expected_rows import Facts, ReplayState, Told, pick, plain, read_details
 from warmstart.confirm.audit.replay_access import ACCESS, find_action, find_person
 from warmstart.confirm.model import ALLOWED, AuditEntry
 
 
-def play(book: Ledger, entry: AuditEntry) -> Iterable[str]:
+def play(book: ReplayState, entry: AuditEntry) -> Iterable[str]:
     """Note what an entry tells. What is wrong with it, given those before."""
     known = _PLAYS.get(entry.event)
     return known(book, entry, read_details(entry)) if known else ()
 
 
-def _submitted(book: Ledger, entry: AuditEntry, told: Told) -> Iterator[str]:
+def _submitted(book: ReplayState, entry: AuditEntry, told: Told) -> Iterator[str]:
     if "born" in book.get("request", entry.request):
         yield "submits a request that was submitted before"
     facts: Facts = {
@@ -37,14 +37,14 @@ def _submitted(book: Ledger, entry: AuditEntry, told: Told) -> Iterator[str]:
     book.note("request", entry.request, facts)
 
 
-def _voted(book: Ledger, entry: AuditEntry, told: Told) -> Iterator[str]:
+def _voted(book: ReplayState, entry: AuditEntry, told: Told) -> Iterator[str]:
     facts = book.get("request", entry.request)
     yield from _check_decision(facts, entry, told)
     _note_vote(book, entry, told, facts)
     book.note("request", entry.request, facts)
 
 
-def _approved(book: Ledger, entry: AuditEntry, told: Told) -> Iterator[str]:
+def _approved(book: ReplayState, entry: AuditEntry, told: Told) -> Iterator[str]:
     facts = book.get("request", entry.request)
     yield from _check_decision(facts, entry, told)
     given, quorum = _note_vote(book, entry, told, facts), facts.get("quorum")
@@ -53,7 +53,7 @@ def _approved(book: Ledger, entry: AuditEntry, told: Told) -> Iterator[str]:
     _note_decision(book, entry, told, facts)
 
 
-def _decided(book: Ledger, entry: AuditEntry, told: Told) -> Iterator[str]:
+def _decided(book: ReplayState, entry: AuditEntry, told: Told) -> Iterator[str]:
     """Otherwise than by a person's yes: denied, out of time, allowed in advance."""
     facts = book.get("request", entry.request)
     yield from _check_decision(facts, entry, told)
@@ -69,14 +69,14 @@ def _check_decision(facts: Facts, entry: AuditEntry, told: Told) -> Iterator[str
         yield "is a decision of who asked for it"
 
 
-def _note_decision(book: Ledger, entry: AuditEntry, told: Told, facts: Facts) -> None:
+def _note_decision(book: ReplayState, entry: AuditEntry, told: Told, facts: Facts) -> None:
     """The first one counts."""
     reason = "nobody decided in time" if entry.event == "expired" else plain(told.get("reason"))
     decision = {"status": entry.event, "decided": entry.at, "decided_by": entry.actor, "reason": reason}
     book.note("request", entry.request, decision | pick(told, "execute_by") | facts)
 
 
-def _note_vote(book: Ledger, entry: AuditEntry, told: Told, facts: Facts) -> int:
+def _note_vote(book: ReplayState, entry: AuditEntry, told: Told, facts: Facts) -> int:
     """How many different people have approved."""
     key = find_person(entry.actor)
     vote = {
@@ -91,7 +91,7 @@ def _note_vote(book: Ledger, entry: AuditEntry, told: Told, facts: Facts) -> int
     return len(facts["voters"])
 
 
-def _executed(book: Ledger, entry: AuditEntry, told: Told) -> Iterator[str]:
+def _executed(book: ReplayState, entry: AuditEntry, told: Told) -> Iterator[str]:
     facts = book.get("request", entry.request)
     if facts.get("status") not in ALLOWED:
         yield "takes up what was not approved"
@@ -102,7 +102,7 @@ def _executed(book: Ledger, entry: AuditEntry, told: Told) -> Iterator[str]:
     book.note("request", entry.request, {"executed": entry.at} | facts)
 
 
-_PLAYS: dict[str, Callable[[Ledger, AuditEntry, Told], Iterable[str]]] = {
+_PLAYS: dict[str, Callable[[ReplayState, AuditEntry, Told], Iterable[str]]] = {
     "submitted": _submitted,
     "vote": _voted,
     "approved": _approved,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from warmstart.confirm.audit.expected_rows import Facts, Ledger, Told, pick, plain
+from warmstart.confirm.audit.expected_rows import Facts, ReplayState, Told, pick, plain
 from warmstart.confirm.model import AuditEntry
 from warmstart.confirm.policy import actions
 from warmstart.names import name_key
@@ -19,7 +19,7 @@ find_person = lru_cache(4096)(name_key)  # as names are compared
 find_action = lru_cache(4096)(actions.key_of)
 
 
-def _token_created(book: Ledger, entry: AuditEntry, told: Told) -> Iterator[str]:
+def _token_created(book: ReplayState, entry: AuditEntry, told: Told) -> Iterator[str]:
     subject, id = str(told.get("subject")), str(told.get("token"))
     if "born" in book.get("token", id):
         yield "makes a token that was made before"
@@ -34,13 +34,13 @@ def _token_created(book: Ledger, entry: AuditEntry, told: Told) -> Iterator[str]
     book.note("token", id, facts)
 
 
-def _token_revoked(book: Ledger, entry: AuditEntry, told: Told) -> Iterable[str]:
+def _token_revoked(book: ReplayState, entry: AuditEntry, told: Told) -> Iterable[str]:
     id = str(told.get("token"))
     book.note("token", id, book.get("token", id) | {"revoked": entry.at})
     return ()
 
 
-def _link_created(book: Ledger, entry: AuditEntry, told: Told) -> Iterable[str]:
+def _link_created(book: ReplayState, entry: AuditEntry, told: Told) -> Iterable[str]:
     facts = {"born": entry.sequence, "created": entry.at, **pick(told, "subject", "scopes", "expires")}
     if "digest" in told:
         book.note("login link", str(told["digest"]), facts)
@@ -56,7 +56,7 @@ def _name_old_link(created: Any, subject: Any, scopes: Any) -> str:
     return f"{created} {subject} {scopes}"
 
 
-def take_link(book: Ledger, row: Facts) -> Facts:
+def take_link(book: ReplayState, row: Facts) -> Facts:
     """What is told of a login link, by whatever version."""
     facts = book.take("login link", row["digest"])
     id = _name_old_link(row["created"], row["subject"], row["scopes"])
@@ -68,7 +68,7 @@ def take_link(book: Ledger, row: Facts) -> Facts:
     return {"used": row["used"]} | facts | {"born": old["born"], "expires": row["created"] + _OLD_LINK}
 
 
-def _logged_in(book: Ledger, entry: AuditEntry, told: Told) -> Iterator[str]:
+def _logged_in(book: ReplayState, entry: AuditEntry, told: Told) -> Iterator[str]:
     facts = {
         "born": entry.sequence,
         "subject": entry.actor,
@@ -85,12 +85,12 @@ def _logged_in(book: Ledger, entry: AuditEntry, told: Told) -> Iterator[str]:
         book.note("login link", str(told["link"]), link | {"used": entry.at})
 
 
-def _logged_out(book: Ledger, entry: AuditEntry, told: Told) -> Iterable[str]:
+def _logged_out(book: ReplayState, entry: AuditEntry, told: Told) -> Iterable[str]:
     book.note("login", entry.credential, {"ended": entry.at} | book.get("login", entry.credential))
     return ()
 
 
-def _shut_out(book: Ledger, entry: AuditEntry, told: Told) -> Iterable[str]:
+def _shut_out(book: ReplayState, entry: AuditEntry, told: Told) -> Iterable[str]:
     """Every login of somebody. Older entries do not name them: all that were still good."""
     if isinstance(named := told.get("logins"), list):
         for id in map(str, named):
@@ -107,7 +107,7 @@ def _shut_out(book: Ledger, entry: AuditEntry, told: Told) -> Iterable[str]:
 # What was allowed in advance
 
 
-def _whitelisted(book: Ledger, entry: AuditEntry, told: Told) -> Iterable[str]:
+def _whitelisted(book: ReplayState, entry: AuditEntry, told: Told) -> Iterable[str]:
     facts = {
         "born": entry.sequence,
         "action": entry.action,
@@ -122,7 +122,7 @@ def _whitelisted(book: Ledger, entry: AuditEntry, told: Told) -> Iterable[str]:
     return ()
 
 
-def _whitelist_removed(book: Ledger, entry: AuditEntry, told: Told) -> Iterable[str]:
+def _whitelist_removed(book: ReplayState, entry: AuditEntry, told: Told) -> Iterable[str]:
     id = str(told.get("entry"))
     book.note("whitelist entry", id, book.get("whitelist entry", id) | {"removed": entry.at})
     return ()

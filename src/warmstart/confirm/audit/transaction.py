@@ -14,7 +14,7 @@ from warmstart.confirm.policy.policy import Policy
 from warmstart.confirm.store.protocol import ConfirmStore
 
 
-class Turn(NamedTuple):
+class Transaction(NamedTuple):
     """See the module."""
 
     store: ConfirmStore

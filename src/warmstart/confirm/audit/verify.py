@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from warmstart.confirm.audit.chain import ZERO, Head, hash_entry
+from warmstart.confirm.audit.chain import ZERO, ChainHead, hash_entry
 from warmstart.confirm.audit.compare import compare_tables
-from warmstart.confirm.audit.expected_rows import Ledger, read_details
+from warmstart.confirm.audit.expected_rows import ReplayState, read_details
 from warmstart.confirm.audit.replay import play
 from warmstart.confirm.model import AuditEntry
 from warmstart.confirm.store.protocol import ConfirmStore
@@ -41,13 +41,13 @@ class Acceptance(Struct, frozen=True):
     flaws: int
 
 
-class Verdict(Struct, frozen=True, kw_only=True):
+class AuditVerdict(Struct, frozen=True, kw_only=True):
     """What a look through everything found."""
 
     ok: bool  # nothing is wrong but what was accepted
     entries: int
-    head: Head
-    anchor: Head | None  # None: there is none
+    head: ChainHead
+    anchor: ChainHead | None  # None: there is none
     lag: int  # entries after the anchor
     flaws: int  # that nobody has accepted
     problems: list[Flaw]  # those, or the first of them
@@ -57,9 +57,9 @@ class Verdict(Struct, frozen=True, kw_only=True):
     acceptances: list[Acceptance]
 
 
-def verify(store: ConfirmStore, anchored: Head | None, *, unreadable: str = "") -> Verdict:
+def verify(store: ConfirmStore, anchored: ChainHead | None, *, unreadable: str = "") -> AuditVerdict:
     """Look through everything. `unreadable`: why there is no telling what was anchored."""
-    with Ledger() as book, store.snapshot():
+    with ReplayState() as book, store.snapshot():
         found = _Findings(store)
         walk = _Walk(anchored)
         for row in store.stream("all_entries"):
@@ -85,10 +85,10 @@ def _mark(sequence: int | None, problem: str, *evidence: Any) -> Flaw:
 class _Walk:
     """Along the chain, and past the anchor."""
 
-    def __init__(self, anchored: Head | None) -> None:
+    def __init__(self, anchored: ChainHead | None) -> None:
         self.anchored = anchored
         self.met = anchored is not None and anchored.sequence == 0  # the anchored entry
-        self.head = Head(0, ZERO)
+        self.head = ChainHead(0, ZERO)
         self.count = 0
 
     def take(self, entry: AuditEntry) -> Iterator[Flaw]:
@@ -102,7 +102,7 @@ class _Walk:
         if entry.hash != right:
             changed = "was changed: its hash does not fit what it says"
             yield _mark(entry.sequence, changed, "hash", entry.hash, right)
-        self.head = Head(entry.sequence, entry.hash)
+        self.head = ChainHead(entry.sequence, entry.hash)
         self.count += 1
         self.met = self.met or self.head == self.anchored
 
@@ -152,11 +152,11 @@ class _Findings:
             if self._lasting <= MOST_MARKS:
                 self._named.append(flaw)
 
-    def conclude(self, walk: _Walk) -> Verdict:
+    def conclude(self, walk: _Walk) -> AuditVerdict:
         digest = self._digest.hexdigest()
         if (self._lasting, digest) in self._wholes:
             self._accepted, self._lasting, self._named = self._accepted + self._lasting, 0, []
-        return Verdict(
+        return AuditVerdict(
             ok=not self._lasting and not self._mendable,
             entries=walk.count,
             head=walk.head,

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 from warmstart.confirm.canonical import check_value, write_canonical
 from warmstart.confirm.client.wire import Daemon, call, find_daemon
 from warmstart.confirm.errors import BadRequest, Denied, Expired, Unauthorized, Unreachable
-from warmstart.confirm.model import LONGEST, SHORTEST, Decision
+from warmstart.confirm.model import LONGEST, SHORTEST, HumanDecision
 from warmstart.confirm.tokens.files import UNKNOWN_TOKEN
 from warmstart.errors import NotFound
 
@@ -43,7 +43,7 @@ class Ticket(NamedTuple):
     page_url: str  # where people decide
     cancelled: threading.Event | None = None  # set by who no longer wants it
 
-    def wait(self) -> Decision:
+    def wait(self) -> HumanDecision:
         """Until it is decided. Returns an approval; raises Denied, Expired or Unreachable."""
         return _read_decision(self._poll())
 
@@ -134,7 +134,7 @@ def ask(
     daemon: Daemon | None = None,
     within: float | None = None,
     cancelled: threading.Event | None = None,
-) -> Decision:
+) -> HumanDecision:
     """Ask a person and wait for the answer. Returns the approval, taken up and good for once; raises
     ConfirmationError (Denied, Expired, RateLimited, Unreachable ...) for everything else.
 
@@ -243,14 +243,14 @@ def _call_patiently(
         time.sleep(_PAUSE)
 
 
-def _read_decision(state: dict[str, Any]) -> Decision:
+def _read_decision(state: dict[str, Any]) -> HumanDecision:
     """An approval, or its opposite as an exception."""
     found = state.get("decision")
     if not isinstance(found, dict) or not isinstance(state.get("id"), str):
         raise Unreachable("the daemon's answer makes no sense")
     try:
         at = int(datetime.fromisoformat(str(found.get("at"))).timestamp() * 1000)
-        decision = Decision(
+        decision = HumanDecision(
             status=found["status"], by=str(found["by"]), reason=str(found["reason"]), at=at, request=state["id"]
         )
     except (KeyError, ValueError, OverflowError) as error:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from warmstart import config
 from warmstart.confirm import errors
 from warmstart.confirm.errors import ConfirmationError, Unreachable
-from warmstart.confirm.model import Decision
+from warmstart.confirm.model import HumanDecision
 from warmstart.confirm.tokens.files import AGENT_TOKEN, need_token
 from warmstart.confirm.tokens.proof import check_daemon
 from warmstart.errors import ConfigError, NotFound
@@ -118,9 +118,9 @@ def make_error(status: int, value: dict[str, Any], url: str) -> Exception:
     return kind(said, code=code, decision=_read_stored(value.get("decision")))
 
 
-def _read_stored(found: Any) -> Decision | None:
+def _read_stored(found: Any) -> HumanDecision | None:
     if not isinstance(found, dict):
         return None
-    return Decision(
+    return HumanDecision(
         status=found.get("status", "denied"), by=str(found.get("by", "")), reason=str(found.get("reason", "")), at=0
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-from warmstart.confirm.audit.transaction import Turn
+from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.desk.submit import find_allowance
 from warmstart.confirm.errors import ConfirmationError, Conflict, Expired, NotAllowed
 from warmstart.confirm.model import ALLOWED, Executed, Identity, Request
@@ -18,7 +18,7 @@ from warmstart.errors import NotFound
 Answer = Literal["approved", "denied"]
 
 
-class Wish(NamedTuple):
+class DecisionRequest(NamedTuple):
     """What somebody wants to decide, and why."""
 
     answer: Answer
@@ -26,7 +26,7 @@ class Wish(NamedTuple):
     digest: str | None = None  # of what was shown to them
 
 
-def decide(turn: Turn, who: Identity, id: str, wish: Wish) -> Request | Exception:
+def decide(turn: Transaction, who: Identity, id: str, wish: DecisionRequest) -> Request | Exception:
     """Approve or deny. With a quorum, an approval is a vote until enough different people gave theirs."""
     request = turn.find(id)
     if request is None:
@@ -41,7 +41,9 @@ def decide(turn: Turn, who: Identity, id: str, wish: Wish) -> Request | Exceptio
     return _resolve(turn, who, request, wish)
 
 
-def _check_decider(turn: Turn, who: Identity, request: Request, wish: Wish) -> ConfirmationError | None:
+def _check_decider(
+    turn: Transaction, who: Identity, request: Request, wish: DecisionRequest
+) -> ConfirmationError | None:
     ruling = turn.policy.rule_on(request.action)
     if who.key == request.subject_key:
         return NotAllowed("who asks does not decide: this is your own request", code="own_request")
@@ -54,7 +56,7 @@ def _check_decider(turn: Turn, who: Identity, request: Request, wish: Wish) -> C
     return None
 
 
-def _check_open(turn: Turn, request: Request) -> ConfirmationError | None:
+def _check_open(turn: Transaction, request: Request) -> ConfirmationError | None:
     """Whether it can still be decided. A deadline that has passed counts now, not when the clock gets to it."""
     if request.status == "pending" and request.deadline <= turn.now:
         expire(turn, request.id)
@@ -66,7 +68,7 @@ def _check_open(turn: Turn, request: Request) -> ConfirmationError | None:
     return Conflict(f"already {request.status} by {request.decided_by}", decision=request.decision)
 
 
-def _vote(turn: Turn, who: Identity, request: Request, wish: Wish) -> Request | Conflict | None:
+def _vote(turn: Transaction, who: Identity, request: Request, wish: DecisionRequest) -> Request | Conflict | None:
     """Count an approval. None: that was the last one needed."""
     standing = judge(request, read_votes(turn.store, request.id), turn.policy.rule_on(request.action))
     others = [vote for vote in standing.votes if vote.key != who.key]
@@ -88,7 +90,7 @@ def _vote(turn: Turn, who: Identity, request: Request, wish: Wish) -> Request | 
     return request
 
 
-def _resolve(turn: Turn, who: Identity, request: Request, wish: Wish) -> Request | ConfirmationError:
+def _resolve(turn: Transaction, who: Identity, request: Request, wish: DecisionRequest) -> Request | ConfirmationError:
     lasts = turn.policy.defaults.execute_seconds * 1000
     change = {
         "id": request.id,
@@ -108,7 +110,7 @@ def _resolve(turn: Turn, who: Identity, request: Request, wish: Wish) -> Request
     return after
 
 
-def expire(turn: Turn, id: str) -> bool:
+def expire(turn: Transaction, id: str) -> bool:
     """End a request whose time is over. False: somebody was faster, or it is not over yet."""
     if turn.store.row("expire", {"id": id, "now": turn.now}) is None:
         return False
@@ -116,7 +118,7 @@ def expire(turn: Turn, id: str) -> bool:
     return True
 
 
-def expire_due(turn: Turn, most: int = 500) -> int:
+def expire_due(turn: Transaction, most: int = 500) -> int:
     """End everything whose time is over."""
     due = turn.store.rows("due_requests", {"now": turn.now, "limit": most})
     return sum(expire(turn, id) for (id,) in due)
@@ -129,7 +131,7 @@ class Deed(NamedTuple):
     digest: str  # of the exact action and details, computed anew
 
 
-def execute(turn: Turn, who: Identity, id: str, deed: Deed, token: str) -> Executed | Exception:
+def execute(turn: Transaction, who: Identity, id: str, deed: Deed, token: str) -> Executed | Exception:
     """Take an approval up. `token` is the one that was given out for this request."""
     request = turn.find(id)
     if request is None or request.subject_key != who.key:
@@ -144,7 +146,7 @@ def execute(turn: Turn, who: Identity, id: str, deed: Deed, token: str) -> Execu
     return Executed(turn.find(id) or request, turn.now)
 
 
-def _check_deed(turn: Turn, who: Identity, request: Request, deed: Deed, token: str) -> ConfirmationError | None:
+def _check_deed(turn: Transaction, who: Identity, request: Request, deed: Deed, token: str) -> ConfirmationError | None:
     if (late := _check_open(turn, request)) is None:
         return Conflict("not decided yet", code="not_approved")
     if request.status not in ALLOWED:
@@ -160,7 +162,7 @@ def _check_deed(turn: Turn, who: Identity, request: Request, deed: Deed, token: 
     return _check_standing(turn, request)
 
 
-def _check_standing(turn: Turn, request: Request) -> NotAllowed | None:
+def _check_standing(turn: Transaction, request: Request) -> NotAllowed | None:
     """Whether it would be approved today: by the policy in force, and by those who are still trusted."""
     ruling = turn.policy.rule_on(request.action)
     if ruling.decision == "deny" or (ruling.high_risk and request.status == "auto_approved"):

@@ -19,7 +19,7 @@ import msgspec
 from warmstart.confirm.audit.anchor import Anchor, check_anchored
 from warmstart.confirm.audit.anchorer import Anchorer
 from warmstart.confirm.audit.feed import Feed
-from warmstart.confirm.audit.transaction import Turn, load_request
+from warmstart.confirm.audit.transaction import Transaction, load_request
 from warmstart.confirm.canonical import digest_deed
 from warmstart.confirm.desk import decide, submit
 from warmstart.confirm.desk.presence import Presence
@@ -41,7 +41,7 @@ from warmstart.confirm.model import (
 from warmstart.confirm.policy.actions import key_of
 from warmstart.confirm.policy.policy import Policy
 from warmstart.confirm.policy.standing import Standing, judge, read_votes
-from warmstart.confirm.problems import Troubles
+from warmstart.confirm.problems import OpenProblems
 from warmstart.confirm.store.open import open_store
 from warmstart.confirm.store.protocol import ConfirmStore, Database
 from warmstart.confirm.tokens import access
@@ -78,7 +78,7 @@ class Desk:
             self.feed = Feed(opened.enter_context(open_store(database)))
             anchoring_store = opened.enter_context(open_store(database))
             self._stores = opened.pop_all()
-        self.troubles = Troubles()
+        self.troubles = OpenProblems()
         self._rule_on = lru_cache(1024)(self.policy.rule_on)
         self._anchorer = Anchorer(anchoring_store, self.anchor, self.troubles)
         self._writer = Writer(self._writing_store, self._after_commit, self.troubles)
@@ -104,9 +104,9 @@ class Desk:
         """What does not work just now, for people who are logged in; empty while all is well. The log says why."""
         return self.troubles.tell()
 
-    def change(self, make: Callable[[Turn], T | Exception]) -> Future[T]:
+    def change(self, make: Callable[[Transaction], T | Exception]) -> Future[T]:
         """Any change, in a transaction. The moment it counts for is when it is made, not when it was queued."""
-        return self._writer.put(lambda: make(Turn(self._writing_store, self.now(), self.policy)))
+        return self._writer.put(lambda: make(Transaction(self._writing_store, self.now(), self.policy)))
 
     def log(self, event: str, who: Identity | str, **details: Any) -> Future[int]:
         """Only an audit entry."""
@@ -117,7 +117,7 @@ class Desk:
     def submit(self, who: Identity, new: NewRequest, key: submit.Key | None = None) -> Future[Request]:
         return self.change(lambda turn: submit.submit(turn, who, new, key, self.channels))
 
-    def decide(self, who: Identity, id: str, wish: decide.Wish) -> Future[Request]:
+    def decide(self, who: Identity, id: str, wish: decide.DecisionRequest) -> Future[Request]:
         return self.change(lambda turn: decide.decide(turn, who, id, wish))
 
     def execute(self, who: Identity, id: str, token: str, action: str, details: Any) -> Future[Executed]:
@@ -213,10 +213,10 @@ class Desk:
     def find_identity(self, secret: str) -> Identity | None:
         return access.find_identity(self.store, secret, self.now())
 
-    def find_session(self, secret: str) -> access.Session | None:
+    def find_session(self, secret: str) -> access.BrowserSession | None:
         return access.find_session(self.store, secret, self.now())
 
-    def log_in(self, code: str) -> Future[access.Session]:
+    def log_in(self, code: str) -> Future[access.BrowserSession]:
         return self.change(lambda turn: access.log_in(turn, code))
 
     def log_out(self, who: Identity) -> Future[None]:

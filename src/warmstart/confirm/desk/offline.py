@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from warmstart.confirm.audit.anchor import Anchor, Verdict, check_anchored, inspect, read_head
-from warmstart.confirm.audit.transaction import Turn
+from warmstart.confirm.audit.anchor import Anchor, AuditVerdict, check_anchored, inspect, read_head
+from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.policy.policy import Policy
 from warmstart.confirm.store.open import locate, open_store, open_to_read
 from warmstart.confirm.store.protocol import ConfirmStore, Database, ServerAddress
@@ -34,7 +34,7 @@ def name_local_user() -> str:
         return "local:user"
 
 
-def change_database(path: Database, make: Callable[[Turn], T | Exception], policy: Policy | None = None) -> T:
+def change_database(path: Database, make: Callable[[Transaction], T | Exception], policy: Policy | None = None) -> T:
     """One change with its audit entry, anchored. Makes the database where there is none."""
     with open_store(path) as store:
         anchor = Anchor.of(store)
@@ -47,7 +47,7 @@ def change_database(path: Database, make: Callable[[Turn], T | Exception], polic
     return result
 
 
-def shut_out(path: Database, make: Callable[[Turn], T]) -> T:
+def shut_out(path: Database, make: Callable[[Transaction], T]) -> T:
     """A change that takes something away from somebody. It is made whatever state the audit is in: who did something to
     that must not stay in by it."""
     with open_store(path) as store:
@@ -59,18 +59,18 @@ def shut_out(path: Database, make: Callable[[Turn], T]) -> T:
     return result
 
 
-def _change(store: ConfirmStore, make: Callable[[Turn], T], policy: Policy | None = None) -> T:
+def _change(store: ConfirmStore, make: Callable[[Transaction], T], policy: Policy | None = None) -> T:
     with store.writing():
-        return make(Turn(store, int(time.time() * 1000), policy or Policy()))
+        return make(Transaction(store, int(time.time() * 1000), policy or Policy()))
 
 
-def verify_database(path: Database, anchor: Path | None = None) -> Verdict:
+def verify_database(path: Database, anchor: Path | None = None) -> AuditVerdict:
     """Look through everything and change nothing. `anchor`: a copy kept elsewhere."""
     with open_to_read(path) as store:
         return inspect(store, _find_anchor(store, anchor))
 
 
-def accept_audit(path: Database, shown: Verdict | None = None, anchor: Path | None = None) -> None:
+def accept_audit(path: Database, shown: AuditVerdict | None = None, anchor: Path | None = None) -> None:
     """A person has looked at what `verify` found and goes on: recorded, mended as far as it can be, anchored anew.
 
     Nothing but what was `shown` to them is accepted.
@@ -83,14 +83,14 @@ def accept_audit(path: Database, shown: Verdict | None = None, anchor: Path | No
             if found.head.sequence and store.row("hash_at", {"sequence": found.head.sequence}) != (found.head.hash,):
                 raise Refused("the audit was cut or changed just now; nothing was accepted. Look again")
             store.restore_guards()
-            Turn(store, int(time.time() * 1000), Policy()).log(
+            Transaction(store, int(time.time() * 1000), Policy()).log(
                 "audit_accepted", name_local_user(), **_describe_flaws(found)
             )
         with store.alone():
             Anchor.of(store).write(read_head(store))
 
 
-def _describe_flaws(found: Verdict) -> dict[str, Any]:
+def _describe_flaws(found: AuditVerdict) -> dict[str, Any]:
     """What is accepted: how many flaws, each by its mark, and of more than can be named a digest of all."""
     lasting = [flaw for flaw in found.problems if flaw.mark]
     return {

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from warmstart.confirm.audit.chain import read_head
 from warmstart.confirm.audit.expected_rows import read_details
-from warmstart.confirm.audit.transaction import Turn
+from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.model import AuditEntry
 from warmstart.confirm.policy.policy import Policy
 from warmstart.confirm.store.protocol import ConfirmStore
@@ -45,10 +45,10 @@ class Presence:
         found = (f"{address} (policy {other.policy[:12]})" for address, other in sorted(self._others.items()))
         return ", ".join(found)
 
-    def start(self, turn: Turn) -> None:
+    def start(self, turn: Transaction) -> None:
         self._seen = self._log(turn, STARTED, version=self._version)
 
-    def stop(self, turn: Turn) -> None:
+    def stop(self, turn: Transaction) -> None:
         self._log(turn, STOPPED)
 
     def look(self, store: ConfirmStore) -> bool:
@@ -60,7 +60,7 @@ class Presence:
             self._seen = head
         return bool(self._newcomers)
 
-    def tell(self, turn: Turn) -> None:
+    def tell(self, turn: Transaction) -> None:
         for instance in self._newcomers:
             self._log(turn, DIFFERS, other=instance)
         self._newcomers.clear()
@@ -82,5 +82,5 @@ class Presence:
         elif told.get("other") == self._instance:
             self._others[address] = _Other(instance, policy)
 
-    def _log(self, turn: Turn, event: str, **more: Any) -> int:
+    def _log(self, turn: Transaction, event: str, **more: Any) -> int:
         return turn.log(event, "daemon", policy=self._policy, instance=self._instance, address=self._address, **more)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from warmstart.confirm.audit.transaction import Turn
+from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.errors import ConfirmationError, Denied, KeyReused, RateLimited
 from warmstart.confirm.model import WINDOW, Identity, NewRequest, Request
 from warmstart.confirm.policy.policy import Ruling
@@ -22,7 +22,7 @@ class Key(NamedTuple):
     digest: str
 
 
-class Verdict(NamedTuple):
+class SubmitVerdict(NamedTuple):
     """Why a request need not wait."""
 
     by: str
@@ -30,7 +30,7 @@ class Verdict(NamedTuple):
 
 
 def submit(
-    turn: Turn, who: Identity, new: NewRequest, key: Key | None = None, channels: Sequence[str] = ()
+    turn: Transaction, who: Identity, new: NewRequest, key: Key | None = None, channels: Sequence[str] = ()
 ) -> Request | ConfirmationError:
     """Record a request. Deny comes first, then high-risk, then what allows."""
     if key is not None and (known := _replay(turn, who, key)) is not None:
@@ -51,7 +51,7 @@ def submit(
     return request
 
 
-def _replay(turn: Turn, who: Identity, key: Key) -> Request | KeyReused | None:
+def _replay(turn: Transaction, who: Identity, key: Key) -> Request | KeyReused | None:
     found = turn.store.row("answer", {"credential": who.credential, "key": key.key})
     if found is None:
         return None
@@ -60,7 +60,7 @@ def _replay(turn: Turn, who: Identity, key: Key) -> Request | KeyReused | None:
     return request if request is not None and digest == key.digest else KeyReused()
 
 
-def _check_limit(turn: Turn, who: Identity, new: NewRequest, ruling: Ruling) -> RateLimited | None:
+def _check_limit(turn: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -> RateLimited | None:
     """Counted from the table: a restart forgets nothing."""
     since = turn.now - WINDOW * 1000
     count, oldest = turn.store.row("count_recent", {"action_key": new.key, "since": since})
@@ -75,7 +75,7 @@ def _check_limit(turn: Turn, who: Identity, new: NewRequest, ruling: Ruling) -> 
     )
 
 
-def find_allowance(turn: Turn, request: Request, ruling: Ruling) -> Verdict | None:
+def find_allowance(turn: Transaction, request: Request, ruling: Ruling) -> SubmitVerdict | None:
     """What allows a request without asking, if anything does: of what was good when it came in, what still is.
 
     Nothing does for high-risk actions.
@@ -83,7 +83,7 @@ def find_allowance(turn: Turn, request: Request, ruling: Ruling) -> Verdict | No
     if ruling.high_risk:
         return None
     if ruling.decision == "allow":
-        return Verdict("policy", "allowed by the policy")
+        return SubmitVerdict("policy", "allowed by the policy")
     wanted = {
         "action_key": request.action_key,
         "session_key": request.session_key,
@@ -92,10 +92,10 @@ def find_allowance(turn: Turn, request: Request, ruling: Ruling) -> Verdict | No
         "now": request.created,
     }
     found = turn.store.row("allowance", wanted) if request.session_key else None
-    return Verdict("whitelist", f"whitelist entry {found[0]} by {found[7]}") if found else None
+    return SubmitVerdict("whitelist", f"whitelist entry {found[0]} by {found[7]}") if found else None
 
 
-def _record(turn: Turn, who: Identity, new: NewRequest, ruling: Ruling) -> Request:
+def _record(turn: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -> Request:
     timeout = min(new.timeout or ruling.timeout, ruling.longest)
     request = Request(
         id=make_id(),
@@ -140,7 +140,7 @@ def _record(turn: Turn, who: Identity, new: NewRequest, ruling: Ruling) -> Reque
     return request
 
 
-def _allow(turn: Turn, request: Request, allowed: Verdict) -> Request:
+def _allow(turn: Transaction, request: Request, allowed: SubmitVerdict) -> Request:
     until = turn.now + turn.policy.defaults.execute_seconds * 1000
     turn.log("auto_approved", allowed.by, request, reason=allowed.reason, digest=request.digest, execute_by=until)
     return msgspec.structs.replace(

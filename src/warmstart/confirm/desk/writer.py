@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, NamedTuple, TypeVar
 
-from warmstart.confirm.problems import Troubles
+from warmstart.confirm.problems import OpenProblems
 from warmstart.confirm.store.protocol import ConfirmStore
 from warmstart.errors import StoreError
 
@@ -31,10 +31,12 @@ class _Job(NamedTuple):
 class Writer:
     """Owns a store. `on_commit` is called after every transaction, in the writer's thread."""
 
-    def __init__(self, store: ConfirmStore, on_commit: Callable[[], None], troubles: Troubles | None = None) -> None:
+    def __init__(
+        self, store: ConfirmStore, on_commit: Callable[[], None], troubles: OpenProblems | None = None
+    ) -> None:
         self._store = store
         self._on_commit = on_commit
-        self._troubles = troubles or Troubles()
+        self._troubles = troubles or OpenProblems()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._gate = threading.Lock()
         self._closed = False

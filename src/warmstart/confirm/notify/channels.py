@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from warmstart.confirm.notify.messages import Message
+from warmstart.confirm.notify.messages import Notification
 from warmstart.confirm.notify.notifier import Channel, Undelivered
 from warmstart.errors import ConfigError
 
@@ -41,7 +41,7 @@ class _Sender:
         self._apprise.add(address)
         self._text: Any = apprise.NotifyFormat.TEXT
 
-    def __call__(self, message: Message) -> None:
+    def __call__(self, message: Notification) -> None:
         done = self._apprise.notify(
             title=message.title, body=message.body, body_format=self._text, interpret_escapes=False
         )

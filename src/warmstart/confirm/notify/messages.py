@@ -27,12 +27,12 @@ _DESKTOP = frozenset("dbus kde glib qt gnome macosx windows growl growls".split(
 _NO_TAGS = str.maketrans({"<": "‹", ">": "›", "&": "＆"})
 
 
-class Message(NamedTuple):
+class Notification(NamedTuple):
     title: str
     body: str
 
 
-def write_message(request: Request, page_url: str, kind: str, room: int) -> Message:
+def write_message(request: Request, page_url: str, kind: str, room: int) -> Notification:
     """For one kind of channel, within `room` characters: the description is cut, the link never."""
     title = "Approval needed (high risk)" if request.high_risk else "Approval needed"
     head = f"{escape(request.action, kind)}, asked by {escape(request.subject, kind)}"
@@ -42,7 +42,7 @@ def write_message(request: Request, page_url: str, kind: str, room: int) -> Mess
     tail = f"Decide within {minutes} minute{'s' if minutes > 1 else ''}: {page_url}"
     left = min(room, _LONGEST) - len(head) - len(tail) - len(title) - 8
     parts = [head, cut(request.description, kind, left), tail] if left >= _SHORTEST else [tail]
-    return Message(title, "\n".join(parts))
+    return Notification(title, "\n".join(parts))
 
 
 def escape(text: str, kind: str) -> str:

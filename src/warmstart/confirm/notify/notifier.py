@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from warmstart.confirm.audit.feed import Change
-from warmstart.confirm.audit.transaction import Turn
+from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.model import Delivery, Request
-from warmstart.confirm.notify.messages import Message, write_message
+from warmstart.confirm.notify.messages import Notification, write_message
 from warmstart.errors import StoreError
 
 PAUSES = (1, 3, 10, 30, 90)  # seconds before the next attempt; after the last there is none
@@ -30,7 +30,7 @@ class Channel(NamedTuple):
     name: str  # kind and place in the settings, such as discord#1; the address itself is a secret
     kind: str
     room: int  # characters that it takes
-    send: Callable[[Message], None]  # raises Undelivered
+    send: Callable[[Notification], None]  # raises Undelivered
 
 
 class Undelivered(Exception):
@@ -97,7 +97,7 @@ class Notifier:
         (due,) = self._desk.feed.store.row("next_notice")
         return _IDLE if due is None else min(_IDLE, (due - self._desk.now()) / 1000)
 
-    def _claim(self, turn: Turn) -> list[Notice]:
+    def _claim(self, turn: Transaction) -> list[Notice]:
         """Take what is due, so that nobody else tries it at the same time."""
         claimed = []
         for id, request_id, channel, attempts, *_ in turn.store.rows(
@@ -131,7 +131,7 @@ class Notifier:
         except StoreError:
             return  # still in the outbox: it is tried again
 
-    def _conclude(self, turn: Turn, notice: Notice, error: str) -> None:
+    def _conclude(self, turn: Transaction, notice: Notice, error: str) -> None:
         attempts = notice.attempts + 1
         if not error:
             _settle(turn, notice, "sent", attempts, "")
@@ -142,7 +142,7 @@ class Notifier:
             _settle(turn, notice, "queued", attempts, error, due)
 
 
-def _say_too_late(turn: Turn, notice: Notice) -> str:
+def _say_too_late(turn: Transaction, notice: Notice) -> str:
     """Why it is not tried any more, and why it was not delivered before: that is what somebody has to mend."""
     decided = notice.request.status not in ("pending", "expired")
     why = f"{'decided' if decided else 'expired'} before it was delivered"
@@ -158,7 +158,7 @@ _EVENTS: dict[Delivery, str] = {
 }
 
 
-def _settle(turn: Turn, notice: Notice, state: Delivery, attempts: int, error: str, due: int = 0) -> None:
+def _settle(turn: Transaction, notice: Notice, state: Delivery, attempts: int, error: str, due: int = 0) -> None:
     change = {"id": notice.id, "state": state, "attempts": attempts, "due": due, "error": error}
     turn.store.rows("settle_notice", change)
     turn.log(_EVENTS[state], "daemon", notice.request, channel=notice.channel, attempts=attempts, error=error)

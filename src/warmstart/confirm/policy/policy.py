@@ -54,7 +54,7 @@ class Defaults(Struct, frozen=True, forbid_unknown_fields=True):
     execute_seconds: Annotated[int, Meta(ge=1, le=LONGEST_APPROVAL)] = 600
 
 
-class Rule(Struct, frozen=True, forbid_unknown_fields=True):
+class PolicyRule(Struct, frozen=True, forbid_unknown_fields=True):
     """What holds for the actions that a pattern matches. None: this rule does not say."""
 
     action: str
@@ -69,7 +69,7 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
     high_risk: list[str] = []
     defaults: Defaults = Defaults()
-    rule: list[Rule] = []
+    rule: list[PolicyRule] = []
     notify: list[str] = []
 
 
@@ -92,7 +92,7 @@ class Ruling(Struct, frozen=True):
 class Policy(Struct, frozen=True):
     """A policy that was understood whole."""
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[PolicyRule, ...] = ()
     high_risk: tuple[str, ...] = ()
     defaults: Defaults = Defaults()
     notify: tuple[str, ...] = ()  # where to tell people; addresses hold secrets
@@ -127,7 +127,7 @@ class Policy(Struct, frozen=True):
         )
 
 
-def _decide(found: list[Rule], action: str, high_risk: bool) -> Literal["ask", "allow", "deny"]:
+def _decide(found: list[PolicyRule], action: str, high_risk: bool) -> Literal["ask", "allow", "deny"]:
     """Deny over high-risk over allow; a rule that allows must fit the name itself."""
     if any(rule.decision == "deny" for rule in found):
         return "deny"
@@ -210,7 +210,7 @@ def _check_globs(file: _File, text: str, where: str) -> None:
             raise ConfigError(f"{_place(where, text, f'.high_risk[{number}]')}: {glob!r}: {wrong}")
 
 
-def _what_is_wrong(rule: Rule) -> tuple[str, str] | None:
+def _what_is_wrong(rule: PolicyRule) -> tuple[str, str] | None:
     """`(key, reason)` of a rule that cannot be meant."""
     if wrong := check_glob(rule.action):
         return "action", f"{rule.action!r}: {wrong}"

@@ -34,12 +34,12 @@ _QUERIES = {name: re.sub(r":([a-z_]+)", r"%(\1)s", sql) for name, sql in QUERIES
 
 def open_server(
     address: ServerAddress, patience: float, migrations: Sequence[Migration] | None = None
-) -> PostgresStore:
+) -> ConfirmPostgresStore:
     """Make the schema where there is none, upgrade it where it is older."""
     server = read_address(address)
     server.anchor.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     known = load_migrations(MIGRATIONS_FOLDER, MIGRATIONS) if migrations is None else migrations
-    store = PostgresStore(server, patience, known)
+    store = ConfirmPostgresStore(server, patience, known)
     try:
         store.migrate()
     except BaseException:
@@ -48,9 +48,9 @@ def open_server(
     return store
 
 
-def open_server_to_read(address: ServerAddress, patience: float) -> PostgresStore:
+def open_server_to_read(address: ServerAddress, patience: float) -> ConfirmPostgresStore:
     """Only to look: a session can change nothing by itself, see `connect`."""
-    store = PostgresStore(read_address(address), patience, load_migrations(MIGRATIONS_FOLDER, MIGRATIONS))
+    store = ConfirmPostgresStore(read_address(address), patience, load_migrations(MIGRATIONS_FOLDER, MIGRATIONS))
     try:
         store.check_schema()
     except BaseException:
@@ -62,11 +62,11 @@ def open_server_to_read(address: ServerAddress, patience: float) -> PostgresStor
 def has_schema(address: ServerAddress, patience: float = 30.0) -> bool:
     """Whether there is a confirmation database: to look is not to make one."""
     known = load_migrations(MIGRATIONS_FOLDER, MIGRATIONS)
-    with PostgresStore(read_address(address), patience, known) as store:
+    with ConfirmPostgresStore(read_address(address), patience, known) as store:
         return store.find_schema() is not None
 
 
-class PostgresStore:
+class ConfirmPostgresStore:
     """See store.py. A connection that is lost is made anew at the next call; nothing that was under way is repeated."""
 
     def __init__(self, server: Server, patience: float, migrations: Sequence[Migration]) -> None:

@@ -34,7 +34,7 @@ KIND = Kind(
 )
 
 
-def open_file(path: Path, patience: float, migrations: Sequence[Migration] | None = None) -> SqliteStore:
+def open_file(path: Path, patience: float, migrations: Sequence[Migration] | None = None) -> ConfirmSqliteStore:
     """Make the file where there is none, upgrade it where it is older."""
     path = path.expanduser().resolve()
     check_library(apsw.sqlite_lib_version())
@@ -42,16 +42,16 @@ def open_file(path: Path, patience: float, migrations: Sequence[Migration] | Non
         raise StoreError(f"{path}: not a file")
     create_file(path)
     if migrations is None:
-        return SqliteStore(path, KIND, patience)
-    return SqliteStore(path, KIND._replace(schema=len(migrations), load_migrations=lambda: migrations), patience)
+        return ConfirmSqliteStore(path, KIND, patience)
+    return ConfirmSqliteStore(path, KIND._replace(schema=len(migrations), load_migrations=lambda: migrations), patience)
 
 
-def open_file_to_read(path: Path, patience: float) -> SqliteStore:
+def open_file_to_read(path: Path, patience: float) -> ConfirmSqliteStore:
     """Only to look."""
-    return SqliteStore(path.expanduser().resolve(), KIND, patience, to_read=True)
+    return ConfirmSqliteStore(path.expanduser().resolve(), KIND, patience, to_read=True)
 
 
-class SqliteStore(SqliteFile):
+class ConfirmSqliteStore(SqliteFile):
     """See store.py."""
 
     def __init__(self, path: Path, kind: Kind, patience: float, *, to_read: bool = False) -> None:

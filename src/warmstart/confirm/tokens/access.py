@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from warmstart.confirm.audit.transaction import Turn
+from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.errors import ConfirmationError, Conflict, Unauthorized
 from warmstart.confirm.model import LONGEST, LONGEST_APPROVAL, Allowance, Identity, TokenRecord
 from warmstart.confirm.store.protocol import ConfirmStore
@@ -38,7 +38,9 @@ class NewToken(NamedTuple):
     record: TokenRecord
 
 
-def create_token(turn: Turn, subject: str, scopes: Iterable[str], *, by: str, seconds: int | None = None) -> NewToken:
+def create_token(
+    turn: Transaction, subject: str, scopes: Iterable[str], *, by: str, seconds: int | None = None
+) -> NewToken:
     secret = make_secret()
     expires = None if seconds is None else turn.now + seconds * 1000
     record = make_record(secret, subject, scopes, now=turn.now, by=by, expires=expires)
@@ -55,7 +57,7 @@ def create_token(turn: Turn, subject: str, scopes: Iterable[str], *, by: str, se
     return NewToken(secret, record)
 
 
-def revoke_token(turn: Turn, id: str, *, by: str) -> str:
+def revoke_token(turn: Transaction, id: str, *, by: str) -> str:
     """From now on it is unknown. Whose it was."""
     found = turn.store.row("revoke_token", {"id": id, "now": turn.now})
     if found is None:
@@ -77,7 +79,7 @@ def find_identity(store: ConfirmStore, secret: str, now: int) -> Identity | None
 # People on the page
 
 
-class Session(NamedTuple):
+class BrowserSession(NamedTuple):
     """A login on the page; the secret goes into the cookie."""
 
     secret: str
@@ -85,7 +87,7 @@ class Session(NamedTuple):
     expires: int
 
 
-def create_login(turn: Turn, subject: str, scopes: Iterable[str] = PAGE_SCOPES, *, by: str) -> str:
+def create_login(turn: Transaction, subject: str, scopes: Iterable[str] = PAGE_SCOPES, *, by: str) -> str:
     """The code of a link that logs its opener in, once."""
     name, wanted = check_subject(subject), " ".join(check_scopes(scopes))
     code = make_secret("")
@@ -100,7 +102,7 @@ def create_login(turn: Turn, subject: str, scopes: Iterable[str] = PAGE_SCOPES, 
     return code
 
 
-def log_in(turn: Turn, code: str) -> Session | ConfirmationError:
+def log_in(turn: Transaction, code: str) -> BrowserSession | ConfirmationError:
     link = digest_secret(code)
     found = turn.store.row("use_login", {"digest": link, "now": turn.now})
     if found is None:
@@ -115,25 +117,25 @@ def log_in(turn: Turn, code: str) -> Session | ConfirmationError:
     row = {"id": identity.credential, "subject": subject, "subject_key": identity.key, "created": turn.now}
     turn.store.rows("put_session", told | row)
     turn.log("login", identity, link=link, **told)
-    return Session(secret, identity, expires)
+    return BrowserSession(secret, identity, expires)
 
 
-def find_session(store: ConfirmStore, secret: str, now: int) -> Session | None:
+def find_session(store: ConfirmStore, secret: str, now: int) -> BrowserSession | None:
     found = store.row("session", {"digest": digest_secret(secret)})
     if found is None:
         return None
     id, _, subject, key, scopes, _, expires, ended = found
     if ended is not None or expires <= now:
         return None
-    return Session(secret, Identity(subject, key, frozenset(scopes.split()), id, by_session=True), expires)
+    return BrowserSession(secret, Identity(subject, key, frozenset(scopes.split()), id, by_session=True), expires)
 
 
-def log_out(turn: Turn, who: Identity) -> None:
+def log_out(turn: Transaction, who: Identity) -> None:
     if turn.store.row("end_session", {"id": who.credential, "now": turn.now}) is not None:
         turn.log("logout", who)
 
 
-def end_sessions(turn: Turn, subject: str, *, by: str) -> int:
+def end_sessions(turn: Transaction, subject: str, *, by: str) -> int:
     """Shut somebody out: every login on the page, and what was approved with them no longer counts. How many there were."""
     since = turn.now - _STILL_OF_USE
     ended = turn.store.rows("end_sessions_of", {"subject_key": name_key(subject), "now": turn.now, "since": since})
@@ -156,7 +158,7 @@ class NewAllowance(NamedTuple):
     digest: str = ""
 
 
-def add_allowance(turn: Turn, new: NewAllowance, by: Identity | str) -> Allowance | ConfirmationError:
+def add_allowance(turn: Transaction, new: NewAllowance, by: Identity | str) -> Allowance | ConfirmationError:
     if turn.policy.is_high_risk(new.action):
         return Conflict(f"{new.action} is high-risk: it is asked about every time", code="high_risk")
     entry = Allowance(
@@ -185,7 +187,7 @@ def add_allowance(turn: Turn, new: NewAllowance, by: Identity | str) -> Allowanc
     return entry
 
 
-def remove_allowance(turn: Turn, id: str, by: Identity | str) -> str | NotFound:
+def remove_allowance(turn: Transaction, id: str, by: Identity | str) -> str | NotFound:
     """The action that it allowed."""
     found = turn.store.row("remove_allowance", {"id": id, "now": turn.now})
     if found is None:

@@ -57,7 +57,7 @@ _MOST_SESSIONS = 500  # a tool call may take seconds, not minutes
 _PREVIEW = 160  # characters of each message
 
 
-class Door(Protocol):
+class WarmSessionHost(Protocol):
     """What the door that the tool is called through can add."""
 
     @property
@@ -75,7 +75,7 @@ class _Wrong(Exception):
     """What the agent got wrong, in words that tell it what to do."""
 
 
-def warm_session(ws: Warmstart, arguments: Mapping[str, Any], door: Door | None = None) -> dict[str, Any]:
+def warm_session(ws: Warmstart, arguments: Mapping[str, Any], door: WarmSessionHost | None = None) -> dict[str, Any]:
     """Do what the agent asks for."""
     try:
         action = arguments.get("action")
@@ -86,16 +86,19 @@ def warm_session(ws: Warmstart, arguments: Mapping[str, Any], door: Door | None 
         return {"success": False, "error": str(error)}
 
 
-def _build(ws: Warmstart, arguments: Mapping[str, Any], door: Door | None) -> dict[str, Any]:
-    from warmstart.templates.build import Builder, Wish  # brings in all of mining, which a host need not load
+def _build(ws: Warmstart, arguments: Mapping[str, Any], door: WarmSessionHost | None) -> dict[str, Any]:
+    from warmstart.templates.build import (  # brings in all of mining, which a host need not load
+        BuildRequest,
+        TemplateBuilder,
+    )
 
     name = _name(arguments)
     least = _number(arguments, "min_messages", _MIN_MESSAGES, 0)
     most = min(_number(arguments, "max_sessions", _MAX_SESSIONS, 1), _MOST_SESSIONS)
     told = door.refresh() if door else None
     rows = [row for row in _candidates(ws, arguments, door) if row.length >= least][:most]
-    wish = Wish(name, description=_text(arguments, "description"), tags=_tags(arguments))
-    built = Builder(ws.store, ws.settings, time.time).build(rows, wish)
+    wish = BuildRequest(name, description=_text(arguments, "description"), tags=_tags(arguments))
+    built = TemplateBuilder(ws.store, ws.settings, time.time).build(rows, wish)
     made = built.template
     return {
         "name": made.name,
@@ -111,7 +114,7 @@ def _build(ws: Warmstart, arguments: Mapping[str, Any], door: Door | None) -> di
     } | ({"note": told} if told else {})
 
 
-def _candidates(ws: Warmstart, arguments: Mapping[str, Any], door: Door | None) -> list[SessionRow]:
+def _candidates(ws: Warmstart, arguments: Mapping[str, Any], door: WarmSessionHost | None) -> list[SessionRow]:
     """The latest first."""
     source = _text(arguments, "source_filter")
     if not source:
@@ -125,7 +128,7 @@ def _candidates(ws: Warmstart, arguments: Mapping[str, Any], door: Door | None) 
     return [row for row in ws.sessions(limit=None) if row.id in ids]
 
 
-def _list(ws: Warmstart, _arguments: Mapping[str, Any], _door: Door | None) -> dict[str, Any]:
+def _list(ws: Warmstart, _arguments: Mapping[str, Any], _door: WarmSessionHost | None) -> dict[str, Any]:
     latest: dict[str, tuple[TemplateRow, Template]] = {}
     for row, template in ws.templates.find():
         if row.name not in latest or latest[row.name][0].version < row.version:
@@ -134,7 +137,7 @@ def _list(ws: Warmstart, _arguments: Mapping[str, Any], _door: Door | None) -> d
     return {"count": len(listed), "sessions": listed}
 
 
-def _load(ws: Warmstart, arguments: Mapping[str, Any], _door: Door | None) -> dict[str, Any]:
+def _load(ws: Warmstart, arguments: Mapping[str, Any], _door: WarmSessionHost | None) -> dict[str, Any]:
     row, template, _decisions = ws.templates.show(_name(arguments))
     picks = [Pick(template=row.name, version=row.version, example=example) for example in template.examples]
     addenda = [(row.name, template.addendum)] if template.addendum else []
@@ -148,11 +151,11 @@ def _load(ws: Warmstart, arguments: Mapping[str, Any], _door: Door | None) -> di
     }
 
 
-def _delete(ws: Warmstart, arguments: Mapping[str, Any], _door: Door | None) -> dict[str, Any]:
+def _delete(ws: Warmstart, arguments: Mapping[str, Any], _door: WarmSessionHost | None) -> dict[str, Any]:
     return {"deleted": ws.templates.delete(_name(arguments))}
 
 
-_DO: dict[str, Callable[[Warmstart, Mapping[str, Any], Door | None], dict[str, Any]]] = {
+_DO: dict[str, Callable[[Warmstart, Mapping[str, Any], WarmSessionHost | None], dict[str, Any]]] = {
     "build": _build,
     "list": _list,
     "load": _load,

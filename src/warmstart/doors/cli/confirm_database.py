@@ -20,7 +20,7 @@ from warmstart.errors import ConfigError, Refused
 from warmstart.pipeline import Warmstart
 
 if TYPE_CHECKING:
-    from warmstart.confirm.audit.anchor import Verdict
+    from warmstart.confirm.audit.anchor import AuditVerdict
 
 _MOST_FLAWS = 100  # that are printed
 database_option = click.option(
@@ -62,7 +62,7 @@ def verify(ws: Warmstart, db: str | None, anchor: Path | None, accept: bool, yes
         sys.exit(1)
 
 
-def _tell_verdict(verdict: Verdict) -> None:
+def _tell_verdict(verdict: AuditVerdict) -> None:
     sound = "NOT SOUND" if not verdict.ok else "nothing new is wrong" if verdict.accepted else "all sound"
     click.echo(f"{verdict.entries} entries, {sound}; {verdict.lag} after the anchor")
     if verdict.accepted:

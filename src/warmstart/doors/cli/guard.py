@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import click
 
 from warmstart.doors.cli.main import json_option
-from warmstart.doors.guard.rules import Rule, ToolCall, find_rule, find_rules, load_rules
+from warmstart.doors.guard.rules import GuardedCall, GuardRule, find_rule, find_rules, load_rules
 from warmstart.doors.install.guard import GuardHook, find_url, read_options
 from warmstart.doors.render.terminal import clean, print_json
 from warmstart.errors import ConfigError, Refused
@@ -70,7 +70,7 @@ def check(ws: Warmstart, tool: str | None, arguments: str, agent: str, as_json: 
 
     home = ws.settings.home
     rules = load_rules(home)
-    rule = find_rule(rules, ToolCall(agent, tool, _read_arguments(arguments))) if tool else None
+    rule = find_rule(rules, GuardedCall(agent, tool, _read_arguments(arguments))) if tool else None
     installed = [_examine(ws, "user", None), _examine(ws, "project", Path.cwd())]
     daemon, token = check_asking(next((one.url for one in installed if one.url), find_url()), home)
     if as_json:
@@ -126,7 +126,7 @@ def _examine(ws: Warmstart, scope: str, project: Path | None) -> _Installed:
     return _Installed(scope, str(hook.path), said.get("--url", ""), advice)
 
 
-def _describe(rules: list[Rule], rule: Rule | None) -> str:
+def _describe(rules: list[GuardRule], rule: GuardRule | None) -> str:
     if rule is None:
         return "no rule fits: the call is left alone"
     wait = f"{rule.timeout_seconds} seconds" if rule.timeout_seconds else "as long as the daemon's policy says"

@@ -10,7 +10,7 @@ import click
 
 from warmstart import config
 from warmstart.doors.cli.main import json_option
-from warmstart.doors.hooks.agents import AGENTS, CODEX, Agent, find_home
+from warmstart.doors.hooks.agents import AGENTS, CODEX, HookAgent, find_home
 from warmstart.doors.hooks.log import read_troubles
 from warmstart.doors.install.hooks import HookSettings, make_command
 from warmstart.errors import Refused
@@ -60,7 +60,7 @@ def uninstall(ws: Warmstart, agent: str, project: bool, as_json: bool) -> None:
 
 
 def _tell(
-    as_json: bool, agent: Agent, hooks: HookSettings, changed: bool, done: str, idle: str, notes: list[str]
+    as_json: bool, agent: HookAgent, hooks: HookSettings, changed: bool, done: str, idle: str, notes: list[str]
 ) -> None:
     if as_json:
         from warmstart.doors.render.terminal import print_json
@@ -119,7 +119,7 @@ def status(ws: Warmstart, as_json: bool) -> None:
         click.echo(clean(line))
 
 
-def _examine(agent: Agent, settings: config.Settings, project: Path | None) -> dict[str, Any]:
+def _examine(agent: HookAgent, settings: config.Settings, project: Path | None) -> dict[str, Any]:
     hooks = HookSettings(agent, settings, project)
     events: dict[str, str] = {}
     problem = None

@@ -13,7 +13,16 @@ from msgspec import structs
 from warmstart.config import Settings, read_variable
 from warmstart.doors.cli.main import PATH, json_option
 from warmstart.errors import NotFound
-from warmstart.jobs import Checked, JobCheck, Source, ask_window, check_jobs, find_hermes_homes, read_hermes, read_list
+from warmstart.jobs import (
+    JobCheck,
+    JobSource,
+    JobsReport,
+    ask_window,
+    check_jobs,
+    find_hermes_homes,
+    read_hermes,
+    read_list,
+)
 from warmstart.pipeline import Warmstart
 
 
@@ -44,7 +53,7 @@ def check(ws: Warmstart, hermes_home: Path | None, listed: Path | None, ask_endp
         sys.exit(1)
 
 
-def _read_sources(settings: Settings, home: Path | None, listed: Path | None, ask: bool) -> Iterator[Source]:
+def _read_sources(settings: Settings, home: Path | None, listed: Path | None, ask: bool) -> Iterator[JobSource]:
     if home is not None and not home.is_dir():
         raise NotFound(f"there is no Hermes home at {home}")
     asking = ask_window if ask else None
@@ -54,7 +63,7 @@ def _read_sources(settings: Settings, home: Path | None, listed: Path | None, as
         yield read_list(listed, read_variable, asking)
 
 
-def describe(checked: Checked) -> dict[str, Any]:
+def describe(checked: JobsReport) -> dict[str, Any]:
     """As JSON: `{jobs[], failing, unknown, problems[{path line reason}]}`."""
     return {
         "jobs": [structs.asdict(job) for job in checked.jobs],
@@ -64,7 +73,7 @@ def describe(checked: Checked) -> dict[str, Any]:
     }
 
 
-def _show(checked: Checked) -> None:
+def _show(checked: JobsReport) -> None:
     from warmstart.doors.render.terminal import clean, print_table
 
     if checked.jobs:

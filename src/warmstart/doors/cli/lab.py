@@ -93,7 +93,7 @@ def asking_options(command: Any) -> Any:
 @click.pass_obj
 def run(ws: Warmstart, /, arms: str, out: Path | None, fresh: bool, as_json: bool, **given: Any) -> None:
     """Run the lab. A run that was stopped goes on where it was."""
-    from warmstart.lab.run.agent import Limits
+    from warmstart.lab.run.agent import AgentLimits
     from warmstart.lab.run.lab import Lab, Plan, clear
 
     facts, open_llm = choose_model(
@@ -107,9 +107,9 @@ def run(ws: Warmstart, /, arms: str, out: Path | None, fresh: bool, as_json: boo
         seed=given["seed"],
         model=facts,
         grammar=given["grammar"],
-        limits=Limits(
+        limits=AgentLimits(
             turns=given["turns"],
-            answer_tokens=given["answer_tokens"] or (None if given["endpoint"] else Limits().answer_tokens),
+            answer_tokens=given["answer_tokens"] or (None if given["endpoint"] else AgentLimits().answer_tokens),
             temperature=_request(given["temperature"]).get("temperature"),
         ),
     )
@@ -186,7 +186,7 @@ def _name(plan: Plan) -> str:
 
 def _command(plan: Plan, given: dict[str, Any], out: Path | None) -> str:
     """What a person types to get the same. Paths are told by their last part: a report may be shown around."""
-    from warmstart.lab.run.agent import Limits
+    from warmstart.lab.run.agent import AgentLimits
 
     words = [
         "warmstart",
@@ -199,7 +199,7 @@ def _command(plan: Plan, given: dict[str, Any], out: Path | None) -> str:
         "--seed",
         str(plan.seed),
     ]
-    if plan.limits.turns != Limits().turns:
+    if plan.limits.turns != AgentLimits().turns:
         words += ["--turns", str(plan.limits.turns)]
     for name in ("answer_tokens", "temperature"):
         if given[name] not in (None, "0"):

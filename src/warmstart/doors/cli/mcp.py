@@ -41,11 +41,11 @@ def mcp(
     import anyio
 
     from warmstart.doors.mcp import transports
-    from warmstart.doors.mcp.server import Door, build_server
+    from warmstart.doors.mcp.server import McpDoor, build_server
 
     ws: Warmstart = ctx.obj
     _open_once(ws)
-    server = build_server(Door(ws.settings, transcripts))
+    server = build_server(McpDoor(ws.settings, transcripts))
     if not http:
         anyio.run(transports.serve_stdio, server)
         return

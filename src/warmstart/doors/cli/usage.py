@@ -14,7 +14,7 @@ from warmstart.model import LiveUsage, Usage
 from warmstart.pipeline import Warmstart
 
 if TYPE_CHECKING:
-    from warmstart.usage.accounts import Taken
+    from warmstart.usage.accounts import LiveUsageResult
     from warmstart.usage.report import UsageReport, UsageRow
 
 _BYS = ("day", "agent", "model", "project", "session")
@@ -211,7 +211,7 @@ def _told(given: dict[str, Any]) -> LiveUsage:
     return LiveUsage(usage=Usage(**{name: given.pop(name) for name in names}), **given)
 
 
-def _answer(taken: Taken, as_json: bool) -> None:
+def _answer(taken: LiveUsageResult, as_json: bool) -> None:
     from warmstart.doors.render.terminal import clean, print_json
 
     if as_json:

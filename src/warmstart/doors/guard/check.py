@@ -14,21 +14,21 @@ from warmstart.errors import WarmstartError
 _SECONDS = 5.0
 
 
-class Found(NamedTuple):
+class CheckResult(NamedTuple):
     """What was looked at, and what is wrong with it; empty: nothing."""
 
     what: str
     trouble: str = ""
 
 
-def check_asking(url: str, home: Path) -> tuple[Found, Found]:
+def check_asking(url: str, home: Path) -> tuple[CheckResult, CheckResult]:
     """The daemon, and the token for it under the home."""
     file = home / AGENT_TOKEN
     try:
         call(Daemon(url, ""), "GET", "/health", timeout=_SECONDS)
     except WarmstartError as error:
-        return Found(url, str(error)), Found(str(file), _read_trouble(file) or "not tried")
-    return Found(url), Found(str(file), _read_trouble(file) or _try_token(Daemon(url, need_token(file))))
+        return CheckResult(url, str(error)), CheckResult(str(file), _read_trouble(file) or "not tried")
+    return CheckResult(url), CheckResult(str(file), _read_trouble(file) or _try_token(Daemon(url, need_token(file))))
 
 
 def _read_trouble(file: Path) -> str:

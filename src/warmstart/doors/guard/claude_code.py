@@ -23,8 +23,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
-from warmstart.doors.guard.guard import Guard, Verdict, block
-from warmstart.doors.guard.rules import ToolCall
+from warmstart.doors.guard.guard import Guard, GuardVerdict, block
+from warmstart.doors.guard.rules import GuardedCall
 
 NAME, TITLE, EVENT = "claude-code", "Claude Code", "PreToolUse"
 UNTOLD = 60  # seconds that older versions give a hook whose settings do not say
@@ -54,7 +54,7 @@ def main(words: Sequence[str]) -> NoReturn:
     _finish(verdict)
 
 
-def _check(options: _Options, stdin: BinaryIO, began: float) -> Verdict:
+def _check(options: _Options, stdin: BinaryIO, began: float) -> GuardVerdict:
     from warmstart import config
 
     call = read_call(stdin.read(_LARGEST_INPUT + 1))
@@ -63,7 +63,7 @@ def _check(options: _Options, stdin: BinaryIO, began: float) -> Verdict:
     return Guard(home, TITLE, url=options.url, longest=longest).check(call)
 
 
-def read_call(said: bytes) -> ToolCall:
+def read_call(said: bytes) -> GuardedCall:
     """What is about to be called. Raises ValueError for what is no such event: it is blocked."""
     if len(said) > _LARGEST_INPUT:
         raise ValueError("the event is too large")
@@ -73,10 +73,10 @@ def read_call(said: bytes) -> ToolCall:
     tool, arguments = event.get("tool_name"), event.get("tool_input")
     if not isinstance(tool, str) or not tool or not isinstance(arguments, dict):
         raise ValueError("an event without a tool and its input")
-    return ToolCall(NAME, tool, arguments, _text(event.get("session_id")), _text(event.get("cwd")))
+    return GuardedCall(NAME, tool, arguments, _text(event.get("session_id")), _text(event.get("cwd")))
 
 
-def write_answer(verdict: Verdict) -> bytes:
+def write_answer(verdict: GuardVerdict) -> bytes:
     """In Claude Code's words. Only what a person has seen skips its own questions."""
     if verdict.kind == "blocked":
         decision = "deny"
@@ -103,7 +103,7 @@ def _give_up() -> None:
     _finish(block("nobody decided before the hook's own time was over"))
 
 
-def _finish(verdict: Verdict) -> NoReturn:
+def _finish(verdict: GuardVerdict) -> NoReturn:
     """Say it and end, whatever else still runs. Only the first to come here gets to."""
     _finishing.acquire()
     try:

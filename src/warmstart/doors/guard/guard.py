@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from warmstart.confirm.errors import Denied, Expired
-from warmstart.confirm.model import LONGEST, Decision
-from warmstart.doors.guard.rules import Rule, ToolCall, find_rule, load_rules
+from warmstart.confirm.model import LONGEST, HumanDecision
+from warmstart.doors.guard.rules import GuardedCall, GuardRule, find_rule, load_rules
 from warmstart.doors.guard.wait import Pulse, wait_while_asking
 from warmstart.doors.hooks.log import describe, log_trouble
 from warmstart.errors import WarmstartError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _NO_WAY_ROUND = "Do not try to reach the same by other means; tell the user instead."
 
 
-class Verdict(NamedTuple):
+class GuardVerdict(NamedTuple):
     """What becomes of a call."""
 
     kind: Literal["untouched", "allowed", "blocked"]
@@ -34,7 +34,7 @@ class Verdict(NamedTuple):
     by_person: bool = False  # somebody looked at this very call
 
 
-UNTOUCHED = Verdict("untouched")
+UNTOUCHED = GuardVerdict("untouched")
 
 
 class Guard:
@@ -59,7 +59,7 @@ class Guard:
         self._longest = longest
         self._pulse = pulse or _say_nothing
 
-    def check(self, call: ToolCall) -> Verdict:
+    def check(self, call: GuardedCall) -> GuardVerdict:
         """Returns when the call may run or must not. Never raises."""
         try:
             rule = find_rule(load_rules(self._home), call)
@@ -74,19 +74,21 @@ class Guard:
         except Exception as error:  # noqa: BLE001 - the door's edge: trouble of any kind must not let a call through
             log_trouble(self._home, "guard", error)
             return block(f"the guard failed: {describe(error)}")
-        return Verdict("allowed", f"approved by {decision.by}", by_person=decision.status == "approved")
+        return GuardVerdict("allowed", f"approved by {decision.by}", by_person=decision.status == "approved")
 
-    def _wait_for(self, rule: Rule, call: ToolCall) -> Decision:
+    def _wait_for(self, rule: GuardRule, call: GuardedCall) -> HumanDecision:
         if self._longest <= 0:
             raise Expired("there is no time to ask anybody; install the guard again")
         wanted = rule.timeout_seconds and min(rule.timeout_seconds, self._longest)
 
-        def ask(cancelled: threading.Event) -> Decision:
+        def ask(cancelled: threading.Event) -> HumanDecision:
             return self._ask(rule, call, wanted, cancelled)
 
         return wait_while_asking(ask, wanted or self._longest, self._pulse)
 
-    def _ask(self, rule: Rule, call: ToolCall, seconds: float | None, cancelled: threading.Event) -> Decision:
+    def _ask(
+        self, rule: GuardRule, call: GuardedCall, seconds: float | None, cancelled: threading.Event
+    ) -> HumanDecision:
         from warmstart.confirm.client.ask import ask  # most calls need none of it
 
         about = f": {rule.description}" if rule.description else ""
@@ -110,15 +112,15 @@ class Guard:
         return Daemon(self._url, self._token or need_token(self._home / AGENT_TOKEN))
 
 
-def describe_call(call: ToolCall) -> dict[str, Any]:
+def describe_call(call: GuardedCall) -> dict[str, Any]:
     """What is shown, hashed and approved: the whole call."""
     details = {"agent": call.agent, "tool": call.tool, "arguments": call.arguments}
     return details | ({"folder": call.folder} if call.folder else {})
 
 
-def block(why: str) -> Verdict:
+def block(why: str) -> GuardVerdict:
     """The agent reads this in place of the tool's answer."""
-    return Verdict("blocked", f"Blocked, and not run: {why.rstrip('.')}. {_NO_WAY_ROUND}")
+    return GuardVerdict("blocked", f"Blocked, and not run: {why.rstrip('.')}. {_NO_WAY_ROUND}")
 
 
 def _say_nothing() -> str | None:

@@ -18,8 +18,8 @@ from typing import Any
 
 from warmstart import config
 from warmstart.confirm.client.wire import DEFAULT_URL
-from warmstart.doors.guard.guard import Guard, Verdict, block
-from warmstart.doors.guard.rules import ToolCall, find_rules
+from warmstart.doors.guard.guard import Guard, GuardVerdict, block
+from warmstart.doors.guard.rules import GuardedCall, find_rules
 
 NAME, TITLE = "hermes", "Hermes"
 LONGEST = 540  # seconds: a scheduled job that seems idle for 600 is ended by Hermes
@@ -48,10 +48,10 @@ def make_hook(home: Path) -> Callable[..., dict[str, str] | None]:
     return guard_tool
 
 
-def _check(guard: Guard, tool: Any, arguments: Any, session: Any) -> Verdict:
+def _check(guard: Guard, tool: Any, arguments: Any, session: Any) -> GuardVerdict:
     if not isinstance(tool, str) or not isinstance(arguments, Mapping | None):
         return block("a call that makes no sense")
-    call = ToolCall(NAME, tool, arguments or {}, session if isinstance(session, str) else "")
+    call = GuardedCall(NAME, tool, arguments or {}, session if isinstance(session, str) else "")
     return guard.check(call)
 
 

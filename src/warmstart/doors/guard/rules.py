@@ -36,7 +36,7 @@ ANYWHERE = "*"  # in place of an argument's name: in any of them
 Text = Annotated[str, Meta(min_length=1)]
 
 
-class ToolCall(Struct, frozen=True):
+class GuardedCall(Struct, frozen=True):
     """A tool call that an agent is about to make."""
 
     agent: str
@@ -46,7 +46,7 @@ class ToolCall(Struct, frozen=True):
     folder: str = ""
 
 
-class Rule(Struct, frozen=True, forbid_unknown_fields=True):
+class GuardRule(Struct, frozen=True, forbid_unknown_fields=True):
     """Calls that need a yes, and what they are called there."""
 
     tool: Text | Annotated[list[Text], Meta(min_length=1)]
@@ -57,7 +57,7 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
     description: Annotated[str, Meta(max_length=1_000)] = ""
     timeout_seconds: Annotated[int, Meta(ge=SHORTEST, le=LONGEST)] | None = None  # None: as the daemon's policy says
 
-    def fits(self, call: ToolCall) -> bool:
+    def fits(self, call: GuardedCall) -> bool:
         return (
             (self.agents is None or call.agent in self.agents)
             and any(fnmatchcase(call.tool.lower(), glob.lower()) for glob in self.tools)
@@ -73,14 +73,14 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
-    rule: list[Rule]
+    rule: list[GuardRule]
 
 
 def find_rules(home: Path) -> Path:
     return home / FILE
 
 
-def load_rules(home: Path) -> list[Rule]:
+def load_rules(home: Path) -> list[GuardRule]:
     """The rules under a home. Raises ConfigError: the caller then blocks."""
     path = find_rules(home)
     try:
@@ -92,7 +92,7 @@ def load_rules(home: Path) -> list[Rule]:
     return parse_rules(text, str(path))
 
 
-def parse_rules(text: str, where: str = FILE) -> list[Rule]:
+def parse_rules(text: str, where: str = FILE) -> list[GuardRule]:
     try:
         rules = msgspec.convert(tomllib.loads(text), _File).rule
     except tomllib.TOMLDecodeError as error:
@@ -107,12 +107,12 @@ def parse_rules(text: str, where: str = FILE) -> list[Rule]:
     return rules
 
 
-def find_rule(rules: Sequence[Rule], call: ToolCall) -> Rule | None:
+def find_rule(rules: Sequence[GuardRule], call: GuardedCall) -> GuardRule | None:
     """The rule that a call falls under; None where nobody need be asked."""
     return next((rule for rule in rules if rule.fits(call)), None)
 
 
-def _what_is_wrong(rule: Rule) -> str | None:
+def _what_is_wrong(rule: GuardRule) -> str | None:
     try:
         check_action(rule.action)
     except BadRequest as error:

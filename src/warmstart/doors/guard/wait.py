@@ -11,16 +11,16 @@ import time
 from collections.abc import Callable
 
 from warmstart.confirm.errors import Expired, Unreachable
-from warmstart.confirm.model import Decision
+from warmstart.confirm.model import HumanDecision
 
 GRACE = 10.0  # seconds beyond the wait, for handing in, taking up and a daemon that restarts
 _PULSE = 1.0  # seconds between two signs of life
 
 Pulse = Callable[[], str | None]  # called while waiting; a reason ends it, and so does raising
-Ask = Callable[[threading.Event], Decision]  # the event is set when nobody wants the answer any more
+Ask = Callable[[threading.Event], HumanDecision]  # the event is set when nobody wants the answer any more
 
 
-def wait_while_asking(ask: Ask, seconds: float, pulse: Pulse) -> Decision:
+def wait_while_asking(ask: Ask, seconds: float, pulse: Pulse) -> HumanDecision:
     """What `ask` returns or raises. It runs in a thread of its own; here the host is told, and heard."""
     asking = _Asking(ask)
     deadline = time.monotonic() + seconds + GRACE
@@ -42,7 +42,7 @@ class _Asking:
         self._ask = ask
         self._cancelled = threading.Event()
         self._done = threading.Event()
-        self._decision: Decision | None = None
+        self._decision: HumanDecision | None = None
         self._error: BaseException | None = None
         threading.Thread(target=self._run, name="warmstart-asking", daemon=True).start()
 
@@ -61,7 +61,7 @@ class _Asking:
         """Nobody waits any more; after the end it changes nothing."""
         self._cancelled.set()
 
-    def result(self) -> Decision:
+    def result(self) -> HumanDecision:
         if self._error is not None:
             raise self._error
         if self._decision is None:

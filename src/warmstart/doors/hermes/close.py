@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from warmstart.doors.hermes.journal import Note, describe, open_notes, open_sightings
+from warmstart.doors.hermes.journal import UnseededSession, describe, open_notes, open_sightings
 from warmstart.errors import WarmstartError
 from warmstart.pipeline import Warmstart
 
@@ -103,7 +103,7 @@ def main(arguments: Sequence[str]) -> int:
         try:
             close(ws, database)
         except Exception as error:  # noqa: BLE001  # nobody reads what this process prints: it is noted, for /warm
-            open_notes(home).add(Note(session="", reason=f"{database.name} was not read: {describe(error)}"))
+            open_notes(home).add(UnseededSession(session="", reason=f"{database.name} was not read: {describe(error)}"))
             Closer().mark(home, database)  # for the next to try again
             return 1
     return 0

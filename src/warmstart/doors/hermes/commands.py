@@ -12,13 +12,13 @@ from typing import Any
 
 from warmstart.dialects.compose import Seed
 from warmstart.doors.hermes import host
-from warmstart.doors.hermes.journal import Journal, Note, describe
+from warmstart.doors.hermes.journal import Journal, UnseededSession, describe
 from warmstart.doors.hermes.seeder import AGENT, Seeder
 from warmstart.doors.render.terminal import clean, when
 from warmstart.errors import WarmstartError
 from warmstart.model import Task
 from warmstart.pipeline import Warmstart
-from warmstart.store import Ledger
+from warmstart.store import TrialStore
 
 HINT = "status | templates | why | cold"
 USAGE = "/warm [status] | templates | why [SESSION] | cold [SESSION]"
@@ -29,7 +29,9 @@ _SHOWN = 20
 class WarmCommand:
     """Answers `/warm` with plain text."""
 
-    def __init__(self, open: Callable[[], Warmstart], seeder: Seeder, notes: Callable[[], Journal[Note]]) -> None:
+    def __init__(
+        self, open: Callable[[], Warmstart], seeder: Seeder, notes: Callable[[], Journal[UnseededSession]]
+    ) -> None:
         self._open = open
         self._seeder = seeder
         self._notes = notes
@@ -69,7 +71,7 @@ class WarmCommand:
         stats = ws.templates.stats()
         kinds = ", ".join(f"{count} {status}" for status, count in sorted(stats["by_status"].items())) or "none yet"
         lines.append(f"Templates: {kinds}. Sessions started with Warmstart: {stats['provisions']}.")
-        running = Ledger(ws.store).running()
+        running = TrialStore(ws.store).running()
         share = f"experiment {running.name}" if running else f"{ws.settings.holdout:.0%} of sessions stay cold"
         lines.append(f"Comparing: {share}. Results: hermes warmstart report")
         lately = [note for note in self._notes().read() if note.at > time.time() - _LATELY]
@@ -92,7 +94,7 @@ class WarmCommand:
         if decision is not None:
             return decision.seed
         ws = self._open()
-        return ws.provision(Task(session=session, agent=AGENT)) if Ledger(ws.store).trial(session) else None
+        return ws.provision(Task(session=session, agent=AGENT)) if TrialStore(ws.store).trial(session) else None
 
     def _not_seeded(self, session: str) -> str | None:
         noted = [note.reason for note in self._notes().read() if note.session == session]

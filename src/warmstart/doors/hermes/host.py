@@ -18,7 +18,7 @@ _MOST_SESSIONS = 10_000
 _asked_by_chat: ContextVar[str | None] = ContextVar("warmstart_gateway_session", default=None)
 
 
-class Context(Protocol):
+class HermesContext(Protocol):
     """What Hermes hands to a plugin's `register`."""
 
     def register_hook(self, hook_name: str, callback: Callable[..., Any]) -> None: ...

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from warmstart.doors.hermes.journal import BLOCKED, CANCELLED, INVALID, Seen
+from warmstart.doors.hermes.journal import BLOCKED, CANCELLED, INVALID, SeenCall
 from warmstart.errors import NotFound, Refused
 from warmstart.formats.source import Source
 from warmstart.ingest.read import Scored, scan, score
@@ -28,9 +28,9 @@ _REFUSED_MARK = "_refused"  # behind the id of a call that is not in the databas
 _NOT_KEPT = "(arguments that were no JSON; Hermes keeps none of them)"
 
 
-def join(ws: Warmstart, database: Path, seen: Iterable[Seen]) -> int:
+def join(ws: Warmstart, database: Path, seen: Iterable[SeenCall]) -> int:
     """Correct the remembered sessions. How many were not yet correct."""
-    by_session: defaultdict[str, list[Seen]] = defaultdict(list)
+    by_session: defaultdict[str, list[SeenCall]] = defaultdict(list)
     for one in seen:
         by_session[one.session].append(one)
     open = {session: found for session, found in by_session.items() if not _is_joined(ws, session, found)}
@@ -44,7 +44,7 @@ def join(ws: Warmstart, database: Path, seen: Iterable[Seen]) -> int:
     return corrected
 
 
-def _is_joined(ws: Warmstart, session: str, sightings: Sequence[Seen]) -> bool:
+def _is_joined(ws: Warmstart, session: str, sightings: Sequence[SeenCall]) -> bool:
     """Whether what is remembered of a session agrees with what the hooks saw."""
     try:
         calls = ws.store.calls_of(ws.store.find_session(session).key)
@@ -59,7 +59,7 @@ def _is_joined(ws: Warmstart, session: str, sightings: Sequence[Seen]) -> bool:
     return wanted <= stopped and refused <= failed
 
 
-def _correct(ws: Warmstart, recorder: Recorder, scored: Scored, sightings: Sequence[Seen]) -> bool:
+def _correct(ws: Warmstart, recorder: Recorder, scored: Scored, sightings: Sequence[SeenCall]) -> bool:
     """The corrected session is kept under the fingerprint of the uncorrected one: to read the database again without
     the hooks' journal changes nothing, as long as the session has not grown."""
     session = correct(scored.session, sightings)
@@ -76,7 +76,7 @@ def _correct(ws: Warmstart, recorder: Recorder, scored: Scored, sightings: Seque
     return True
 
 
-def correct(session: Session, sightings: Sequence[Seen]) -> Session:
+def correct(session: Session, sightings: Sequence[SeenCall]) -> Session:
     """The session as it really went."""
     steps = list(session.steps)
     for one in sorted(sightings, key=lambda one: one.at):
@@ -87,7 +87,7 @@ def correct(session: Session, sightings: Sequence[Seen]) -> Session:
     return structs.replace(session, steps=tuple(steps))
 
 
-def _stop(steps: list[Step], one: Seen) -> None:
+def _stop(steps: list[Step], one: SeenCall) -> None:
     """Agents use ids again: of several calls it is the one whose answer came closest in time."""
     places = [at for at, step in enumerate(steps) if isinstance(step, ToolResult) and step.call_id == one.call]
     if places:
@@ -97,7 +97,7 @@ def _stop(steps: list[Step], one: Seen) -> None:
         steps[at] = structs.replace(result, outcome=_STOPPED[one.status])
 
 
-def _add_refused(steps: list[Step], one: Seen) -> None:
+def _add_refused(steps: list[Step], one: SeenCall) -> None:
     """After the third try Hermes does keep the call: that one is there already."""
     for at, step in enumerate(steps):
         if not isinstance(step, ToolResult) or step.call_id != one.call:

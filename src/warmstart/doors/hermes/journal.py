@@ -14,7 +14,7 @@ from warmstart.atomic_files import write_whole
 from warmstart.errors import WarmstartError
 
 
-class Note(Struct, frozen=True, kw_only=True):
+class UnseededSession(Struct, frozen=True, kw_only=True):
     """A session that got no seed although nobody wanted it cold."""
 
     session: str  # "" where it is about all of them
@@ -22,7 +22,7 @@ class Note(Struct, frozen=True, kw_only=True):
     at: float = msgspec.field(default_factory=time.time)
 
 
-class Seen(Struct, frozen=True, kw_only=True):
+class SeenCall(Struct, frozen=True, kw_only=True):
     """What became of a call, where Hermes' database cannot tell. Never what the call said."""
 
     session: str
@@ -34,7 +34,7 @@ class Seen(Struct, frozen=True, kw_only=True):
 
 BLOCKED, CANCELLED, INVALID = "blocked", "cancelled", "invalid"
 
-Line = TypeVar("Line", Note, Seen)
+Line = TypeVar("Line", UnseededSession, SeenCall)
 
 
 class Journal(Generic[Line]):
@@ -79,14 +79,14 @@ def _write(path: Path, data: bytes) -> int:
         os.close(descriptor)
 
 
-def open_notes(home: Path) -> Journal[Note]:
+def open_notes(home: Path) -> Journal[UnseededSession]:
     """Sessions that were not seeded, for `/warm`."""
-    return Journal(home / "hermes" / "not-seeded.jsonl", Note, most=256 << 10)
+    return Journal(home / "hermes" / "not-seeded.jsonl", UnseededSession, most=256 << 10)
 
 
-def open_sightings(home: Path) -> Journal[Seen]:
+def open_sightings(home: Path) -> Journal[SeenCall]:
     """What the hooks saw, for closing trials."""
-    return Journal(home / "hermes" / "observations.jsonl", Seen)
+    return Journal(home / "hermes" / "observations.jsonl", SeenCall)
 
 
 def describe(error: BaseException) -> str:

@@ -21,16 +21,16 @@ from warmstart.doors.hermes.journal import (
     CANCELLED,
     INVALID,
     Journal,
-    Note,
-    Seen,
+    SeenCall,
+    UnseededSession,
     describe,
     open_notes,
     open_sightings,
 )
 from warmstart.doors.hermes.opener import Opener
 from warmstart.doors.hermes.review import TurnReviewer
-from warmstart.doors.hermes.seeder import SUBAGENT, Ancestry, Asked, Call, Seeder
-from warmstart.doors.hermes.tool import SCHEMA, TOOLSET, Tool
+from warmstart.doors.hermes.seeder import SUBAGENT, Ancestry, HermesCall, Seeder, TurnOpening
+from warmstart.doors.hermes.tool import SCHEMA, TOOLSET, HermesTool
 from warmstart.doors.hermes.wire import find_bad_calls
 
 log = logging.getLogger("warmstart.hermes")
@@ -40,7 +40,7 @@ _ALONE = frozenset(("cron", "cli", ""))  # platforms on which, with nobody at th
 _MOST_TURNS = 200
 
 
-def register(ctx: host.Context) -> None:
+def register(ctx: host.HermesContext) -> None:
     """Called by Hermes when the plugin is enabled. Nothing is opened yet."""
     home = config.find_homes()[1]
     if is_wanted(home):  # first of all: whatever goes wrong below, dangerous calls are asked about
@@ -77,7 +77,7 @@ class Plugin:
         self._review_turns: deque[str] = deque(maxlen=_MOST_TURNS)
         self._complained: set[str] = set()
         self.command = WarmCommand(self._open, self._seeder, self._notes)
-        self.tool = Tool(self._open, self._closer)
+        self.tool = HermesTool(self._open, self._closer)
 
     # Around every call to a model
 
@@ -99,12 +99,12 @@ class Plugin:
                 self._guard(lambda: self._reviewer.see_call(call, told, sent, response))
         return response
 
-    def _add_seed(self, call: Call, request: Any) -> Any:
+    def _add_seed(self, call: HermesCall, request: Any) -> Any:
         if threading.current_thread().name == REVIEW:
             self._review_turns.append(call.turn)  # its tools may run in other threads
         return self._seeder.add_seed(call, request)
 
-    def _look_at_answer(self, call: Call, response: Any) -> None:
+    def _look_at_answer(self, call: HermesCall, response: Any) -> None:
         self._seeder.accept(call)
         for bad in find_bad_calls(response):
             self._see(call.session, call.turn, bad.call, bad.tool, INVALID)
@@ -124,7 +124,7 @@ class Plugin:
             return
         history = told.get("conversation_history") or ()
         begun = any(isinstance(one, dict) and one.get("role") == "assistant" for one in history)
-        self._seeder.begin_turn(session, Asked(text_of_content(said), begun))
+        self._seeder.begin_turn(session, TurnOpening(text_of_content(said), begun))
         self._reviewer.begin_turn(session)
         self._closer.catch_up(self._open().settings.home, host.find_database())
 
@@ -137,7 +137,9 @@ class Plugin:
 
     def _see(self, session: str, turn: str, call: str, tool: str, status: str) -> None:
         if session and call and not self._is_review(turn):  # without ids: a call from inside execute_code
-            open_sightings(self._open().settings.home).add(Seen(session=session, call=call, tool=tool, status=status))
+            open_sightings(self._open().settings.home).add(
+                SeenCall(session=session, call=call, tool=tool, status=status)
+            )
 
     def end_turn(self, session_id: str = "", platform: str = "", **told: Any) -> None:
         """`on_session_end`, which comes after every turn."""
@@ -171,7 +173,7 @@ class Plugin:
 
     # What may fail
 
-    def _notes(self) -> Journal[Note]:
+    def _notes(self) -> Journal[UnseededSession]:
         return open_notes(self._open().settings.home)
 
     def _guard(self, action: Callable[[], Any], session: str = "") -> Any:
@@ -186,8 +188,8 @@ class Plugin:
             return None
 
 
-def _read_call(told: dict[str, Any]) -> Call:
-    return Call(
+def _read_call(told: dict[str, Any]) -> HermesCall:
+    return HermesCall(
         session=told.get("session_id") or "",
         api_mode=told.get("api_mode") or "",
         platform=told.get("platform") or "",
@@ -197,6 +199,6 @@ def _read_call(told: dict[str, Any]) -> Call:
     )
 
 
-def find_in_hermes(call: Call) -> str | None:
+def find_in_hermes(call: HermesCall) -> str | None:
     """The session that a call's session goes on from."""
     return host.find_turn_start(call.session, call.turn, call.task) or host.find_parent(call.session)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from warmstart.config import Review
+from warmstart.config import ReviewSettings
 from warmstart.doors.hermes import host
-from warmstart.doors.hermes.seeder import AGENT, SUBAGENT, Call
+from warmstart.doors.hermes.seeder import AGENT, SUBAGENT, HermesCall
 from warmstart.pipeline import Warmstart
 
 if TYPE_CHECKING:  # loaded when first needed: most Hermes run without reviews
@@ -30,10 +30,10 @@ _REMEMBERED = 50  # sessions
 _LINGER = 10.0  # seconds that the end of Hermes waits for a review at work
 
 
-class Seen(Struct):
+class LatestCall(Struct):
     """The latest call of a session to its model."""
 
-    call: Call
+    call: HermesCall
     provider: str
     url: str
     request: dict[str, Any]
@@ -50,19 +50,19 @@ class TurnReviewer:
         self._open = open
         self._find_key = find_key or find_hermes_key
         self._lock = threading.Lock()
-        self._seen: OrderedDict[str, Seen] = OrderedDict()
+        self._seen: OrderedDict[str, LatestCall] = OrderedDict()
         self._schedules: OrderedDict[str, Schedule] = OrderedDict()
         self._running: list[Background] = []
 
     @property
-    def _settings(self) -> Review:
+    def _settings(self) -> ReviewSettings:
         return self._open().settings.review
 
     def begin_turn(self, session: str) -> None:
         if self._settings.hermes:
             self._schedule(session).count_turn()
 
-    def see_call(self, call: Call, told: Mapping[str, Any], request: Mapping[str, Any], response: Any) -> None:
+    def see_call(self, call: HermesCall, told: Mapping[str, Any], request: Mapping[str, Any], response: Any) -> None:
         """After an answer: what was asked, and the answer behind it."""
         if not self._settings.hermes or call.api_mode != _CHAT or call.platform == SUBAGENT or not call.session:
             return
@@ -76,7 +76,7 @@ class TurnReviewer:
         if not made and isinstance(said := getattr(message, "content", None), str):
             messages.append({"role": "assistant", "content": said})
         rest = {key: value for key, value in request.items() if key != "messages"}
-        seen = Seen(call, str(told.get("provider") or ""), str(told.get("base_url") or ""), rest, messages)
+        seen = LatestCall(call, str(told.get("provider") or ""), str(told.get("base_url") or ""), rest, messages)
         self._keep(self._seen, call.session, seen)
 
     def end_turn(self, session: str, *, ended: bool = False) -> None:
@@ -92,14 +92,14 @@ class TurnReviewer:
         for running in self._running:
             running.wait(_LINGER)
 
-    def _start(self, seen: Seen, focus: Focus) -> None:
+    def _start(self, seen: LatestCall, focus: Focus) -> None:
         from warmstart.endpoints.chat import Endpoint
-        from warmstart.review import Runtime, spawn_review
+        from warmstart.review import ReviewRuntime, spawn_review
 
         key = self._find_key(seen.provider, seen.url, seen.call.model or "")
         if key is None:
             log.warning("session %s is reviewed without its model: its credentials are not known", seen.call.session)
-        runtime = Runtime(
+        runtime = ReviewRuntime(
             endpoint=Endpoint(url=seen.url.rstrip("/"), key=key) if key is not None else None,
             request=seen.request,
             session=seen.call.session,

@@ -13,11 +13,11 @@ from msgspec import Struct
 
 from warmstart.dialects.compose import Seed
 from warmstart.doors.hermes import cron
-from warmstart.doors.hermes.journal import Journal, Note, describe
+from warmstart.doors.hermes.journal import Journal, UnseededSession, describe
 from warmstart.doors.hermes.wire import FORMS, Form, put_seed, read_opening
 from warmstart.model import Dialect, Task
 from warmstart.pipeline import Warmstart
-from warmstart.store import Ledger
+from warmstart.store import TrialStore
 
 log = logging.getLogger("warmstart.hermes")
 
@@ -29,7 +29,7 @@ _OTHER_CAUSE = re.compile(r"max_(?:completion_)?tokens|temperature|context|too l
 _PROVIDER = "the provider answered"
 
 
-class Call(Struct, frozen=True, kw_only=True):
+class HermesCall(Struct, frozen=True, kw_only=True):
     """One call to a model, as Hermes tells of it."""
 
     session: str
@@ -40,17 +40,17 @@ class Call(Struct, frozen=True, kw_only=True):
     task: str = ""
 
 
-Ancestry = Callable[[Call], str | None]  # finds the session that a call's session goes on from
+Ancestry = Callable[[HermesCall], str | None]  # finds the session that a call's session goes on from
 
 
-class Decision(Struct, frozen=True):
+class SeedDecision(Struct, frozen=True):
     """What a session starts with, or why with nothing."""
 
     seed: Seed | None
     reason: str
 
 
-class Asked(Struct, frozen=True):
+class TurnOpening(Struct, frozen=True):
     """How a turn began."""
 
     text: str
@@ -60,19 +60,21 @@ class Asked(Struct, frozen=True):
 class Seeder:
     """Decides for each session and puts its seed into its calls. Thread-safe."""
 
-    def __init__(self, open: Callable[[], Warmstart], notes: Callable[[], Journal[Note]], ancestry: Ancestry) -> None:
+    def __init__(
+        self, open: Callable[[], Warmstart], notes: Callable[[], Journal[UnseededSession]], ancestry: Ancestry
+    ) -> None:
         self._open = open
         self._notes = notes
         self._ancestry = ancestry
         self._lock = threading.Lock()
-        self._decided: OrderedDict[tuple[str, Dialect], Decision] = OrderedDict()
-        self._asked: OrderedDict[str, Asked] = OrderedDict()
+        self._decided: OrderedDict[tuple[str, Dialect], SeedDecision] = OrderedDict()
+        self._asked: OrderedDict[str, TurnOpening] = OrderedDict()
         self._refusals: OrderedDict[str, int] = OrderedDict()  # how much speaks against the seed; 0: it was taken
         self._told: OrderedDict[str, bool] = OrderedDict()  # noted as not seeded
 
     # Called for every call
 
-    def add_seed(self, call: Call, request: dict[str, Any]) -> dict[str, Any]:
+    def add_seed(self, call: HermesCall, request: dict[str, Any]) -> dict[str, Any]:
         """The request with the session's seed, or the very same request."""
         if not call.session or call.platform == SUBAGENT:
             return request
@@ -83,12 +85,12 @@ class Seeder:
         decision = self._decided.get((call.session, form.dialect)) or self._settle(call, form, request)
         return put_seed(decision.seed, request, form) if decision.seed else request
 
-    def accept(self, call: Call) -> None:
+    def accept(self, call: HermesCall) -> None:
         """The provider took the call: whatever it refuses later, the seed is not the cause."""
         if self._refusals.get(call.session) != 0:
             self._keep(self._refusals, call.session, 0)
 
-    def refuse(self, call: Call, error: Exception) -> None:
+    def refuse(self, call: HermesCall, error: Exception) -> None:
         """The provider refused the first calls of a session: the next goes out without the seed."""
         form = FORMS.get(call.api_mode)
         decision = self._decided.get((call.session, form.dialect)) if form else None
@@ -104,12 +106,12 @@ class Seeder:
         self._keep(self._refusals, call.session, against)
         if against >= 2:
             reason = f"{_PROVIDER} {status} to the first calls with the seed"
-            self._decide(call.session, form.dialect, Decision(None, reason))
+            self._decide(call.session, form.dialect, SeedDecision(None, reason))
             self.note(call.session, reason)
 
     # Told by hooks
 
-    def begin_turn(self, session: str, asked: Asked) -> None:
+    def begin_turn(self, session: str, asked: TurnOpening) -> None:
         """What the user really said, before Hermes adds to it what it remembers."""
         if session not in self._asked:
             self._keep(self._asked, session, asked)
@@ -128,9 +130,9 @@ class Seeder:
         log.warning("session %s is not seeded: %s", session, reason)
         notes = self._notes()
         if not any(note.session == session for note in notes.read()):  # by an earlier process
-            notes.add(Note(session=session, reason=reason))
+            notes.add(UnseededSession(session=session, reason=reason))
 
-    def tell(self, session: str) -> Decision | None:
+    def tell(self, session: str) -> SeedDecision | None:
         """What was decided for a session in this process."""
         with self._lock:
             return next((found for (own, _dialect), found in self._decided.items() if own == session), None)
@@ -142,33 +144,33 @@ class Seeder:
 
     # Deciding
 
-    def _settle(self, call: Call, form: Form, request: Mapping[str, Any]) -> Decision:
+    def _settle(self, call: HermesCall, form: Form, request: Mapping[str, Any]) -> SeedDecision:
         """Final, whatever comes of it: a seed that comes late would change what the provider has cached."""
         try:
             decision = self._choose(call, form, request)
         except Exception as error:  # whatever it is, the session goes on without a seed
             log.debug("choosing a seed failed", exc_info=True)
-            decision = Decision(None, describe(error))
+            decision = SeedDecision(None, describe(error))
         self._decide(call.session, form.dialect, decision)
         if decision.seed is None:
             self.note(call.session, decision.reason)
         return decision
 
-    def _choose(self, call: Call, form: Form, request: Mapping[str, Any]) -> Decision:
+    def _choose(self, call: HermesCall, form: Form, request: Mapping[str, Any]) -> SeedDecision:
         if call.session in self._told:
-            return Decision(None, "it has gone on without a seed in another API mode")
+            return SeedDecision(None, "it has gone on without a seed in another API mode")
         ws = self._open()
         opening = read_opening(request, form)
-        asked = self._asked.get(call.session) or Asked(opening.text, opening.begun)
+        asked = self._asked.get(call.session) or TurnOpening(opening.text, opening.begun)
         parent = None
-        if Ledger(ws.store).trial(call.session) is None:
+        if TrialStore(ws.store).trial(call.session) is None:
             parent = self._ancestry(call)
-            if parent is not None and Ledger(ws.store).trial(parent) is None:
+            if parent is not None and TrialStore(ws.store).trial(parent) is None:
                 parent = None
             if parent is None and asked.begun:
-                return Decision(None, "it began before Warmstart was there")
+                return SeedDecision(None, "it began before Warmstart was there")
         elif reason := self._was_refused(call.session):
-            return Decision(None, reason)
+            return SeedDecision(None, reason)
         job = cron.find_job(call.session, call.platform)
         seed = ws.provision(
             Task(
@@ -186,14 +188,14 @@ class Seeder:
                 continues=parent is not None,
             )
         )
-        return Decision(seed, seed.reason)
+        return SeedDecision(seed, seed.reason)
 
     def _was_refused(self, session: str) -> str | None:
         """By its provider, in an earlier process."""
         noted = (note.reason for note in self._notes().read() if note.session == session)
         return next((reason for reason in noted if reason.startswith(_PROVIDER)), None)
 
-    def _decide(self, session: str, dialect: Dialect, decision: Decision) -> None:
+    def _decide(self, session: str, dialect: Dialect, decision: SeedDecision) -> None:
         self._keep(self._decided, (session, dialect), decision)
 
     def _keep(self, place: OrderedDict[Any, Any], key: Any, value: Any) -> None:

@@ -21,7 +21,7 @@ SCHEMA: dict[str, Any] = {"name": NAME, "description": DESCRIPTION, "parameters"
 _READING = 20.0  # seconds to wait for the newest sessions; a tool call may take that long, not longer
 
 
-class Tool:
+class HermesTool:
     """Handles the agent's calls. Also the door that `warm_session` asks for what only Hermes knows."""
 
     agent = AGENT

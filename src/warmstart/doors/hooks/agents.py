@@ -16,7 +16,7 @@ from warmstart.config import Settings
 _LONGEST_PATH = 4_096
 
 
-class Agent(NamedTuple):
+class HookAgent(NamedTuple):
     """A program with hooks."""
 
     name: str  # as its transcripts are called
@@ -30,7 +30,7 @@ class Agent(NamedTuple):
     repeats_itself: bool  # a resumed session still has all that hooks gave it before
 
 
-CLAUDE_CODE = Agent(
+CLAUDE_CODE = HookAgent(
     name="claude-code",
     title="Claude Code",
     folder=".claude",
@@ -41,7 +41,7 @@ CLAUDE_CODE = Agent(
     timeouts={"SessionStart": 10, "UserPromptSubmit": 10, "Stop": 10, "SessionEnd": 5},
     repeats_itself=False,  # only what came with prompts is replayed; SessionStart is asked again
 )
-CODEX = Agent(
+CODEX = HookAgent(
     name="codex",
     title="Codex",
     folder=".codex",
@@ -55,12 +55,12 @@ CODEX = Agent(
 AGENTS = {agent.name: agent for agent in (CLAUDE_CODE, CODEX)}
 
 
-def find_home(agent: Agent, settings: Settings) -> Path:
+def find_home(agent: HookAgent, settings: Settings) -> Path:
     """The agent's own folder."""
     return settings.places.get(agent.variable, settings.user_home / agent.folder)
 
 
-def find_transcripts(agent: Agent, settings: Settings, told: str) -> list[Path]:
+def find_transcripts(agent: HookAgent, settings: Settings, told: str) -> list[Path]:
     """What a hook's `transcript_path` leads to, and its subagents' beside it; nothing where it is no transcript.
 
     The path comes from outside: only a plain file in the agent's own folders counts, wherever links may lead.
@@ -77,7 +77,7 @@ def find_transcripts(agent: Agent, settings: Settings, told: str) -> list[Path]:
         return []
 
 
-def _roots(agent: Agent, settings: Settings) -> Iterator[Path]:
+def _roots(agent: HookAgent, settings: Settings) -> Iterator[Path]:
     homes = {find_home(agent, settings), settings.user_home / agent.folder}
     for home in homes:
         for folder in agent.transcripts:

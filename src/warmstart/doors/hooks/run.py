@@ -138,24 +138,24 @@ class _Hook:
                 self._catch_up()
 
     def _open_session(self) -> str | None:
-        from warmstart.store import Ledger
+        from warmstart.store import TrialStore
 
         source = self._event.source
         with self._open() as ws:
-            if source == "resume" and self._agent.repeats_itself and Ledger(ws.store).trial(self._session):
+            if source == "resume" and self._agent.repeats_itself and TrialStore(ws.store).trial(self._session):
                 return None
             # A fork has its parent's conversation, whose arm nobody tells: it is given nothing and left out.
             opening = ws.provision(self._opening(cold=source == "fork"))
             parts = [opening.text or ""]
-            if source == "compact" and opening.arm != _COLD and Ledger(ws.store).trial(self._refined):
+            if source == "compact" and opening.arm != _COLD and TrialStore(ws.store).trial(self._refined):
                 parts.append(ws.provision(self._refinement()).text or "")
         return _join(parts)
 
     def _refine(self) -> str | None:
-        from warmstart.store import Ledger
+        from warmstart.store import TrialStore
 
         with self._open() as ws:
-            ledger = Ledger(ws.store)
+            ledger = TrialStore(ws.store)
             if ledger.trial(self._refined):
                 return None
             if ledger.trial(self._session) is None:  # the hook came in the middle: there was no opening

@@ -22,7 +22,7 @@ from warmstart.config import Settings
 from warmstart.confirm.client.wire import DEFAULT_URL
 from warmstart.confirm.model import LONGEST
 from warmstart.doors.guard.claude_code import ASK_UNTIL, EVENT, NAME
-from warmstart.doors.guard.rules import Rule, load_rules
+from warmstart.doors.guard.rules import GuardRule, load_rules
 from warmstart.doors.hooks.agents import CLAUDE_CODE, find_home
 from warmstart.doors.install.hooks import check_shape, find_hooks, remove_hooks
 from warmstart.doors.settings_edit import json_text
@@ -74,7 +74,7 @@ class GuardHook:
         except Refused as error:
             raise Refused(self._tell(error)) from error
 
-    def _make_group(self, rules: list[Rule]) -> dict[str, Any]:
+    def _make_group(self, rules: list[GuardRule]) -> dict[str, Any]:
         longest = max((rule.timeout_seconds or LONGEST for rule in rules), default=0)  # how long, the policy may say
         seconds = longest + 2 * ASK_UNTIL
         hook = {"type": "command", "command": self._make_command(seconds), "timeout": seconds, "onFailure": "block"}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from warmstart.config import Settings
-from warmstart.doors.hooks.agents import Agent, find_home
+from warmstart.doors.hooks.agents import HookAgent, find_home
 from warmstart.doors.settings_edit import json_text
 from warmstart.doors.settings_edit.file import SettingsFile
 from warmstart.doors.settings_edit.json_text import Insertion
@@ -24,7 +24,7 @@ _OURS = re.compile(r"(?:^|[\s'\"/\\])warmstart(?:\.exe)?['\"]? hook run (?P<agen
 class HookSettings:
     """The hooks of one agent, for the user or for one project."""
 
-    def __init__(self, agent: Agent, settings: Settings, project: Path | None = None) -> None:
+    def __init__(self, agent: HookAgent, settings: Settings, project: Path | None = None) -> None:
         self.agent = agent
         folder = project / agent.folder if project else find_home(agent, settings)
         self.path = folder / agent.file
@@ -71,7 +71,7 @@ class HookSettings:
         return told if str(self.path) in told else f"{self.path}: {told}; it was left as it is"
 
 
-def make_command(agent: Agent, home: Path | None = None, store: str | None = None, *, shared: bool = False) -> str:
+def make_command(agent: HookAgent, home: Path | None = None, store: str | None = None, *, shared: bool = False) -> str:
     """What an agent's shell runs: the program beside this interpreter, by its whole path.
 
     A project's settings are shared with people whose machines are others: there the bare name, where that is found.
@@ -94,7 +94,7 @@ def find_program(*, shared: bool = False) -> list[str]:
     return [str(program)] if program.exists() else [sys.executable, "-P", "-m", "warmstart"]
 
 
-def add_hooks(text: str, agent: Agent, command: str) -> Sequence[Insertion]:
+def add_hooks(text: str, agent: HookAgent, command: str) -> Sequence[Insertion]:
     """What puts a group of ours behind those of every event."""
     made: list[Insertion] = []
     for event in agent.timeouts:
@@ -145,6 +145,6 @@ def _is_left_empty(value: Any) -> bool:
     return not value or (isinstance(value, dict) and value.get("hooks") == [])
 
 
-def _group(agent: Agent, event: str, command: str) -> dict[str, Any]:
+def _group(agent: HookAgent, event: str, command: str) -> dict[str, Any]:
     """Without a matcher: every way to start counts, those that are yet to come too."""
     return {"hooks": [{"type": "command", "command": command, "timeout": agent.timeouts[event]}]}

@@ -34,7 +34,7 @@ class Arguments(Struct, forbid_unknown_fields=True):
         return {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not UNSET}
 
 
-class Provision(Arguments):
+class ProvisionArguments(Arguments):
     text: Annotated[Text, Meta(description="What is to be done, in a sentence or two.")] = field(name="task")
     session: (
         Annotated[Name, Meta(description="This session's id. It makes the seed final and measured.")] | UnsetType
@@ -56,18 +56,18 @@ class Provision(Arguments):
     model: Annotated[Name, Meta(description="The model that will read it.")] | UnsetType = UNSET
 
 
-class TemplatesList(Arguments):
+class TemplatesListArguments(Arguments):
     category: Category | UnsetType = UNSET
     task_type: Kind | UnsetType = field(default=UNSET, name="type")
     tags: Annotated[Tags, Meta(description="With any of these.")] | UnsetType = UNSET
     status: Annotated[TemplateStatus, Meta(description="Without it: all but the retired.")] | UnsetType = UNSET
 
 
-class TemplateShow(Arguments):
+class TemplateShowArguments(Arguments):
     name: Annotated[Name, Meta(description="NAME or NAME@VERSION.")]
 
 
-class Capture(Arguments):
+class CaptureArguments(Arguments):
     session: Annotated[Name, Meta(description="A remembered session's id, or the beginning of it.")]
     name: Annotated[Name, Meta(description="What to call the template.")] | UnsetType = UNSET
     task_type: Kind | UnsetType = field(default=UNSET, name="type")
@@ -76,7 +76,7 @@ class Capture(Arguments):
     tags: Tags | UnsetType = UNSET
 
 
-class Learn(Arguments):
+class LearnArguments(Arguments):
     agent: Agent | UnsetType = field(default=UNSET, name="source")
     since: Since | UnsetType = UNSET
     project: Project | UnsetType = UNSET
@@ -90,14 +90,14 @@ class Learn(Arguments):
     ) = UNSET
 
 
-class InsightsWanted(Arguments):
+class InsightsArguments(Arguments):
     agent: Agent | UnsetType = UNSET
     project: Project | UnsetType = UNSET
     since: Since | UnsetType = UNSET
     top: Annotated[int, Meta(ge=1, le=50, description="Lines of each table.")] = 5
 
 
-class Record(Arguments):
+class RecordArguments(Arguments):
     session: Annotated[Name, Meta(description="The id that was given to provision.")]
     path: Annotated[
         str, Meta(min_length=1, max_length=4_096, description="Absolute path of that session's transcript file.")

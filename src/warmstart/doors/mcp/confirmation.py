@@ -18,8 +18,8 @@ from warmstart.doors.guard.wait import wait_while_asking
 from warmstart.doors.mcp.arguments import Arguments, read_arguments
 
 if TYPE_CHECKING:
-    from warmstart.confirm.model import Decision
-    from warmstart.doors.mcp.tools import Call
+    from warmstart.confirm.model import HumanDecision
+    from warmstart.doors.mcp.tools import ToolInvocation
 
 DESCRIPTION = (
     "Use before anything dangerous or hard to undo: asks a person and waits for the decision. Go on only if it returns "
@@ -28,7 +28,7 @@ DESCRIPTION = (
 WAITING = "waiting for a person's decision"
 
 
-class Confirmation(Arguments):
+class ConfirmationArguments(Arguments):
     action: Annotated[str, Meta(pattern=ACTION_PATTERN, max_length=200, description="Such as delete_data.")]
     description: Annotated[str, Meta(min_length=1, max_length=4_000, description="For the person: what, and why.")]
     details: Annotated[dict[str, Any], Meta(description="The exact arguments of what will be done.")] = field(
@@ -39,16 +39,16 @@ class Confirmation(Arguments):
     ) = UNSET
 
 
-def request_confirmation(call: Call) -> dict[str, Any]:
+def request_confirmation(call: ToolInvocation) -> dict[str, Any]:
     """A no is an answer; trouble is an error. Neither is a yes."""
-    given = read_arguments(Confirmation, call.given)
+    given = read_arguments(ConfirmationArguments, call.given)
     seconds = None if given.timeout_seconds is UNSET else given.timeout_seconds
     began = time.monotonic()
 
     def give_sign() -> None:
         call.tell(int(time.monotonic() - began), seconds, WAITING)
 
-    def ask_person(cancelled: threading.Event) -> Decision:
+    def ask_person(cancelled: threading.Event) -> HumanDecision:
         from warmstart.confirm.client.ask import ask, find_daemon
 
         daemon = find_daemon(call.ws.settings.home)

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from warmstart.doors.mcp.answers import write_template
-from warmstart.doors.mcp.arguments import Provision, WrongArguments, read_arguments
+from warmstart.doors.mcp.arguments import ProvisionArguments, WrongArguments, read_arguments
 from warmstart.errors import NotFound
 from warmstart.model import Task, Template
 from warmstart.pipeline import Warmstart
@@ -51,7 +51,7 @@ def read_resource(ws: Warmstart, uri: str) -> str:
 
 def write_prompt(ws: Warmstart, given: dict[str, str]) -> str:
     """The task, with what earlier sessions show before it. A preview: a client's prompt has no session yet."""
-    arguments = read_arguments(Provision, {"task": given.get("task", "")})
+    arguments = read_arguments(ProvisionArguments, {"task": given.get("task", "")})
     if given.keys() - {"task"}:
         raise WrongArguments("the only argument is: task")
     if not arguments.text.strip():

@@ -28,7 +28,7 @@ from warmstart.doors.mcp import resources
 from warmstart.doors.mcp.answers import write_answer
 from warmstart.doors.mcp.arguments import WrongArguments
 from warmstart.doors.mcp.confirmation import WAITING
-from warmstart.doors.mcp.tools import TOOLS, Call, Tool
+from warmstart.doors.mcp.tools import TOOLS, McpTool, ToolInvocation
 from warmstart.doors.mcp.transcripts import choose_folders
 from warmstart.errors import NotFound, WarmstartError
 from warmstart.pipeline import Warmstart
@@ -45,7 +45,7 @@ T = TypeVar("T")
 Context = ServerRequestContext[Any, Any]
 
 
-class Teller:
+class ProgressReporter:
     """Reports progress from a worker thread, not too often, and ends work that nobody waits for any more."""
 
     def __init__(self, session: ServerSession) -> None:
@@ -61,7 +61,7 @@ class Teller:
             anyio.from_thread.run(self._session.report_progress, done, total, said)
 
 
-class Door:
+class McpDoor:
     """Translates between the protocol and the library."""
 
     def __init__(self, settings: Settings, folders: Sequence[Path] = (), started_in: Path | None = None) -> None:
@@ -85,11 +85,11 @@ class Door:
         tool = TOOLS.get(params.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"no tool {params.name[:100]!r}; there are: {', '.join(TOOLS)}")
-        given, tell = params.arguments or {}, Teller(ctx.session)
+        given, tell = params.arguments or {}, ProgressReporter(ctx.session)
 
         def run(ws: Warmstart) -> str:
             folders = choose_folders(ws, self._named, self._started_in)
-            return write_answer(tool.run(Call(ws, given, tell, folders)))
+            return write_answer(tool.run(ToolInvocation(ws, given, tell, folders)))
 
         try:
             return _say(await self._work(run, long=tool.takes_long))
@@ -160,7 +160,7 @@ class Door:
             raise MCPError(types.INTERNAL_ERROR, _report_fault("the request", error)) from error
 
 
-def build_server(door: Door) -> Server[Any]:
+def build_server(door: McpDoor) -> Server[Any]:
     return Server(
         "warmstart",
         version=__version__,
@@ -176,7 +176,7 @@ def build_server(door: Door) -> Server[Any]:
     )
 
 
-def _describe_tool(name: str, tool: Tool) -> types.Tool:
+def _describe_tool(name: str, tool: McpTool) -> types.Tool:
     hints = types.ToolAnnotations(
         read_only_hint=tool.reads_only,
         destructive_hint=tool.deletes,

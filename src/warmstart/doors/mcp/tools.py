@@ -11,20 +11,20 @@ import msgspec
 from warmstart.doors.agent_tools import warm_session as warm
 from warmstart.doors.mcp.arguments import (
     Arguments,
-    Capture,
-    InsightsWanted,
-    Learn,
-    Provision,
-    Record,
-    TemplateShow,
-    TemplatesList,
+    CaptureArguments,
+    InsightsArguments,
+    LearnArguments,
+    ProvisionArguments,
+    RecordArguments,
+    TemplateShowArguments,
+    TemplatesListArguments,
     WrongArguments,
     check_texts,
     describe_arguments,
     read_arguments,
 )
 from warmstart.doors.mcp.confirmation import DESCRIPTION as CONFIRMING
-from warmstart.doors.mcp.confirmation import Confirmation, request_confirmation
+from warmstart.doors.mcp.confirmation import ConfirmationArguments, request_confirmation
 from warmstart.doors.mcp.transcripts import check_transcript
 from warmstart.doors.render.as_json import (
     describe_insights,
@@ -42,7 +42,7 @@ MAX_LISTED = 50
 _LIMITS = ("min_calls", "max_error_rate")  # of learning; the rest are filters
 
 
-class Call(NamedTuple):
+class ToolInvocation(NamedTuple):
     """One call of a tool, with what it may use."""
 
     ws: Warmstart  # open for this call alone
@@ -51,26 +51,26 @@ class Call(NamedTuple):
     folders: tuple[Path, ...]  # that transcripts may be read from
 
 
-class Tool(NamedTuple):
+class McpTool(NamedTuple):
     """A tool as clients see it."""
 
     description: str
     schema: dict[str, Any]
-    run: Callable[[Call], Any]
+    run: Callable[[ToolInvocation], Any]
     reads_only: bool = False
     deletes: bool = False
     takes_long: bool = False  # such calls wait for each other, so that they leave room for the quick ones
 
 
-def provision(call: Call) -> dict[str, Any]:
-    given = read_arguments(Provision, call.given).given()
+def provision(call: ToolInvocation) -> dict[str, Any]:
+    given = read_arguments(ProvisionArguments, call.given).given()
     settings = call.ws.settings
     given = {"budget": settings.budget, "examples": settings.examples} | given
     return describe_seed(call.ws.provision(msgspec.convert(given, Task)))
 
 
-def list_templates(call: Call) -> dict[str, Any]:
-    given = read_arguments(TemplatesList, call.given).given()
+def list_templates(call: ToolInvocation) -> dict[str, Any]:
+    given = read_arguments(TemplatesListArguments, call.given).given()
     tags, status = set(given.pop("tags", ())), given.get("status")
     found = [
         summarise_template(row, template)
@@ -80,33 +80,33 @@ def list_templates(call: Call) -> dict[str, Any]:
     return {"templates": found[:MAX_LISTED], "more": max(0, len(found) - MAX_LISTED)}
 
 
-def show_template(call: Call) -> dict[str, Any]:
-    return describe_template(*call.ws.templates.show(read_arguments(TemplateShow, call.given).name))
+def show_template(call: ToolInvocation) -> dict[str, Any]:
+    return describe_template(*call.ws.templates.show(read_arguments(TemplateShowArguments, call.given).name))
 
 
-def capture(call: Call) -> Any:
-    given = read_arguments(Capture, call.given).given()
+def capture(call: ToolInvocation) -> Any:
+    given = read_arguments(CaptureArguments, call.given).given()
     return call.ws.capture(given.pop("session"), **given | {"tags": tuple(given.get("tags", ()))})
 
 
-def learn(call: Call) -> Any:
-    given = _with_since(read_arguments(Learn, call.given).given())
+def learn(call: ToolInvocation) -> Any:
+    given = _with_since(read_arguments(LearnArguments, call.given).given())
     limits = {name: given.pop(name) for name in _LIMITS if name in given}
     return call.ws.learn(limits=limits, progress=call.tell, **given)
 
 
-def tell_insights(call: Call) -> dict[str, Any]:
-    given = _with_since(read_arguments(InsightsWanted, call.given).given())
+def tell_insights(call: ToolInvocation) -> dict[str, Any]:
+    given = _with_since(read_arguments(InsightsArguments, call.given).given())
     return describe_insights(call.ws.insights(progress=call.tell, **given))
 
 
-def record(call: Call) -> dict[str, Any]:
-    given = read_arguments(Record, call.given)
+def record(call: ToolInvocation) -> dict[str, Any]:
+    given = read_arguments(RecordArguments, call.given)
     trial = call.ws.record(given.session, check_transcript(given.path, call.folders))
     return describe_trial(trial, call.ws.experiments.measures(trial))
 
 
-def warm_session(call: Call) -> dict[str, Any]:
+def warm_session(call: ToolInvocation) -> dict[str, Any]:
     check_texts(call.given)
     answer = warm.warm_session(call.ws, call.given)
     if not answer["success"]:
@@ -123,52 +123,52 @@ def _with_since(given: dict[str, Any]) -> dict[str, Any]:
         raise WrongArguments(f"since: {str(error)[:200]}") from error
 
 
-def _tool(description: str, kind: type[Arguments], run: Callable[[Call], Any], **more: bool) -> Tool:
-    return Tool(description, describe_arguments(kind), run, **more)
+def _tool(description: str, kind: type[Arguments], run: Callable[[ToolInvocation], Any], **more: bool) -> McpTool:
+    return McpTool(description, describe_arguments(kind), run, **more)
 
 
-TOOLS: dict[str, Tool] = {
+TOOLS: dict[str, McpTool] = {
     "provision": _tool(
-        "Call once at the start of a task: returns a few tool calls that worked in earlier sessions like it, to go by.",
-        Provision,
+        "ToolInvocation once at the start of a task: returns a few tool calls that worked in earlier sessions like it, to go by.",
+        ProvisionArguments,
         provision,
     ),
     "templates_list": _tool(
         "Use to see which kinds of work there are examples for. Names and descriptions only.",
-        TemplatesList,
+        TemplatesListArguments,
         list_templates,
         reads_only=True,
     ),
     "template_show": _tool(
         "Use after templates_list, to read one template's examples in full.",
-        TemplateShow,
+        TemplateShowArguments,
         show_template,
         reads_only=True,
     ),
     "capture": _tool(
         "Use when the user asks to keep how a session went: turns that remembered session into a template.",
-        Capture,
+        CaptureArguments,
         capture,
     ),
     "learn": _tool(
         "Use when the user asks to learn from past sessions: mines all that are remembered. May take a minute.",
-        Learn,
+        LearnArguments,
         learn,
         takes_long=True,
     ),
     "insights": _tool(
         "Use when asked what keeps going wrong: the most repeated errors, how they were fixed, error rates, costs.",
-        InsightsWanted,
+        InsightsArguments,
         tell_insights,
         reads_only=True,
         takes_long=True,
     ),
     "record": _tool(
         "Use after a session that was given a seed, if asked: closes its trial with the transcript file.",
-        Record,
+        RecordArguments,
         record,
         takes_long=True,
     ),
-    "request_confirmation": _tool(CONFIRMING, Confirmation, request_confirmation),
-    warm.NAME: Tool(warm.DESCRIPTION, warm.PARAMETERS, warm_session, deletes=True, takes_long=True),
+    "request_confirmation": _tool(CONFIRMING, ConfirmationArguments, request_confirmation),
+    warm.NAME: McpTool(warm.DESCRIPTION, warm.PARAMETERS, warm_session, deletes=True, takes_long=True),
 }

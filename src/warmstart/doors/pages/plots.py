@@ -42,7 +42,7 @@ class Scale(NamedTuple):
         return round(HEIGHT - BOTTOM - self.share(value) * (HEIGHT - TOP - BOTTOM), 1)
 
 
-class Line(NamedTuple):
+class PlotLine(NamedTuple):
     """One course in a line plot."""
 
     css: str
@@ -121,7 +121,7 @@ def draw_upright_axis(scale: Scale) -> Markup:
     return element("svg", {"class": "upright", "width": "100%", "height": HEIGHT, "aria-hidden": "true"}, *texts)
 
 
-def draw_lines(lines: Sequence[Line], scale: Scale, told: str) -> Markup:
+def draw_lines(lines: Sequence[PlotLine], scale: Scale, told: str) -> Markup:
     """Courses over the same places, each with a band for its interval and the number at every point."""
     places = len(lines[0].rates)
     across = [(at + 0.5) / places * 100 for at in range(places)]
@@ -201,7 +201,7 @@ def describe_rate(rate: Rate) -> str:
     return f"{percent(rate.rate)} ({interval}), {calls}, {sessions}"
 
 
-def _runs(line: Line, across: Sequence[float]) -> list[list[tuple[float, float, float]]]:
+def _runs(line: PlotLine, across: Sequence[float]) -> list[list[tuple[float, float, float]]]:
     """Stretches over which the interval is defined."""
     runs: list[list[tuple[float, float, float]]] = [[]]
     for x, rate in zip(across, line.rates, strict=True):
@@ -212,7 +212,7 @@ def _runs(line: Line, across: Sequence[float]) -> list[list[tuple[float, float, 
     return runs
 
 
-def _courses(line: Line, across: Sequence[float]) -> list[list[tuple[float, float]]]:
+def _courses(line: PlotLine, across: Sequence[float]) -> list[list[tuple[float, float]]]:
     runs: list[list[tuple[float, float]]] = [[]]
     for x, rate in zip(across, line.rates, strict=True):
         if rate is None or rate.rate is None:
@@ -233,7 +233,7 @@ def _course(run: Sequence[tuple[float, float]], scale: Scale, css: str) -> Marku
     return element("polyline", {"points": points, "class": f"course {css}", "vector-effect": "non-scaling-stroke"})
 
 
-def _points(at: int, x: float, lines: Sequence[Line], scale: Scale) -> Markup:
+def _points(at: int, x: float, lines: Sequence[PlotLine], scale: Scale) -> Markup:
     """The points at one place. The upper one has its number above, the lower one below."""
     found = [(rate.rate, rate, line) for line in lines if (rate := line.rates[at]) and rate.rate is not None]
     found.sort(key=lambda point: -point[0])

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from warmstart.doors.render.insights import count_of, name_of
-from warmstart.lab.run.summary import ArmLine, Cell, LabReport, TaskLine
+from warmstart.lab.run.summary import ArmLine, LabReport, TaskCell, TaskLine
 from warmstart.model import Effect
 from warmstart.stats.paired import MIN_GROUPS, MIN_TASKS
 from warmstart.trials.metrics import METRICS
@@ -73,7 +73,7 @@ TOKENS = Shown("tokens", "tokens a session", "tokens")
 SHOWN = (SOLVED, ERRORS, TURNS, TOKENS)
 
 
-class Finding(NamedTuple):
+class LabFinding(NamedTuple):
     """What it comes to: one sentence, and what has to be said with it."""
 
     tone: Tone
@@ -138,23 +138,23 @@ def _why_no_interval(effect: Effect) -> str:
 # The finding
 
 
-def tell_finding(report: LabReport) -> Finding:
+def tell_finding(report: LabReport) -> LabFinding:
     """What may be believed of this run, in one sentence."""
     done = f"{report.done} of {count_of(report.planned, 'session')}"
     if report.report.blocked:
         why = safe(report.report.blocked, 600)
-        return Finding("open", "No verdict: the arms cannot be compared", (f"{why[:1].upper()}{why[1:]}.",))
+        return LabFinding("open", "No verdict: the arms cannot be compared", (f"{why[:1].upper()}{why[1:]}.",))
     if not report.finished:
         headline = f"Unfinished: no verdict before all {count_of(report.planned, 'session')} are done"
-        return Finding("open", headline, (f"{done} are done. All numbers here are of those, and can still turn.",))
+        return LabFinding("open", headline, (f"{done} are done. All numbers here are of those, and can still turn.",))
     main = main_arm(report)
     effect = next((one for one in report.report.effects if one.arm == main), None)
     if main is None or effect is None:
         ran = ", ".join(safe(line.arm) for line in report.arms) or "no arm"
-        return Finding("open", f"Nothing to compare: {ran} ran alone", ("Run it again with --arms cold,warm.",))
+        return LabFinding("open", f"Nothing to compare: {ran} ran alone", ("Run it again with --arms cold,warm.",))
     tone, headline = _headline(report, effect)
     details = [_tell_certainty(report, effect), _tell_tasks(report, effect), *_tell_others(report, effect)]
-    return Finding(tone, headline, tuple(filter(None, (*details, _tell_ends(report)))))
+    return LabFinding(tone, headline, tuple(filter(None, (*details, _tell_ends(report)))))
 
 
 def _headline(report: LabReport, effect: Effect) -> tuple[Tone, str]:
@@ -260,14 +260,14 @@ def list_limits(report: LabReport) -> list[str]:
 # Tasks and families
 
 
-class Family(NamedTuple):
+class FamilyResult(NamedTuple):
     """A family in every arm: solved and tried."""
 
     name: str
     arms: dict[str, tuple[int, int]]
 
 
-def count_families(report: LabReport) -> list[Family]:
+def count_families(report: LabReport) -> list[FamilyResult]:
     """Largest gain of the main arm over the control first: who gains and who loses is seen from the ends."""
     control, main = report.report.control, main_arm(report)
     names = dict.fromkeys((*report.families, *(task.family for task in report.tasks)))
@@ -276,11 +276,11 @@ def count_families(report: LabReport) -> list[Family]:
         for arm, cell in task.arms.items():
             solved, tried = found[task.family].get(arm, (0, 0))
             found[task.family][arm] = solved + cell.solved, tried + 1
-    families = [Family(name, arms) for name, arms in found.items() if arms]
+    families = [FamilyResult(name, arms) for name, arms in found.items() if arms]
     return sorted(families, key=lambda family: _share(family, control) - _share(family, main))
 
 
-def _share(family: Family, arm: str | None) -> float:
+def _share(family: FamilyResult, arm: str | None) -> float:
     solved, tried = family.arms.get(arm or "", (0, 0))
     return solved / tried if tried else 0.0
 
@@ -295,7 +295,7 @@ def list_harmed(report: LabReport, arm: str) -> list[TaskLine]:
     ]
 
 
-def say_cell(cell: Cell) -> str:
+def say_cell(cell: TaskCell) -> str:
     """What happened in one session."""
     ending, turns = "solved" if cell.solved else "not solved", count_of(cell.turns, "turn")
     if not cell.calls:

@@ -9,7 +9,7 @@ import click
 from warmstart.arms import MISMATCHED
 from warmstart.doors.render.effect import draw
 from warmstart.doors.render.terminal import clean, print_table
-from warmstart.lab.replay.report import Compared, Counts, ReplayReport
+from warmstart.lab.replay.report import Compared, ReplayCounts, ReplayReport
 
 _PROBLEMS = 5  # told one by one
 _FEW = 6  # sessions that reach a measure, below which it tells next to nothing
@@ -106,7 +106,7 @@ def _enumerate(arms: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last}"
 
 
-def _arm_line(name: str, counts: Counts) -> tuple[str, ...]:
+def _arm_line(name: str, counts: ReplayCounts) -> tuple[str, ...]:
     tokens = f"{counts.seed_tokens / counts.sessions:,.0f}" if counts.sessions else "-"
     proposed = (counts.calls, counts.repeated, counts.copied, counts.malformed, counts.unknown_tools, counts.matched)
     numbers = (counts.sessions, counts.no_call, *proposed)

@@ -24,7 +24,7 @@ from warmstart.errors import Refused
 _LARGEST = 10_000_000  # bytes; nobody's settings are larger
 
 
-class Inserted(Protocol):
+class InsertedText(Protocol):
     """Text that was put in at a place of the text before it."""
 
     @property
@@ -33,7 +33,7 @@ class Inserted(Protocol):
     def text(self) -> str: ...
 
 
-PutIn = Callable[[str], Sequence[Inserted]]  # each for the text that the one before it has made
+PutIn = Callable[[str], Sequence[InsertedText]]  # each for the text that the one before it has made
 TakeOut = Callable[[str], str]
 
 

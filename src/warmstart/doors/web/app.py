@@ -13,7 +13,7 @@ from litestar.types import ASGIApp, ControllerRouterHandler, Guard
 
 from warmstart.doors.web.answers import answer_error
 from warmstart.doors.web.bodies import StrictRequest
-from warmstart.doors.web.context import CSRF_HEADER, Context, guard_by_session, guard_by_token, name_cookie
+from warmstart.doors.web.context import CSRF_HEADER, RouteContext, guard_by_session, guard_by_token, name_cookie
 from warmstart.doors.web.document import App, Document, serve_document
 from warmstart.doors.web.gate import Gate
 from warmstart.doors.web.proof import make_prover
@@ -30,13 +30,13 @@ _CSRF = SecurityScheme(
 )
 
 
-def make_api(context: Context) -> Litestar:
+def make_api(context: RouteContext) -> Litestar:
     """For agents, scripts and the command line."""
     routes = [*SHARED, *API_ONLY]
     return _make(context, guard_by_token(context), routes, Document(routes, "Warmstart confirmations", _TOKEN))
 
 
-def make_page(context: Context, own: Sequence[ControllerRouterHandler] = ()) -> Litestar:
+def make_page(context: RouteContext, own: Sequence[ControllerRouterHandler] = ()) -> Litestar:
     """For people. `own` are the page's files: open to all, for they show nothing by themselves."""
     routes = [*SHARED, *PAGE_ONLY]
     cookie = SecurityScheme(type="apiKey", name=name_cookie(context.addresses.page), security_scheme_in="cookie")
@@ -45,13 +45,13 @@ def make_page(context: Context, own: Sequence[ControllerRouterHandler] = ()) -> 
 
 
 def _make(
-    context: Context,
+    context: RouteContext,
     guard: Guard,
     routes: Sequence[ControllerRouterHandler],
     document: Document,
     own: Sequence[ControllerRouterHandler] = (),
 ) -> Litestar:
-    def provide_context() -> Context:
+    def provide_context() -> RouteContext:
         return context
 
     router = Router(

@@ -10,7 +10,7 @@ from litestar import Request
 from msgspec import Meta, Struct, field
 
 from warmstart.confirm.canonical import digest_deed, digest_value, parse_json
-from warmstart.confirm.desk.decide import Answer, Wish
+from warmstart.confirm.desk.decide import Answer, DecisionRequest
 from warmstart.confirm.desk.submit import Key
 from warmstart.confirm.errors import BadRequest
 from warmstart.confirm.masking.masker import Masker
@@ -164,10 +164,10 @@ def make_key(header: str | None, body: SubmitBody) -> Key | None:
     return Key(header, digest_value(msgspec.structs.asdict(body)))
 
 
-def make_wish(answer: Answer, body: DecideBody | None, masker: Masker) -> Wish:
+def make_wish(answer: Answer, body: DecideBody | None, masker: Masker) -> DecisionRequest:
     if body is None:
-        return Wish(answer)
-    return Wish(answer, masker.text(body.reason), body.digest)
+        return DecisionRequest(answer)
+    return DecisionRequest(answer, masker.text(body.reason), body.digest)
 
 
 def make_allowance(body: AllowBody, masker: Masker) -> NewAllowance:

@@ -24,7 +24,7 @@ from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.desk.failures import FailureLog
 from warmstart.confirm.errors import NotAllowed, Unauthorized
 from warmstart.confirm.model import Identity
-from warmstart.confirm.tokens.access import SESSION_LASTS, Session
+from warmstart.confirm.tokens.access import SESSION_LASTS, BrowserSession
 from warmstart.confirm.tokens.tokens import is_same
 from warmstart.doors.web.views import Addresses
 from warmstart.doors.web.waiters import Waiters
@@ -37,7 +37,7 @@ _UNKNOWN = "this token is not known here: of another database, revoked or too ol
 Connection = ASGIConnection[Any, Any, Any, Any]
 
 
-class Context(Struct, frozen=True):
+class RouteContext(Struct, frozen=True):
     """What every route needs."""
 
     desk: Desk
@@ -46,7 +46,7 @@ class Context(Struct, frozen=True):
     failures: FailureLog
 
 
-Shared = NamedDependency[Context]  # as routes take it
+Shared = NamedDependency[RouteContext]  # as routes take it
 
 
 def needs(*scopes: str) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def who_asks(connection: Connection) -> Identity:
     return identity
 
 
-def guard_by_token(context: Context) -> Guard:
+def guard_by_token(context: RouteContext) -> Guard:
     """For the API: a bearer token, and nothing else."""
 
     async def check(connection: Connection, handler: BaseRouteHandler) -> None:
@@ -77,7 +77,7 @@ def guard_by_token(context: Context) -> Guard:
     return check
 
 
-def guard_by_session(context: Context) -> Guard:
+def guard_by_session(context: RouteContext) -> Guard:
     """For the page: the cookie of a login and its CSRF token, both with everything."""
 
     async def check(connection: Connection, handler: BaseRouteHandler) -> None:
@@ -95,20 +95,20 @@ def guard_by_session(context: Context) -> Guard:
     return check
 
 
-def find_bearer(context: Context, connection: Connection) -> Identity | None:
+def find_bearer(context: RouteContext, connection: Connection) -> Identity | None:
     given = connection.headers.getall("Authorization", [])
     kind, _, secret = given[0].partition(" ") if len(given) == 1 else ("", "", "")
     return context.desk.find_identity(secret.strip()) if kind.lower() == "bearer" else None
 
 
-def is_still_known(context: Context, connection: Connection, who: Identity) -> bool:
+def is_still_known(context: RouteContext, connection: Connection, who: Identity) -> bool:
     """For streams, which outlast a logout."""
     if who.by_session:
         return find_session(context, connection) is not None
     return find_bearer(context, connection) is not None
 
 
-def find_session(context: Context, connection: Connection) -> Session | None:
+def find_session(context: RouteContext, connection: Connection) -> BrowserSession | None:
     secret = _read_cookie(connection)
     return context.desk.find_session(secret) if secret else None
 
@@ -122,7 +122,7 @@ def name_cookie(address: str) -> str:
     return HTTPS_COOKIE if address.startswith("https:") else COOKIE
 
 
-def make_cookie(context: Context, connection: Connection, secret: str) -> Cookie:
+def make_cookie(context: RouteContext, connection: Connection, secret: str) -> Cookie:
     """No script reads it, no other site makes a browser send it. Whether HTTPS is used the browser says, in `Origin`:
     a proxy may stand between, and the same daemon may be reached without."""
     name = name_cookie(connection.headers.get("Origin", context.addresses.page))
@@ -145,7 +145,7 @@ def _wanted_scopes(connection: Connection, handler: BaseRouteHandler) -> tuple[s
     return scopes
 
 
-async def _check_scopes(context: Context, connection: Connection, who: Identity, scopes: tuple[str, ...]) -> None:
+async def _check_scopes(context: RouteContext, connection: Connection, who: Identity, scopes: tuple[str, ...]) -> None:
     if not (who.scopes & {*scopes, "admin"}):
         wanted = " or ".join(scopes) or "nobody"
         await _fail(context, connection, "access_refused", who, NotAllowed(f"a token for {wanted} is needed"))
@@ -153,7 +153,7 @@ async def _check_scopes(context: Context, connection: Connection, who: Identity,
 
 
 async def _fail(
-    context: Context, connection: Connection, event: str, who: Identity | str, error: Exception, sent: bool = True
+    context: RouteContext, connection: Connection, event: str, who: Identity | str, error: Exception, sent: bool = True
 ) -> NoReturn:
     """Record and refuse. Who sent nothing at all has not tried anything."""
     if sent:

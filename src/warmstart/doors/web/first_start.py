@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from warmstart.confirm.audit.transaction import Turn
+from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.store.page_address import remember_page
 from warmstart.confirm.tokens.access import create_login, create_token, list_tokens
@@ -34,7 +34,7 @@ def prepare_first_start(desk: Desk, page_url: str, home: Path) -> FirstStart | N
     """
     remember_page(desk.store, page_url)
 
-    def make(turn: Turn) -> tuple[str, str] | None:
+    def make(turn: Transaction) -> tuple[str, str] | None:
         if list_tokens(turn.store):
             return None
         code = create_login(turn, OWNER, by="daemon")

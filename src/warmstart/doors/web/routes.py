@@ -19,7 +19,7 @@ from warmstart.confirm.errors import BadRequest, Unauthorized
 from warmstart.confirm.model import Identity, Request, Status
 from warmstart.doors.web.answers import answers
 from warmstart.doors.web.bodies import DecideBody, StrictRequest, make_wish
-from warmstart.doors.web.context import OPEN, Context, Shared, is_still_known, needs, who_asks
+from warmstart.doors.web.context import OPEN, RouteContext, Shared, is_still_known, needs, who_asks
 from warmstart.doors.web.views import AuditList, HealthView, RequestList, RequestView, show_entry, show_request
 from warmstart.doors.web.waiters import TOO_SLOW, next_change, wait_for
 from warmstart.errors import NotFound
@@ -30,7 +30,7 @@ _DECIDERS = ("approver:decide",)
 Known = Callable[[], bool]  # whether who waits may still hear it: a wait outlasts a logout and a revoked token
 
 
-async def load_request(context: Context, id: str, who: Identity) -> Request:
+async def load_request(context: RouteContext, id: str, who: Identity) -> Request:
     """A request as it stands now: one whose time is over has expired, whether or not the clock got to it. Agents see
     their own only: of others' not even that they exist."""
     request = context.desk.find(id)
@@ -92,7 +92,7 @@ async def get_request(
 
 
 async def _wait_for_change(
-    context: Context, before: Request, who: Identity, is_known: Known, seconds: float
+    context: RouteContext, before: Request, who: Identity, is_known: Known, seconds: float
 ) -> Request:
     """Until it is resolved or voted on, or the time is over. A notification that went out is no news."""
     end = asyncio.get_running_loop().time() + seconds
@@ -111,7 +111,7 @@ async def _wait_for_change(
 
 
 async def _decide(
-    context: Context, request: StrictRequest, id: str, answer: Answer, body: DecideBody | None
+    context: RouteContext, request: StrictRequest, id: str, answer: Answer, body: DecideBody | None
 ) -> RequestView:
     who, desk = who_asks(request), context.desk
     found = desk.find(id)
@@ -181,7 +181,7 @@ def _event(name: str, value: Any, sequence: int | None = None) -> bytes:
     return head + b"event: %s\ndata: %s\n\n" % (name.encode(), msgspec.json.encode(value))
 
 
-async def _follow_one(context: Context, id: str, who: Identity, is_known: Known) -> AsyncIterator[bytes]:
+async def _follow_one(context: RouteContext, id: str, who: Identity, is_known: Known) -> AsyncIterator[bytes]:
     told = None
     with context.waiters.changes_of(id) as changed:
         while not context.waiters.closed:
@@ -201,7 +201,7 @@ async def _follow_one(context: Context, id: str, who: Identity, is_known: Known)
                 yield _event("ping", {})
 
 
-async def _follow_all(context: Context, who: Identity, is_known: Known, since: int | None) -> AsyncIterator[bytes]:
+async def _follow_all(context: RouteContext, who: Identity, is_known: Known, since: int | None) -> AsyncIterator[bytes]:
     def ping() -> bytes:
         """That we are there, and what does not work."""
         return _event("ping", {"trouble": context.desk.trouble})
@@ -225,14 +225,14 @@ async def _follow_all(context: Context, who: Identity, is_known: Known, since: i
                 yield _tell(context, who, change)
 
 
-def _read_missed(context: Context, since: int | None) -> Iterator[Change]:
+def _read_missed(context: RouteContext, since: int | None) -> Iterator[Change]:
     """Whatever came after a sequence, however much it is; only a part of it is held at a time."""
     while since is not None and (changes := context.desk.feed.read(since)):
         yield from changes
         since = changes[-1].sequence
 
 
-def _tell(context: Context, who: Identity, change: Change) -> bytes:
+def _tell(context: RouteContext, who: Identity, change: Change) -> bytes:
     found = context.desk.find(change.request)
     if found is None:
         return b""

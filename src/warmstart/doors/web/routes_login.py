@@ -9,10 +9,10 @@ from litestar.params import JSONBody
 from msgspec import Struct
 
 from warmstart.confirm.errors import Unauthorized
-from warmstart.confirm.tokens.access import Session
+from warmstart.confirm.tokens.access import BrowserSession
 from warmstart.doors.web.answers import answers
 from warmstart.doors.web.bodies import LoginBody, StrictRequest
-from warmstart.doors.web.context import OPEN, Context, Shared, find_session, make_cookie, needs, who_asks
+from warmstart.doors.web.context import OPEN, RouteContext, Shared, find_session, make_cookie, needs, who_asks
 from warmstart.doors.web.views import SessionView, Time, show_time
 
 _ANYBODY = ("approver:decide", "audit:read", "agent:submit")
@@ -26,7 +26,7 @@ class WhoView(Struct, frozen=True):
     expires: Time
 
 
-def _show_login(context: Context, session: Session) -> SessionView:
+def _show_login(context: RouteContext, session: BrowserSession) -> SessionView:
     """The one answer that tells the CSRF token."""
     who = session.identity
     csrf = context.desk.csrf_token(who.credential)

@@ -23,7 +23,7 @@ from warmstart.confirm.desk.failures import FailureLog
 from warmstart.confirm.notify.channels import make_channels
 from warmstart.confirm.notify.notifier import Notifier
 from warmstart.doors.web.app import make_api, make_page, protect
-from warmstart.doors.web.context import Context
+from warmstart.doors.web.context import RouteContext
 from warmstart.doors.web.settings import (
     ServerOptions,
     find_addresses,
@@ -126,7 +126,7 @@ class ConfirmationServer:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         waiters = Waiters(self.desk.feed)
         failures = FailureLog(self.desk, self.desk.now)
-        context = Context(self.desk, self.addresses, waiters, failures)
+        context = RouteContext(self.desk, self.addresses, waiters, failures)
         servers = [uvicorn.Server(_configure(app)) for app in self._make_apps(context)]
         running = [
             asyncio.create_task(server.serve(sockets=[listener]))
@@ -145,7 +145,7 @@ class ConfirmationServer:
         await asyncio.gather(*running, warming)
         ended.cancel()
 
-    def _make_apps(self, context: Context) -> list[ASGIApp]:
+    def _make_apps(self, context: RouteContext) -> list[ASGIApp]:
         hosts = find_hosts(self.settings)
         apps = [make_api(context), make_page(context, load_page())]
         return [

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from warmstart.confirm.canonical import write_readable
 from warmstart.confirm.desk.desk import Desk
-from warmstart.confirm.model import Allowance, AuditEntry, Decision, Delivery, Identity, Request, Status, Vote
+from warmstart.confirm.model import Allowance, AuditEntry, Delivery, HumanDecision, Identity, Request, Status, Vote
 
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
@@ -171,7 +171,7 @@ def show_time(at: int) -> str:
     return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
 
 
-def show_decision(decision: Decision | None) -> DecisionView | None:
+def show_decision(decision: HumanDecision | None) -> DecisionView | None:
     if decision is None:
         return None
     return DecisionView(decision.status, decision.by, decision.reason, show_time(decision.at))

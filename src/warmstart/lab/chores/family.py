@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct
 
 from warmstart.lab.chores.draw import Draw
-from warmstart.lab.chores.tasks import Call, Check
+from warmstart.lab.chores.tasks import Check, ChoreCall
 
 
 class Instance(Struct, frozen=True, kw_only=True):
@@ -15,7 +15,7 @@ class Instance(Struct, frozen=True, kw_only=True):
 
     slots: dict[str, str]  # what fills the phrasings
     files: Mapping[str, str | bytes]
-    ways: tuple[tuple[Call, ...], ...]  # right ways to do it, the plainest first: training shows each of them
+    ways: tuple[tuple[ChoreCall, ...], ...]  # right ways to do it, the plainest first: training shows each of them
     check: Check
 
 
@@ -29,25 +29,25 @@ class Family(Struct, frozen=True, kw_only=True):
     held_out: bool = False  # never tested: its sessions are shown where other work than the asked one is to be shown
 
 
-def terminal(command: str) -> Call:
-    return Call("terminal", {"command": command})
+def terminal(command: str) -> ChoreCall:
+    return ChoreCall("terminal", {"command": command})
 
 
-def read_file(path: str) -> Call:
-    return Call("read_file", {"path": path})
+def read_file(path: str) -> ChoreCall:
+    return ChoreCall("read_file", {"path": path})
 
 
-def write_file(path: str, content: str) -> Call:
-    return Call("write_file", {"path": path, "content": content})
+def write_file(path: str, content: str) -> ChoreCall:
+    return ChoreCall("write_file", {"path": path, "content": content})
 
 
-def search_files(pattern: str, **more: str) -> Call:
-    return Call("search_files", {"pattern": pattern, **more})
+def search_files(pattern: str, **more: str) -> ChoreCall:
+    return ChoreCall("search_files", {"pattern": pattern, **more})
 
 
-def execute_code(code: str) -> Call:
-    return Call("execute_code", {"code": code})
+def execute_code(code: str) -> ChoreCall:
+    return ChoreCall("execute_code", {"code": code})
 
 
-def sqlite_query(database: str, sql: str) -> Call:
-    return Call("sqlite_query", {"database": database, "sql": sql})
+def sqlite_query(database: str, sql: str) -> ChoreCall:
+    return ChoreCall("sqlite_query", {"database": database, "sql": sql})

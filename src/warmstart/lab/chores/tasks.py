@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 
-class Call(Struct, frozen=True):
+class ChoreCall(Struct, frozen=True):
     """A tool call as a model asks for it."""
 
     tool: str
@@ -33,5 +33,5 @@ class LabTask(Struct, frozen=True, kw_only=True):
     family: str
     request: str  # what the user says
     files: Mapping[str, str | bytes]  # path below the folder -> what lies there before
-    solution: tuple[Call, ...]  # the right calls, which the solver plays
+    solution: tuple[ChoreCall, ...]  # the right calls, which the solver plays
     check: Check  # of files and answers, never of how they came about

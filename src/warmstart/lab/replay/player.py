@@ -47,7 +47,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     trouble: str = ""  # then why
 
 
-class Journal:
+class ReplayJournal:
     """Asks a model. Every answer is written down as it comes, so nothing is answered twice."""
 
     def __init__(self, path: Path, llm: LLM, redactor: Redactor) -> None:
@@ -98,7 +98,7 @@ class Journal:
 class Replayer:
     """Plays recordings to one model."""
 
-    def __init__(self, journal: Journal, toolbox: Toolbox, request: Mapping[str, Any], turns: int) -> None:
+    def __init__(self, journal: ReplayJournal, toolbox: Toolbox, request: Mapping[str, Any], turns: int) -> None:
         """`request`: what every request holds beside messages and tools, the model's name above all."""
         self._journal = journal
         self._toolbox = toolbox

@@ -63,7 +63,7 @@ class Recording(Struct, frozen=True, kw_only=True):
         return tuple(sorted({call.tool for call in self.calls}))
 
 
-class Gathered(Struct, frozen=True, kw_only=True):
+class RecordingSet(Struct, frozen=True, kw_only=True):
     """All that was read."""
 
     records: dict[int, tuple[Record, ...]]  # by half, to learn from
@@ -93,7 +93,7 @@ class Gatherer:
         self._read: dict[str, _Read] = {}
         self._problems: list[Problem] = []
 
-    def gather(self, paths: Iterable[Path | str], seed: int, progress: Progress | None = None) -> Gathered:
+    def gather(self, paths: Iterable[Path | str], seed: int, progress: Progress | None = None) -> RecordingSet:
         """Everything in these files and folders. What cannot be read is told, the rest goes on."""
         files = [source for path in paths for source in self._sources(Path(path))]
         for done, source in enumerate(files):
@@ -117,7 +117,7 @@ class Gatherer:
             half: tuple(read.record for key, read in sorted(self._read.items()) if halves[families[key]] == half)
             for half in (1, 2)
         }
-        return Gathered(
+        return RecordingSet(
             records=records,
             recordings=tuple(recordings),
             left_out=dict(left_out),

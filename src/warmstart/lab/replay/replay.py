@@ -31,8 +31,8 @@ from warmstart.errors import Refused
 from warmstart.excerpt import first
 from warmstart.ingest.records import Recorder
 from warmstart.lab.replay.match import NormalForm, normal_form
-from warmstart.lab.replay.player import Journal, Played, Replayer, calls_in
-from warmstart.lab.replay.recordings import Gathered, Gatherer, Recording, Toolbox
+from warmstart.lab.replay.player import Played, Replayer, ReplayJournal, calls_in
+from warmstart.lab.replay.recordings import Gatherer, Recording, RecordingSet, Toolbox
 from warmstart.lab.replay.report import (
     Half,
     ReplayReport,
@@ -186,7 +186,7 @@ class _Run:
             raise Refused(f"{self._out} holds a replay with other {', '.join(changed)}; give another folder")
         return True
 
-    def prepare(self, gathered: Gathered) -> None:
+    def prepare(self, gathered: RecordingSet) -> None:
         """Learn from each half, then write down what will be replayed. What a killed run left half done is made anew."""
         if not gathered.recordings:
             raise Refused(f"there is no session to replay: {_why_none(gathered) or 'no transcript was found'}")
@@ -241,7 +241,7 @@ class _Run:
         recordings = [msgspec.json.decode(line, type=Recording) for line in lines]
         queue = sorted(recordings, key=lambda one: draw(one.name, f"order {self._plan.seed}"))[: self._plan.limit]
         places = {one.name: place for place, one in enumerate(queue)}
-        journal = Journal(self._out / "answers.jsonl", self._llm, Redactor(self._settings.secrets))
+        journal = ReplayJournal(self._out / "answers.jsonl", self._llm, Redactor(self._settings.secrets))
         queue.sort(key=lambda one: one.name in journal.failed)  # what an endpoint never takes must not stand in the way
         request = {"model": self._plan.model} | self._plan.request
         toolbox = Toolbox(recordings)
@@ -328,7 +328,7 @@ class _Run:
         )
 
 
-def _why_none(gathered: Gathered) -> str:
+def _why_none(gathered: RecordingSet) -> str:
     """Why nothing can be replayed: most often a path is mistyped."""
     told = [f"{number} ({reason})" for reason, number in gathered.left_out.items()]
     told += [f"{problem.path}: {problem.reason}" for problem in gathered.problems[:_TOLD]]

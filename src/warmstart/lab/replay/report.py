@@ -41,7 +41,7 @@ CONDITIONS = (
 )
 
 
-class Counts(Struct, frozen=True, kw_only=True):
+class ReplayCounts(Struct, frozen=True, kw_only=True):
     """Proposed calls of one session in one arm, or of all sessions of an arm."""
 
     sessions: int = 0
@@ -78,7 +78,7 @@ class SessionLine(Struct, frozen=True, kw_only=True):
     family: str
     seeded: bool  # there was something to show in the warm arm
     given_away: bool  # the warm seed held a call that worked in this very record
-    arms: dict[str, Counts]
+    arms: dict[str, ReplayCounts]
 
 
 class Half(Struct, frozen=True, kw_only=True):
@@ -118,7 +118,7 @@ class ReplayReport(Struct, frozen=True, kw_only=True):
     left_out: dict[str, int]  # sessions that cannot be replayed, by reason
     problems: tuple[Problem, ...]  # what could not be read
     halves: tuple[Half, ...]
-    arms: dict[str, Counts]
+    arms: dict[str, ReplayCounts]
     compared: tuple[Compared, ...]  # warm with cold, over all replayed sessions
     compared_seeded: tuple[Compared, ...]  # over those that were seeded
     compared_mismatched: tuple[Compared, ...]  # warm with mismatched, over those that were seeded in both
@@ -139,14 +139,14 @@ class Measure(Struct, frozen=True, kw_only=True):
 
     name: str
     title: str
-    count: Callable[[Counts], int]
+    count: Callable[[ReplayCounts], int]
     of: Literal["session", "call"]
     lower_is_better: bool = False
 
-    def read(self, counts: Counts) -> tuple[float, float]:
+    def read(self, counts: ReplayCounts) -> tuple[float, float]:
         return float(self.count(counts)), 1.0 if self.of == "session" else float(attempts(counts))
 
-    def is_good(self, counts: Counts) -> bool:
+    def is_good(self, counts: ReplayCounts) -> bool:
         return (self.count(counts) == 0) == self.lower_is_better
 
 
@@ -186,16 +186,16 @@ MEASURES = (  # the first is to go by: the only one that neither copying nor sha
 )
 
 
-def attempts(counts: Counts) -> int:
+def attempts(counts: ReplayCounts) -> int:
     """Calls, and answers that should have held one: whoever makes no call is not left out of the comparison."""
     return counts.calls + counts.no_call
 
 
-def count(played: Played) -> Counts:
+def count(played: Played) -> ReplayCounts:
     """One session's replay in numbers. The same call again says nothing new, so it counts once."""
     calls = [call for call in played.calls if not call.repeated]
     first = calls[0] if calls else None
-    return Counts(
+    return ReplayCounts(
         sessions=1,
         turns=played.turns,
         calls=len(calls),
@@ -221,10 +221,10 @@ def count(played: Played) -> Counts:
     )
 
 
-def add_up(parts: Sequence[Counts]) -> Counts:
+def add_up(parts: Sequence[ReplayCounts]) -> ReplayCounts:
     """All sessions of an arm together."""
-    names = Counts.__struct_fields__
-    return Counts(**{name: sum(getattr(part, name) for part in parts) for name in names})
+    names = ReplayCounts.__struct_fields__
+    return ReplayCounts(**{name: sum(getattr(part, name) for part in parts) for name in names})
 
 
 def compare(lines: Sequence[SessionLine], control: str = COLD) -> tuple[Compared, ...]:

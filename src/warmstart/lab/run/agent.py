@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from warmstart.endpoints.chat import LLM, AskedCall, Reply, RequestRefused, write_body
-from warmstart.lab.chores.tasks import Call, Finished, LabTask
+from warmstart.lab.chores.tasks import ChoreCall, Finished, LabTask
 from warmstart.lab.models.tool_calls import is_sayable, read_arguments
 from warmstart.lab.sandbox.workshop import TOOLS, Workshop
 
@@ -29,7 +29,7 @@ _AT_ONCE = 4  # calls of one answer that are made
 _UNNAMED = "unnamed_tool"  # stands for a name that no server takes back
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class AgentLimits(Struct, frozen=True, kw_only=True):
     """How long a session may go on, and how the model is asked."""
 
     turns: int = 3
@@ -50,10 +50,10 @@ class Transcript(Struct, frozen=True, kw_only=True):
     messages: list[dict[str, Any]]
 
 
-class Agent:
+class LabAgent:
     """Runs sessions with one model."""
 
-    def __init__(self, llm: LLM, model: str, limits: Limits, clock: Callable[[], float]) -> None:
+    def __init__(self, llm: LLM, model: str, limits: AgentLimits, clock: Callable[[], float]) -> None:
         self._llm = llm
         self._model = model
         self._limits = limits
@@ -106,7 +106,7 @@ class _Talk:
 
     def __init__(
         self,
-        agent: Agent,
+        agent: LabAgent,
         workshop: Workshop,
         task: LabTask,
         said: list[dict[str, Any]],
@@ -205,13 +205,13 @@ def _make_harmless(call: AskedCall) -> AskedCall:
     return AskedCall(call.id, name, "{}" if read_arguments(call.arguments) is None else call.arguments)
 
 
-def _read(call: AskedCall) -> Call:
+def _read(call: AskedCall) -> ChoreCall:
     """The call with its arguments; what is no JSON object is passed on as it is, for the workshop to refuse."""
     try:
         arguments = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
         arguments = {"": call.arguments}
-    return Call(call.name, arguments if isinstance(arguments, dict) else {"": arguments})
+    return ChoreCall(call.name, arguments if isinstance(arguments, dict) else {"": arguments})
 
 
 def _worked(result: str) -> bool:

@@ -25,7 +25,7 @@ from warmstart.lab.chores.families import FAMILIES
 from warmstart.lab.chores.make import count_different, make_sessions, make_tasks, take
 from warmstart.lab.chores.tasks import LabTask
 from warmstart.lab.models.facts import ModelFacts
-from warmstart.lab.run.agent import AGENT, Agent, Limits, Transcript
+from warmstart.lab.run.agent import AGENT, AgentLimits, LabAgent, Transcript
 from warmstart.lab.run.solver import solve
 from warmstart.lab.sandbox.workshop import TOOLS
 from warmstart.model import Task
@@ -50,7 +50,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     seed: int = 1
     model: ModelFacts
     grammar: bool = False
-    limits: Limits = Limits()
+    limits: AgentLimits = AgentLimits()
     examples: int = 4
     budget: int = 1_000  # tokens of a seed
 
@@ -70,7 +70,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         return make_tasks(seed=self.seed, split="test", per_family=per_family)
 
 
-class Begun(Plan, frozen=True, kw_only=True):
+class SavedPlan(Plan, frozen=True, kw_only=True):
     """A plan as the folder keeps it."""
 
     version: str = ""  # of Warmstart; empty: of an older one, which did not say
@@ -98,7 +98,7 @@ class Lab:
     def _settle(self) -> str:
         """The folder is this plan's, or becomes it. Which version of Warmstart began the run."""
         path = self.folder / "plan.json"
-        begun = Begun(**structs.asdict(self.plan), version=__version__)
+        begun = SavedPlan(**structs.asdict(self.plan), version=__version__)
         if not path.exists():
             _check_free(self.folder)
             keep(path, msgspec.json.encode(begun))
@@ -121,7 +121,7 @@ class Lab:
             sweep_unfinished(folder)
         self._learn()
         held_out = self._held_out()
-        agent = Agent(self._llm, self.plan.model.name, self.plan.limits, self._clock)
+        agent = LabAgent(self._llm, self.plan.model.name, self.plan.limits, self._clock)
         steps = list(self.steps())
         waiting: dict[Path, Transcript] = {}  # sessions that the server refused, until one after them is answered
         for done, (task, arm) in enumerate(steps):
@@ -188,7 +188,7 @@ class Lab:
                 names.append(row.name)
         return tuple(names)
 
-    def _play(self, agent: Agent, task: LabTask, arm: str, held_out: tuple[str, ...]) -> Transcript:
+    def _play(self, agent: LabAgent, task: LabTask, arm: str, held_out: tuple[str, ...]) -> Transcript:
         session = self.session_id(task, arm)
         seed = self.ws.provision(
             Task(
@@ -207,10 +207,10 @@ class Lab:
         return agent.run(task, session, seed.inject)
 
 
-def _read_plan(path: Path) -> Begun | None:
+def _read_plan(path: Path) -> SavedPlan | None:
     """None where it is no plan of a run."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Begun)
+        return msgspec.json.decode(path.read_bytes(), type=SavedPlan)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 

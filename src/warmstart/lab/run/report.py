@@ -11,10 +11,10 @@ from warmstart.lab.chores.families import FAMILIES
 from warmstart.lab.chores.make import make_sessions
 from warmstart.lab.run.agent import AGENT
 from warmstart.lab.run.lab import DECIDES, EXPERIMENT, Lab
-from warmstart.lab.run.summary import ArmLine, Cell, LabReport, TaskLine
+from warmstart.lab.run.summary import ArmLine, LabReport, TaskCell, TaskLine
 from warmstart.lab.sandbox.jail import describe_walls
 from warmstart.model import Effect, Measures
-from warmstart.store import Ledger, TrialRow
+from warmstart.store import TrialRow, TrialStore
 from warmstart.trials.paired_report import analyse_paired
 from warmstart.trials.report import Observation, Report
 
@@ -25,7 +25,7 @@ def report_lab(lab: Lab, command: str, now: float) -> LabReport:
     """What the sessions so far show."""
     lab.ws.ingest(lab.folder / "sessions")
     plan, planned, done = lab.plan, len(lab.plan.arms) * len(lab.tasks()), lab.count_done()
-    trials = {trial.session: trial for trial in Ledger(lab.ws.store).trials(EXPERIMENT)}
+    trials = {trial.session: trial for trial in TrialStore(lab.ws.store).trials(EXPERIMENT)}
     measured = {name: found for name, one in trials.items() if (found := lab.ws.experiments.measures(one)) is not None}
     report = _lift_guardrails(_report(lab, trials, measured))
     if done < planned:
@@ -124,7 +124,7 @@ def _describe_arm(
 ) -> ArmLine:
     names = [lab.session_id(task, arm) for task in lab.tasks()]
     found = [measured[name] for name in names if name in measured]
-    ledger = Ledger(lab.ws.store)
+    ledger = TrialStore(lab.ws.store)
     shown = [
         len(ledger.picks(trials[name]) or ()) if arm != report.control else 0 for name in names if name in measured
     ]
@@ -153,8 +153,8 @@ def _mean(values: Iterable[float]) -> float | None:
     return sum(told) / len(told) if told else None
 
 
-def _describe_cell(found: Measures) -> Cell:
-    return Cell(
+def _describe_cell(found: Measures) -> TaskCell:
+    return TaskCell(
         solved=found.label is True,
         errors=found.all_errors,
         calls=found.all_calls,

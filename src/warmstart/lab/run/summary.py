@@ -23,7 +23,7 @@ class ArmLine(Struct, frozen=True, kw_only=True):
     seconds: float | None  # a session
 
 
-class Cell(Struct, frozen=True, kw_only=True):
+class TaskCell(Struct, frozen=True, kw_only=True):
     """One task in one arm."""
 
     solved: bool
@@ -39,7 +39,7 @@ class TaskLine(Struct, frozen=True, kw_only=True):
     task: str  # id
     family: str
     request: str
-    arms: dict[str, Cell]
+    arms: dict[str, TaskCell]
 
 
 class LabReport(Struct, frozen=True, kw_only=True):

@@ -35,7 +35,7 @@ _REFUSED_OPERATORS = {
 }
 
 
-class Refused(Exception):
+class CommandRefused(Exception):
     """The fence does not let this through."""
 
     def __init__(self, why: str, exit_code: int = 126) -> None:
@@ -82,9 +82,9 @@ class Operator(Struct, frozen=True):
 def read_line(line: str) -> tuple[Pipeline, ...]:
     """Take a command line apart, or say why it is refused. Nothing is looked up: this is syntax alone."""
     if len(line) > LONGEST_LINE:
-        raise Refused(f"the command is longer than {LONGEST_LINE} characters", 2)
+        raise CommandRefused(f"the command is longer than {LONGEST_LINE} characters", 2)
     if "\0" in line:
-        raise Refused("the command holds a NUL character", 2)
+        raise CommandRefused("the command holds a NUL character", 2)
     tokens = _split(line)
     while tokens and isinstance(tokens[-1], Operator) and tokens[-1].sign == ";":
         tokens.pop()
@@ -96,14 +96,14 @@ def read_line(line: str) -> tuple[Pipeline, ...]:
             continue
         if not part:
             if token.sign == "end" and not tokens:
-                raise Refused("the command is empty", 2)
+                raise CommandRefused("the command is empty", 2)
             where = "at the end" if token.sign == "end" else f"before {token.sign}"
-            raise Refused(f"syntax error: no command {where}", 2)
+            raise CommandRefused(f"syntax error: no command {where}", 2)
         commands.append(_read_command(part))
         part = []
         if token.sign != "|":
             if len(commands) > MOST_STAGES:
-                raise Refused(f"more than {MOST_STAGES} commands in one pipe")
+                raise CommandRefused(f"more than {MOST_STAGES} commands in one pipe")
             pipelines.append(Pipeline(joined, tuple(commands)))
             joined, commands = token.sign, []
     return tuple(pipelines)
@@ -119,10 +119,10 @@ def _read_command(tokens: list[Word | Operator]) -> Command:
             continue
         target = next(rest, None)
         if not isinstance(target, Word):
-            raise Refused(f"syntax error: {token.sign} without a file name", 2)
+            raise CommandRefused(f"syntax error: {token.sign} without a file name", 2)
         redirects.extend(_read_redirect(token, target))
     if words and _ASSIGNMENT.match(words[0].text):
-        raise Refused("variables are not offered")
+        raise CommandRefused("variables are not offered")
     return Command(tuple(words), tuple(redirects))
 
 
@@ -132,10 +132,10 @@ def _read_redirect(operator: Operator, target: Word) -> list[Redirect]:
         return [Redirect(1, target, sign == "&>>"), Redirect(2, 1)]
     stream = operator.stream if operator.stream is not None else 0 if sign == "<" else 1
     if stream > 2 or (stream == 0) != (sign == "<"):
-        raise Refused(f"{stream}{sign} is not offered")
+        raise CommandRefused(f"{stream}{sign} is not offered")
     if sign == ">&":
         if target.text not in ("1", "2"):
-            raise Refused(f">&{target.text} is not offered")
+            raise CommandRefused(f">&{target.text} is not offered")
         return [Redirect(stream, int(target.text))]
     return [Redirect(stream, target, sign == ">>")]
 
@@ -174,7 +174,7 @@ def _split(line: str) -> list[Word | Operator]:
 def _operator_at(line: str, at: int) -> str | None:
     sign = next((sign for sign in _OPERATORS if line.startswith(sign, at)), None)
     if sign in _REFUSED_OPERATORS:
-        raise Refused(_REFUSED_OPERATORS[sign])
+        raise CommandRefused(_REFUSED_OPERATORS[sign])
     return sign
 
 
@@ -184,7 +184,7 @@ def _read_word(line: str, at: int) -> tuple[Word, int]:
     pattern: list[str] = []
     globs, bare, end = False, list[str](), len(line)
     if line[at] == "~" and line[at + 1 : at + 2] in ("", "/", " "):
-        raise Refused("~ is not offered; paths are relative to the folder")
+        raise CommandRefused("~ is not offered; paths are relative to the folder")
     while at < end and (char := line[at]) not in " \t\r\n|&;<>()":
         if char == "\\":
             piece, at, quoted = line[at + 1 : at + 2].replace("\n", ""), at + 2, True
@@ -194,14 +194,14 @@ def _read_word(line: str, at: int) -> tuple[Word, int]:
         else:
             _refuse_expansion(line, at)
             if line.startswith(("$'", '$"'), at):
-                raise Refused("$'...' is not offered; printf writes tabs and newlines")
+                raise CommandRefused("$'...' is not offered; printf writes tabs and newlines")
             piece, at, quoted = char, at + 1, False
         text.append(piece)
         globs = globs or (not quoted and piece in _GLOB)
         pattern.append(glob.escape(piece) if quoted else piece)
         bare.append("_" * len(piece) if quoted else piece)
     if "{" in bare and _BRACES.search("".join(bare)):
-        raise Refused("brace expansion { , } is not offered; write the names out")
+        raise CommandRefused("brace expansion { , } is not offered; write the names out")
     return Word("".join(text), "".join(pattern) if globs else None), at
 
 
@@ -210,7 +210,7 @@ def _read_quoted(line: str, at: int) -> tuple[str, int]:
     if quote == "'":
         close = line.find("'", start)
         if close < 0:
-            raise Refused("syntax error: ' is not closed", 2)
+            raise CommandRefused("syntax error: ' is not closed", 2)
         return line[start:close], close + 1
     text: list[str] = []
     at = start
@@ -225,26 +225,26 @@ def _read_quoted(line: str, at: int) -> tuple[str, int]:
         _refuse_expansion(line, at)
         text.append(char)
         at += 1
-    raise Refused('syntax error: " is not closed', 2)
+    raise CommandRefused('syntax error: " is not closed', 2)
 
 
 def _refuse_expansion(line: str, at: int) -> None:
     if line[at] == "`" or line.startswith("$(", at):
-        raise Refused("command substitution is not offered; run one command after the other")
+        raise CommandRefused("command substitution is not offered; run one command after the other")
     if line[at] == "$" and _EXPANDS.match(line, at):
-        raise Refused("variables ($NAME) are not offered; put $ in single quotes to mean the character")
+        raise CommandRefused("variables ($NAME) are not offered; put $ in single quotes to mean the character")
 
 
 def resolve_inside(folder: Path, here: Path, path: str) -> Path:
     """Where `path`, seen from `here`, really leads; refused unless that is the folder or in it."""
     if not path:
-        raise Refused("the path is empty")
+        raise CommandRefused("the path is empty")
     if "\0" in path:
-        raise Refused("the path holds a NUL character")
+        raise CommandRefused("the path holds a NUL character")
     real = Path(os.path.realpath(here / path))
     if real != folder and folder not in real.parents:
         shown = path if len(path) <= 80 else path[:77] + "..."
-        raise Refused(f"{shown}: outside the folder; only paths inside it are offered")
+        raise CommandRefused(f"{shown}: outside the folder; only paths inside it are offered")
     return real
 
 
@@ -263,6 +263,6 @@ def expand_word(word: Word, folder: Path, here: Path) -> list[str]:
 def _is_inside(folder: Path, here: Path, name: str) -> bool:
     try:
         resolve_inside(folder, here, name)
-    except Refused:
+    except CommandRefused:
         return False
     return True

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from warmstart.lab.sandbox.fence import Refused, resolve_inside
+from warmstart.lab.sandbox.fence import CommandRefused, resolve_inside
 
 
 class Program(Struct, frozen=True):
@@ -110,7 +110,7 @@ def check_offered(name: str) -> None:
     """Refuse a program that is not on the list, in words that help on."""
     if name not in PROGRAMS and name not in _ALIASES:
         shown = name if len(name) <= 40 else name[:37] + "..."
-        raise Refused(f"{shown}: not offered here.{_HINTS.get(name, '')} Offered: {' '.join(PROGRAMS)}", 127)
+        raise CommandRefused(f"{shown}: not offered here.{_HINTS.get(name, '')} Offered: {' '.join(PROGRAMS)}", 127)
 
 
 def check_arguments(argv: list[str], folder: Path, here: Path) -> list[str]:
@@ -118,7 +118,7 @@ def check_arguments(argv: list[str], folder: Path, here: Path) -> list[str]:
     check_offered(argv[0])
     if argv[0] == "[":
         if argv[-1] != "]":
-            raise Refused("[: missing ]", 2)
+            raise CommandRefused("[: missing ]", 2)
         argv = argv[:-1]
     name, *more = _ALIASES.get(argv[0], (argv[0],))
     argv = [name, *more, *argv[1:]]
@@ -164,7 +164,7 @@ def _read_long(name: str, program: Program, word: str, rest: Iterator[str], give
     if not equals and option not in offered and f"{option}=" in offered:
         value = next(rest, "")
     elif word not in offered and option + equals not in offered:
-        raise Refused(f"{name}: option {option[:40]} is not offered")
+        raise CommandRefused(f"{name}: option {option[:40]} is not offered")
     given.setdefault(option[2:], []).append(value)
 
 
@@ -178,7 +178,7 @@ def _read_short(name: str, program: Program, word: str, rest: Iterator[str], giv
             given.setdefault("in-place", []).append(word[at:])
             return
         if letter not in program.flags:
-            raise Refused(f"{name}: option -{letter} is not offered")
+            raise CommandRefused(f"{name}: option -{letter} is not offered")
         given.setdefault(letter, []).append("")
 
 
@@ -192,10 +192,10 @@ def _finish(argv: list[str], given: Given, others: list[str], here: Path) -> lis
     if name == "stat":
         wanted = [value for key in ("c", "format", "printf") for value in given.get(key, ())]
         if not wanted or not all(_STAT_FORMAT.fullmatch(value) for value in wanted):
-            raise Refused("stat: offered only as stat -c FORMAT with %n %s %F %a %A %h")
+            raise CommandRefused("stat: offered only as stat -c FORMAT with %n %s %F %a %A %h")
     if name == "diff" and given.keys() & {"u", "U", "c", "C", "unified"}:
         if given.keys() & {"r", "recursive"}:
-            raise Refused("diff: -r together with -u or -c is not offered")
+            raise CommandRefused("diff: -r together with -u or -c is not offered")
         return [
             name,
             *(part for path in others[:2] for part in ("--label", path)),
@@ -208,12 +208,12 @@ def _finish(argv: list[str], given: Given, others: list[str], here: Path) -> lis
 
 def _check_sed(argv: list[str], given: Given, others: list[str]) -> list[str]:
     if not all(re.fullmatch(r"[\w.~-]*", suffix) for suffix in given.get("in-place", ())):
-        raise Refused("sed: -i takes a plain suffix only")
+        raise CommandRefused("sed: -i takes a plain suffix only")
     if _GNU:
         return ["sed", "--sandbox", *argv[1:]]
     scripts = [script for key in ("e", "expression") for script in given.get(key, ())] or others[:1]
     if "f" in given or not all(_PLAIN_SED.fullmatch(script) for script in scripts):
-        raise Refused("sed: only p, d, q, = and s/// are offered on this system")
+        raise CommandRefused("sed: only p, d, q, = and s/// are offered on this system")
     return argv
 
 
@@ -255,9 +255,9 @@ def _check_find(argv: list[str], folder: Path, here: Path) -> list[str]:
         if word in _FIND_TESTS:
             value = next(rest, "")
             if word == "-printf" and _FIND_TIMES.search(value.replace("%%", "")):
-                raise Refused("find: -printf is offered with %p %P %f %h %s %y %d %m only")
+                raise CommandRefused("find: -printf is offered with %p %P %f %h %s %y %d %m only")
         elif word in ("-newer", "-anewer"):
             resolve_inside(folder, here, next(rest, "") or ".")
         elif word not in _FIND_WORDS:
-            raise Refused(f"find: {word[:40]} is not offered")
+            raise CommandRefused(f"find: {word[:40]} is not offered")
     return argv

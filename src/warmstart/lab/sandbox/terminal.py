@@ -16,9 +16,9 @@ from msgspec import structs
 
 from warmstart.lab.sandbox.fence import (
     Command,
+    CommandRefused,
     Pipeline,
     Redirect,
-    Refused,
     Word,
     expand_word,
     read_line,
@@ -54,7 +54,7 @@ def run_command_line(line: str, folder: Path, seconds: float) -> dict[str, Any]:
             output += ended.output + errors
             if ended.timed_out or ended.was_stopped:
                 return {**report_end(ended, seconds), "output": output}
-    except Refused as refused:
+    except CommandRefused as refused:
         return {"output": output, "exit_code": refused.exit_code, "error": str(refused)}
     answer: dict[str, Any] = {"output": output, "exit_code": code}
     last = pipelines[-1].commands[-1].words
@@ -78,7 +78,7 @@ def report_end(ended: Ended, seconds: float) -> dict[str, Any]:
 def _change_folder(pipeline: Pipeline, folder: Path, here: Path) -> tuple[Path, Ended]:
     words = _expand_words(pipeline.commands[0].words[1:], folder, here)
     if len(pipeline.commands) > 1 or len(words) > 1 or pipeline.commands[0].redirects:
-        raise Refused("cd: takes one folder and stands alone")
+        raise CommandRefused("cd: takes one folder and stands alone")
     place = resolve_inside(folder, here, words[0]) if words else folder
     if place.is_dir():
         return place, Ended((0,), "", "")
@@ -106,12 +106,12 @@ def _expand(command: Command, folder: Path, here: Path) -> list[str]:
 def _expand_words(words: Sequence[Word], folder: Path, here: Path) -> list[str]:
     """All names that the words of a command stand for; every * reads the folder again, so neither may be endless."""
     if sum(word.pattern is not None for word in words) > _MOST_PATTERNS:
-        raise Refused(f"more than {_MOST_PATTERNS} words with * ? or [ in one command")
+        raise CommandRefused(f"more than {_MOST_PATTERNS} words with * ? or [ in one command")
     names: list[str] = []
     for word in words:
         names += expand_word(word, folder, here)
         if len(names) > _MOST_NAMES:
-            raise Refused(f"more than {_MOST_NAMES} words in one command")
+            raise CommandRefused(f"more than {_MOST_NAMES} words in one command")
     return names
 
 
@@ -132,7 +132,7 @@ def _place_redirect(redirect: Redirect, folder: Path, here: Path) -> tuple[int, 
         return redirect.stream, redirect.target, False
     names = expand_word(redirect.target, folder, here)
     if len(names) != 1:
-        raise Refused("a redirect takes one file", 1)
+        raise CommandRefused("a redirect takes one file", 1)
     if names[0] != "/dev/null":
         resolve_inside(folder, here, names[0])
     return redirect.stream, names[0], redirect.append

@@ -27,8 +27,8 @@ import re2
 from msgspec import Struct
 
 from warmstart.calls import tools
-from warmstart.lab.chores.tasks import Call
-from warmstart.lab.sandbox.fence import Refused, resolve_inside
+from warmstart.lab.chores.tasks import ChoreCall
+from warmstart.lab.sandbox.fence import CommandRefused, resolve_inside
 from warmstart.lab.sandbox.jail import run_jailed, run_python, run_statements
 from warmstart.lab.sandbox.jail_inside import is_overfull
 from warmstart.lab.sandbox.jail_walls import FILE_BYTES, FOLDER_BYTES
@@ -106,7 +106,7 @@ class Workshop:
         }
         try:
             self._fill(files)
-        except (Refused, OSError):
+        except (CommandRefused, OSError):
             self.close()
             raise
 
@@ -143,14 +143,14 @@ class Workshop:
                 place.rmdir()
         shutil.rmtree(self._around, ignore_errors=True)
 
-    def run(self, call: Call) -> str:
+    def run(self, call: ChoreCall) -> str:
         """Carry out a call and give back its result, JSON text, whatever the model asked for."""
         wrong = _find_fault(call)
         if wrong:
             return self._tell({"error": wrong})
         try:
             answer = self._carry_out[call.tool](**call.arguments)
-        except Refused as refused:
+        except CommandRefused as refused:
             answer = {"error": str(refused)}
         except OSError as failure:
             answer = {"error": f"{failure.strerror or 'failed'}: {_shorten(call.arguments.get('path', call.tool))}"}
@@ -168,13 +168,15 @@ class Workshop:
     def _find(self, path: str) -> Path:
         found = resolve_inside(self.folder, self.folder, path)
         if not found.exists():
-            raise Refused(f"File not found: {_shorten(path)}")
+            raise CommandRefused(f"File not found: {_shorten(path)}")
         return found
 
     def _read_file(self, path: str) -> dict[str, Any]:
         place = self._find(path)
         if not place.is_file():
-            raise Refused(f"Is a directory: {_shorten(path)}" if place.is_dir() else f"Not a file: {_shorten(path)}")
+            raise CommandRefused(
+                f"Is a directory: {_shorten(path)}" if place.is_dir() else f"Not a file: {_shorten(path)}"
+            )
         with place.open("rb") as file:
             return {"content": file.read(FILE_BYTES).decode("utf-8", "replace")}
 
@@ -182,13 +184,13 @@ class Workshop:
         place = resolve_inside(self.folder, self.folder, path)
         raw = content.encode()
         if place.is_dir() or path.endswith("/"):
-            raise Refused(f"Is a directory: {_shorten(path)}")
+            raise CommandRefused(f"Is a directory: {_shorten(path)}")
         if place.exists() and not place.is_file():
-            raise Refused(f"Not a file: {_shorten(path)}")
+            raise CommandRefused(f"Not a file: {_shorten(path)}")
         if len(raw) > FILE_BYTES:
-            raise Refused(f"content is longer than {FILE_BYTES} bytes")
+            raise CommandRefused(f"content is longer than {FILE_BYTES} bytes")
         if is_overfull(str(self.folder)):
-            raise Refused(f"more than {FOLDER_BYTES} bytes in the folder")
+            raise CommandRefused(f"more than {FOLDER_BYTES} bytes in the folder")
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(raw)
         return {"bytes_written": len(raw), "path": path}
@@ -201,13 +203,13 @@ class Workshop:
             wanted = re2.compile(pattern, options=options)
         except re2.error as failure:
             said = failure.args[0] if failure.args else failure
-            raise Refused(f"Invalid pattern: {said.decode() if isinstance(said, bytes) else said}") from None
+            raise CommandRefused(f"Invalid pattern: {said.decode() if isinstance(said, bytes) else said}") from None
         matches: list[dict[str, Any]] = []
         total, room = 0, self.characters
         deadline = time.monotonic() + self.seconds
         for number, line, name in self._read_lines(place):
             if time.monotonic() > deadline:
-                raise Refused(f"Timed out after {self.seconds:g} seconds")
+                raise CommandRefused(f"Timed out after {self.seconds:g} seconds")
             if not wanted.search(line):
                 continue
             total += 1
@@ -240,9 +242,9 @@ class Workshop:
     def _sqlite_query(self, database: str, sql: str) -> dict[str, Any]:
         place = self._find(database)
         if "\0" in sql:
-            raise Refused("sql holds a NUL character")
+            raise CommandRefused("sql holds a NUL character")
         if not place.is_file():
-            raise Refused(f"Not a database file: {_shorten(database)}")
+            raise CommandRefused(f"Not a database file: {_shorten(database)}")
         ended = run_jailed([run_statements(place, sql)], self.folder, seconds=self.seconds)
         if ended.exit_code:
             return {"error": report_end(ended, self.seconds).get("error", "the query could not be run")}
@@ -284,7 +286,7 @@ def cut_middle(text: str, most: int) -> str:
     return text[: most - tail] + note + (text[-tail:] if tail else "")
 
 
-def _find_fault(call: Call) -> str | None:
+def _find_fault(call: ChoreCall) -> str | None:
     """What is wrong with a call before anything is done."""
     tool, arguments = _as_anything(call.tool), _as_anything(call.arguments)  # what a model says was checked by nobody
     spec = _SPECS.get(tool) if isinstance(tool, str) else None

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from warmstart.confirm.notify.messages import Message
+from warmstart.confirm.notify.messages import Notification
 from warmstart.confirm.notify.notifier import Channel, Notifier, Undelivered
 
 HEBREW = "mv \u05d0\u05d0 \u05d1\u05d1"
@@ -103,7 +103,7 @@ def test_a_mask_hides_no_command_and_says_how_much_it_covers(alice, daemon):
 def broken(daemon: Any) -> Any:
     """A channel that does not work."""
 
-    def refuse(message: Message) -> None:
+    def refuse(message: Notification) -> None:
         raise Undelivered("nobody at home")
 
     daemon.server.desk.channels = ("fake#1",)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from warmstart.doors.pages.markup import Markup, element, isolate, join, show_table
 from warmstart.doors.pages.plots import (
-    Line,
+    PlotLine,
     Scale,
     describe_rate,
     draw_axis,
@@ -186,13 +186,13 @@ def show_windows(found: Insights) -> Markup | None:
     along = found.along
     if not along.windows:
         return None
-    everyone = Line("all", "all sessions that reached these turns", [window.everyone for window in along.windows])
+    everyone = PlotLine("all", "all sessions that reached these turns", [window.everyone for window in along.windows])
     lines = [everyone]
     if along.followed_from is not None:
         label = (
             f"the same {count_of(along.followed_sessions, 'session')}, those that reached turn {along.followed_from}"
         )
-        lines.append(Line("same", label, [window.followed for window in along.windows]))
+        lines.append(PlotLine("same", label, [window.followed for window in along.windows]))
     scale = make_scale([rate for line in lines for rate in line.rates])
     names = [str(window.everyone.name) for window in along.windows]
     counts = [window.everyone.sessions for window in along.windows]
@@ -229,7 +229,7 @@ def show_windows(found: Insights) -> Markup | None:
     )
 
 
-def _legend(lines: Sequence[Line]) -> Markup:
+def _legend(lines: Sequence[PlotLine]) -> Markup:
     items = []
     for line in lines:
         sample = element("line", {"x1": 0, "y1": 5, "x2": 28, "y2": 5, "class": f"course {line.css}"})

@@ -14,7 +14,7 @@ from warmstart.doors.pages.lab.measures import show_arms, show_errors, show_solv
 from warmstart.doors.pages.lab.tasks import show_families, show_harmed, show_tasks
 from warmstart.doors.pages.markup import Markup, element, isolate, join, make_document
 from warmstart.doors.render.insights import count_of
-from warmstart.doors.render.lab_findings import Finding, describe_run, list_limits, safe, tell_finding
+from warmstart.doors.render.lab_findings import LabFinding, describe_run, list_limits, safe, tell_finding
 from warmstart.doors.render.terminal import clean
 from warmstart.lab.run.summary import LabReport
 
@@ -53,7 +53,7 @@ def _between(parts: tuple[str, ...]) -> list[Markup]:
     return [join(" · " if at else "", isolate(part)) for at, part in enumerate(parts) if part]
 
 
-def _show_finding(finding: Finding) -> Markup:
+def _show_finding(finding: LabFinding) -> Markup:
     first, *rest = finding.details or ("",)
     return join(
         element("h1", {"class": f"finding {finding.tone}"}, _prose(finding.headline)),

@@ -17,7 +17,7 @@ from warmstart.doors.render.lab_findings import (
     say_cell,
     write_p,
 )
-from warmstart.lab.run.summary import Cell, LabReport, TaskLine
+from warmstart.lab.run.summary import LabReport, TaskCell, TaskLine
 
 _SHADES = 5  # of the heat map, after none at all
 _HARMED = 12  # tasks of the main arm that are seen at once
@@ -125,7 +125,7 @@ def _task_row(task: TaskLine, names: Sequence[str]) -> Markup:
     return element("tr", {}, element("td", {"class": "about"}, about), request, *cells)
 
 
-def _task_cell(cell: Cell | None) -> Markup:
+def _task_cell(cell: TaskCell | None) -> Markup:
     if cell is None:
         return element("td", {"class": "outcome"}, "not done")
     mark = element("b", {"class": "verdict better"}, "✓") if cell.solved else element("b", {"class": "verdict"}, "✗")
