@@ -152,7 +152,7 @@ def test_the_corpus_agrees_with_an_independent_count(corpus):
         assert found == counted(path), path.name
 
 
-NOT_YET = {"inspect", "swe_agent", "other_agents", "licenses"}  # for later readers, and no transcripts
+NOT_YET = {"projects", "inspect", "swe_agent", "other_agents", "licenses"}  # for later readers, and no transcripts
 NO_TRANSCRIPTS = {"labels.json", "README.md"}
 NOTHING_SAID = {"episodic-medium-conversation.jsonl"}  # file-history snapshots and a summary, no conversation
 

@@ -137,8 +137,6 @@ class TemplateDraft:
     def _vary(
         self, pool: Sequence[DraftExample], picked: Sequence[DraftExample], worth: Mapping[int, float]
     ) -> list[DraftExample]:
-        self, pool: Sequence[DraftExample], picked: Sequence[DraftExample], worth: Mapping[int, float]
-    ) -> list[DraftExample]:
         """More of the shapes that are shown, in the room that is left: the same call for another request is what a new
         request of the kind is nearest to."""
         shapes = Counter(one.candidate.shape for one in picked)
