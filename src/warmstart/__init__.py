@@ -133,7 +133,7 @@ __all__ = [
     "spawn_review",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "trials.report": "Report",
