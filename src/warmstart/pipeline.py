@@ -129,7 +129,7 @@ class Warmstart:
 
     @property
     def templates(self) -> TemplateLibrary:
-        """The templates: find, show, approve, retire, revoke, delete, take_in, give_out, stats."""
+        """The templates: find, show, approve, retire, revoke, delete, import_, export, stats."""
         from warmstart.templates.library import TemplateLibrary
 
         return TemplateLibrary(self.store, self.settings, self._clock)

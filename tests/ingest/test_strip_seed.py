@@ -46,7 +46,7 @@ ANTHROPIC: list[dict[str, Any]] = [
 @pytest.fixture
 def ws(tmp_path):
     with warmstart.open() as opened:
-        opened.templates.take_in(bundle(tmp_path / "t.json", DEPLOY, REPORT), approve=True)
+        opened.templates.import_(bundle(tmp_path / "t.json", DEPLOY, REPORT), approve=True)
         yield opened
 
 

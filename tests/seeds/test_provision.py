@@ -78,7 +78,7 @@ DEPLOY_BAR = template(
 @pytest.fixture
 def ws(tmp_path):
     with warmstart.open() as opened:
-        opened.templates.take_in(bundle(tmp_path / "t.json", DEPLOY, REPORT, DEPLOY_BAR), approve=True)
+        opened.templates.import_(bundle(tmp_path / "t.json", DEPLOY, REPORT, DEPLOY_BAR), approve=True)
         yield opened
 
 
@@ -132,7 +132,7 @@ class TestSession:
         first = msgspec.json.encode(ws.provision(self.TASK))
         other = Task(text="something else altogether", session="new-1", budget=10, examples=1)
         assert msgspec.json.encode(ws.provision(other)) == first
-        ws.templates.take_in(bundle(tmp_path / "u.json", DEPLOY | {"description": "new"}), approve=True)
+        ws.templates.import_(bundle(tmp_path / "u.json", DEPLOY | {"description": "new"}), approve=True)
         assert msgspec.json.encode(ws.provision(self.TASK)) == first
         ws.templates.retire("deploy")
         ws.templates.delete("deploy")
@@ -159,7 +159,7 @@ class TestSession:
 
     def test_what_did_not_fit_does_not_return_in_another_dialect(self, ws, tmp_path):
         big = [example("terminal", f"make {n} {'abcd ' * 150}", f"polish the widget {n}") for n in "abc"]
-        ws.templates.take_in(bundle(tmp_path / "big.json", template("big", *big)), approve=True)
+        ws.templates.import_(bundle(tmp_path / "big.json", template("big", *big)), approve=True)
         task = Task(text="polish the widget", session="new-2", budget=600)
         shown = commands(ws.provision(task))
         assert 0 < len(shown) < 3
@@ -171,7 +171,7 @@ class TestSession:
         empty = ws.provision(task)
         assert not empty
         assert counters(ws) == (1, 0)
-        ws.templates.take_in(bundle(tmp_path / "p.json", template("p", example("pen", "x", task.text))), approve=True)
+        ws.templates.import_(bundle(tmp_path / "p.json", template("p", example("pen", "x", task.text))), approve=True)
         assert ws.provision(task) == empty
 
     @pytest.mark.parametrize("nothing", ["", "  ", "\n"])
@@ -280,7 +280,7 @@ class TestChoosing:
     def test_ties_go_to_the_less_used(self, tmp_path):
         twins = [template(f"twin {n}", example("terminal", "make", "polish the widget")) for n in range(3)]
         with warmstart.open(tmp_path / "home") as ws:
-            ws.templates.take_in(bundle(tmp_path / "twins.json", *twins), approve=True)
+            ws.templates.import_(bundle(tmp_path / "twins.json", *twins), approve=True)
             for text in ("polish the widget", ""):
                 given = [ws.provision(Task(text=text, session=f"{text}{n}", examples=1)).templates for n in range(6)]
                 assert {one: given.count(one) for one in given} == {(f"twin {n}@1",): 2 for n in range(3)}
@@ -294,7 +294,7 @@ class TestChoosing:
             assert "helm" not in str(seed.messages)
 
     def test_proposed_ones_neither(self, ws, tmp_path):
-        ws.templates.take_in(bundle(tmp_path / "n.json", template("new", example("terminal", "x", "deploy the shop"))))
+        ws.templates.import_(bundle(tmp_path / "n.json", template("new", example("terminal", "x", "deploy the shop"))))
         for text in ("deploy the shop to the cluster", "new", ""):
             assert "new" not in names(ws.provision(Task(text=text, examples=10)))
 
@@ -348,7 +348,7 @@ class TestFilters:
         near = [template(f"near {n}", example("terminal", "x", f"polish the widget {n}")) for n in range(20)]
         far = template("far", example("hammer", "x", "polish something; the widget perhaps, or another thing"))
         with warmstart.open(roomy(tmp_path / "home")) as ws:
-            ws.templates.take_in(bundle(tmp_path / "n.json", *near, far), approve=True)
+            ws.templates.import_(bundle(tmp_path / "n.json", *near, far), approve=True)
             seed = ws.provision(Task(text="polish the widget", tools=("hammer",)))
             assert names(seed) == {"far"}
             assert len(seed.omitted) == 20
@@ -458,7 +458,7 @@ def stocked(tmp_path_factory):
         for n in range(25)
     ]
     with warmstart.open(home) as ws:
-        ws.templates.take_in(bundle(home.parent / "t.json", *made, imported("odd")), approve=True)
+        ws.templates.import_(bundle(home.parent / "t.json", *made, imported("odd")), approve=True)
         yield ws
 
 

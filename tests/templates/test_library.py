@@ -203,10 +203,10 @@ class TestVersions:
 
     def test_an_import_of_the_same_name_does_not_make_learning_restless(self, taught, tmp_path):
         row, _ = only(taught)
-        taught.templates.take_in(bundle(tmp_path / "a.json", imported(row.name)), approve=True)
+        taught.templates.import_(bundle(tmp_path / "a.json", imported(row.name)), approve=True)
         (learned,) = taught.learn().templates
         assert (learned.change, learned.version, learned.status) == ("same", 1, "retired")
-        (again,) = taught.templates.take_in(tmp_path / "a.json").templates
+        (again,) = taught.templates.import_(tmp_path / "a.json").templates
         assert (again.change, again.version, again.status) == ("same", 2, "active")
 
     def test_filters(self, ws):
@@ -394,7 +394,7 @@ class TestInAndOut:
         folder.mkdir()
         for number, layout in enumerate((SEED_MESSAGES, imported("turns"), HINTS)):
             (folder / f"{number}.json").write_text(json.dumps(layout))
-        done = ws.templates.take_in(folder)
+        done = ws.templates.import_(folder)
         assert {one.name: one.status for one in done.templates} == dict.fromkeys(
             ("seeds", "turns", "hints"), "proposed"
         )
@@ -407,7 +407,7 @@ class TestInAndOut:
         assert ws.provision(Task(text="find the total")).templates == ("hints@1",)
 
     def test_the_flag_is_the_persons_decision(self, ws, tmp_path):
-        done = ws.templates.take_in(bundle(tmp_path / "a.json", SEED_MESSAGES, HINTS), approve=True)
+        done = ws.templates.import_(bundle(tmp_path / "a.json", SEED_MESSAGES, HINTS), approve=True)
         assert {one.status for one in done.templates} == {"active"}
         (decision,) = ws.templates.show("seeds")[2]
         assert (decision.by, decision.reason) == (PERSON, "approved at import")
@@ -416,24 +416,24 @@ class TestInAndOut:
         good = bundle(tmp_path / "good.json", imported("good"))
         bad = tmp_path / "bad.json"
         bad.write_text("rubbish")
-        done = ws.templates.take_in(tmp_path / "missing.json", bad, good)
+        done = ws.templates.import_(tmp_path / "missing.json", bad, good)
         assert [one.name for one in done.templates] == ["good"]
         assert {Path(problem.path).name for problem in done.problems} == {"missing.json", "bad.json"}
 
     def test_export_and_import_give_the_same(self, taught, tmp_path):
         taught.capture("cart-1", name="größe @ home", description="Ünïcode")
-        data = taught.templates.give_out(share=False)
+        data = taught.templates.export(share=False)
         (tmp_path / "b.json").write_bytes(data)
         with warmstart.open(tmp_path / "elsewhere") as other:
-            done = other.templates.take_in(tmp_path / "b.json", approve=True)
+            done = other.templates.import_(tmp_path / "b.json", approve=True)
             assert not done.problems
             assert len(done.templates) == 2
-            assert strip(other.templates.give_out(share=False)) == strip(data)
+            assert strip(other.templates.export(share=False)) == strip(data)
 
     def test_sharing_hides_people_and_machines(self, taught):
         taught.capture("cart-1", name="mine", description="ask jane.doe@corp.example")
-        assert b"jane.doe@corp.example" in taught.templates.give_out("mine", share=False)
-        shared = taught.templates.give_out("mine")
+        assert b"jane.doe@corp.example" in taught.templates.export("mine", share=False)
+        shared = taught.templates.export("mine")
         assert b"jane.doe@corp.example" not in shared
         assert b"/home/dev" not in shared
         read_bundle(shared, "b.json", judge_result)
@@ -441,8 +441,8 @@ class TestInAndOut:
     def test_retired_ones_stay_at_home(self, taught):
         row, _ = only(taught)
         taught.templates.retire(row.name)
-        assert json.loads(taught.templates.give_out())["templates"] == []
-        assert len(json.loads(taught.templates.give_out(row.name))["templates"]) == 1
+        assert json.loads(taught.templates.export())["templates"] == []
+        assert len(json.loads(taught.templates.export(row.name))["templates"]) == 1
 
     def test_secrets_never_reach_the_store(self, ws, tmp_path):
         example = {
@@ -456,7 +456,7 @@ class TestInAndOut:
         path = bundle(
             tmp_path / "a.json", imported(**hostile, examples=[example]), imported("plain", examples=[example])
         )
-        done = ws.templates.take_in(path, approve=True)
+        done = ws.templates.import_(path, approve=True)
         assert len(done.templates) == 2
         assert GITHUB.encode() not in everything(ws.settings.home)
         assert "{{SECRET:" in str(ws.templates.show("plain")[1].examples[0].arguments)
@@ -497,7 +497,7 @@ class TestNames:
             if name.strip():
                 with pytest.raises(BadName):
                     taught.capture("cart-1", name=name)
-        done = taught.templates.take_in(path, approve=True)
+        done = taught.templates.import_(path, approve=True)
         assert [one.name for one in done.templates] == ["fine"]
         assert len(done.problems) == len(HOSTILE)
         assert self.listing(tmp_path, taught.settings.home) == before
@@ -520,7 +520,7 @@ class TestNames:
         "name", ["me@host", "a@2", "'; DROP TABLE templates; --", "日本語 のテスト", "%s %d {}", "*"]
     )
     def test_odd_names_are_names(self, taught, name, tmp_path):
-        done = taught.templates.take_in(bundle(tmp_path / "a.json", imported(name)), approve=True)
+        done = taught.templates.import_(bundle(tmp_path / "a.json", imported(name)), approve=True)
         assert done.templates[0].status == "active"
         assert taught.templates.show(name)[0].name == name
         assert taught.templates.show(f"{name}@1")[0].name == name
@@ -529,7 +529,7 @@ class TestNames:
 
     def test_a_project_called_everywhere(self, ws, tmp_path):
         path = bundle(tmp_path / "a.json", imported("star", provenance={"project": "*"}))
-        assert ws.templates.take_in(path, approve=True).templates[0].status == "active"
+        assert ws.templates.import_(path, approve=True).templates[0].status == "active"
         assert ws.provision(Task(text="list the fruit", project="*")).templates == ("star@1",)
         ws.templates.retire("star")
         assert not ws.provision(Task(text="list the fruit", project="*"))
@@ -544,7 +544,7 @@ def damage(ws: Warmstart, sql: str, *values: Any) -> None:
 class TestCorruption:
     @pytest.fixture
     def two(self, taught, tmp_path):
-        taught.templates.take_in(bundle(tmp_path / "a.json", imported("fruit"), imported("broken")), approve=True)
+        taught.templates.import_(bundle(tmp_path / "a.json", imported("fruit"), imported("broken")), approve=True)
         return taught
 
     @pytest.mark.parametrize("rubbish", ["rubbish", "", "{}", "[1]", '{"tool": 3}', "[" * 5_000])
@@ -562,7 +562,7 @@ class TestCorruption:
         assert not asked
         assert "cannot be read" in asked.omitted[0].reason
         teacher = two.templates
-        names = {one["name"] for one in json.loads(teacher.give_out())["templates"]}
+        names = {one["name"] for one in json.loads(teacher.export())["templates"]}
         assert "fruit" in names
         assert teacher.problems
         assert two.learn().templates[0].change == "same"
@@ -792,7 +792,7 @@ class TestPoison:
     def test_an_import_tells_no_lies_about_itself(self, ws, tmp_path):
         hostile = imported("x", source_sessions=["a", "b"], status="active", provenance={"origin": "learned"})
         hostile["examples"][0] |= {"support": 99, "successes": 99}
-        assert ws.templates.take_in(bundle(tmp_path / "a.json", hostile)).templates[0].status == "proposed"
+        assert ws.templates.import_(bundle(tmp_path / "a.json", hostile)).templates[0].status == "proposed"
 
 
 def test_the_samples_that_come_along(ws):

@@ -59,7 +59,7 @@ class Host:
 @pytest.fixture
 def ws(tmp_path: Path):
     with warmstart.open() as opened:
-        opened.templates.take_in(bundle(tmp_path / "t.json", LESSON), approve=True)
+        opened.templates.import_(bundle(tmp_path / "t.json", LESSON), approve=True)
         opened.experiments.start("loop", "cold=.5,warm=.5")
         yield opened
 
@@ -176,7 +176,7 @@ def test_few_sessions_are_too_few(ws, tmp_path):
 
 def test_after_a_verdict_the_better_arm_gets_more(tmp_path):
     with warmstart.open() as ws:
-        ws.templates.take_in(bundle(tmp_path / "t.json", LESSON), approve=True)
+        ws.templates.import_(bundle(tmp_path / "t.json", LESSON), approve=True)
         ws.experiments.start("loop", "cold=.5,warm=.5", after="thompson", floor=0.15)
         host = run(ws, tmp_path / "out", shown=0.6 * USUAL)
         (row,) = ws.experiments.list()

@@ -29,7 +29,7 @@ def ws(tmp_path: Path):
         for n, subject in enumerate(SUBJECTS)
     ]
     with warmstart.open(roomy(tmp_path / "home")) as opened:
-        opened.templates.take_in(bundle(tmp_path / "t.json", *templates), approve=True)
+        opened.templates.import_(bundle(tmp_path / "t.json", *templates), approve=True)
         yield opened
 
 

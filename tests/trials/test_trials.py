@@ -45,7 +45,7 @@ def ids(arm: str, many: int, share: float = 0.1) -> list[str]:
 def ws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("WARMSTART_HOLDOUT")
     with warmstart.open() as opened:
-        opened.templates.take_in(bundle(tmp_path / "t.json", DEPLOY, REPORT), approve=True)
+        opened.templates.import_(bundle(tmp_path / "t.json", DEPLOY, REPORT), approve=True)
         yield opened
 
 
@@ -232,7 +232,7 @@ class TestExperiments:
 
     def test_a_template_as_an_arm_is_what_its_sessions_get(self, ws, tmp_path):
         twin = template("twin", example("terminal", "make ship", TEXT))
-        ws.templates.take_in(bundle(tmp_path / "u.json", twin))  # proposed: a person names it here
+        ws.templates.import_(bundle(tmp_path / "u.json", twin))  # proposed: a person names it here
         ws.experiments.start("which", "cold,twin,deploy")
         seen: dict[str, set[tuple[str, ...]]] = {}
         for n in range(60):

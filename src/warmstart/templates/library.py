@@ -344,7 +344,7 @@ class TemplateLibrary:
 
     # In and out
 
-    def take_in(self, *paths: Path, approve: bool = False) -> Imported:
+    def import_(self, *paths: Path, approve: bool = False) -> Imported:
         """Import bundles and the files of earlier tools. `approve` is the person's decision."""
         kept: list[LearnedTemplate] = []
         problems: list[Problem] = []
@@ -366,7 +366,7 @@ class TemplateLibrary:
                         self._make_room({(row.category, row.project)}, {done.name for done in kept})
         return Imported(templates=tuple(map(self._fresh, kept)), problems=tuple(problems))
 
-    def give_out(self, *names: str, share: bool = True) -> bytes:
+    def export(self, *names: str, share: bool = True) -> bytes:
         """A bundle of the named templates, or of all that are not retired. `share` hides people and machines too."""
         if names:
             chosen = [self._load(self.latest(name)) for name in names]

@@ -20,7 +20,7 @@ from trials.test_trials import transcript
 def measured(tmp_path: Path) -> Path:
     """Sixty sessions of an experiment that has found something."""
     with warmstart.open() as ws:
-        ws.templates.take_in(bundle(tmp_path / "t.json", LESSON), approve=True)
+        ws.templates.import_(bundle(tmp_path / "t.json", LESSON), approve=True)
         ws.experiments.start("loop", "cold=.5,warm=.5")
         run_sessions(ws, tmp_path / "out", sessions=80, shown=0.3 * USUAL)
     return tmp_path

@@ -98,7 +98,7 @@ def home() -> Path:
 @pytest.fixture
 def taught(tmp_path: Path) -> None:
     with warmstart.open() as ws:
-        ws.templates.take_in(bundle(tmp_path / "t.json", OPENING, DEPLOYING, ANYWHERE, ELSEWHERE), approve=True)
+        ws.templates.import_(bundle(tmp_path / "t.json", OPENING, DEPLOYING, ANYWHERE, ELSEWHERE), approve=True)
 
 
 @pytest.fixture
@@ -211,7 +211,7 @@ class TestGiving:
         Path(os.environ["WARMSTART_HOME"]).mkdir()
         Path(os.environ["WARMSTART_HOME"], "config.toml").write_text("budget = 90000\nexamples = 9\n")
         with warmstart.open() as ws:
-            ws.templates.take_in(bundle(tmp_path / "t.json", template("long", *long, provenance=own)), approve=True)
+            ws.templates.import_(bundle(tmp_path / "t.json", template("long", *long, provenance=own)), approve=True)
         assert 0 < len(tell(start()) or "") < 10_000
         assert 0 < len(tell(prompt("do the thing 1 2 3 4 5 6 7")) or "") < 10_000
         assert 0 < len((tell(start(source="compact")) or "").encode()) <= 10_000
@@ -265,7 +265,7 @@ class TestCodex:
         Path(os.environ["WARMSTART_HOME"]).mkdir()
         Path(os.environ["WARMSTART_HOME"], "config.toml").write_text("examples = 1\n")
         with warmstart.open() as ws:
-            ws.templates.take_in(bundle(tmp_path / "t.json", shell, other), approve=True)
+            ws.templates.import_(bundle(tmp_path / "t.json", shell, other), approve=True)
 
     def test_start_and_prompt(self, taught):
         opening = tell(self.said("SessionStart", source="startup"), agent="codex")

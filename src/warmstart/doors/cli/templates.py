@@ -206,7 +206,7 @@ def delete(ws: Warmstart, name: str, yes: bool, as_json: bool) -> None:
 def export(ws: Warmstart, names: tuple[str, ...], output: Path | None, private: bool) -> None:
     """Write templates as a bundle that `import` reads back. Without names: all that are not retired."""
     teacher = ws.templates
-    data = teacher.give_out(*names, share=not private)
+    data = teacher.export(*names, share=not private)
     _tell(teacher.problems)
     if output is None:
         sys.stdout.write(data.decode())
@@ -225,7 +225,7 @@ def export(ws: Warmstart, names: tuple[str, ...], output: Path | None, private: 
 @click.pass_obj
 def import_templates(ws: Warmstart, paths: tuple[Path, ...], approve: bool, as_json: bool) -> None:
     """Read bundles, and the files of earlier tools of this kind. They wait for your decision."""
-    done = ws.templates.take_in(*paths, approve=approve)
+    done = ws.templates.import_(*paths, approve=approve)
     if as_json:
         print_json(done)
     else:
