@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 from pathlib import Path
 from typing import Any
@@ -39,29 +38,3 @@ def corpus() -> Path:
     if not CORPUS.is_dir():
         pytest.skip("the shared corpus is not here")
     return CORPUS
-
-
-def claude_lines(session: str = "s-1", calls: int = 2, text: str = "fine", **facts: Any) -> list[dict[str, Any]]:
-    """A small Claude Code session."""
-    common = {
-        "sessionId": session,
-        "cwd": "/home/dev/shop",
-        "version": "2.1.0",
-        "timestamp": "2026-10-01T10:00:00.000Z",
-    } | facts
-    lines = [common | {"type": "user", "uuid": f"{session}-u", "message": {"role": "user", "content": "do it"}}]
-    for n in range(calls):
-        use = {"type": "tool_use", "id": f"toolu_{session}_{n}", "name": "Bash", "input": {"command": f"echo {n}"}}
-        answer = {"type": "tool_result", "tool_use_id": use["id"], "content": f"{text} {n}"}
-        message = {"id": f"m{n}", "role": "assistant", "model": "m", "content": [use]}
-        lines.append(common | {"type": "assistant", "uuid": f"{session}-a{n}", "message": message})
-        lines.append(
-            common | {"type": "user", "uuid": f"{session}-r{n}", "message": {"role": "user", "content": [answer]}}
-        )
-    return lines
-
-
-def write_jsonl(path: Path, lines: list[dict[str, Any]]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path

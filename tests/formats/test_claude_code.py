@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import warmstart
-from conftest import claude_lines, write_jsonl
+from transcripts import claude_lines, write_jsonl
 from warmstart import formats
 from warmstart.formats.session_builder import SessionBuilder
 from warmstart.formats.source import Source

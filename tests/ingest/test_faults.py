@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import warmstart
-from conftest import claude_lines, write_jsonl
 from rights import let_in
+from transcripts import claude_lines, write_jsonl
 from warmstart.errors import SourceError
 from warmstart.model import ToolCall, ToolResult
 

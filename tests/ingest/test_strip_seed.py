@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import warmstart
-from seeds.test_provision import DEPLOY, REPORT
-from templates.test_library import bundle
+from template_files import DEPLOY, REPORT, write_bundle
 from warmstart.dialects.compose import NOTES_MARK
 from warmstart.ingest.strip_seed import strip_seed
 from warmstart.model import Message, Session, Task, ToolCall
@@ -46,7 +45,7 @@ ANTHROPIC: list[dict[str, Any]] = [
 @pytest.fixture
 def ws(tmp_path):
     with warmstart.open() as opened:
-        opened.templates.import_(bundle(tmp_path / "t.json", DEPLOY, REPORT), approve=True)
+        opened.templates.import_(write_bundle(tmp_path / "t.json", DEPLOY, REPORT), approve=True)
         yield opened
 
 

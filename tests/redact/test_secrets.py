@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import warmstart
-from conftest import write_jsonl
 from redact.secret_formats import ENCODINGS, make_secrets
+from transcripts import write_jsonl
 
 SRC = str(Path(__file__).parents[2] / "src")
 SECRETS = make_secrets(20261115)

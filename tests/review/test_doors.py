@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 import warmstart
-from conftest import claude_lines, write_jsonl
 from review.conftest import NOTE, conversation, open_warmstart, write_transcript
 from review.endpoint import Endpoint, call, say
+from transcripts import claude_lines, write_jsonl
 from warmstart import config
 from warmstart.doors.cli.main import main
 from warmstart.doors.hooks import catch_up

@@ -17,7 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import warmstart
-from templates.test_library import GITHUB, SRC, bundle, cart_sessions, everything, imported, start, teach, work
+from template_files import DEPLOY, REPORT, example, old_template, template, write_bundle
+from templates.test_library import GITHUB, SRC, everything, start
+from transcripts import cart_sessions, teach, work_lines
 from warmstart.dialects.lint import lint
 from warmstart.dialects.tokens import estimate
 from warmstart.errors import Refused
@@ -28,20 +30,6 @@ FULL = os.environ.get("WARMSTART_FULL") == "1"
 CART_TASK = "fix the failing cart tests"
 
 
-def example(tool: str, command: str, intent: str, **more: Any) -> dict[str, Any]:
-    return {
-        "tool_name": tool,
-        "arguments": {"command": command},
-        "result": "done",
-        "success": True,
-        "context_hint": intent,
-    } | more
-
-
-def template(name: str, *examples: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"name": name, "examples": list(examples)} | more
-
-
 def roomy(home: Path) -> Path:
     """A home whose store takes many templates of a kind."""
     home.mkdir()
@@ -49,22 +37,6 @@ def roomy(home: Path) -> Path:
     return home
 
 
-DEPLOY = template(
-    "deploy",
-    example("terminal", "helm upgrade shop", "deploy the shop to the cluster"),
-    example("kubectl", "rollout status shop", "see whether the cluster deploy came up"),
-    category="ops",
-    task_type="code",
-    tags=["cluster"],
-)
-REPORT = template(
-    "report",
-    example("web_search", "quarterly report template", "write the quarterly report"),
-    category="research",
-    task_type="research",
-    tags=["writing"],
-    system_prompt_addendum="Reports are in English.",
-)
 DEPLOY_BAR = template(
     "deploy bar",
     example("terminal", "make ship", "deploy the bar to the cluster"),
@@ -78,7 +50,7 @@ DEPLOY_BAR = template(
 @pytest.fixture
 def ws(tmp_path):
     with warmstart.open() as opened:
-        opened.templates.import_(bundle(tmp_path / "t.json", DEPLOY, REPORT, DEPLOY_BAR), approve=True)
+        opened.templates.import_(write_bundle(tmp_path / "t.json", DEPLOY, REPORT, DEPLOY_BAR), approve=True)
         yield opened
 
 
@@ -132,7 +104,7 @@ class TestSession:
         first = msgspec.json.encode(ws.provision(self.TASK))
         other = Task(text="something else altogether", session="new-1", budget=10, examples=1)
         assert msgspec.json.encode(ws.provision(other)) == first
-        ws.templates.import_(bundle(tmp_path / "u.json", DEPLOY | {"description": "new"}), approve=True)
+        ws.templates.import_(write_bundle(tmp_path / "u.json", DEPLOY | {"description": "new"}), approve=True)
         assert msgspec.json.encode(ws.provision(self.TASK)) == first
         ws.templates.retire("deploy")
         ws.templates.delete("deploy")
@@ -159,7 +131,7 @@ class TestSession:
 
     def test_what_did_not_fit_does_not_return_in_another_dialect(self, ws, tmp_path):
         big = [example("terminal", f"make {n} {'abcd ' * 150}", f"polish the widget {n}") for n in "abc"]
-        ws.templates.import_(bundle(tmp_path / "big.json", template("big", *big)), approve=True)
+        ws.templates.import_(write_bundle(tmp_path / "big.json", template("big", *big)), approve=True)
         task = Task(text="polish the widget", session="new-2", budget=600)
         shown = commands(ws.provision(task))
         assert 0 < len(shown) < 3
@@ -171,7 +143,9 @@ class TestSession:
         empty = ws.provision(task)
         assert not empty
         assert counters(ws) == (1, 0)
-        ws.templates.import_(bundle(tmp_path / "p.json", template("p", example("pen", "x", task.text))), approve=True)
+        ws.templates.import_(
+            write_bundle(tmp_path / "p.json", template("p", example("pen", "x", task.text))), approve=True
+        )
         assert ws.provision(task) == empty
 
     @pytest.mark.parametrize("nothing", ["", "  ", "\n"])
@@ -266,8 +240,8 @@ class TestChoosing:
 
     def test_no_text_gives_the_strongest(self, tmp_path):
         with warmstart.open(tmp_path / "home") as ws:
-            weak = [work(f"weak-{n}", ("Bash", {"command": "make a"}, "ok"), ("Bash", {"command": "make a"}, "ok"), cwd="/a/alpha", task="build alpha") for n in range(2)]  # fmt: skip
-            strong = [work(f"strong-{n}", ("Bash", {"command": "make z"}, "ok"), ("Bash", {"command": "make z"}, "ok"), cwd="/z/zulu", task="build zulu", day=n + 1) for n in range(6)]  # fmt: skip
+            weak = [work_lines(f"weak-{n}", ("Bash", {"command": "make a"}, "ok"), ("Bash", {"command": "make a"}, "ok"), cwd="/a/alpha", task="build alpha") for n in range(2)]  # fmt: skip
+            strong = [work_lines(f"strong-{n}", ("Bash", {"command": "make z"}, "ok"), ("Bash", {"command": "make z"}, "ok"), cwd="/z/zulu", task="build zulu", day=n + 1) for n in range(6)]  # fmt: skip
             teach(ws, *weak, *strong)
             ws.learn()
             assert len(ws.templates.find("active")) == 2
@@ -280,7 +254,7 @@ class TestChoosing:
     def test_ties_go_to_the_less_used(self, tmp_path):
         twins = [template(f"twin {n}", example("terminal", "make", "polish the widget")) for n in range(3)]
         with warmstart.open(tmp_path / "home") as ws:
-            ws.templates.import_(bundle(tmp_path / "twins.json", *twins), approve=True)
+            ws.templates.import_(write_bundle(tmp_path / "twins.json", *twins), approve=True)
             for text in ("polish the widget", ""):
                 given = [ws.provision(Task(text=text, session=f"{text}{n}", examples=1)).templates for n in range(6)]
                 assert {one: given.count(one) for one in given} == {(f"twin {n}@1",): 2 for n in range(3)}
@@ -294,7 +268,9 @@ class TestChoosing:
             assert "helm" not in str(seed.messages)
 
     def test_proposed_ones_neither(self, ws, tmp_path):
-        ws.templates.import_(bundle(tmp_path / "n.json", template("new", example("terminal", "x", "deploy the shop"))))
+        ws.templates.import_(
+            write_bundle(tmp_path / "n.json", template("new", example("terminal", "x", "deploy the shop")))
+        )
         for text in ("deploy the shop to the cluster", "new", ""):
             assert "new" not in names(ws.provision(Task(text=text, examples=10)))
 
@@ -348,7 +324,7 @@ class TestFilters:
         near = [template(f"near {n}", example("terminal", "x", f"polish the widget {n}")) for n in range(20)]
         far = template("far", example("hammer", "x", "polish something; the widget perhaps, or another thing"))
         with warmstart.open(roomy(tmp_path / "home")) as ws:
-            ws.templates.import_(bundle(tmp_path / "n.json", *near, far), approve=True)
+            ws.templates.import_(write_bundle(tmp_path / "n.json", *near, far), approve=True)
             seed = ws.provision(Task(text="polish the widget", tools=("hammer",)))
             assert names(seed) == {"far"}
             assert len(seed.omitted) == 20
@@ -458,7 +434,7 @@ def stocked(tmp_path_factory):
         for n in range(25)
     ]
     with warmstart.open(home) as ws:
-        ws.templates.import_(bundle(home.parent / "t.json", *made, imported("odd")), approve=True)
+        ws.templates.import_(write_bundle(home.parent / "t.json", *made, old_template("odd")), approve=True)
         yield ws
 
 

@@ -13,14 +13,12 @@ from typing import Any
 import pytest
 
 import warmstart
-from conftest import write_jsonl
-from seeds.test_provision import example, template
-from templates.test_library import bundle
-from trials.test_trials import transcript
+from template_files import example, template, write_bundle
+from transcripts import outcome_lines, write_jsonl
 from warmstart.arms import assign, read_shares
 from warmstart.model import Task
 from warmstart.pipeline import Warmstart
-from warmstart.templates.library import MEASURED
+from warmstart.templates.register import MEASURED
 
 TEXT = "deploy the shop to the cluster"
 LESSON = template("lesson", example("Bash", "helm upgrade shop", TEXT), category="ops")
@@ -52,14 +50,14 @@ class Host:
         seed = self._ws.provision(Task(text=TEXT, session=name, agent="claude-code", project="/home/dev/shop"))
         messages = seed.inject([{"role": "system", "content": "work"}, {"role": "user", "content": TEXT}])
         outcomes = self._model.run(messages, calls or self._random.randint(8, 30))
-        write_jsonl(self._folder / f"{name}.jsonl", transcript(name, outcomes))
+        write_jsonl(self._folder / f"{name}.jsonl", outcome_lines(name, outcomes))
         return seed.arm
 
 
 @pytest.fixture
 def ws(tmp_path: Path):
     with warmstart.open() as opened:
-        opened.templates.import_(bundle(tmp_path / "t.json", LESSON), approve=True)
+        opened.templates.import_(write_bundle(tmp_path / "t.json", LESSON), approve=True)
         opened.experiments.start("loop", "cold=.5,warm=.5")
         yield opened
 
@@ -176,7 +174,7 @@ def test_few_sessions_are_too_few(ws, tmp_path):
 
 def test_after_a_verdict_the_better_arm_gets_more(tmp_path):
     with warmstart.open() as ws:
-        ws.templates.import_(bundle(tmp_path / "t.json", LESSON), approve=True)
+        ws.templates.import_(write_bundle(tmp_path / "t.json", LESSON), approve=True)
         ws.experiments.start("loop", "cold=.5,warm=.5", after="thompson", floor=0.15)
         host = run(ws, tmp_path / "out", shown=0.6 * USUAL)
         (row,) = ws.experiments.list()

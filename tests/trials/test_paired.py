@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 import warmstart
-from conftest import write_jsonl
 from doors.cli.test_main import run
 from doors.cli.test_templates import told
-from seeds.test_provision import example, roomy, template
-from templates.test_library import bundle
-from trials.test_trials import transcript
+from seeds.test_provision import roomy
+from template_files import example, template, write_bundle
+from transcripts import outcome_lines, write_jsonl
 from warmstart.errors import Refused
 from warmstart.model import Task
 from warmstart.pipeline import Warmstart
@@ -29,7 +28,7 @@ def ws(tmp_path: Path):
         for n, subject in enumerate(SUBJECTS)
     ]
     with warmstart.open(roomy(tmp_path / "home")) as opened:
-        opened.templates.import_(bundle(tmp_path / "t.json", *templates), approve=True)
+        opened.templates.import_(write_bundle(tmp_path / "t.json", *templates), approve=True)
         yield opened
 
 
@@ -120,7 +119,7 @@ def play(ws: Warmstart, folder: Path, tasks: int, rates: dict[str, tuple[int, in
         for arm, (ok, failed) in rates.items():
             name = f"s{n}-{arm}"
             ws.provision(ask(name, arm, text=f"{SUBJECTS[n % 5]} number {'abcdefghij'[n // 10]}{'abcdefghij'[n % 10]}"))
-            write_jsonl(folder / f"{name}.jsonl", transcript(name, [True] * ok + [False] * (failed + n % 3)))
+            write_jsonl(folder / f"{name}.jsonl", outcome_lines(name, [True] * ok + [False] * (failed + n % 3)))
     ws.ingest(folder)
 
 
@@ -148,7 +147,7 @@ class TestReport:
         ws.experiments.start("drawn", "cold,random")
         for n in range(60):
             ws.provision(ask(f"s{n}", None))
-            write_jsonl(tmp_path / "out" / f"s{n}.jsonl", transcript(f"s{n}", [True, False]))
+            write_jsonl(tmp_path / "out" / f"s{n}.jsonl", outcome_lines(f"s{n}", [True, False]))
         ws.ingest(tmp_path / "out")
         assert ws.experiments.weigh() == []
 
@@ -156,7 +155,7 @@ class TestReport:
         ws.experiments.start("duel", "cold,warm", design="paired")
         play(ws, tmp_path / "out", 15, {"cold": (3, 6), "warm": (8, 1)})
         ws.provision(ask("more", "cold", text="deploy the shop number zz"))
-        write_jsonl(tmp_path / "out" / "more.jsonl", transcript("more", [False] * 50))
+        write_jsonl(tmp_path / "out" / "more.jsonl", outcome_lines("more", [False] * 50))
         ws.ingest(tmp_path / "out")
         (effect,) = ws.report().effects
         assert effect.n == {"warm": 15, "cold": 15}

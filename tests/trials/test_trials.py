@@ -11,9 +11,8 @@ import pytest
 from msgspec import structs
 
 import warmstart
-from conftest import claude_lines, write_jsonl
-from seeds.test_provision import DEPLOY, REPORT, example, template
-from templates.test_library import bundle
+from template_files import DEPLOY, REPORT, example, template, write_bundle
+from transcripts import outcome_lines, write_jsonl
 from warmstart.arms import assign, holdout_shares
 from warmstart.dialects.lint import lint
 from warmstart.errors import NotFound, Refused
@@ -45,7 +44,7 @@ def ids(arm: str, many: int, share: float = 0.1) -> list[str]:
 def ws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("WARMSTART_HOLDOUT")
     with warmstart.open() as opened:
-        opened.templates.import_(bundle(tmp_path / "t.json", DEPLOY, REPORT), approve=True)
+        opened.templates.import_(write_bundle(tmp_path / "t.json", DEPLOY, REPORT), approve=True)
         yield opened
 
 
@@ -232,7 +231,7 @@ class TestExperiments:
 
     def test_a_template_as_an_arm_is_what_its_sessions_get(self, ws, tmp_path):
         twin = template("twin", example("terminal", "make ship", TEXT))
-        ws.templates.import_(bundle(tmp_path / "u.json", twin))  # proposed: a person names it here
+        ws.templates.import_(write_bundle(tmp_path / "u.json", twin))  # proposed: a person names it here
         ws.experiments.start("which", "cold,twin,deploy")
         seen: dict[str, set[tuple[str, ...]]] = {}
         for n in range(60):
@@ -255,23 +254,13 @@ class TestExperiments:
             assert shown == (seed.arm == "seed"), "a call is made, or it is told of"
 
 
-def transcript(session: str, outcomes: list[bool], **facts: Any) -> list[dict[str, Any]]:
-    """A Claude Code session whose calls went so."""
-    lines = claude_lines(session, calls=len(outcomes), **facts)
-    results = [line for line in lines if isinstance(line["message"]["content"], list) and line["type"] == "user"]
-    for line, worked in zip(results, outcomes, strict=True):
-        if not worked:
-            line["message"]["content"][0] |= {"is_error": True, "content": "Exit code 1\nboom"}
-    return lines
-
-
 class TestClosing:
     def test_ingest_closes_the_trial_of_its_session(self, ws, tmp_path):
         (warm,), (cold,) = ids("warm", 1), ids("cold", 1)
         for name in (warm, cold, "id-lost"):
             ws.provision(task(name))
-        write_jsonl(tmp_path / "in" / "a.jsonl", transcript(warm, [True, False, True, True]))
-        write_jsonl(tmp_path / "in" / "b.jsonl", transcript(cold, [False, False]))
+        write_jsonl(tmp_path / "in" / "a.jsonl", outcome_lines(warm, [True, False, True, True]))
+        write_jsonl(tmp_path / "in" / "b.jsonl", outcome_lines(cold, [False, False]))
         assert ws.ingest(tmp_path / "in").trials == 2
         measured = {name: ws.experiments.measures(trial(ws, name)) for name in (warm, cold, "id-lost")}
         assert (measured[warm].errors, measured[warm].judged, measured[warm].turns) == (1, 4, 4)
@@ -285,23 +274,23 @@ class TestClosing:
         (name,) = ids("warm", 1)
         ws.provision(task(name))
         path = tmp_path / "in" / "a.jsonl"
-        write_jsonl(path, transcript(name, [True]))
+        write_jsonl(path, outcome_lines(name, [True]))
         ws.ingest(path)
-        write_jsonl(path, transcript(name, [True, False, False]))
+        write_jsonl(path, outcome_lines(name, [True, False, False]))
         assert ws.ingest(path).trials == 1
         found = ws.experiments.measures(trial(ws, name))
         assert (found.errors, found.judged) == (2, 3)
 
     def test_a_trial_that_comes_after_its_transcript_is_closed_too(self, ws, tmp_path):
         path = tmp_path / "in" / "a.jsonl"
-        write_jsonl(path, transcript("early", [True]))
+        write_jsonl(path, outcome_lines("early", [True]))
         ws.ingest(path)
         ws.provision(task("early"))
         assert ws.ingest(path).trials == 1
 
     def test_of_two_agents_with_the_same_id_the_right_one_counts(self, ws, tmp_path):
         ws.provision(task("same", agent="claude-code"))
-        write_jsonl(tmp_path / "in" / "a.jsonl", transcript("same", [False]))
+        write_jsonl(tmp_path / "in" / "a.jsonl", outcome_lines("same", [False]))
         meta = {"type": "session_meta", "payload": {"id": "same", "cwd": "/x"}, "timestamp": "2026-10-01T10:00:00Z"}
         said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello there"}]}
         item = {"type": "response_item", "payload": said, "timestamp": "2026-10-01T10:00:00Z"}
@@ -313,11 +302,11 @@ class TestClosing:
     def test_record_takes_a_transcript_with_another_id(self, ws, tmp_path):
         ws.provision(task("mine"))
         path = tmp_path / "x.jsonl"
-        write_jsonl(path, transcript("theirs", [True, False]))
+        write_jsonl(path, outcome_lines("theirs", [True, False]))
         closed = ws.record("mine", path)
         assert closed.transcript == ws.store.find_session("theirs").key
         assert ws.experiments.measures(closed).errors == 1
-        write_jsonl(path, transcript("theirs", [True, False, False]))
+        write_jsonl(path, outcome_lines("theirs", [True, False, False]))
         assert ws.ingest(path).trials == 1  # it stays with the trial when it grows
         assert ws.experiments.measures(trial(ws, "mine")).errors == 2
 
@@ -328,7 +317,7 @@ class TestClosing:
         seed = ws.provision(task("mine"))
         assert seed
         path = tmp_path / "x.jsonl"
-        write_jsonl(path, transcript("theirs", [True, True]))
+        write_jsonl(path, outcome_lines("theirs", [True, True]))
         ws.record("mine", path)
         row = ws.store.find_session("theirs")
         past = past_session(row, ws.store.calls_of(row.key))
@@ -338,11 +327,11 @@ class TestClosing:
 
     def test_record_refuses_what_it_cannot_know(self, ws, tmp_path):
         path = tmp_path / "x.jsonl"
-        write_jsonl(path, transcript("a", [True]))
+        write_jsonl(path, outcome_lines("a", [True]))
         with pytest.raises(NotFound, match="never provisioned"):
             ws.record("mine", path)
         ws.provision(task("mine"))
-        write_jsonl(path, transcript("a", [True]) + transcript("b", [True]))
+        write_jsonl(path, outcome_lines("a", [True]) + outcome_lines("b", [True]))
         with pytest.raises(Refused, match="2 sessions, none of them mine"):
             ws.record("mine", path)
         (tmp_path / "empty.jsonl").write_text("")
@@ -353,7 +342,7 @@ class TestClosing:
     def test_a_secret_in_the_id_never_shows_and_its_trial_stays_missing(self, ws, tmp_path):
         secret = "sk-ant-api03-" + "Zx9" * 31
         ws.provision(task(f"s {secret}"))
-        write_jsonl(tmp_path / "a.jsonl", transcript(f"s {secret}", [True]))
+        write_jsonl(tmp_path / "a.jsonl", outcome_lines(f"s {secret}", [True]))
         ws.ingest(tmp_path / "a.jsonl")
         for file in ws.settings.home.iterdir():
             assert secret.encode() not in file.read_bytes()

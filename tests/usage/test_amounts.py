@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import warmstart
-from conftest import claude_lines, write_jsonl
+from transcripts import claude_lines, write_jsonl
 from warmstart.formats.source import Source
 from warmstart.model import Session, Spent, Usage
 from warmstart.usage.amounts import (

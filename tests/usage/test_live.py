@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import warmstart
-from conftest import claude_lines, write_jsonl
+from transcripts import claude_lines, write_jsonl
 from warmstart.errors import Refused
 from warmstart.model import LiveUsage, Usage
 from warmstart.pipeline import Warmstart

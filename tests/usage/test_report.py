@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import warmstart
-from conftest import claude_lines, write_jsonl
+from transcripts import claude_lines, write_jsonl
 from warmstart import config
 from warmstart.doors.cli.main import main
 from warmstart.doors.cli.usage import draw_bar, format_figure

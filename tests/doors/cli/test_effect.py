@@ -7,20 +7,19 @@ from pathlib import Path
 import pytest
 
 import warmstart
-from conftest import write_jsonl
 from doors.cli.test_main import run
 from doors.cli.test_templates import told
-from templates.test_library import bundle
+from template_files import write_bundle
+from transcripts import outcome_lines, write_jsonl
 from trials.test_effect_loop import LESSON, TEXT, USUAL
 from trials.test_effect_loop import run as run_sessions
-from trials.test_trials import transcript
 
 
 @pytest.fixture
 def measured(tmp_path: Path) -> Path:
     """Sixty sessions of an experiment that has found something."""
     with warmstart.open() as ws:
-        ws.templates.import_(bundle(tmp_path / "t.json", LESSON), approve=True)
+        ws.templates.import_(write_bundle(tmp_path / "t.json", LESSON), approve=True)
         ws.experiments.start("loop", "cold=.5,warm=.5")
         run_sessions(ws, tmp_path / "out", sessions=80, shown=0.3 * USUAL)
     return tmp_path
@@ -52,7 +51,7 @@ def test_cold_and_parent_can_be_given(tmp_path):
 
 def test_record(tmp_path):
     path = tmp_path / "x.jsonl"
-    write_jsonl(path, transcript("other id", [True, False, True]))
+    write_jsonl(path, outcome_lines("other id", [True, False, True]))
     assert "never provisioned" in run("record", "s1", path, code=1).stderr
     told("provision", TEXT, "--session", "s1")
     assert "1 errors in 3 calls" in run("record", "s1", path).stdout
@@ -63,7 +62,7 @@ def test_record(tmp_path):
 
 def test_ingest_tells_what_was_closed(tmp_path):
     told("provision", TEXT, "--session", "s1")
-    write_jsonl(tmp_path / "x.jsonl", transcript("s1", [True]))
+    write_jsonl(tmp_path / "x.jsonl", outcome_lines("s1", [True]))
     assert "1 trials closed" in run("ingest", tmp_path / "x.jsonl").stdout
 
 
@@ -94,7 +93,7 @@ def test_an_interval_that_is_not_there_is_null(tmp_path, monkeypatch):
     monkeypatch.setenv("WARMSTART_HOLDOUT", "0.5")
     for n in range(6):
         told("provision", TEXT, "--session", f"s{n}")
-        write_jsonl(tmp_path / "in" / f"s{n}.jsonl", transcript(f"s{n}", [True, False]))
+        write_jsonl(tmp_path / "in" / f"s{n}.jsonl", outcome_lines(f"s{n}", [True, False]))
     run("ingest", tmp_path / "in")
     (effect,) = told("report")["report"]["effects"]
     assert (effect["verdict"], effect["low"], effect["high"]) == ("too_few", None, None)

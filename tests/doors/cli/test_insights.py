@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import warmstart
-from conftest import claude_lines, write_jsonl
 from doors.cli.test_main import run
 from insights.test_insights import FAIL, GOOD, call, many, session
+from transcripts import claude_lines, write_jsonl
 from warmstart.doors.pages.insights.page import MARK, render_page
 from warmstart.doors.pages.markup import element, join
 from warmstart.doors.pages.plots import draw_bar, exceeds, make_scale

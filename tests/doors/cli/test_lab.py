@@ -18,7 +18,6 @@ import pytest
 from click.testing import CliRunner, Result
 from msgspec import json as coded
 
-from conftest import write_jsonl
 from doors.cli.test_main import SRC, run
 from lab.lab_world import (
     NAME,
@@ -34,6 +33,7 @@ from lab.lab_world import (
     without_times,
     write_answer,
 )
+from transcripts import write_jsonl
 from warmstart.doors.cli.lab import _name
 from warmstart.doors.cli.main import main
 from warmstart.endpoints.chat import AskedCall, Reply

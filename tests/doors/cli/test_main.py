@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import claude_lines, write_jsonl
+from transcripts import claude_lines, write_jsonl
 from warmstart.doors.cli.main import COMMANDS, main
 
 SRC = str(Path(__file__).parents[3] / "src")
@@ -109,6 +109,8 @@ def test_sessions(transcript):
     assert "warmstart ingest" in run("sessions", "list").stdout
     run("ingest", transcript)
     assert "5e551011-aaaa" in run("sessions", "list").stdout
+    assert "5e551011-aaaa" in run("sessions", "list", "--since", "2026-10-01").stdout
+    assert "5e551011-aaaa" not in run("sessions", "list", "--since", "2026-10-02").stdout
     told = json.loads(run("sessions", "show", "5e55", "--json").stdout)
     assert [c["outcome"] for c in told["tool_calls"]] == ["ok", "ok", "error"]
     assert told["tool_calls"][0]["arguments"] == {"command": "echo 0"}

@@ -14,9 +14,10 @@ from typing import Any
 import apsw
 import pytest
 
-from conftest import write_jsonl
 from doors.cli.test_main import run
-from templates.test_library import GITHUB, SRC, bundle, cart_sessions, imported, work
+from template_files import old_template, write_bundle
+from templates.test_library import GITHUB, SRC
+from transcripts import cart_sessions, work_lines, write_jsonl
 
 LEARNED = {"name", "status", "category", "task_type", "examples", "sessions", "tokens"}
 TASK = "fix the failing cart tests"
@@ -87,7 +88,7 @@ def test_capture(sessions):
 
 
 def test_capture_says_why_not(tmp_path):
-    run("ingest", write_jsonl(tmp_path / "a.jsonl", work("talk")))
+    run("ingest", write_jsonl(tmp_path / "a.jsonl", work_lines("talk")))
     assert "no tool was called" in run("capture", "talk", code=1).stderr
 
 
@@ -181,7 +182,7 @@ def test_export_and_import(name, tmp_path):
 
 
 def test_import_of_what_cannot_be_read(tmp_path):
-    good = bundle(tmp_path / "good.json", imported("good"))
+    good = write_bundle(tmp_path / "good.json", old_template("good"))
     bad = tmp_path / "bad.json"
     bad.write_text("rubbish")
     both = run("templates", "import", bad, good)
@@ -254,7 +255,7 @@ def test_provision_settings_and_usage(name):
 
 
 def test_a_corrupt_entry_is_told_and_the_rest_served(name, tmp_path):
-    run("templates", "import", bundle(tmp_path / "a.json", imported("fruit")), "--approve")
+    run("templates", "import", write_bundle(tmp_path / "a.json", old_template("fruit")), "--approve")
     db = apsw.Connection(str(Path(os.environ["WARMSTART_HOME"]) / "warmstart.db"))
     db.execute("UPDATE templates SET body = 'rubbish' WHERE name = ?", (name,))
     db.close()
@@ -271,7 +272,7 @@ def test_a_corrupt_entry_is_told_and_the_rest_served(name, tmp_path):
 
 
 def test_hostile_text_cannot_drive_the_terminal(tmp_path):
-    hostile = imported(
+    hostile = old_template(
         "fine", description="\x1b]0;owned\x07 x", system_prompt_addendum="\x1b[31m\u202e", tags=["\x1b[2J"]
     )
     hostile["examples"][0] |= {
@@ -279,7 +280,7 @@ def test_hostile_text_cannot_drive_the_terminal(tmp_path):
         "context_hint": "\x1b[31mlist \u202efruit",
         "tool_name": "t\x1b[1m",
     }
-    shown = run("templates", "import", bundle(tmp_path / "a.json", hostile), "--approve").stdout
+    shown = run("templates", "import", write_bundle(tmp_path / "a.json", hostile), "--approve").stdout
     for words in (("list",), ("show", "fine"), ("stats",)):
         shown += run("templates", *words).stdout
     shown += run("provision", "fine").stdout + run("provision", "fine", "--dialect", "text").stdout
@@ -288,7 +289,7 @@ def test_hostile_text_cannot_drive_the_terminal(tmp_path):
 
 def test_no_secret_is_printed(tmp_path):
     example = {"tool_name": "t", "arguments": {"x": GITHUB}, "result": GITHUB, "success": True}
-    path = bundle(tmp_path / "a.json", imported("x", description=GITHUB, examples=[example]))
+    path = write_bundle(tmp_path / "a.json", old_template("x", description=GITHUB, examples=[example]))
     said = run("templates", "import", path, "--approve").stdout
     for words in (("list", "--json"), ("show", "x"), ("show", "x", "--json"), ("export",), ("export", "--private")):
         said += run("templates", *words).stdout

@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import warmstart
-from conftest import write_jsonl
 from doors.hooks.test_run import PROMPT, event, log, prompt, start, taught, tell, wait_for_quiet  # noqa: F401
-from templates.test_library import cart_sessions
-from trials.test_trials import transcript
+from transcripts import cart_sessions, outcome_lines, write_jsonl
 from warmstart.doors.hooks import catch_up
 from warmstart.ingest.queue import Queue
 from warmstart.store import TrialStore
@@ -31,11 +29,11 @@ def end(session: str) -> None:
     assert time.monotonic() - began < 15, "it does not wait for what it starts"
 
 
-def test_a_session_comes_back_as_a_closed_trial(taught):  # noqa: F811
+def test_a_session_comes_back_as_a_closed_trial(taught):
     session = str(uuid.uuid4())
     given = [tell(start(session)), tell(prompt(session=session))]
     assert all(given)
-    write_jsonl(folder() / f"{session}.jsonl", transcript(session, [True, False, True, True]))
+    write_jsonl(folder() / f"{session}.jsonl", outcome_lines(session, [True, False, True, True]))
     tell(event("Stop", session, stop_hook_active=False))
     end(session)
     wait_for_quiet()
@@ -65,7 +63,7 @@ def test_it_learns_from_what_it_read(tmp_path):
 
 def test_what_a_killed_session_left_is_read_when_the_next_one_starts():
     session = str(uuid.uuid4())
-    write_jsonl(folder() / f"{session}.jsonl", transcript(session, [True, True]))
+    write_jsonl(folder() / f"{session}.jsonl", outcome_lines(session, [True, True]))
     tell(event("Stop", session))
     tell(start(str(uuid.uuid4())))
     wait_for_quiet()
@@ -75,7 +73,7 @@ def test_what_a_killed_session_left_is_read_when_the_next_one_starts():
 
 def test_only_one_is_at_work_and_none_is_left_behind(monkeypatch):
     session = str(uuid.uuid4())
-    write_jsonl(folder() / f"{session}.jsonl", transcript(session, [True, True]))
+    write_jsonl(folder() / f"{session}.jsonl", outcome_lines(session, [True, True]))
     queue = Queue(Path(os.environ["WARMSTART_HOME"]))
     with queue.alone() as alone:
         assert alone
@@ -112,7 +110,7 @@ def test_what_a_crash_interrupted_is_taken_up_again(tmp_path):
 
 def test_damage_is_logged_and_what_waits_stays(monkeypatch):
     session = str(uuid.uuid4())
-    write_jsonl(folder() / f"{session}.jsonl", transcript(session, [True]))
+    write_jsonl(folder() / f"{session}.jsonl", outcome_lines(session, [True]))
     tell(event("Stop", session))
     home = Path(os.environ["WARMSTART_HOME"])
     (home / "warmstart.db").write_bytes(b"rubbish" * 1_000)
@@ -134,10 +132,10 @@ def test_learning_rests_after_it_took_long(tmp_path):
     assert catch_up._is_rested(tmp_path)
 
 
-def test_several_sessions_at_once(taught):  # noqa: F811
+def test_several_sessions_at_once(taught):
     names = [str(uuid.uuid4()) for _ in range(5)]
     for name in names:
-        write_jsonl(folder() / f"{name}.jsonl", transcript(name, [True, True]))
+        write_jsonl(folder() / f"{name}.jsonl", outcome_lines(name, [True, True]))
 
     def ask(said: dict[str, Any]) -> subprocess.Popen[bytes]:
         words = [str(Path(sys.executable).with_name("warmstart")), "hook", "run", "claude-code"]

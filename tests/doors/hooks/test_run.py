@@ -16,9 +16,8 @@ import apsw
 import pytest
 
 import warmstart
-from conftest import claude_lines, write_jsonl
-from seeds.test_provision import example, template
-from templates.test_library import bundle
+from template_files import example, template, write_bundle
+from transcripts import claude_lines, write_jsonl
 from warmstart.arms import assign, holdout_shares
 from warmstart.dialects.compose import TEXT_HEADER
 from warmstart.ingest.queue import Queue
@@ -98,7 +97,7 @@ def home() -> Path:
 @pytest.fixture
 def taught(tmp_path: Path) -> None:
     with warmstart.open() as ws:
-        ws.templates.import_(bundle(tmp_path / "t.json", OPENING, DEPLOYING, ANYWHERE, ELSEWHERE), approve=True)
+        ws.templates.import_(write_bundle(tmp_path / "t.json", OPENING, DEPLOYING, ANYWHERE, ELSEWHERE), approve=True)
 
 
 @pytest.fixture
@@ -211,7 +210,9 @@ class TestGiving:
         Path(os.environ["WARMSTART_HOME"]).mkdir()
         Path(os.environ["WARMSTART_HOME"], "config.toml").write_text("budget = 90000\nexamples = 9\n")
         with warmstart.open() as ws:
-            ws.templates.import_(bundle(tmp_path / "t.json", template("long", *long, provenance=own)), approve=True)
+            ws.templates.import_(
+                write_bundle(tmp_path / "t.json", template("long", *long, provenance=own)), approve=True
+            )
         assert 0 < len(tell(start()) or "") < 10_000
         assert 0 < len(tell(prompt("do the thing 1 2 3 4 5 6 7")) or "") < 10_000
         assert 0 < len((tell(start(source="compact")) or "").encode()) <= 10_000
@@ -265,7 +266,7 @@ class TestCodex:
         Path(os.environ["WARMSTART_HOME"]).mkdir()
         Path(os.environ["WARMSTART_HOME"], "config.toml").write_text("examples = 1\n")
         with warmstart.open() as ws:
-            ws.templates.import_(bundle(tmp_path / "t.json", shell, other), approve=True)
+            ws.templates.import_(write_bundle(tmp_path / "t.json", shell, other), approve=True)
 
     def test_start_and_prompt(self, taught):
         opening = tell(self.said("SessionStart", source="startup"), agent="codex")

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import warmstart
-from conftest import claude_lines, write_jsonl
+from transcripts import claude_lines, write_jsonl
 from warmstart.doors.cli.mcp import check_sdk
 from warmstart.doors.mcp.answers import MAX_ANSWER, write_answer
 from warmstart.doors.mcp.arguments import ProvisionArguments, WrongArguments, read_arguments

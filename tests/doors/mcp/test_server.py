@@ -24,7 +24,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 import warmstart
-from conftest import claude_lines, write_jsonl
+from transcripts import claude_lines, write_jsonl
 from warmstart.doors.mcp.answers import MAX_ANSWER
 from warmstart.doors.mcp.tools import TOOLS
 

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 from msgspec import structs
 
-from conftest import write_jsonl
+from transcripts import write_jsonl
 from warmstart import config
 from warmstart.doors.cli import lab
 from warmstart.doors.cli.main import main
