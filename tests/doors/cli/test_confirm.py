@@ -21,13 +21,12 @@ from rich.cells import cell_len
 
 from confirm.serving import RISK, WORK, House, send
 from confirm.tampering import GUARDS
+from places import SRC
 from warmstart.confirm.notify.messages import Notification
 from warmstart.confirm.notify.notifier import Channel, Notifier, Undelivered
 from warmstart.doors.cli.confirm import lay_out
 from warmstart.doors.cli.main import main
 from warmstart.doors.render.terminal import clean
-
-SOURCE = str(Path(__file__).resolve().parents[3] / "src")
 
 
 def run(*arguments: str, input: str | None = None) -> Result:
@@ -69,7 +68,7 @@ def test_requests_are_listed_shown_and_decided(desk: House) -> None:
     events = run_json("audit", "--limit", "5")["entries"]
     assert [entry["event"] for entry in events][-2:] == ["approved", "denied"]
     assert "approved" in run("audit").output
-    assert run_json("audit", "--since", "0", "--limit", "1")["entries"][0]["sequence"] == 1
+    assert run_json("audit", "--after", "0", "--limit", "1")["entries"][0]["sequence"] == 1
 
 
 def test_nothing_is_approved_by_accident(desk: House) -> None:
@@ -268,7 +267,7 @@ def test_looking_does_not_make_a_database() -> None:
 def start(*options: str, **more: str) -> tuple[subprocess.Popen[str], dict[str, Any]]:
     process = subprocess.Popen(
         [sys.executable, "-m", "warmstart", "confirm", "serve", "--ui-port", "0", "--json", *options],
-        env=os.environ | {"PYTHONPATH": SOURCE} | more,
+        env=os.environ | {"PYTHONPATH": SRC} | more,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -300,12 +300,12 @@ def _decide(ws: Warmstart, found: dict[str, Any], answer: str, body: dict[str, A
 
 @confirm.command()
 @click.option("--limit", type=click.IntRange(1, 1_000), default=50, show_default=True)
-@click.option("--since", type=click.IntRange(min=0), help="Entries after this sequence; without it the latest.")
+@click.option("--after", type=click.IntRange(min=0), help="Entries after this sequence number.  [default: the latest]")
 @json_option
 @click.pass_obj
-def audit(ws: Warmstart, limit: int, since: int | None, as_json: bool) -> None:
+def audit(ws: Warmstart, limit: int, after: int | None, as_json: bool) -> None:
     """Audit entries, the oldest first."""
-    found = _ask(ws, "GET", f"/audit?limit={limit}{'' if since is None else f'&since={since}'}")
+    found = _ask(ws, "GET", f"/audit?limit={limit}{'' if after is None else f'&since={after}'}")
     if as_json:
         print_json(found)
         return

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from warmstart.doors.cli.main import PATH, json_option
+from warmstart.doors.cli.options import agent_option, project_option, since_option
 from warmstart.doors.render.as_json import describe_insights
 from warmstart.doors.render.insights import (
     NOTES,
@@ -25,32 +26,15 @@ from warmstart.doors.render.insights import (
     what_failed,
 )
 from warmstart.doors.render.terminal import clean, print_json, print_table, progress_bar, when
-from warmstart.doors.render.times import read_since
 from warmstart.insights.advice import percent
 from warmstart.insights.types import Breakdown, Insights, Rate, RepeatedError
 from warmstart.pipeline import Warmstart
 
 
-class Since(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """A number of days back from now, or a day."""
-
-    name = "DAYS|DATE"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
-        try:
-            return read_since(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
 @click.command()
-@click.option("--agent", help="Only this agent's: claude-code, codex, hermes ...")
-@click.option("--project", help="Only sessions of this working folder.")
-@click.option(
-    "--since", type=Since(), help="Only sessions started in the last DAYS days, or on or after this day (UTC)."
-)
+@agent_option
+@project_option
+@since_option
 @click.option("--top", default=10, show_default=True, type=click.IntRange(1, 1_000), help="Lines of each table.")
 @click.option("--html", "page", type=PATH, help="Write one page with plots to this file; only you can read it.")
 @json_option

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from warmstart.doors.cli.main import PATH, json_option
+from warmstart.doors.cli.options import agent_option, project_option, since_option
 from warmstart.doors.render.terminal import (
     clean,
     coloured,
@@ -156,9 +157,10 @@ def sessions() -> None:
 
 
 @sessions.command("list")
-@click.option("--agent", help="Only this agent's: claude-code, codex, hermes ...")
+@agent_option
+@project_option
+@since_option
 @click.option("--verdict", type=click.Choice(["success", "failure", "unknown"]))
-@click.option("--project", help="Only sessions of this working folder.")
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 100_000))
 @click.option("--offset", default=0, type=click.IntRange(0))
 @json_option
@@ -241,6 +243,31 @@ def show_session(ws: Warmstart, session_id: str, as_json: bool) -> None:
         ],
         title=f"{len(record.calls)} calls" + (", the first 200" if len(record.calls) > 200 else ""),
     )
+
+
+@sessions.command("delete")
+@click.argument("session_id", metavar="ID")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@click.pass_obj
+def delete_session(ws: Warmstart, session_id: str, yes: bool, as_json: bool) -> None:
+    """Delete one session and what was mined from it alone. ID may be shortened.
+
+    The transcript itself is not touched; it is not read into the store again.
+    """
+    row = ws.store.find_session(session_id)
+    if not yes and sys.stdin.isatty():
+        what = f"{clean(row.agent)} session {clean(row.id)} with {row.calls} calls"
+        click.confirm(f"Delete {what} and every template mined from it alone?", abort=True)
+    forgotten = ws.delete_session(row.key)
+    if as_json:
+        print_json(forgotten)
+        return
+    click.echo(f"deleted session {clean(forgotten.id)} with {forgotten.calls} calls")
+    for name in forgotten.templates:
+        click.echo(f"deleted template {clean(name)}, which was mined from it alone")
+    if forgotten.examples:
+        click.echo(f"removed {forgotten.examples} of its examples from other templates")
 
 
 @click.command()

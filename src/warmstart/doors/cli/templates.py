@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
 from warmstart.doors.cli.main import PATH, json_option
+from warmstart.doors.cli.options import agent_option, project_option, since_option
 from warmstart.doors.cli.provision import split
 from warmstart.doors.render.as_json import describe_template, summarise_template
 from warmstart.doors.render.terminal import clean, coloured, iso, print_json, print_table, progress_bar, when
 from warmstart.model import Problem
 from warmstart.pipeline import Warmstart
-from warmstart.templates.library import LearnedTemplate
+from warmstart.templates.mine import LearnLimits
+from warmstart.templates.register import LearnedTemplate
 
 _TYPES = click.Choice(["code", "file", "research", "mixed"])
 _CATEGORIES = click.Choice(["coding", "research", "ops", "general"])
 
 
 @click.command()
-@click.option("--source", "agent", help="Only sessions of this agent: claude-code, codex, hermes ...")
-@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), help="Only sessions started on or after this day (UTC).")
-@click.option("--project", help="Only sessions of this working folder.")
+@agent_option
+@project_option
+@since_option
 @click.option("--verdict", type=click.Choice(["success", "unknown"]), help="Only sessions with this verdict.")
 @click.option("--min-calls", type=click.IntRange(1), help="Calls that worked, which a session must have.  [default: 2]")
 @click.option("--max-error-rate", type=click.FloatRange(0, 1), help="Of a session's judged calls.  [default: 0.5]")
@@ -34,7 +35,6 @@ _CATEGORIES = click.Choice(["coding", "research", "ops", "general"])
 def learn(
     ws: Warmstart,
     /,
-    since: datetime | None,
     min_calls: int | None,
     max_error_rate: float | None,
     skip_ended: tuple[str, ...],
@@ -42,11 +42,9 @@ def learn(
     **filters: Any,
 ) -> None:
     """Mine the remembered sessions for templates. What is well supported and unsuspicious becomes active."""
-    asked = {"min_calls": min_calls, "max_error_rate": max_error_rate, "skip_end_reasons": skip_ended or None}
-    limits = {name: value for name, value in asked.items() if value is not None}
-    started = since.replace(tzinfo=UTC).timestamp() if since else None
+    limits = LearnLimits(min_calls=min_calls, max_error_rate=max_error_rate, skip_end_reasons=skip_ended or None)
     with progress_bar("learning") as tell:
-        learned = ws.learn(since=started, limits=limits, progress=tell, **filters)
+        learned = ws.learn(limits=limits, progress=tell, **filters)
     if as_json:
         print_json(learned)
         return

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from warmstart.doors.cli.main import json_option
+from warmstart.doors.cli.options import agent_option, project_option, since_option
 from warmstart.model import LiveUsage, Usage
 from warmstart.pipeline import Warmstart
+from warmstart.usage.amounts import day_of
 
 if TYPE_CHECKING:
     from warmstart.usage.accounts import LiveUsageResult
@@ -56,23 +58,24 @@ class _Time(click.ParamType[float]):
 
 @click.group(invoke_without_command=True)
 @click.option("--by", type=click.Choice(_BYS), default="day", show_default=True)
-@click.option("--since", type=_Day(), help="From this day on (UTC, 2026-11-01).")
-@click.option("--until", type=_Day(), help="Up to and with this day.")
-@click.option("--agent", help="Only this agent's: claude-code, codex, hermes ...")
-@click.option("--project", help="Only sessions of this working folder.")
+@agent_option
+@project_option
+@since_option
+@click.option("--until", type=_Day(), help="Only usage up to and including this day (UTC).")
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Lines shown; totals are of all.")
 @json_option
 @click.pass_context
-def usage(ctx: click.Context, /, limit: int, as_json: bool, **wanted: Any) -> None:
+def usage(ctx: click.Context, /, since: float | None, limit: int, as_json: bool, **wanted: Any) -> None:
     """Tokens and costs of the remembered sessions, by day, agent, model, project or session.
 
-    `~` is estimated (tokens from the text, costs from list prices), `-` is not known.
+    `~` is estimated (tokens from the text, costs from list prices), `-` is unknown.
+    Usage belongs to the day it happened: of a session that runs past --since or --until, the days inside count.
     """
     if ctx.invoked_subcommand is not None:
         return
     ws = ctx.find_object(Warmstart)
     assert ws is not None
-    report = ws.usage.report(**wanted)
+    report = ws.usage.report(since=day_of(since) or None, **wanted)
     if as_json:
         from warmstart.doors.render.terminal import print_json
 

@@ -1,0 +1,30 @@
+"""Options that several commands share: one name, one grammar and one help text each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from warmstart.doors.render.times import read_since
+
+
+class Since(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A number of days back from now, or a date; converted to seconds since 1970."""
+
+    name = "DAYS|DATE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        try:
+            return read_since(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+agent_option = click.option("--agent", help="Only sessions of this agent: claude-code, codex, hermes ...")
+project_option = click.option("--project", help="Only sessions of this working folder.")
+since_option = click.option(
+    "--since", type=Since(), help="Only sessions started in the last DAYS days, or on or after DATE (UTC)."
+)
