@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
+from places import CORPUS, NO_CORPUS
 
 
 @pytest.fixture(autouse=True)
@@ -36,5 +36,5 @@ def sealed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def corpus() -> Path:
     if not CORPUS.is_dir():
-        pytest.skip("the shared corpus is not here")
+        pytest.skip(NO_CORPUS)
     return CORPUS

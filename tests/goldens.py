@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-GOLDENS = Path(__file__).parent / "data" / "goldens"
+from places import DATA
+
+GOLDENS = DATA / "goldens"
 
 
 def check_golden(name: str, text: str) -> None:

@@ -9,18 +9,17 @@ import runpy
 import subprocess
 import sys
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 
 import pytest
 
 import warmstart
 from loopback import serving
+from places import ROOT, SRC
 from warmstart import config
 from warmstart.doors.cli.main import COMMANDS
 
-ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
-SAMPLES = ROOT / "src" / "warmstart" / "samples"
+SAMPLES = SRC / "warmstart" / "samples"
 
 
 def test_the_reference_is_current():
@@ -53,7 +52,7 @@ def test_the_demo_prints_what_the_readme_shows():
         [sys.executable, "-m", "warmstart", "demo"],
         capture_output=True,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        env=os.environ | {"PYTHONPATH": str(SRC)},
     )
     assert done.returncode == 0, done.stderr
     printed = {" ".join(line.split()) for line in done.stdout.splitlines()}
@@ -115,7 +114,7 @@ def test_the_readmes_code_runs_with_the_real_sdk(sdk, provider, tmp_path):
         [sys.executable, str(script)],
         capture_output=True,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        env=os.environ | {"PYTHONPATH": str(SRC)},
     )
     assert done.returncode == 0, done.stderr
     assert "hello" in done.stdout

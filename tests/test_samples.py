@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import warmstart
+from places import ROOT
 from warmstart.calls.shell import command_in
 from warmstart.judging.score import refusal
 from warmstart.model import ToolCall, ToolResult
@@ -154,7 +155,7 @@ def test_work_recurs_over_good_sessions(found, agent, pattern):
 
 def test_the_files_are_small_and_of_nobodys_machine():
     assert sum(path.stat().st_size for path in FILES) < 160_000
-    here = {str(Path(__file__).parents[1]), str(Path.home()), tempfile.gettempdir(), sys.prefix} - {"/", "/usr"}
+    here = {str(ROOT), str(Path.home()), tempfile.gettempdir(), sys.prefix} - {"/", "/usr"}
     for path in FILES:
         text = path.read_text("utf-8")
         assert not [place for place in here | {"/root/", "/tmp/", "/work/", "/Users/"} if place in text], path.name

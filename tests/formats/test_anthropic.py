@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from places import CORPUS, DATA, needs_corpus
 from warmstart.formats import anthropic
 from warmstart.formats.source import Source
 from warmstart.model import UNKNOWN, Message, Outcome, Session, Signal, ToolCall, ToolResult, Usage
 
-CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
-DATA = Path(__file__).parents[1] / "data" / "anthropic"
+CASES = DATA / "anthropic"
 
 CALL = {"type": "tool_use", "id": "t1", "name": "ls", "input": {"path": "."}}
 ANSWER = {"type": "tool_result", "tool_use_id": "t1", "content": "a"}
@@ -106,7 +106,7 @@ def test_the_flag_is_told_only_where_it_stands(tmp_path: Path) -> None:
 
 
 def test_an_xml_call_carries_its_parameters() -> None:
-    (session,), _ = read(DATA / "case-xml.json")
+    (session,), _ = read(CASES / "case-xml.json")
     first, second = kinds(session, ToolCall)
     assert first.arguments == {"command": "ls hives", "requires_approval": "false"}
     assert second.arguments == {"path": "hives.html", "content": "<ul>\n<li>north</li>\n</ul>"}
@@ -191,6 +191,6 @@ def test_an_empty_file_has_no_session(tmp_path: Path) -> None:
     assert read(path)[0] == []
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real transcripts is not here")
+@needs_corpus
 def test_no_file_of_another_format_is_claimed() -> None:
     assert not [p for p in CORPUS.rglob("*") if p.is_file() and anthropic.sniff(Source(p).head)]

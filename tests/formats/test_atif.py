@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from places import CORPUS, DATA, needs_corpus
 from warmstart.formats import atif
 from warmstart.formats.source import Source
 from warmstart.model import UNKNOWN, Message, Outcome, Session, Signal, ToolCall, ToolResult, Usage
 
-CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
-CASE = Path(__file__).parents[1] / "data" / "atif" / "case.json"
+CASE = DATA / "atif" / "case.json"
 
 
 def judge(call: ToolCall | None, text: str, signal: Signal | None) -> Outcome:
@@ -152,7 +152,7 @@ def test_an_empty_file_has_no_session(tmp_path: Path) -> None:
     assert read(path)[0] == []
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real transcripts is not here")
+@needs_corpus
 @pytest.mark.parametrize("path", sorted((CORPUS / "atif").glob("*.json")), ids=lambda p: p.name)
 def test_real_trajectories_lose_nothing(path: Path) -> None:
     steps = json.loads(path.read_text())["steps"]
@@ -165,7 +165,7 @@ def test_real_trajectories_lose_nothing(path: Path) -> None:
     assert source.problems == []
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real transcripts is not here")
+@needs_corpus
 def test_no_other_file_is_claimed() -> None:
     claimed = {p.parent for p in CORPUS.rglob("*") if p.is_file() and atif.sniff(Source(p).head)}
     assert claimed == {CORPUS / "atif"}

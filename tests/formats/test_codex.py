@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 import zstandard
 
+from places import CORPUS, DATA, needs_corpus
 from warmstart.formats import anthropic, atif, codex, codex_exec, gemini
 from warmstart.formats.source import Source
 from warmstart.model import UNKNOWN, Message, Outcome, Session, Signal, ToolCall, ToolResult, Usage
-
-CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
-DATA = Path(__file__).parents[1] / "data"
 
 
 def judge(call: ToolCall | None, text: str, signal: Signal | None) -> Outcome:
@@ -246,7 +244,7 @@ def test_a_single_line_stream_is_a_session_without_steps(tmp_path: Path) -> None
     assert (session.id, session.steps, source.problems) == ("t", (), [])
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real transcripts is not here")
+@needs_corpus
 @pytest.mark.parametrize("path", sorted((CORPUS / "codex").glob("*.jsonl")), ids=lambda p: p.name[:32])
 def test_real_rollouts_lose_nothing(path: Path) -> None:
     calls = results = said = 0
@@ -272,7 +270,7 @@ def test_real_rollouts_lose_nothing(path: Path) -> None:
     assert source.problems == []
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real transcripts is not here")
+@needs_corpus
 @pytest.mark.parametrize("path", sorted((CORPUS / "codex_exec").glob("*.jsonl")), ids=lambda p: p.name)
 def test_real_streams_lose_nothing(path: Path) -> None:
     records = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
@@ -287,7 +285,7 @@ def test_real_streams_lose_nothing(path: Path) -> None:
     assert source.problems == []
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real transcripts is not here")
+@needs_corpus
 @pytest.mark.parametrize("module", [codex, codex_exec])
 def test_no_other_file_is_claimed(module: ModuleType) -> None:
     claimed = {p.parent for p in CORPUS.rglob("*") if p.is_file() and module.sniff(Source(p).head)}

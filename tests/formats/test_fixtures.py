@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from places import DATA
 from warmstart import formats
 from warmstart.formats.source import Source
 from warmstart.judging.outcome import judge_result
 from warmstart.model import Message, Session, ToolCall, ToolResult
 
-DATA = Path(__file__).parents[1] / "data"
 EXPECTED = sorted(DATA.glob("*/*.expected.json"))
 
 

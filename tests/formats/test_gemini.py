@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from places import CORPUS, DATA, needs_corpus
 from warmstart.formats import gemini
 from warmstart.formats.source import Source
 from warmstart.model import UNKNOWN, Message, Outcome, Session, Signal, ToolCall, ToolResult, Usage
 
-CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
-DATA = Path(__file__).parents[1] / "data" / "gemini_cli"
+CASES = DATA / "gemini_cli"
 
 
 def judge(call: ToolCall | None, text: str, signal: Signal | None) -> Outcome:
@@ -45,7 +45,7 @@ def session_of(*messages: Any) -> str:
 
 
 def test_status_and_exit_code_become_signals() -> None:
-    assert heard(DATA / "case.json") == [
+    assert heard(CASES / "case.json") == [
         ("read-1", Signal(status="ok")),
         ("sh-1", Signal(exit_code=3)),
         ("dir-1", Signal(status="error")),
@@ -54,14 +54,14 @@ def test_status_and_exit_code_become_signals() -> None:
 
 
 def test_a_message_written_again_counts_once() -> None:
-    (session,), source = read(DATA / "case-log.jsonl")
+    (session,), source = read(CASES / "case-log.jsonl")
     assert session.usage == Usage(input=70, output=7, cache_read=50, reasoning=0)
-    assert heard(DATA / "case-log.jsonl") == [("sh-9", Signal(status="ok"))]
+    assert heard(CASES / "case-log.jsonl") == [("sh-9", Signal(status="ok"))]
     assert source.problems == []
 
 
 def test_tokens_are_summed_with_the_thoughts_in_the_output() -> None:
-    (session,), _ = read(DATA / "case.json")
+    (session,), _ = read(CASES / "case.json")
     assert session.usage == Usage(input=800, output=59, cache_read=1400, reasoning=30)
 
 
@@ -126,7 +126,7 @@ def test_broken_fields_cost_themselves_only(tmp_path: Path) -> None:
 
 
 def test_a_cut_off_document_gives_what_came_before(tmp_path: Path) -> None:
-    text = (DATA / "case.json").read_text()
+    text = (CASES / "case.json").read_text()
     path = tmp_path / "session-x.json"
     path.write_text(text[: text.index('"m4"')])
     assert gemini.sniff(Source(path).head)
@@ -143,7 +143,7 @@ def test_an_empty_file_has_no_session(tmp_path: Path) -> None:
     assert read(path)[0] == []
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real transcripts is not here")
+@needs_corpus
 @pytest.mark.parametrize("path", sorted((CORPUS / "gemini_cli").glob("*")), ids=lambda p: p.name)
 def test_real_sessions_lose_nothing(path: Path) -> None:
     if path.suffix == ".jsonl":
@@ -165,7 +165,7 @@ def test_real_sessions_lose_nothing(path: Path) -> None:
     assert source.problems == []
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real transcripts is not here")
+@needs_corpus
 def test_no_other_file_is_claimed() -> None:
     claimed = {p.parent for p in CORPUS.rglob("*") if p.is_file() and gemini.sniff(Source(p).head)}
     assert claimed == {CORPUS / "gemini_cli"}

@@ -15,12 +15,10 @@ from typing import Any
 
 import pytest
 
+from places import CORPUS, DATA, NO_CORPUS
 from warmstart.formats import claude_code, hermes_db, hermes_export, openai_chat, sharegpt
 from warmstart.formats.source import Source
 from warmstart.model import UNKNOWN, Message, Outcome, Session, Signal, ToolCall, ToolResult
-
-CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
-DATA = Path(__file__).parents[1] / "data"
 
 SESSIONS = """CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT NOT NULL, model TEXT, parent_session_id TEXT,
   started_at REAL NOT NULL, ended_at REAL, end_reason TEXT, input_tokens INTEGER DEFAULT 0,
@@ -339,7 +337,7 @@ def test_trajectories_of_odd_shapes(tmp_path: Path) -> None:
 @pytest.fixture
 def corpus() -> Path:
     if not (CORPUS / "hermes").exists():
-        pytest.skip(f"the corpus is not at {CORPUS}")
+        pytest.skip(NO_CORPUS)
     return CORPUS / "hermes"
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from places import CORPUS, DATA, NO_CORPUS
 from warmstart.formats import mini_swe, openai_chat
 from warmstart.formats.labels import as_label, label_beside
 from warmstart.formats.source import Source
 from warmstart.model import Message, Outcome, Session, Signal, ToolCall, ToolResult
 
-CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
-CASE = Path(__file__).parents[1] / "data" / "mini_swe_agent" / "case.json"
+CASE = DATA / "mini_swe_agent" / "case.json"
 
 
 class Judge:
@@ -193,7 +193,7 @@ def test_only_a_plain_yes_or_no_is_a_label() -> None:
 def test_corpus() -> None:
     folder = CORPUS / "mini_swe_agent"
     if not folder.exists():
-        pytest.skip(f"the corpus is not at {CORPUS}")
+        pytest.skip(NO_CORPUS)
     labels = {item["file"]: item["resolved"] for item in json.loads((folder / "labels.json").read_text())}
     ids = set()
     for path in sorted(folder.glob("*.traj.json")):

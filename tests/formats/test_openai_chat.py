@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
+from places import CORPUS, NO_CORPUS
 from warmstart.formats import openai_chat
 from warmstart.formats.source import Source
 from warmstart.model import UNKNOWN, Message, Outcome, Session, Signal, ToolCall, ToolResult, Usage
-
-CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
 
 
 def judge(call: ToolCall | None, text: str, signal: Signal | None) -> Outcome:
@@ -281,7 +280,7 @@ def test_sdk_objects_and_junk() -> None:
 def test_tau_bench_corpus() -> None:
     path = CORPUS / "openai_chat" / "tau-bench-gpt-4o-airline.json"
     if not path.exists():
-        pytest.skip(f"the corpus is not at {CORPUS}")
+        pytest.skip(NO_CORPUS)
     source = Source(path)
     assert openai_chat.sniff(source.head)
     sessions = list(openai_chat.read(source, judge))

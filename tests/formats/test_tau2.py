@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from places import CORPUS, DATA, NO_CORPUS
 from warmstart.formats import openai_chat, tau2
 from warmstart.formats.source import Source
 from warmstart.model import UNKNOWN, Message, Outcome, Session, Signal, ToolCall, ToolResult
 
-CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
-CASE = Path(__file__).parents[1] / "data" / "tau2" / "case.json"
+CASE = DATA / "tau2" / "case.json"
 
 
 def judge(call: ToolCall | None, text: str, signal: Signal | None) -> Outcome:
@@ -127,7 +127,7 @@ def test_what_is_no_run_is_not_claimed(tmp_path: Path, text: str) -> None:
 def test_corpus(name: str) -> None:
     path = CORPUS / "tau2" / f"{name}.json"
     if not path.exists():
-        pytest.skip(f"the corpus is not at {CORPUS}")
+        pytest.skip(NO_CORPUS)
     sessions, problems = read(path)
     runs = json.loads(path.read_text())["simulations"]
     assert problems == [] and len(sessions) == len(runs)

@@ -13,12 +13,11 @@ from pathlib import Path
 import pytest
 
 import warmstart
+from places import SRC
 from rights import let_in
 from transcripts import claude_lines, write_jsonl
 from warmstart.errors import SourceError
 from warmstart.model import ToolCall, ToolResult
-
-SRC = str(Path(__file__).parents[2] / "src")
 
 
 def read(path: Path, data: bytes) -> warmstart.Inspection:

@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import warmstart
+from places import HOWTO
 from warmstart.doors.cli.main import main
 from warmstart.jobs import Job, JobRuntime, ModelContextError, ask_window, check_job, read_job, require_context
 from warmstart.store import TrialStore
@@ -335,7 +336,7 @@ def test_a_run_starts_with_what_its_own_jobs_good_runs_showed(tmp_path: Path) ->
 
 
 def test_the_howtos_code_runs() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "howto" / "jobs.md").read_text()
+    page = (HOWTO / "jobs.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", page, re.S)
     assert len(blocks) == 2
     for block in blocks:

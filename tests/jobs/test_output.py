@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
+from places import DATA
 from warmstart import classify_job_output
 
-OUTPUTS = [
-    json.loads(line) for line in (Path(__file__).parents[1] / "data/jobs/outputs.jsonl").read_text().splitlines()
-]
+OUTPUTS = [json.loads(line) for line in (DATA / "jobs/outputs.jsonl").read_text().splitlines()]
 
 
 def test_the_list_is_long_enough_and_half_of_it_tricky() -> None:

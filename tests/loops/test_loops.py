@@ -17,10 +17,10 @@ import pytest
 
 import warmstart
 from loopback import serving
+from places import HOWTO, SRC
 from warmstart.store import TrialStore
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "howto" / "loops.md").read_text()
+PAGE = (HOWTO / "loops.md").read_text()
 TASK = "the order total test fails again, please fix it"
 COMMANDS = ("echo fine", "echo missing >&2; exit 3")  # what the model calls, one answer after the other
 ENDING = "all done"
@@ -121,7 +121,7 @@ def run_example(heading: str, folder: Path, url: str) -> None:
         capture_output=True,
         text=True,
         timeout=120,
-        env=os.environ | keys | urls | {"PYTHONPATH": str(ROOT / "src")},
+        env=os.environ | keys | urls | {"PYTHONPATH": str(SRC)},
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == ENDING
@@ -135,7 +135,7 @@ def sent(request: dict[str, Any]) -> list[dict[str, Any]]:
 def test_the_example_starts_warm_and_its_session_is_measured(heading, provider, tmp_path):
     _needs, session, dialect = NEEDS[heading]
     with warmstart.open() as ws:
-        ws.ingest(ROOT / "src" / "warmstart" / "samples")
+        ws.ingest(SRC / "warmstart" / "samples")
         ws.learn()
     run_example(heading, tmp_path, provider)
     requests = [sent(body) for body in Provider.asked]

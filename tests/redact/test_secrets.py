@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import warmstart
+from places import SRC
 from redact.secret_formats import ENCODINGS, make_secrets
 from transcripts import write_jsonl
 
-SRC = str(Path(__file__).parents[2] / "src")
 SECRETS = make_secrets(20261115)
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
 
+from places import HOWTO
 from review.conftest import TOOLS, conversation
 from review.endpoint import Endpoint
 from warmstart import config
 
-PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "review.md").read_text()
+PAGE = (HOWTO / "review.md").read_text()
 
 
 def test_every_setting_is_there() -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from places import TESTS
 from review.conftest import NOTE, SKILL, conversation, open_warmstart, settings
 from warmstart import Warmstart
 from warmstart.endpoints.chat import AskedCall, Reply, ScriptedLLM
@@ -485,7 +486,7 @@ for number in range(int(sys.argv[2]), 100_000):
 def test_a_review_killed_while_applying_loses_nothing_acknowledged() -> None:
     """What the store calls applied is on the disk, whole; what is on the disk is whole."""
     for round in range(6):
-        words = [sys.executable, "-c", REVIEWING, str(Path(__file__).parents[1]), str(round * 1_000)]
+        words = [sys.executable, "-c", REVIEWING, str(TESTS), str(round * 1_000)]
         process = subprocess.Popen(words, stdout=subprocess.PIPE, env=os.environ)
         assert process.stdout is not None and process.stdout.readline() == b"ready\n"
         time.sleep(0.15 + 0.07 * round)

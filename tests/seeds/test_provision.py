@@ -17,8 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import warmstart
+from places import SRC
 from template_files import DEPLOY, REPORT, example, old_template, template, write_bundle
-from templates.test_library import GITHUB, SRC, everything, start
+from templates.test_library import GITHUB, everything, start
 from transcripts import cart_sessions, teach, work_lines
 from warmstart.dialects.lint import lint
 from warmstart.dialects.tokens import estimate

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import warmstart
+from places import ROOT
 from transcripts import claude_lines, write_jsonl
 from warmstart.formats.source import Source
 from warmstart.model import Session, Spent, Usage
@@ -32,7 +33,7 @@ from warmstart.usage.amounts import (
     share,
 )
 
-BENCH = Path(__file__).resolve().parents[2] / "bench" / "usage.py"
+BENCH = ROOT / "bench" / "usage.py"
 NOON = 1_790_000_000.0  # 2026-09-21
 
 

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import warmstart
+from places import SRC
 from transcripts import claude_lines, write_jsonl
 from warmstart.errors import Refused
 from warmstart.model import LiveUsage, Usage
@@ -20,7 +21,6 @@ from warmstart.pipeline import Warmstart
 from warmstart.store import UsageStore
 from warmstart.usage.accounts import LiveUsageResult
 
-ROOT = Path(__file__).resolve().parents[2]
 NOON = 1_790_000_000.0  # 2026-09-21
 DAY = 86_400
 
@@ -202,7 +202,7 @@ def test_processes_that_report_the_same_at_once_count_once(tmp_path):
     workers = [
         subprocess.Popen(
             [sys.executable, "-c", WORKER, str(home), str(n), str(random.Random(n).random())[2:8]],
-            env={"PYTHONPATH": str(ROOT / "src"), "HOME": str(tmp_path)},
+            env={"PYTHONPATH": str(SRC), "HOME": str(tmp_path)},
             stderr=subprocess.PIPE,
         )
         for n in range(4)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import warmstart
 from doors.cli.test_main import run
 from insights.test_insights import FAIL, GOOD, call, many, session
+from places import ROOT
 from transcripts import claude_lines, write_jsonl
 from warmstart.doors.pages.insights.page import MARK, render_page
 from warmstart.doors.pages.markup import element, join
@@ -26,7 +27,6 @@ from warmstart.doors.render.insights import name_of, short_minutes, short_number
 from warmstart.insights import gather_insights
 from warmstart.insights.types import Rate
 
-ROOT = Path(__file__).resolve().parents[3]
 HOSTILE = (
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',

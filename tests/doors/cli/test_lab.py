@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 from msgspec import json as coded
 
-from doors.cli.test_main import SRC, run
+from doors.cli.test_main import run
 from lab.lab_world import (
     NAME,
     Answer,
@@ -33,6 +33,7 @@ from lab.lab_world import (
     without_times,
     write_answer,
 )
+from places import SRC
 from transcripts import write_jsonl
 from warmstart.doors.cli.lab import _name
 from warmstart.doors.cli.main import main

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from places import DATA, SRC
 from transcripts import claude_lines, write_jsonl
 from warmstart.doors.cli.main import COMMANDS, main
-
-SRC = str(Path(__file__).parents[3] / "src")
 
 
 def run(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
@@ -79,7 +78,7 @@ def test_ingest_json(transcript):
 def test_ingest_finds_the_usual_places():
     home = Path(os.environ["HOME"])
     write_jsonl(home / ".claude/projects/-home-dev/a.jsonl", claude_lines("s-claude"))
-    data = Path(__file__).parents[2] / "data"
+    data = DATA
     for place, case in {
         ".codex/sessions/2026/10/01/rollout-x.jsonl": "codex/case.jsonl",
         ".gemini/tmp/p/chats/session-1.json": "gemini_cli/case.json",

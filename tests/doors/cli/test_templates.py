@@ -15,8 +15,9 @@ import apsw
 import pytest
 
 from doors.cli.test_main import run
+from places import SRC
 from template_files import old_template, write_bundle
-from templates.test_library import GITHUB, SRC
+from templates.test_library import GITHUB
 from transcripts import cart_sessions, work_lines, write_jsonl
 
 LEARNED = {"name", "status", "category", "task_type", "examples", "sessions", "tokens"}

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from doors.pages.confirm.daemon import Daemon
+from places import HOWTO
 from warmstart.confirm.policy.policy import parse_policy
 from warmstart.confirm.tokens.files import AGENT_TOKEN, save_token
 from warmstart.doors.guard.rules import GuardedCall, find_rule, load_rules
@@ -281,7 +282,7 @@ class TestCheck:
         assert "standard input" in run("confirm", "guard", "claude-code", "--help").stdout
 
 
-GUIDE = (Path(__file__).parents[3] / "docs" / "howto" / "confirm.md").read_text()
+GUIDE = (HOWTO / "confirm.md").read_text()
 
 
 class TestGuide:

@@ -1,0 +1,17 @@
+"""Folders that tests read from, wherever the clone lies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parent
+ROOT = TESTS.parent
+SRC = ROOT / "src"
+DATA = TESTS / "data"
+HOWTO = ROOT / "docs" / "howto"
+CORPUS = ROOT.parent / "shared" / "corpus"  # real transcripts, beside the clone and not part of it
+
+NO_CORPUS = "the shared corpus is not here"
+needs_corpus = pytest.mark.skipif(not CORPUS.is_dir(), reason=NO_CORPUS)
