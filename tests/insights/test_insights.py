@@ -10,52 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from insight_sessions import FAIL, GOOD, MONDAY, call, many, session
 from warmstart.insights import gather_insights
 from warmstart.insights.costs import IDLE
 from warmstart.insights.errors import mask_message
 from warmstart.insights.fixes import SOON
 from warmstart.insights.gather import find_failures
 from warmstart.insights.rates import FEW, WINDOWS
-from warmstart.model import Outcome, PastCall, PastSession, Usage
-
-MONDAY = 1_790_553_600.0  # 2026-09-28, a Monday
-OK, ERROR = Outcome("ok", "flag"), Outcome("error", "flag", "arguments")
-
-
-def call(tool: str = "Read", arguments: Any = None, said: str | None = None, **facts: Any) -> dict[str, Any]:
-    """What `session` makes a call of; with something `said` it failed."""
-    given = {"path": "/src/a.py"} if arguments is None else arguments
-    outcome = OK if said is None else ERROR
-    return {"tool": tool, "arguments": given, "excerpt": said or "fine", "outcome": outcome} | facts
-
-
-def session(
-    *calls: dict[str, Any], key: str = "k", timed: bool = True, turns: int | None = None, **facts: Any
-) -> PastSession:
-    """Each call in a turn of its own, a minute apart, answered after ten seconds."""
-    past = []
-    for at, told in enumerate(calls):
-        times = {"at": MONDAY + 60 * at, "answered": MONDAY + 60 * at + 10} if timed else {}
-        past.append(PastCall(**({"ordinal": at, "call_id": str(at), "turn": at + 1} | times | told)))
-    given = {
-        "id": key,
-        "agent": "codex",
-        "category": "coding",
-        "task_type": "code",
-        "verdict": "unknown",
-        "quality": 0.5,
-    }
-    last = turns if turns is not None else len(calls)
-    return PastSession(**(given | {"key": key, "calls": tuple(past), "turns": last, "started": MONDAY} | facts))
-
-
-def many(count: int, *calls: dict[str, Any], **facts: Any) -> list[PastSession]:
-    return [session(*calls, key=f"k{number:03}", **facts) for number in range(count)]
-
-
-FAIL = call(said="File does not exist.")
-GOOD = call()
-
+from warmstart.model import Outcome, Usage
 
 # Repeated errors
 

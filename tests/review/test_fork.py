@@ -10,7 +10,7 @@ from typing import Any
 import openai
 import pytest
 
-from review.conftest import NOTE, SKILL, TOOLS, conversation, open_warmstart, settings
+from review.conversations import NOTE, SKILL, TOOLS, conversation, open_warmstart, settings
 from review.endpoint import Endpoint, call, calls, say
 from warmstart.endpoints.chat import Endpoint as Where
 from warmstart.review import Reviewed, ReviewRuntime, spawn_review

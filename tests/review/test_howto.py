@@ -9,7 +9,7 @@ import openai
 import pytest
 
 from places import HOWTO
-from review.conftest import TOOLS, conversation
+from review.conversations import TOOLS, conversation
 from review.endpoint import Endpoint
 from warmstart import config
 

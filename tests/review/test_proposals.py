@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from places import TESTS
-from review.conftest import NOTE, SKILL, conversation, open_warmstart, settings
+from review.conversations import NOTE, SKILL, conversation, open_warmstart, settings
+from review.reviewing import of_model, review_one
 from warmstart import Warmstart
 from warmstart.endpoints.chat import AskedCall, Reply, ScriptedLLM
 from warmstart.errors import BadName, Refused, WarmstartError
@@ -25,7 +26,6 @@ from warmstart.review import Reviewed, ReviewRuntime, spawn_review
 from warmstart.review.claims import find_fault, restates
 from warmstart.review.skills import SkillFolder, check_skill_name, read_skill
 from warmstart.review.snapshot import take_messages
-from warmstart.store import ProposalRow
 
 
 def ask(*wanted: tuple[str, dict[str, Any]], **policy: Any) -> Reviewed:
@@ -48,10 +48,6 @@ def skill(
     content: str = SKILL, name: str = "release", steps: Any = (3, 4, 5, 10), **more: Any
 ) -> tuple[str, dict[str, Any]]:
     return "skill_manage", {"action": "create", "name": name, "content": content, "steps": list(steps)} | more
-
-
-def of_model(done: Reviewed) -> list[ProposalRow]:
-    return [row for row in done.proposals if row.tool_call]
 
 
 def home() -> Path:
@@ -355,7 +351,7 @@ def test_notes_are_replaced_and_removed() -> None:
 
 
 def test_a_template_is_learned_from_a_transcript_when_applied(tmp_path: Path) -> None:
-    from review.conftest import write_transcript
+    from review.conversations import write_transcript
 
     path = write_transcript(tmp_path / "s.json", conversation())
     with open_warmstart() as ws:
@@ -369,31 +365,9 @@ def test_a_template_is_learned_from_a_transcript_when_applied(tmp_path: Path) ->
 # Many at once, and an end at the worst moment
 
 
-def _review_one(number: int) -> None:
-    messages = conversation()
-    messages[-2]["content"] = f"Please remember: team{number} ships parcel{number} from depot{number}."
-    content = f"team{number} ships parcel{number} from depot{number}"
-    made = AskedCall(
-        "n", "memory", json.dumps({"action": "add", "target": "memory", "content": content, "steps": [10]})
-    )
-    head = f"---\nname: ship-{number}\ndescription: How team{number} ships\n---\n"
-    text = f"{head}Build with `python3 -m build`, then ship parcel{number} from depot{number}.\n"
-    other = AskedCall(
-        "m",
-        "skill_manage",
-        json.dumps({"action": "create", "name": f"ship-{number}", "content": text, "steps": [3, 4, 5, 10]}),
-    )
-    runtime = ReviewRuntime(
-        llm=ScriptedLLM([Reply(calls=(made, other))]), request={"model": "m"}, session=f"s-{number}"
-    )
-    done = spawn_review(messages, runtime, settings=settings(apply=["memory", "skill"])).wait(120)
-    assert done is not None and done.warning == "" and len(of_model(done)) == 2, done
-    assert [row.status for row in of_model(done)] == ["applied", "applied"], done
-
-
 def _review_some(numbers: range) -> None:
     with ThreadPoolExecutor(len(numbers)) as pool:
-        list(pool.map(_review_one, numbers))
+        list(pool.map(review_one, numbers))
 
 
 def test_fifty_reviews_at_once_lose_nothing() -> None:
@@ -476,10 +450,10 @@ def test_skills_are_looked_for_while_another_process_makes_and_removes_them(tmp_
 REVIEWING = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from review.test_proposals import _review_one
+from review.reviewing import review_one
 print("ready", flush=True)
 for number in range(int(sys.argv[2]), 100_000):
-    _review_one(number)
+    review_one(number)
 """
 
 

@@ -17,10 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import warmstart
+from command_line import start_python
+from homes import make_roomy, read_everything
 from places import SRC
 from template_files import DEPLOY, REPORT, example, old_template, template, write_bundle
-from templates.test_library import GITHUB, everything, start
-from transcripts import cart_sessions, teach, work_lines
+from transcripts import GITHUB, cart_sessions, teach, work_lines
 from warmstart.dialects.lint import lint
 from warmstart.dialects.tokens import estimate
 from warmstart.errors import Refused
@@ -29,13 +30,6 @@ from warmstart.pipeline import Warmstart
 
 FULL = os.environ.get("WARMSTART_FULL") == "1"
 CART_TASK = "fix the failing cart tests"
-
-
-def roomy(home: Path) -> Path:
-    """A home whose store takes many templates of a kind."""
-    home.mkdir()
-    (home / "config.toml").write_text("max_active = 100\n")
-    return home
 
 
 DEPLOY_BAR = template(
@@ -76,12 +70,12 @@ def commands(seed: Any) -> list[str]:
 
 class TestPreview:
     def test_it_writes_nothing(self, ws):
-        before = everything(ws.settings.home)
+        before = read_everything(ws.settings.home)
         for dialect in DIALECTS:
             seed = ws.provision(Task(text="deploy the shop to the cluster", dialect=dialect))
             assert seed
             assert seed.arm == "preview"
-        assert everything(ws.settings.home) == before
+        assert read_everything(ws.settings.home) == before
         assert counters(ws) == (0, 0)
 
     def test_it_is_deterministic(self, ws):
@@ -169,7 +163,7 @@ class TestSession:
             task = Task(text="deploy the shop", session=id_, project=f"/home/{id_}/x", agent=id_, model=id_)
             assert ws.provision(task) == ws.provision(task)
         assert counters(ws)[0] == len(ids)
-        store = everything(ws.settings.home)
+        store = read_everything(ws.settings.home)
         for id_ in ids:
             assert id_.encode() not in store
 
@@ -177,11 +171,11 @@ class TestSession:
         monkeypatch.setenv("ACME_TOKEN", "plain words")
         with warmstart.open() as fresh:
             fresh.provision(Task(text="deploy the shop", session="s plain words", project="/plain words"))
-            assert b"plain words" not in everything(fresh.settings.home)
+            assert b"plain words" not in read_everything(fresh.settings.home)
 
     def test_the_task_itself_is_not_kept(self, ws):
         ws.provision(Task(text="deploy the shop for a customer called Zebedee", session="new-4"))
-        assert b"Zebedee" not in everything(ws.settings.home)
+        assert b"Zebedee" not in read_everything(ws.settings.home)
 
 
 class TestBudget:
@@ -324,7 +318,7 @@ class TestFilters:
         """Twenty nearer templates that will not do must not hide the one that will."""
         near = [template(f"near {n}", example("terminal", "x", f"polish the widget {n}")) for n in range(20)]
         far = template("far", example("hammer", "x", "polish something; the widget perhaps, or another thing"))
-        with warmstart.open(roomy(tmp_path / "home")) as ws:
+        with warmstart.open(make_roomy(tmp_path / "home")) as ws:
             ws.templates.import_(write_bundle(tmp_path / "n.json", *near, far), approve=True)
             seed = ws.provision(Task(text="polish the widget", tools=("hammer",)))
             assert names(seed) == {"far"}
@@ -368,7 +362,7 @@ with warmstart.open() as ws:
 
 def test_16_processes_lose_no_count(ws):
     each = 1_000 if FULL else 60
-    running = [start(PROVISION, f"p{n}", str(each)) for n in range(16)]
+    running = [start_python(PROVISION, f"p{n}", str(each)) for n in range(16)]
     for child in running:
         _out, errors = child.communicate(timeout=1_000)
         assert child.returncode == 0, errors
@@ -391,7 +385,7 @@ def test_the_same_session_at_once(ws):
     )
     at = str(time.time() + 1.0)
     texts = ("deploy the shop to the cluster", "write the quarterly report", "ops", "report")
-    running = [start(code, at, text) for text in texts]
+    running = [start_python(code, at, text) for text in texts]
     said = [child.communicate(timeout=60) for child in running]
     assert len({out for out, _errors in said}) == 1, said[0][1]
     assert counters(ws)[0] == 30
@@ -417,7 +411,7 @@ def test_every_dialect_passes_the_linter(ws, dialect):
 
 @pytest.fixture(scope="module")
 def stocked(tmp_path_factory):
-    home = roomy(tmp_path_factory.mktemp("stocked") / "home")
+    home = make_roomy(tmp_path_factory.mktemp("stocked") / "home")
     made = [
         template(
             f"t{n}",

@@ -6,52 +6,18 @@ planted example in them. What it does is written as a Claude Code transcript, an
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import warmstart
-from template_files import example, template, write_bundle
-from transcripts import outcome_lines, write_jsonl
+from scripted_model import LESSON, TEXT, USUAL, Host, ScriptedModel, run_sessions
+from template_files import write_bundle
 from warmstart.arms import assign, read_shares
 from warmstart.model import Task
 from warmstart.pipeline import Warmstart
 from warmstart.templates.register import MEASURED
-
-TEXT = "deploy the shop to the cluster"
-LESSON = template("lesson", example("Bash", "helm upgrade shop", TEXT), category="ops")
-USUAL = 0.30  # errors per call of the scripted model, cold
-
-
-class ScriptedModel:
-    """Fails its calls at a rate that depends on whether it was shown the lesson."""
-
-    def __init__(self, *, shown: float, cold: float = USUAL, seed: int = 1) -> None:
-        self._rates = {True: shown, False: cold}
-        self._random = random.Random(seed)
-
-    def run(self, messages: list[dict[str, Any]], calls: int) -> list[bool]:
-        knows = any("helm upgrade shop" in str(message) for message in messages)
-        return [self._random.random() >= self._rates[knows] for _ in range(calls)]
-
-
-class Host:
-    """An agent's program: asks for a seed, lets the model work, leaves a transcript."""
-
-    def __init__(self, ws: Warmstart, model: ScriptedModel, folder: Path) -> None:
-        self._ws = ws
-        self._model = model
-        self._folder = folder
-        self._random = random.Random(7)
-
-    def run_session(self, name: str, *, calls: int | None = None) -> str:
-        seed = self._ws.provision(Task(text=TEXT, session=name, agent="claude-code", project="/home/dev/shop"))
-        messages = seed.inject([{"role": "system", "content": "work"}, {"role": "user", "content": TEXT}])
-        outcomes = self._model.run(messages, calls or self._random.randint(8, 30))
-        write_jsonl(self._folder / f"{name}.jsonl", outcome_lines(name, outcomes))
-        return seed.arm
 
 
 @pytest.fixture
@@ -62,22 +28,13 @@ def ws(tmp_path: Path):
         yield opened
 
 
-def run(ws: Warmstart, folder: Path, sessions: int = 200, **model: float) -> Host:
-    host = Host(ws, ScriptedModel(**model), folder)
-    for n in range(sessions):
-        host.run_session(f"run-{n}")
-    report = ws.ingest(folder)
-    assert (report.sessions, report.trials, report.problems) == (sessions, sessions, [])
-    return host
-
-
 def verdict(ws: Warmstart) -> Any:
     (effect,) = ws.report().effects
     return effect
 
 
 def test_a_drop_is_found_as_better_and_its_template_promoted(ws, tmp_path):
-    run(ws, tmp_path / "out", shown=0.6 * USUAL)
+    run_sessions(ws, tmp_path / "out", shown=0.6 * USUAL)
     effect = verdict(ws)
     assert (effect.verdict, effect.blocked) == ("better", None)
     assert effect.low < 0.6 * USUAL - USUAL < effect.high < 0
@@ -92,7 +49,7 @@ def test_a_drop_is_found_as_better_and_its_template_promoted(ws, tmp_path):
 
 
 def test_a_harm_is_found_as_worse_and_its_template_retired(ws, tmp_path):
-    run(ws, tmp_path / "out", shown=1.6 * USUAL)
+    run_sessions(ws, tmp_path / "out", shown=1.6 * USUAL)
     effect = verdict(ws)
     assert (effect.verdict, effect.low > 0) == ("worse", True)
     assert effect.harmed > effect.harmed_expected
@@ -103,7 +60,7 @@ def test_a_harm_is_found_as_worse_and_its_template_retired(ws, tmp_path):
 
 
 def test_no_effect_is_inconclusive_and_nothing_happens(ws, tmp_path):
-    run(ws, tmp_path / "out", shown=USUAL)
+    run_sessions(ws, tmp_path / "out", shown=USUAL)
     effect = verdict(ws)
     assert effect.verdict == "inconclusive"
     assert effect.low < 0 < effect.high
@@ -167,7 +124,7 @@ def test_an_arm_that_calls_less_does_not_win(ws, tmp_path):
 
 
 def test_few_sessions_are_too_few(ws, tmp_path):
-    run(ws, tmp_path / "out", sessions=8, shown=0.0)
+    run_sessions(ws, tmp_path / "out", sessions=8, shown=0.0)
     effect = verdict(ws)
     assert (effect.verdict, effect.low, effect.high) == ("too_few", None, None)
 
@@ -176,7 +133,7 @@ def test_after_a_verdict_the_better_arm_gets_more(tmp_path):
     with warmstart.open() as ws:
         ws.templates.import_(write_bundle(tmp_path / "t.json", LESSON), approve=True)
         ws.experiments.start("loop", "cold=.5,warm=.5", after="thompson", floor=0.15)
-        host = run(ws, tmp_path / "out", shown=0.6 * USUAL)
+        host = run_sessions(ws, tmp_path / "out", shown=0.6 * USUAL)
         (row,) = ws.experiments.list()
         assert read_shares(row.shares)["cold"] == pytest.approx(0.15, abs=0.01)
         arms = [host.run_session(f"more-{n}") for n in range(200)]

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 import warmstart
-from doors.cli.test_main import run
-from doors.cli.test_templates import told
-from seeds.test_provision import roomy
+from command_line import run, run_json
+from homes import make_roomy
 from template_files import example, template, write_bundle
 from transcripts import outcome_lines, write_jsonl
 from warmstart.errors import Refused
@@ -27,7 +26,7 @@ def ws(tmp_path: Path):
         template(f"t{n}", *(example("Bash", f"run{n} --part {part}", f"{subject} part {part}") for part in range(4)))
         for n, subject in enumerate(SUBJECTS)
     ]
-    with warmstart.open(roomy(tmp_path / "home")) as opened:
+    with warmstart.open(make_roomy(tmp_path / "home")) as opened:
         opened.templates.import_(write_bundle(tmp_path / "t.json", *templates), approve=True)
         yield opened
 
@@ -169,9 +168,9 @@ class TestReport:
 
 
 def test_from_the_command_line(tmp_path):
-    started = told("experiment", "start", "duel", "--arms", "cold,warm", "--paired")
+    started = run_json("experiment", "start", "duel", "--arms", "cold,warm", "--paired")
     assert started["design"] == "paired"
-    assert told("provision", SUBJECTS[0], "--session", "s", "--arm", "warm")["arm"] == "warm"
+    assert run_json("provision", SUBJECTS[0], "--session", "s", "--arm", "warm")["arm"] == "warm"
     assert "say which arm" in run("provision", SUBJECTS[0], "--session", "t", code=1).stderr
     with warmstart.open() as ws:
         play(ws, tmp_path / "out", 12, {"cold": (3, 6), "warm": (8, 1)})

@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 import warmstart
-from doors.cli.test_main import run
-from doors.cli.test_templates import told
+from command_line import run, run_json
+from scripted_model import LESSON, TEXT, USUAL, run_sessions
 from template_files import write_bundle
 from transcripts import outcome_lines, write_jsonl
-from trials.test_effect_loop import LESSON, TEXT, USUAL
-from trials.test_effect_loop import run as run_sessions
 
 
 @pytest.fixture
@@ -27,23 +25,23 @@ def measured(tmp_path: Path) -> Path:
 
 def test_an_experiment_from_start_to_stop(tmp_path):
     assert "no experiments; 0% of sessions stay cold" in run("experiment", "list").stdout
-    started = told("experiment", "start", "first", "--arms", "cold=.25,warm=.75", "--salt", "pepper")
+    started = run_json("experiment", "start", "first", "--arms", "cold=.25,warm=.75", "--salt", "pepper")
     assert started["arms"] == {"cold": 0.25, "warm": 0.75}
     assert (started["metric"], started["salt"], started["stopped"]) == ("error_rate", "pepper", None)
     assert "first is running" in run("experiment", "start", "second", code=1).stderr
-    seed = told("provision", "anything", "--session", "s1")
+    seed = run_json("provision", "anything", "--session", "s1")
     assert seed["arm"] in ("cold", "warm")
     assert "first is stopped" in run("experiment", "stop").stdout
-    (row,) = told("experiment", "list")
+    (row,) = run_json("experiment", "list")
     assert row["name"] == "first" and row["stopped"]
     assert "running" not in run("experiment", "list").stdout
 
 
 def test_cold_and_parent_can_be_given(tmp_path):
-    assert told("provision", "x", "--session", "s1", "--cold")["arm"] == "cold"
-    assert told("provision", "x", "--session", "s2", "--parent", "s1")["arm"] == "cold"
-    assert told("provision", "x", "--session", "s3", "--parent", "s1", "--continues")["arm"] == "cold"
-    assert told("report", "holdout")["report"]["left_out"] == {
+    assert run_json("provision", "x", "--session", "s1", "--cold")["arm"] == "cold"
+    assert run_json("provision", "x", "--session", "s2", "--parent", "s1")["arm"] == "cold"
+    assert run_json("provision", "x", "--session", "s3", "--parent", "s1", "--continues")["arm"] == "cold"
+    assert run_json("report", "holdout")["report"]["left_out"] == {
         "cold by choice": 1,
         "started by another session, or going on from one": 2,
     }
@@ -53,15 +51,15 @@ def test_record(tmp_path):
     path = tmp_path / "x.jsonl"
     write_jsonl(path, outcome_lines("other id", [True, False, True]))
     assert "never provisioned" in run("record", "s1", path, code=1).stderr
-    told("provision", TEXT, "--session", "s1")
+    run_json("provision", TEXT, "--session", "s1")
     assert "1 errors in 3 calls" in run("record", "s1", path).stdout
-    closed = told("record", "s1", path)
+    closed = run_json("record", "s1", path)
     assert (closed["session"], closed["arm"], closed["measures"]["errors"]) == ("s1", "warm", 1)
     run("record", "s1", tmp_path / "nowhere.jsonl", code=1)
 
 
 def test_ingest_tells_what_was_closed(tmp_path):
-    told("provision", TEXT, "--session", "s1")
+    run_json("provision", TEXT, "--session", "s1")
     write_jsonl(tmp_path / "x.jsonl", outcome_lines("s1", [True]))
     assert "1 trials closed" in run("ingest", tmp_path / "x.jsonl").stdout
 
@@ -77,13 +75,13 @@ def test_the_report_says_it_all(measured):
         "different tools used with success",
     ):
         assert part in said
-    found = told("report")
+    found = run_json("report")
     (effect,) = found["report"]["effects"]
     assert effect["verdict"] == "better"
     assert effect["low"] < effect["difference"] < effect["high"] < 0
     assert found["templates"][0]["decision"] == "promote"
     assert found["outlook"] is None
-    empty = told("report", "holdout")
+    empty = run_json("report", "holdout")
     assert empty["report"]["effects"] == [], "nothing is held out here"
     assert "nothing is held out" in run("report", "holdout").stdout
     assert "no experiment other" in run("report", "other", code=1).stderr
@@ -92,10 +90,10 @@ def test_the_report_says_it_all(measured):
 def test_an_interval_that_is_not_there_is_null(tmp_path, monkeypatch):
     monkeypatch.setenv("WARMSTART_HOLDOUT", "0.5")
     for n in range(6):
-        told("provision", TEXT, "--session", f"s{n}")
+        run_json("provision", TEXT, "--session", f"s{n}")
         write_jsonl(tmp_path / "in" / f"s{n}.jsonl", outcome_lines(f"s{n}", [True, False]))
     run("ingest", tmp_path / "in")
-    (effect,) = told("report")["report"]["effects"]
+    (effect,) = run_json("report")["report"]["effects"]
     assert (effect["verdict"], effect["low"], effect["high"]) == ("too_few", None, None)
     assert "too few" in run("report").stdout
 
@@ -103,9 +101,9 @@ def test_an_interval_that_is_not_there_is_null(tmp_path, monkeypatch):
 def test_power_says_what_traffic_can_show(measured):
     said = run("experiment", "power").stdout
     assert "With your traffic you will be able to see a drop of" in said
-    found = told("experiment", "power", "--arms", "cold=.1,warm=.9")
+    found = run_json("experiment", "power", "--arms", "cold=.1,warm=.9")
     assert found["cold_share"] == pytest.approx(0.1)
-    half = told("experiment", "power")
+    half = run_json("experiment", "power")
     for rare, even in zip(found["drops"], half["drops"], strict=True):
         assert rare["sessions"] > even["sessions"]
     sizes = [drop["sessions"] for drop in half["drops"]]

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import warmstart
-from doors.cli.test_main import run
-from insights.test_insights import FAIL, GOOD, call, many, session
+from command_line import run
+from insight_sessions import FAIL, GOOD, HOSTILE, call, many, session
 from places import ROOT
 from transcripts import claude_lines, write_jsonl
 from warmstart.doors.pages.insights.page import MARK, render_page
@@ -26,18 +26,6 @@ from warmstart.doors.pages.plots import draw_bar, exceeds, make_scale
 from warmstart.doors.render.insights import name_of, short_minutes, short_number
 from warmstart.insights import gather_insights
 from warmstart.insights.types import Rate
-
-HOSTILE = (
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "\x1b[31mred\x07\x00",
-    "‮gnp.exe",
-    "x" * 10_000,
-    "a\nb\tc\u2028d",
-    "שלום עולם",
-    "]]><!--",
-    "'; rm -rf ~ #",
-)
 
 
 @pytest.fixture

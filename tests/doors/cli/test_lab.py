@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 from msgspec import json as coded
 
-from doors.cli.test_main import run
+from command_line import run
 from lab.lab_world import (
     NAME,
     Answer,

@@ -5,26 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from places import DATA, SRC
+from command_line import run
+from places import DATA
 from transcripts import claude_lines, write_jsonl
 from warmstart.doors.cli.main import COMMANDS, main
-
-
-def run(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "warmstart", *map(str, words)],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": SRC},
-    )
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
 
 
 @pytest.fixture

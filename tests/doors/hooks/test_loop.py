@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import warmstart
-from doors.hooks.test_run import PROMPT, event, log, prompt, start, taught, tell, wait_for_quiet  # noqa: F401
+from doors.hooks.events import PROMPT, answer, event, prompt, read_log, start, wait_for_quiet
 from transcripts import cart_sessions, outcome_lines, write_jsonl
 from warmstart.doors.hooks import catch_up
 from warmstart.ingest.queue import Queue
@@ -25,16 +25,16 @@ def folder() -> Path:
 
 def end(session: str) -> None:
     began = time.monotonic()
-    assert tell(event("SessionEnd", session, reason="prompt_input_exit")) is None
+    assert answer(event("SessionEnd", session, reason="prompt_input_exit")) is None
     assert time.monotonic() - began < 15, "it does not wait for what it starts"
 
 
 def test_a_session_comes_back_as_a_closed_trial(taught):
     session = str(uuid.uuid4())
-    given = [tell(start(session)), tell(prompt(session=session))]
+    given = [answer(start(session)), answer(prompt(session=session))]
     assert all(given)
     write_jsonl(folder() / f"{session}.jsonl", outcome_lines(session, [True, False, True, True]))
-    tell(event("Stop", session, stop_hook_active=False))
+    answer(event("Stop", session, stop_hook_active=False))
     end(session)
     wait_for_quiet()
     with warmstart.open() as ws:
@@ -44,28 +44,28 @@ def test_a_session_comes_back_as_a_closed_trial(taught):
         assert measures is not None and (measures.errors, measures.judged) == (1, 4)
         arms = ws.report("holdout").arms
         assert {name: (arm.expected, arm.missing) for name, arm in arms.items()} == {"warm": (1, 0)}
-    assert log() == ""
+    assert read_log() == ""
 
 
 def test_it_learns_from_what_it_read(tmp_path):
     for lines in cart_sessions(3):
         session = lines[0]["sessionId"]
         write_jsonl(folder() / f"{session}.jsonl", lines)
-        tell(event("Stop", session))
+        answer(event("Stop", session))
     end("another")
     wait_for_quiet()
     with warmstart.open() as ws:
         assert ws.store.totals().sessions == 3
         assert [template.provenance.origin for _row, template in ws.templates.find()] == ["learned"]
         project = ws.templates.find()[0][0].project
-    assert tell(start(cwd=project)), "the next session starts with it"
+    assert answer(start(cwd=project)), "the next session starts with it"
 
 
 def test_what_a_killed_session_left_is_read_when_the_next_one_starts():
     session = str(uuid.uuid4())
     write_jsonl(folder() / f"{session}.jsonl", outcome_lines(session, [True, True]))
-    tell(event("Stop", session))
-    tell(start(str(uuid.uuid4())))
+    answer(event("Stop", session))
+    answer(start(str(uuid.uuid4())))
     wait_for_quiet()
     with warmstart.open() as ws:
         assert ws.session(session).session.calls == 2
@@ -79,7 +79,7 @@ def test_only_one_is_at_work_and_none_is_left_behind(monkeypatch):
         assert alone
         with queue.alone() as second:
             assert not second
-        tell(event("Stop", session))
+        answer(event("Stop", session))
         catch_up.catch_up(warmstart.config.load())
         assert queue.count() == 1, "someone else is at work"
     catch_up.catch_up(warmstart.config.load())
@@ -111,13 +111,13 @@ def test_what_a_crash_interrupted_is_taken_up_again(tmp_path):
 def test_damage_is_logged_and_what_waits_stays(monkeypatch):
     session = str(uuid.uuid4())
     write_jsonl(folder() / f"{session}.jsonl", outcome_lines(session, [True]))
-    tell(event("Stop", session))
+    answer(event("Stop", session))
     home = Path(os.environ["WARMSTART_HOME"])
     (home / "warmstart.db").write_bytes(b"rubbish" * 1_000)
     monkeypatch.setattr(catch_up, "_SETTLE", 0)
     monkeypatch.setattr(os, "nice", lambda _by: 0)
     catch_up.main(str(home))
-    assert "catching up: StoreError" in log()
+    assert "catching up: StoreError" in read_log()
     assert Queue(home).count() == 1
     (home / "warmstart.db").unlink()
     catch_up.main(str(home))
@@ -154,4 +154,4 @@ def test_several_sessions_at_once(taught):
     wait_for_quiet()
     with warmstart.open() as ws:
         closed = [TrialStore(ws.store).trial(name) for name in names]
-    assert all(trial is not None and trial.closed is not None for trial in closed), log()
+    assert all(trial is not None and trial.closed is not None for trial in closed), read_log()

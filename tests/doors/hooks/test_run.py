@@ -6,7 +6,6 @@ import json
 import os
 import resource
 import subprocess
-import sys
 import time
 import uuid
 from pathlib import Path
@@ -16,6 +15,20 @@ import apsw
 import pytest
 
 import warmstart
+from doors.hooks.events import (
+    PROGRAM,
+    PROJECT,
+    PROMPT,
+    SESSION,
+    answer,
+    call,
+    event,
+    prompt,
+    read_log,
+    start,
+    user_home,
+    wait_for_quiet,
+)
 from template_files import example, template, write_bundle
 from transcripts import claude_lines, write_jsonl
 from warmstart.arms import assign, holdout_shares
@@ -24,108 +37,33 @@ from warmstart.ingest.queue import Queue
 from warmstart.model import Task
 from warmstart.store import TrialStore
 
-PROGRAM = Path(sys.executable).with_name("warmstart")
-PROJECT = "/home/dev/shop"
-SESSION = "00893aaf-19fa-41d2-8238-13269b9b3ca0"
-PROMPT = "deploy the shop to the cluster"
-
-OPENING = template(
-    "cart",
-    example("Bash", "uv run pytest -q tests/cart", "run the cart tests"),
-    category="coding",
-    provenance={"project": PROJECT, "agent": "claude-code"},
-)
-DEPLOYING = template(
-    "deploying",
-    example("Bash", "helm upgrade shop ./chart", PROMPT),
-    category="ops",
-    provenance={"project": PROJECT, "agent": "claude-code"},
-)
-ANYWHERE = template("anywhere", example("Bash", "terraform plan -out x", "plan the infrastructure"), category="general")
-ELSEWHERE = template(
-    "elsewhere",
-    example("Bash", "make -C bar ship", "ship the bar"),
-    provenance={"project": "/home/dev/bar", "agent": "claude-code"},
-)
-
-
-def call(said: bytes, *words: str, agent: str = "claude-code", **more: Any) -> subprocess.CompletedProcess[bytes]:
-    """The program as an agent runs it. Whatever happens, it ends well and says nothing beside the protocol."""
-    done = subprocess.run(
-        [PROGRAM, "hook", "run", agent, *words], input=said, capture_output=True, timeout=30, check=False, **more
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-    return done
-
-
-def tell(event: dict[str, Any], **more: Any) -> str | None:
-    """What an event is answered with: the additional context, or None for silence."""
-    out = call(json.dumps(event).encode(), **more).stdout
-    if not out:
-        return None
-    answer = json.loads(out)
-    assert list(answer) == ["hookSpecificOutput"]
-    assert set(answer["hookSpecificOutput"]) == {"hookEventName", "additionalContext"}
-    assert answer["hookSpecificOutput"]["hookEventName"] == event["hook_event_name"]
-    return str(answer["hookSpecificOutput"]["additionalContext"])
-
-
-def event(name: str, session: str = SESSION, **facts: Any) -> dict[str, Any]:
-    """As the documentation of Claude Code shows it."""
-    path = f"~/.claude/projects/-home-dev-shop/{session}.jsonl"
-    common = {"session_id": session, "transcript_path": path, "cwd": PROJECT, "permission_mode": "default"}
-    return common | {"hook_event_name": name} | facts
-
-
-def start(session: str = SESSION, source: str = "startup", **facts: Any) -> dict[str, Any]:
-    return event("SessionStart", session, source=source, model="claude-sonnet-4-5-20250929", **facts)
-
-
-def prompt(text: str = PROMPT, session: str = SESSION, **facts: Any) -> dict[str, Any]:
-    return event("UserPromptSubmit", session, prompt=text, **facts)
-
-
-def log() -> str:
-    file = Path(os.environ["WARMSTART_HOME"], "hooks.log")
-    return file.read_text() if file.exists() else ""
-
-
-def home() -> Path:
-    return Path(os.environ["HOME"])
-
-
-@pytest.fixture
-def taught(tmp_path: Path) -> None:
-    with warmstart.open() as ws:
-        ws.templates.import_(write_bundle(tmp_path / "t.json", OPENING, DEPLOYING, ANYWHERE, ELSEWHERE), approve=True)
-
 
 @pytest.fixture
 def transcript() -> Path:
-    return write_jsonl(home() / f".claude/projects/-home-dev-shop/{SESSION}.jsonl", claude_lines(SESSION))
+    return write_jsonl(user_home() / f".claude/projects/-home-dev-shop/{SESSION}.jsonl", claude_lines(SESSION))
 
 
 class TestGiving:
     def test_the_start_gives_the_best_of_this_project(self, taught):
-        given = tell(start())
+        given = answer(start())
         assert given is not None and given.startswith(TEXT_HEADER)
         assert "uv run pytest" in given or "helm upgrade" in given
         assert "terraform" not in given and "bar ship" not in given
-        assert tell(start(cwd="/home/dev/unknown", session=str(uuid.uuid4()))) is None
-        assert log() == ""
+        assert answer(start(cwd="/home/dev/unknown", session=str(uuid.uuid4()))) is None
+        assert read_log() == ""
 
     def test_the_first_prompt_adds_what_fits_it(self, taught):
-        opening = tell(start())
-        added = tell(prompt("run the cart tests, then deploy the shop to the cluster"))
+        opening = answer(start())
+        added = answer(prompt("run the cart tests, then deploy the shop to the cluster"))
         assert opening is not None and added is not None
         assert "uv run pytest" in opening and "helm upgrade" in added
         assert (opening + added).count("uv run pytest") == 1, "nothing is shown twice"
-        assert tell(prompt("deploy the shop to the cluster again")) is None, "only the first prompt"
-        assert tell(prompt()) is None
+        assert answer(prompt("deploy the shop to the cluster again")) is None, "only the first prompt"
+        assert answer(prompt()) is None
 
     def test_one_trial_is_drawn_and_the_rest_belongs_to_it(self, taught):
-        tell(start())
-        tell(prompt())
+        answer(start())
+        answer(prompt())
         with warmstart.open() as ws:
             ledger = TrialStore(ws.store)
             first, second = ledger.trial(SESSION), ledger.trial(f"{SESSION}#prompt")
@@ -135,8 +73,8 @@ class TestGiving:
 
     def test_what_was_added_counts_as_given(self, taught):
         """So that it is never mined back from the session, and its tokens are counted."""
-        tell(start())
-        tell(prompt())
+        answer(start())
+        answer(prompt())
         with warmstart.open() as ws:
             ledger = TrialStore(ws.store)
             assert [t.session for t in ledger.trials_of_session(SESSION, "-")] == [SESSION, f"{SESSION}#prompt"]
@@ -145,62 +83,62 @@ class TestGiving:
             assert ledger.seed_tokens(SESSION) == sum(parts) and all(parts)
 
     def test_both_parts_come_again_byte_for_byte_after_a_compaction(self, taught):
-        opening, added = tell(start()), tell(prompt())
+        opening, added = answer(start()), answer(prompt())
         with warmstart.open() as ws:
             ws.templates.retire("deploying", reason="no more")
-        assert tell(start(source="compact")) == f"{opening}\n\n{added}"
-        assert tell(start(source="compact")) == f"{opening}\n\n{added}"
+        assert answer(start(source="compact")) == f"{opening}\n\n{added}"
+        assert answer(start(source="compact")) == f"{opening}\n\n{added}"
 
     def test_a_resumed_session_gets_the_opening_again_and_replays_the_rest_itself(self, taught):
-        opening = tell(start())
-        tell(prompt())
-        assert tell(start(source="resume")) == opening
-        assert tell(prompt("go on")) is None
-        assert tell(start(source="clear")) == opening
+        opening = answer(start())
+        answer(prompt())
+        assert answer(start(source="resume")) == opening
+        assert answer(prompt("go on")) is None
+        assert answer(start(source="clear")) == opening
 
     def test_a_cleared_session_is_a_new_one(self, taught):
-        tell(start())
-        assert tell(prompt())
+        answer(start())
+        assert answer(prompt())
         other = str(uuid.uuid4())
-        assert tell(start(other, source="clear"))
-        assert tell(prompt(session=other))
+        assert answer(start(other, source="clear"))
+        assert answer(prompt(session=other))
 
     def test_a_hook_installed_in_the_middle_works_from_the_next_prompt_on(self, taught):
-        given = tell(prompt())
+        given = answer(prompt())
         assert given is not None and "helm upgrade" in given
-        assert tell(prompt()) is None
+        assert answer(prompt()) is None
         with warmstart.open() as ws:
             trial = TrialStore(ws.store).trial(SESSION)
         assert trial is not None and (trial.assignment, trial.picks) == ("random", "[]")
-        assert tell(start(source="compact")) == given
+        assert answer(start(source="compact")) == given
 
     def test_a_fork_is_given_nothing_and_left_out(self, taught):
-        assert tell(start(source="fork")) is None
-        assert tell(prompt()) is None
+        assert answer(start(source="fork")) is None
+        assert answer(prompt()) is None
         with warmstart.open() as ws:
             trial = TrialStore(ws.store).trial(SESSION)
         assert trial is not None and (trial.arm, trial.assignment) == ("cold", "choice")
 
     def test_subagents_are_left_alone(self, taught):
-        assert tell(start(agent_id="a1", agent_type="Explore")) is None
-        assert tell(prompt(agent_id="a1")) is None
+        assert answer(start(agent_id="a1", agent_type="Explore")) is None
+        assert answer(prompt(agent_id="a1")) is None
         with warmstart.open() as ws:
             assert TrialStore(ws.store).trial(SESSION) is None
-        assert tell(start(agent_type="reviewer")), "claude --agent is the main thread"
+        assert answer(start(agent_type="reviewer")), "claude --agent is the main thread"
 
     def test_another_agents_examples_are_not_given(self, taught):
-        assert tell(start(), agent="codex") is None
+        assert answer(start(), agent="codex") is None
 
     def test_no_project_no_opening(self, taught):
-        assert tell({"session_id": SESSION, "hook_event_name": "SessionStart", "source": "startup"}) is None
-        assert log() == ""
+        assert answer({"session_id": SESSION, "hook_event_name": "SessionStart", "source": "startup"}) is None
+        assert read_log() == ""
 
     def test_a_store_that_is_not_there_yet_is_made_and_the_session_counted(self):
-        assert tell(start()) is None
-        assert tell(prompt()) is None
+        assert answer(start()) is None
+        assert answer(prompt()) is None
         with warmstart.open() as ws:
             assert TrialStore(ws.store).trial(SESSION) is not None
-        assert log() == ""
+        assert read_log() == ""
 
     def test_budget_and_length_are_kept(self, tmp_path):
         long = [
@@ -213,9 +151,9 @@ class TestGiving:
             ws.templates.import_(
                 write_bundle(tmp_path / "t.json", template("long", *long, provenance=own)), approve=True
             )
-        assert 0 < len(tell(start()) or "") < 10_000
-        assert 0 < len(tell(prompt("do the thing 1 2 3 4 5 6 7")) or "") < 10_000
-        assert 0 < len((tell(start(source="compact")) or "").encode()) <= 10_000
+        assert 0 < len(answer(start()) or "") < 10_000
+        assert 0 < len(answer(prompt("do the thing 1 2 3 4 5 6 7")) or "") < 10_000
+        assert 0 < len((answer(start(source="compact")) or "").encode()) <= 10_000
 
 
 class TestArms:
@@ -226,9 +164,9 @@ class TestArms:
     def test_a_cold_session_gets_nothing_and_a_warm_one_does(self, taught, monkeypatch):
         monkeypatch.setenv("WARMSTART_HOLDOUT", "0.5")
         warm, cold = self.sessions("warm"), self.sessions("cold")
-        assert tell(start(warm)) and tell(prompt(session=warm))
+        assert answer(start(warm)) and answer(prompt(session=warm))
         for said in (start(cold), prompt(session=cold), start(cold, source="compact"), start(cold, source="resume")):
-            assert tell(said) is None
+            assert answer(said) is None
         with warmstart.open() as ws:
             ledger = TrialStore(ws.store)
             arms = {name: ledger.trial(name) for name in (warm, cold, f"{cold}#prompt")}
@@ -236,20 +174,20 @@ class TestArms:
             assert ledger.picks(arms[f"{cold}#prompt"]), "what it would have been shown is written down"
 
     def test_a_person_can_have_a_session_cold(self, taught):
-        assert tell(start()) and tell(prompt())
+        assert answer(start()) and answer(prompt())
         with warmstart.open() as ws:
             ws.provision(Task(session=SESSION, dialect="text", cold=True))
-        assert tell(start(source="compact")) is None
-        assert tell(start(source="resume")) is None
+        assert answer(start(source="compact")) is None
+        assert answer(start(source="resume")) is None
 
     @pytest.mark.parametrize("value", ["1", "yes"])
     def test_it_can_be_switched_off(self, taught, transcript, monkeypatch, value):
         monkeypatch.setenv("WARMSTART_OFF", value)
         for said in (start(), prompt(), event("Stop"), event("SessionEnd", reason="other")):
-            assert tell(said) is None
+            assert answer(said) is None
         assert Queue(Path(os.environ["WARMSTART_HOME"])).count() == 0
         monkeypatch.setenv("WARMSTART_OFF", "0")
-        assert tell(start())
+        assert answer(start())
 
 
 class TestCodex:
@@ -269,23 +207,23 @@ class TestCodex:
             ws.templates.import_(write_bundle(tmp_path / "t.json", shell, other), approve=True)
 
     def test_start_and_prompt(self, taught):
-        opening = tell(self.said("SessionStart", source="startup"), agent="codex")
-        added = tell(self.said("UserPromptSubmit", turn_id="t1", prompt=PROMPT), agent="codex")
+        opening = answer(self.said("SessionStart", source="startup"), agent="codex")
+        added = answer(self.said("UserPromptSubmit", turn_id="t1", prompt=PROMPT), agent="codex")
         assert opening is not None and "cargo" in opening
         both = "\n\n".join(part for part in (opening, added) if part)
-        assert tell(self.said("SessionStart", source="resume"), agent="codex") is None, "its record has it"
-        assert tell(self.said("SessionStart", source="compact"), agent="codex") == both
+        assert answer(self.said("SessionStart", source="resume"), agent="codex") is None, "its record has it"
+        assert answer(self.said("SessionStart", source="compact"), agent="codex") == both
 
     def test_a_resumed_session_that_is_not_known_is_a_new_one(self, taught):
-        assert tell(self.said("SessionStart", source="resume"), agent="codex")
+        assert answer(self.said("SessionStart", source="resume"), agent="codex")
 
     def test_its_transcripts_are_queued(self):
-        path = home() / ".codex/sessions/2026/11/16/rollout-2026-11-16T10-00-00-x.jsonl"
+        path = user_home() / ".codex/sessions/2026/11/16/rollout-2026-11-16T10-00-00-x.jsonl"
         write_jsonl(path, [{"type": "session_meta", "payload": {"id": "x"}}])
-        outside = write_jsonl(home() / ".claude/projects/p/a.jsonl", claude_lines())
-        tell(self.said("Stop", transcript_path=str(path)), agent="codex")
-        tell(self.said("Stop", transcript_path=str(outside)), agent="codex")
-        tell(self.said("Stop"), agent="codex")
+        outside = write_jsonl(user_home() / ".claude/projects/p/a.jsonl", claude_lines())
+        answer(self.said("Stop", transcript_path=str(path)), agent="codex")
+        answer(self.said("Stop", transcript_path=str(outside)), agent="codex")
+        answer(self.said("Stop"), agent="codex")
         assert [entry.transcript for entry in Queue(Path(os.environ["WARMSTART_HOME"])).take()] == [path]
 
 
@@ -295,51 +233,56 @@ class TestQueueing:
 
     def test_a_stop_queues_the_transcript_once(self, transcript):
         for _ in range(3):
-            assert tell(event("Stop", stop_hook_active=False, transcript_path=str(transcript))) is None
-        assert tell(event("Stop")) is None, "the same, written with a ~"
+            assert answer(event("Stop", stop_hook_active=False, transcript_path=str(transcript))) is None
+        assert answer(event("Stop")) is None, "the same, written with a ~"
         assert self.queued() == [transcript]
         assert not Path(os.environ["WARMSTART_HOME"], "warmstart.db").exists(), "a stop needs no store"
 
     def test_its_subagents_are_queued_with_it(self, transcript):
         beside = transcript.with_suffix("") / "subagents"
         write_jsonl(beside / "agent-1.jsonl", claude_lines(SESSION))
-        tell(event("Stop"))
+        answer(event("Stop"))
         assert sorted(self.queued()) == sorted([transcript, beside])
 
     def test_a_folder_of_its_own_counts_too(self, monkeypatch, tmp_path):
         monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
         path = write_jsonl(tmp_path / "claude" / "projects" / "p" / "a.jsonl", claude_lines())
-        tell(event("Stop", transcript_path=str(path)))
+        answer(event("Stop", transcript_path=str(path)))
         assert self.queued() == [path]
 
     def test_nothing_else_is_queued(self, transcript, tmp_path):
-        root = home() / ".claude/projects"
+        root = user_home() / ".claude/projects"
         secret = tmp_path / "secret.jsonl"
         secret.write_text("{}")
         (root / "link.jsonl").symlink_to(secret)
         (root / "folder.jsonl").mkdir()
         (root / "notes.txt").write_text("x")
-        (home() / ".claude/history.jsonl").write_text("{}")
+        (user_home() / ".claude/history.jsonl").write_text("{}")
         os.mkfifo(root / "pipe.jsonl")
         for path in (
             *(secret, root / "link.jsonl", root / "folder.jsonl", root / "notes.txt", root / "pipe.jsonl"),
-            *(home() / ".claude/history.jsonl", root / "../../../secret.jsonl", root / "missing.jsonl", "/etc/passwd"),
+            *(
+                user_home() / ".claude/history.jsonl",
+                root / "../../../secret.jsonl",
+                root / "missing.jsonl",
+                "/etc/passwd",
+            ),
             *("", "a\0b.jsonl", f"{root}/\0.jsonl", "/" + "x" * 5_000 + ".jsonl", "~nobody/x.jsonl", "relative.jsonl"),
         ):
-            assert tell(event("Stop", transcript_path=str(path))) is None
+            assert answer(event("Stop", transcript_path=str(path))) is None
         assert self.queued() == []
-        assert log() == ""
+        assert read_log() == ""
 
     def test_links_to_transcripts_are_followed(self, transcript):
-        link = home() / ".claude/projects/other.jsonl"
+        link = user_home() / ".claude/projects/other.jsonl"
         link.symlink_to(transcript)
-        tell(event("Stop", transcript_path=str(link)))
+        answer(event("Stop", transcript_path=str(link)))
         assert self.queued() == [transcript]
 
     def test_ingest_without_a_path_takes_what_is_queued(self, monkeypatch, tmp_path):
         monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
         path = write_jsonl(tmp_path / "claude" / "projects" / "p" / "a.jsonl", claude_lines("s-queued"))
-        tell(event("Stop", transcript_path=str(path)))
+        answer(event("Stop", transcript_path=str(path)))
         monkeypatch.delenv("CLAUDE_CONFIG_DIR")
         with warmstart.open() as ws:
             assert ws.ingest().new == 1
@@ -347,7 +290,7 @@ class TestQueueing:
             assert ws.ingest().unchanged == 0, "it no longer waits"
 
     def test_what_is_in_its_usual_place_is_read_once(self, transcript):
-        tell(event("Stop"))
+        answer(event("Stop"))
         with warmstart.open() as ws:
             report = ws.ingest()
         assert (report.sessions, report.new) == (1, 1)
@@ -375,29 +318,29 @@ class TestTrouble:
     )
     def test_broken_input_is_answered_with_silence(self, taught, said):
         assert call(said).stdout == b""
-        assert len(log().splitlines()) == 1
+        assert len(read_log().splitlines()) == 1
 
     def test_a_huge_prompt_is_still_a_prompt(self, taught):
-        assert tell(prompt(PROMPT + "\n" + "log line\n" * 500_000))
+        assert answer(prompt(PROMPT + "\n" + "log line\n" * 500_000))
 
     def test_odd_text_is_carried(self, taught):
         assert call(json.dumps(prompt(PROMPT + " \ud800 \x00 \u202e")).encode("utf-8", "surrogatepass"))
-        assert tell(prompt(PROMPT + " \u0000 \u202e ümläut 🚀", session=str(uuid.uuid4())))
+        assert answer(prompt(PROMPT + " \u0000 \u202e ümläut 🚀", session=str(uuid.uuid4())))
 
     def test_a_damaged_store(self, taught):
         Path(os.environ["WARMSTART_HOME"], "warmstart.db").write_bytes(b"rubbish" * 1_000)
-        assert tell(start()) is None and tell(prompt()) is None
-        assert "StoreError" in log() and "no SQLite database" in log()
+        assert answer(start()) is None and answer(prompt()) is None
+        assert "StoreError" in read_log() and "no SQLite database" in read_log()
 
     def test_a_busy_store_does_not_hold_the_user(self, taught):
         busy = apsw.Connection(str(Path(os.environ["WARMSTART_HOME"], "warmstart.db")))
         busy.execute("BEGIN IMMEDIATE")
         began = time.monotonic()
-        assert tell(start()) is None
+        assert answer(start()) is None
         assert time.monotonic() - began < 20
         busy.close()
-        assert "busy" in log() or "gave up" in log()
-        assert tell(start())
+        assert "busy" in read_log() or "gave up" in read_log()
+        assert answer(start())
 
     def test_an_input_that_never_ends_is_given_up(self, taught):
         began = time.monotonic()
@@ -410,29 +353,29 @@ class TestTrouble:
         assert waiting.stdout.read() == b""
         waiting.stdin.close()
         waiting.stdout.close()
-        assert "gave up after 3 seconds" in log()
+        assert "gave up after 3 seconds" in read_log()
 
     def test_a_full_disk(self, taught, transcript):
         def fill() -> None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
         for said in (start(), prompt(), event("Stop")):
-            assert tell(said, preexec_fn=fill) is None
-        assert log() == ""
-        assert tell(start())
+            assert answer(said, preexec_fn=fill) is None
+        assert read_log() == ""
+        assert answer(start())
 
     def test_a_home_that_is_none(self, monkeypatch, tmp_path, transcript):
         file = tmp_path / "file"
         file.write_text("mine")
         monkeypatch.setenv("WARMSTART_HOME", str(file))
         for said in (start(), prompt(), event("Stop")):
-            assert tell(said) is None
+            assert answer(said) is None
         assert file.read_text() == "mine"
 
     def test_wrong_settings_of_ours(self, taught):
         Path(os.environ["WARMSTART_HOME"], "config.toml").write_text("stor = 1")
-        assert tell(start()) is None
-        assert "config.toml" in log()
+        assert answer(start()) is None
+        assert "config.toml" in read_log()
 
     @pytest.mark.parametrize("words", [[], ["nonsense"], ["claude-code", "--home"], ["claude-code", "--bad", "x", "y"]])
     def test_wrong_words(self, words):
@@ -458,11 +401,11 @@ class TestTrouble:
         token = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
         for said in ({"prompt": [token]}, {"session_id": token}, {"hook_event_name": token}, {"cwd": [token]}):
             call(json.dumps(prompt(f"use {token}") | said).encode())
-        assert "16C7e42F" not in log() and "deploy" not in log()
+        assert "16C7e42F" not in read_log() and "deploy" not in read_log()
         file = Path(os.environ["WARMSTART_HOME"], "hooks.log")
         file.write_text("x" * 100_000)
         call(b"{")
-        assert len(log()) < 1_000
+        assert len(read_log()) < 1_000
         assert file.with_suffix(".log.1").stat().st_size == 100_000
 
     def test_the_working_folder_is_no_place_to_import_from(self, taught, transcript, tmp_path):
@@ -470,20 +413,8 @@ class TestTrouble:
         folder.mkdir()
         for name in ("warmstart", "msgspec", "apsw", "re2", "zstandard", "json"):
             (folder / f"{name}.py").write_text(f"open({str(tmp_path / 'owned')!r}, 'w')")
-        assert tell(start(), cwd=folder)
-        tell(event("Stop"), cwd=folder)
-        tell(event("SessionEnd", reason="other"), cwd=folder)
+        assert answer(start(), cwd=folder)
+        answer(event("Stop"), cwd=folder)
+        answer(event("SessionEnd", reason="other"), cwd=folder)
         wait_for_quiet()
         assert not (tmp_path / "owned").exists()
-
-
-def wait_for_quiet(seconds: float = 60) -> None:
-    """Until what was started in the background has read all that waits."""
-    queue = Queue(Path(os.environ["WARMSTART_HOME"]))
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        with queue.alone() as alone:
-            if alone and not queue.count():
-                return
-        time.sleep(0.2)
-    raise AssertionError(f"something still waits: {log()}")

@@ -19,7 +19,7 @@ import anyio
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from doors.mcp.test_server import SCRIPT, call, environment, fail
+from doors.mcp.client import SCRIPT, call, environment, fail
 from doors.pages.confirm.daemon import Daemon
 from warmstart.confirm.policy.policy import parse_policy
 from warmstart.confirm.tokens.files import AGENT_TOKEN, save_token

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import signal
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -24,12 +22,11 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 import warmstart
+from doors.mcp.client import SCRIPT, call, environment, fail
 from transcripts import claude_lines, write_jsonl
-from warmstart.doors.mcp.answers import MAX_ANSWER
 from warmstart.doors.mcp.tools import TOOLS
 
 SAMPLES = Path(warmstart.__file__).parent / "samples"
-SCRIPT = Path(sys.executable).parent / "warmstart"
 TASK = "the order total test fails again, please fix it"
 TRANSPORTS = ("stdio", "http")
 INITIALIZE = {
@@ -49,10 +46,6 @@ def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     return folder
-
-
-def environment() -> dict[str, str]:
-    return {name: os.environ[name] for name in ("HOME", "PATH", "WARMSTART_HOME", "WARMSTART_HOLDOUT")}
 
 
 @contextmanager
@@ -106,24 +99,6 @@ def drive(transport: str, folder: Path, use: Callable[[Client], Awaitable[None]]
     wrong = anyio.run(main)
     if wrong is not None:
         raise wrong
-
-
-async def call(client: Client, tool: str, **arguments: Any) -> Any:
-    """The answer of a call that must work."""
-    result = await client.call_tool(tool, arguments)
-    assert not result.is_error, result.content
-    (part,) = result.content
-    assert len(part.text) <= MAX_ANSWER and result.structured_content is None
-    return json.loads(part.text)
-
-
-async def fail(client: Client, tool: str, arguments: dict[str, Any]) -> str:
-    """What is said of a call that must not work."""
-    result = await client.call_tool(tool, arguments)
-    assert result.is_error, (tool, arguments, result.content)
-    (part,) = result.content
-    assert 0 < len(part.text) <= 1_000 and "\n" not in part.text and "went wrong inside" not in part.text, part.text
-    return part.text
 
 
 def ask_cli(*words: str) -> Any:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from doors.pages.test_insights import ARGUMENTS, BOXES, CONTRASTS
-from doors.render.test_lab import ARMS, FAMILIES, REPORTS, make_report, make_tasks
+from doors.pages.browsing import ARGUMENTS, BOXES, CONTRASTS
+from lab_reports import ARMS, FAMILIES, REPORTS, make_report, make_tasks
 from warmstart.doors.pages.lab import MARK, render_page
 from warmstart.doors.pages.lab.page import DECIDES
 from warmstart.doors.pages.lab.plots import Curve, make_amounts, make_differences

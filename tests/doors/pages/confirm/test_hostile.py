@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from doors.pages.confirm.conftest import FOREIGN
+from doors.pages.confirm.people import FOREIGN
 
 PAYLOADS = [
     "<script>window.pwned = 1; alert(1)</script>",

@@ -7,8 +7,8 @@ import socket
 import httpx
 import pytest
 
-from doors.pages.confirm.conftest import Person
 from doors.pages.confirm.daemon import Daemon
+from doors.pages.confirm.people import Person
 from warmstart.confirm.tokens import access
 
 

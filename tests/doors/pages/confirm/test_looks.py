@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from doors.pages.confirm.conftest import Person
+from doors.pages.browsing import COLOURS, CONTRASTS, WIDTHS
 from doors.pages.confirm.daemon import Daemon
-from doors.pages.test_insights import COLOURS, CONTRASTS, WIDTHS
+from doors.pages.confirm.people import Person
 
 LONG = "a_rather_long_name_without_any_place_to_break_it_" * 4
 

@@ -1,0 +1,39 @@
+"""The program as a person or another program calls it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+from places import SRC
+
+
+def run(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run a command and check its exit code."""
+    done = subprocess.run(
+        [sys.executable, "-m", "warmstart", *map(str, words)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": SRC},
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def run_json(*words: object, code: int = 0) -> Any:
+    """Run a command with `--json` and return what it printed."""
+    return json.loads(run(*words, "--json", code=code).stdout)
+
+
+def start_python(code: str, *words: str) -> subprocess.Popen[str]:
+    """Start a Python program; its words are `sys.argv[1:]`."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *words],
+        env=os.environ | {"PYTHONPATH": SRC},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )

@@ -1,0 +1,75 @@
+"""Events of Claude Code's hooks, and the program that answers them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from warmstart.ingest.queue import Queue
+
+PROGRAM = Path(sys.executable).with_name("warmstart")
+PROJECT = "/home/dev/shop"
+SESSION = "00893aaf-19fa-41d2-8238-13269b9b3ca0"
+PROMPT = "deploy the shop to the cluster"
+
+
+def call(said: bytes, *words: str, agent: str = "claude-code", **more: Any) -> subprocess.CompletedProcess[bytes]:
+    """Run the hook as an agent does; it must end well and print nothing but the protocol's JSON."""
+    done = subprocess.run(
+        [PROGRAM, "hook", "run", agent, *words], input=said, capture_output=True, timeout=30, check=False, **more
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    return done
+
+
+def answer(event: dict[str, Any], **more: Any) -> str | None:
+    """Return the additional context that an event is answered with, or None for silence."""
+    out = call(json.dumps(event).encode(), **more).stdout
+    if not out:
+        return None
+    output = json.loads(out)
+    assert list(output) == ["hookSpecificOutput"]
+    assert set(output["hookSpecificOutput"]) == {"hookEventName", "additionalContext"}
+    assert output["hookSpecificOutput"]["hookEventName"] == event["hook_event_name"]
+    return str(output["hookSpecificOutput"]["additionalContext"])
+
+
+def event(name: str, session: str = SESSION, **facts: Any) -> dict[str, Any]:
+    """Return an event as Claude Code's documentation shows it."""
+    path = f"~/.claude/projects/-home-dev-shop/{session}.jsonl"
+    common = {"session_id": session, "transcript_path": path, "cwd": PROJECT, "permission_mode": "default"}
+    return common | {"hook_event_name": name} | facts
+
+
+def start(session: str = SESSION, source: str = "startup", **facts: Any) -> dict[str, Any]:
+    return event("SessionStart", session, source=source, model="claude-sonnet-4-5-20250929", **facts)
+
+
+def prompt(text: str = PROMPT, session: str = SESSION, **facts: Any) -> dict[str, Any]:
+    return event("UserPromptSubmit", session, prompt=text, **facts)
+
+
+def read_log() -> str:
+    file = Path(os.environ["WARMSTART_HOME"], "hooks.log")
+    return file.read_text() if file.exists() else ""
+
+
+def user_home() -> Path:
+    return Path(os.environ["HOME"])
+
+
+def wait_for_quiet(seconds: float = 60) -> None:
+    """Wait until the background process has read the whole queue."""
+    queue = Queue(Path(os.environ["WARMSTART_HOME"]))
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        with queue.alone() as alone:
+            if alone and not queue.count():
+                return
+        time.sleep(0.2)
+    raise AssertionError(f"something still waits: {read_log()}")
