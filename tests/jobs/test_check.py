@@ -340,7 +340,7 @@ def test_the_howtos_code_runs() -> None:
     blocks = re.findall(r"```python\n(.*?)```", page, re.S)
     assert len(blocks) == 2
     for block in blocks:
-        exec(compile(block, "jobs.md", "exec"), {})
+        exec(compile(block, "hermes.md", "exec"), {})
     (listed,) = re.findall(r"```toml\n(.*?)```", page, re.S)
     path = Path.home() / "jobs.toml"
     path.write_text(listed)

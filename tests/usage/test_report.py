@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import warmstart
+from places import ROOT
 from transcripts import claude_lines, write_jsonl
 from warmstart import config
 from warmstart.doors.cli.main import main
@@ -268,7 +269,7 @@ def test_json_has_the_documented_keys_and_null_for_unknown(home):
         assert " ".join(row) == keys
     assert by_name["nobody-knows-1"]["cost"] is None and by_name[None]["total"] is None
     assert by_name["claude-sonnet-4-5"]["cost"] == pytest.approx((2_000 * 3 + 200 * 15 + 40_000 * 0.3) / 1e6)
-    docs = (Path(__file__).resolve().parents[2] / "docs" / "usage.md").read_text()
+    docs = (ROOT / "docs" / "insights.md").read_text()
     assert all(f"`{key}`" in docs for key in (*report, *keys.split()))
 
 
@@ -282,6 +283,7 @@ def test_filters(home):
     assert json.loads(run(home, "--json", "--agent", "codex"))["totals"]["sessions"] == 0
     assert json.loads(run(home, "--json", "--project", "/home/dev/shop"))["totals"]["sessions"] == 3
     assert json.loads(run(home, "--json", "--since", "2026-10-02"))["totals"]["input"] is None
+    assert json.loads(run(home, "--json", "--since", "36500"))["totals"]["sessions"] == 3
     assert "no sessions" in run(home, "--until", "2026-09-30")
     assert "and 1 more" in run(home, "--by", "session", "--limit", "2")
 
@@ -309,7 +311,7 @@ def test_reports_from_the_command_line(home):
         (("set", "", "--input", "1"), 1, "id is empty"),
         (("add", "s", "--input", "1"), 1, "--event"),
         (("--by", "moon"), 2, "moon"),
-        (("--since", "yesterday"), 2, "is no day"),
+        (("--since", "yesterday"), 2, "neither a number of days nor a date"),
     ],
 )
 def test_mistakes_are_told(home, words, code, said):

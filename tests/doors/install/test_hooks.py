@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from places import HOWTO
 from warmstart.doors.hooks.agents import CLAUDE_CODE
 from warmstart.doors.install.hooks import add_hooks, is_ours, make_command, remove_hooks
 from warmstart.doors.settings_edit import json_text, toml_text
