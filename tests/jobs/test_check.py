@@ -336,7 +336,7 @@ def test_a_run_starts_with_what_its_own_jobs_good_runs_showed(tmp_path: Path) ->
 
 
 def test_the_howtos_code_runs() -> None:
-    page = (HOWTO / "jobs.md").read_text()
+    page = (HOWTO / "hermes.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", page, re.S)
     assert len(blocks) == 2
     for block in blocks:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from places import HOWTO
 from warmstart.doors.hooks.agents import CLAUDE_CODE
 from warmstart.doors.install.hooks import add_hooks, is_ours, make_command, remove_hooks
 from warmstart.doors.settings_edit import json_text, toml_text
@@ -321,7 +322,7 @@ class TestSettingsFile:
 
 
 def test_what_the_guide_says_works(tmp_path):
-    page = (Path(__file__).parents[3] / "docs" / "howto" / "claude-code.md").read_text()
+    page = (HOWTO / "claude-code.md").read_text()
     lines = [line for block in re.findall(r"```sh\n(.*?)```", page, re.S) for line in block.splitlines()]
     for agent in ("claude-code", "codex"):
         assert {f"warmstart hook install {agent}", f"warmstart hook uninstall {agent}"} <= set(lines)
