@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +19,14 @@ from doors.cli.test_confirm import run, run_json
 from rights import let_in
 from warmstart.confirm.audit.anchor import AuditVerdict, ChainHead, hash_entry, verify
 from warmstart.confirm.audit.chain import ZERO
-from warmstart.confirm.desk.decide import DecisionRequest
-from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.desk.offline import accept_audit, verify_database
-from warmstart.confirm.model import AuditEntry, Identity
+from warmstart.confirm.model import AuditEntry
 from warmstart.confirm.policy.policy import parse_policy
 from warmstart.confirm.store.open import open_store, open_to_read
-from warmstart.confirm.store.protocol import MIGRATIONS_FOLDER
-from warmstart.confirm.store.sqlite import MIGRATIONS, open_file
 from warmstart.confirm.tokens import access
 from warmstart.errors import Refused, StoreError
-from warmstart.store.sqlite_file import load_migrations
 
 POLICY = '[[rule]]\naction = "delete_data"\nquorum = 2\n[[rule]]\naction = "read_*"\ndecision = "allow"'
-FIRST_VERSION = Path(__file__).parents[1] / "data" / "confirm_first_version.sql"
 FORGED = hashlib.sha256(b"mine").hexdigest()
 
 
@@ -401,60 +394,6 @@ def test_a_running_daemon_is_verified_with_what_it_has_just_written(house: House
     for _ in range(5):
         house.submit()
         assert run("verify", "--db", str(house.database)).exit_code == 0
-
-
-# Older databases
-
-
-@pytest.fixture
-def old(tmp_path: Path) -> Iterator[Path]:
-    """As the first version left it."""
-    path = tmp_path / "old.db"
-    open_file(path, 5.0, load_migrations(MIGRATIONS_FOLDER, MIGRATIONS[:1])).close()
-    run_sql(path, *(line for line in FIRST_VERSION.read_text().splitlines() if line.startswith("INSERT")))
-    db = apsw.Connection(str(path))
-    anchor_of(path).write(
-        ChainHead(*db.execute("SELECT sequence, hash FROM audit ORDER BY sequence DESC").fetchall()[0])
-    )
-    db.close()
-    yield path
-
-
-def test_what_an_older_version_wrote_is_sound(old: Path) -> None:
-    assert check(old).problems == []
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE requests SET digest = 'x'",
-        "UPDATE requests SET decided_by = 'carol' WHERE status = 'approved'",
-        "UPDATE requests SET deadline = deadline + 1",
-        "DELETE FROM votes",
-        "UPDATE tokens SET revoked = NULL",
-        "UPDATE tokens SET scopes = 'admin'",
-        "UPDATE sessions SET ended = NULL",
-        "UPDATE sessions SET expires = expires + 1",
-        "UPDATE logins SET expires = 9999999999999",
-        "DELETE FROM logins WHERE used IS NULL",
-        "UPDATE whitelist SET removed = NULL",
-        f"INSERT INTO logins VALUES ('{FORGED}', 'owner', 'approver:decide', 0, 9999999999999, NULL)",
-    ],
-)
-def test_what_is_done_to_an_older_database_is_found(old: Path, statement: str) -> None:
-    run_sql(old, statement)
-    assert not check(old).ok
-
-
-def test_an_older_database_goes_on(old: Path) -> None:
-    """An old request with an old vote is approved, an old login is shut out."""
-    bob = Identity("bob", "bob", frozenset(["approver:decide"]), "t-bob")
-    desk = Desk(old, clock=lambda: 1_794_818_600.0)  # when it was written
-    id = find(old, "pending", more="AND quorum = 2")
-    assert desk.decide(bob, id, DecisionRequest("approved")).result().status == "approved"
-    desk.change(lambda turn: access.end_sessions(turn, "dora", by="test")).result()
-    desk.close()
-    assert check(old).problems == []
 
 
 # Large ones

@@ -3,11 +3,10 @@ answer belongs to which idempotency key is not in the audit, and not compared.""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from warmstart.confirm.audit.expected_rows import Facts, ReplayState
-from warmstart.confirm.audit.replay_access import take_link
 from warmstart.confirm.model import Allowance, Request, TokenRecord
 from warmstart.confirm.store.protocol import ConfirmStore
 
@@ -23,13 +22,9 @@ class _Table(NamedTuple):
     columns: tuple[str, ...]
     key: tuple[str, ...]
     before: dict[str, Any]  # columns that change: what they hold until then
-    take: Callable[[ReplayState, Facts], Facts] | None = None  # where what is told is not simply found by the key
 
     def name(self, row: Facts) -> str:
         return " ".join(str(row[column]) for column in self.key)
-
-    def told(self, book: ReplayState, row: Facts) -> Facts:
-        return self.take(book, row) if self.take else book.take(self.what, self.name(row))
 
 
 _UNDECIDED = {"status": "pending", "decided": None, "decided_by": "", "reason": "", "executed": None}
@@ -50,7 +45,6 @@ _TABLES = (
         ("digest", "subject", "scopes", "created", "expires", "used"),
         ("digest",),
         {"used": None},
-        take_link,
     ),
     _Table("login", "all_logins", _LOGIN, ("id",), {"ended": None}),
     _Table("whitelist entry", "all_allowances", Allowance.__struct_fields__, ("id",), {"removed": None}),
@@ -62,8 +56,8 @@ def compare_tables(store: ConfirmStore, book: ReplayState) -> Iterator[Differenc
     for table in _TABLES:
         for values in store.stream(table.query):
             row = dict(zip(table.columns, values, strict=True))
-            yield from _compare(table, row, table.told(book, row))
-    for kind in [*(table.what for table in _TABLES), "old login link"]:
+            yield from _compare(table, row, book.take(table.what, table.name(row)))
+    for kind in (table.what for table in _TABLES):
         for id, facts in book.rest(kind):
             problem = f"{kind} {_cut(id)} is in the audit, but no longer in the table"
             yield Difference(problem, ("gone", kind, id, facts))
