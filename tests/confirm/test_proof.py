@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -13,35 +12,17 @@ import pytest
 from confirm.serving import House, send
 from loopback import serving
 from warmstart.confirm import Daemon, Unauthorized, Unreachable, ask, submit
-from warmstart.confirm.client import wire
 from warmstart.confirm.tokens import access
 from warmstart.confirm.tokens.proof import CHALLENGE, PROOF, check_daemon, make_proof, name_token
 from warmstart.confirm.tokens.tokens import digest_secret
-from warmstart.doors.web.proof import make_prover
-from warmstart.doors.web.server import ConfirmationServer
 
 NONCE = "0" * 32
 
 
 @pytest.fixture
-def house(open_house: Callable[..., House], monkeypatch: pytest.MonkeyPatch) -> House:
-    """A daemon that answers challenges, and clients that ask for it."""
-    make_apps, connect = ConfirmationServer._make_apps, wire._connect
-
-    def make_apps_that_prove(server: ConfirmationServer, context: Any) -> list[Any]:
-        gates: list[Any] = make_apps(server, context)
-        gates[0]._app.before_send.append(make_prover(context.desk))
-        return gates
-
-    def connect_and_check(url: str, timeout: float) -> http.client.HTTPConnection:
-        connection = connect(url, timeout)
-        check_daemon(connection, asked.agent)
-        return connection
-
-    monkeypatch.setattr(ConfirmationServer, "_make_apps", make_apps_that_prove)
-    asked = open_house()
-    monkeypatch.setattr(wire, "_connect", connect_and_check)
-    return asked
+def house(open_house: Callable[..., House]) -> House:
+    """A daemon that answers challenges."""
+    return open_house()
 
 
 def open_connection(url: str) -> http.client.HTTPConnection:

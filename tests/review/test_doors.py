@@ -1,4 +1,4 @@
-"""The ways in: the command line, Claude Code's hook, settings; and the client by itself."""
+"""The ways in: the command line, Claude Code's hook, settings."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 import warmstart
-from review.conftest import NOTE, conversation, open_warmstart, write_transcript
-from review.endpoint import Endpoint, call, say
+from review.conversations import NOTE, conversation, open_warmstart, write_transcript
+from review.endpoint import Endpoint, call
 from transcripts import claude_lines, write_jsonl
 from warmstart import config
 from warmstart.doors.cli.main import main
 from warmstart.doors.hooks import catch_up
-from warmstart.endpoints.chat import Endpoint as Where
-from warmstart.endpoints.chat import EndpointError, HttpLLM, RequestRefused, ScriptedLLM, read_reply, write_body
 from warmstart.errors import ConfigError
 from warmstart.ingest.queue import Queue
 from warmstart.review import Schedule
@@ -192,72 +190,3 @@ def test_wrong_settings_are_told() -> None:
         configure(**wrong)
         with pytest.raises(ConfigError):
             config.load()
-
-
-# The client
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "ftp://x/v1",
-        "http://user:pw@127.0.0.1/v1",
-        "http:///v1",
-        "nonsense",
-        "http://127.0.0.1:x/v1",
-        "http://127.0.0.1/v1?key=1",
-    ],
-)
-def test_addresses_that_are_none(url: str) -> None:
-    with pytest.raises(ConfigError) as told:
-        HttpLLM(Where(url=url))
-    assert "pw" not in str(told.value).replace("password", "")
-
-
-def test_it_tries_again_and_waits_as_asked(endpoint: Endpoint) -> None:
-    endpoint.answer({"status": 429}, {"status": 503}, say("third"))
-    slept: list[float] = []
-    assert HttpLLM(Where(url=endpoint.url), slept.append).ask(b"{}").text == "third"
-    assert slept == [0.5, 2.0]
-    endpoint.answer({"status": 400})
-    with pytest.raises(EndpointError, match="400"):
-        HttpLLM(Where(url=endpoint.url), slept.append).ask(b"{}")
-
-
-def test_answers_of_many_kinds() -> None:
-    parts = {
-        "choices": [
-            {
-                "message": {
-                    "content": [{"type": "text", "text": "a"}, {"type": "x"}],
-                    "tool_calls": [{"function": {"name": "f"}}, {"id": "c"}],
-                }
-            }
-        ]
-    }
-    reply = read_reply(json.dumps(parts).encode())
-    assert reply.text == "a" and [one.name for one in reply.calls] == ["f"] and reply.prompt_tokens is None
-    for data in (b"", b"[]", b'{"choices": 3}', b"\xff", b'{"choices": [{"message": {"tool_calls": "x"}}]}'):
-        with pytest.raises(EndpointError):
-            read_reply(data)
-
-
-@pytest.mark.parametrize(
-    ("status", "refused"), [(400, True), (413, True), (422, True), (401, False), (403, False), (404, False)]
-)
-def test_what_a_server_says_of_a_request_is_told(status: int, refused: bool) -> None:
-    said = {"error": {"message": f"too long:\n\x1b[31m 9,000\ttokens; you sent sk-123-secret {'x ' * 300}"}}
-    llm = HttpLLM(Where(url="http://127.0.0.1:9/v1", key="sk-123-secret"))
-    llm._try = lambda _body: (status, 0.0, json.dumps(said).encode(), "")  # type: ignore[method-assign]
-    with pytest.raises(EndpointError) as told:
-        llm.ask(b"{}")
-    text = str(told.value)
-    assert isinstance(told.value, RequestRefused) == refused
-    assert text.startswith(f"127.0.0.1 answered with status {status}: too long: [31m 9,000 tokens; you sent [hidden] x")
-    assert text.isprintable() and len(text) < 250
-
-
-def test_a_key_is_never_shown() -> None:
-    assert "sk-123" not in repr(Where(url="http://x/v1", key="sk-123"))
-    assert write_body({"a": "ü\ud800"}) == '{"a":"ü?"}'.encode()
-    assert ScriptedLLM().ask(b"{}").text == "Done."

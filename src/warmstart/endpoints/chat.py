@@ -1,34 +1,28 @@
-"""One client for OpenAI-compatible endpoints, and one that answers from a script.
+"""A client for OpenAI-compatible chat completions, and a fake one that answers from a script.
 
-Small on purpose: a chat completion goes out, an answer comes back. Plain HTTP of the standard library, so that the core
-needs no SDK. The body is written as the official SDK writes it, byte for byte, because providers cache by prefix.
+The body is written as the official SDK writes it, byte for byte, because providers cache by prefix.
 """
 
 from __future__ import annotations
 
-import http.client
 import json
-import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct, field
 
 from warmstart.dialects.providers import text_of_content
-from warmstart.errors import ConfigError, WarmstartError
+from warmstart.endpoints.http import HttpClient, HttpError, HttpResponse
+from warmstart.errors import WarmstartError
 
 _LARGEST = 32_000_000  # bytes of an answer
-_TRIES = 3
-_PAUSES = (0.5, 2.0)  # seconds before the second and third try
-_LONGEST_PAUSE = 10.0  # that an endpoint may ask for
-_AGAIN = frozenset((408, 409, 429, 500, 502, 503, 504, 529))
 _REFUSALS = frozenset((400, 413, 414, 422, 431))
-_TOLD, _LOOKED_AT = 200, 4_000  # characters shown of an endpoint's own error, and those that secrets are looked for in
-_ERROR = 1 << 16  # bytes of an error that are read
-_SECRET = 4  # characters; what is shorter hides nothing
+_ERROR_BYTES = 1 << 16  # of an error's body that are read
+_SEARCHED = 4_000  # characters of an error's message that are searched for secrets
+_SHOWN = 200  # characters of it that are shown
+_SHORTEST_SECRET = 4  # characters
 
 
 class EndpointError(WarmstartError):
@@ -36,15 +30,15 @@ class EndpointError(WarmstartError):
 
 
 class RequestRefused(EndpointError):
-    """The endpoint lives and takes this one request amiss: too long for the model, say. The next may be welcome."""
+    """The endpoint works but refuses this one request, for example as too long for the model."""
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """Where a model is asked. The key appears in no error and in no repr."""
+    """The address of a model. The key appears in no error and in no repr."""
 
     url: str  # up to and with /v1
     key: str = ""
-    headers: dict[str, str] = field(default_factory=dict)  # further ones
+    headers: dict[str, str] = field(default_factory=dict)  # in addition to the usual ones
     timeout: float = 120.0  # seconds for one answer
 
     def __repr__(self) -> str:
@@ -52,117 +46,72 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
 
 class AskedCall(Struct, frozen=True):
-    """A tool call that a model asks for."""
+    """A tool call that a model wants made."""
 
     id: str
     name: str
-    arguments: str  # JSON, as far as the model can write it
+    arguments: str  # JSON, if the model wrote it correctly
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """What a model answered."""
+    """A model's answer."""
 
     text: str = ""
     calls: tuple[AskedCall, ...] = ()
-    prompt_tokens: int | None = None  # None is not told, here and below
-    cached_tokens: int | None = None  # part of the prompt's
+    prompt_tokens: int | None = None  # None: not reported, here and below
+    cached_tokens: int | None = None  # part of the prompt tokens
     answer_tokens: int | None = None
 
 
 class LLM(Protocol):
-    """Answers one request, whose body is given as it goes out."""
+    """Answers one request, given as the body that goes out."""
 
     def ask(self, body: bytes) -> Reply: ...
 
 
 class HttpLLM:
-    """Asks an endpoint. Redirects are refused: the key belongs to the host that was configured and to no other."""
+    """Asks a model at an HTTP endpoint."""
 
     def __init__(self, endpoint: Endpoint, sleep: Callable[[float], None] = time.sleep) -> None:
-        parts = urlsplit(endpoint.url)
-        try:
-            port = parts.port
-        except ValueError as error:
-            raise ConfigError(f"the endpoint's address has no valid port: {parts.hostname}") from error
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
-            raise ConfigError("the endpoint's address must look like https://host/v1, without name, password or query")
-        self._host, self._port, self._secure = parts.hostname, port, parts.scheme == "https"
-        self._path = parts.path.rstrip("/") + "/chat/completions"
+        self._client = HttpClient(endpoint.url, timeout=endpoint.timeout, largest=_LARGEST, sleep=sleep)
         self._endpoint = endpoint
-        self._sleep = sleep
 
     def ask(self, body: bytes) -> Reply:
-        for attempt in range(_TRIES):
-            status, pause, data, trouble = self._try(body)
-            if status == 200:
-                return read_reply(data)
-            if attempt + 1 == _TRIES or (status and status not in _AGAIN):
-                raise self._complain(status, data, trouble)
-            self._sleep(min(pause or _PAUSES[attempt], _LONGEST_PAUSE))
-        raise AssertionError("unreachable")
-
-    def _complain(self, status: int, data: bytes, trouble: str) -> EndpointError:
-        """With the endpoint's own words, which alone tell what to do; a key that it repeats is not shown."""
-        if not status:
-            return EndpointError(f"{self._host} {trouble}")
-        said = self._hide(_find_words(data[:_ERROR])[:_LOOKED_AT])
-        kind: type[EndpointError] = RequestRefused if status in _REFUSALS else EndpointError
-        return kind(f"{self._host} answered with status {status}{f': {said}' if said else ''}")
-
-    def _hide(self, text: str) -> str:
-        from warmstart.redact import Redactor  # heavy, and seldom needed
-
-        for secret in (self._endpoint.key, *self._endpoint.headers.values()):
-            text = text.replace(secret, "[hidden]") if len(secret) >= _SECRET else text
-        line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
-        shown = Redactor().scope().text(line)
-        return shown if len(shown) <= _TOLD else f"{shown[:_TOLD]}..."
-
-    def _try(self, body: bytes) -> tuple[int, float, bytes, str]:
-        """Status (0: none came), pause asked for, answer, what went wrong."""
-        connection = self._connect()
+        """Send a request and return the model's answer. Raises EndpointError."""
         try:
-            connection.request("POST", self._path, body, self._headers())
-            answer = connection.getresponse()
-            if 300 <= answer.status < 400:
-                raise EndpointError(f"{self._host} answered with a redirect, which is not followed")
-            data = self._read(answer)
-            return answer.status, _read_pause(answer.getheader("Retry-After")), data, ""
-        except TimeoutError as error:
-            raise EndpointError(f"{self._host} did not answer in {self._endpoint.timeout:g} seconds") from error
-        except (OSError, http.client.HTTPException) as error:
-            return 0, 0.0, b"", f"cannot be reached ({type(error).__name__})"
-        finally:
-            connection.close()
-
-    def _read(self, answer: http.client.HTTPResponse) -> bytes:
-        """All of it, in the time that an answer has: a timeout of sockets begins anew with every byte."""
-        deadline = time.monotonic() + self._endpoint.timeout
-        data = bytearray()
-        while chunk := answer.read1(1 << 16):
-            data += chunk
-            if time.monotonic() > deadline:
-                raise TimeoutError
-            if len(data) > _LARGEST:
-                raise EndpointError(f"{self._host} answered with more than {_LARGEST:,} bytes")
-        return bytes(data)
-
-    def _connect(self) -> http.client.HTTPConnection:
-        timeout = self._endpoint.timeout
-        if self._secure:
-            context = ssl.create_default_context()
-            return http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=context)
-        return http.client.HTTPConnection(self._host, self._port, timeout=timeout)
+            response = self._client.send("POST", f"{self._client.base_path}/chat/completions", body, self._headers())
+        except HttpError as error:
+            raise EndpointError(str(error)) from error
+        if response.status != 200:
+            raise self._make_error(response)
+        return read_reply(response.body)
 
     def _headers(self) -> dict[str, str]:
         key = {"Authorization": f"Bearer {self._endpoint.key}"} if self._endpoint.key else {}
         return {"Content-Type": "application/json", "Accept": "application/json", **key, **self._endpoint.headers}
 
+    def _make_error(self, response: HttpResponse) -> EndpointError:
+        """Return the error for an answer, with the endpoint's own message: only that says what to do."""
+        message = self._hide_secrets(_find_message(response.body[:_ERROR_BYTES])[:_SEARCHED])
+        kind = RequestRefused if response.status in _REFUSALS else EndpointError
+        reason = f": {message}" if message else ""
+        return kind(f"{self._client.name} answered with status {response.status}{reason}")
+
+    def _hide_secrets(self, text: str) -> str:
+        """Return one short printable line in which no key is shown, even if the endpoint repeats it."""
+        from warmstart.redact import Redactor  # heavy, and seldom needed
+
+        for secret in (self._endpoint.key, *self._endpoint.headers.values()):
+            text = text.replace(secret, "[hidden]") if len(secret) >= _SHORTEST_SECRET else text
+        line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+        shown = Redactor().scope().text(line)
+        return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+
 
 class ScriptedLLM:
-    """Gives prepared answers in turn and keeps what it was asked; for tests and for trying things out.
+    """A fake model: gives prepared answers in turn and keeps the bodies of the requests.
 
-    An answer may be a function of the request, or an exception to be raised. After the last one it says "Done.".
+    An answer may be a function of the request, or an exception to raise. After the last one it answers "Done.".
     """
 
     def __init__(self, replies: Iterable[Reply | Exception | Callable[[Any], Reply]] = ()) -> None:
@@ -178,21 +127,21 @@ class ScriptedLLM:
 
 
 def write_body(request: Mapping[str, Any]) -> bytes:
-    """As the official SDK writes it. Lone surrogates, which no UTF-8 has, become question marks."""
+    """Encode a request as the official SDK does. Lone surrogates, which UTF-8 cannot hold, become question marks."""
     return json.dumps(request, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
 
 
 def read_reply(data: bytes) -> Reply:
-    """A chat completion's answer, read leniently: servers differ. Raises EndpointError where it is none."""
+    """Read a chat completion leniently, because servers differ. Raises EndpointError for anything else."""
     try:
         return _read(_decode(data))
-    except (ValueError, RecursionError) as error:  # those of msgspec are ValueErrors too
-        raise EndpointError("the endpoint's answer is no chat completion") from error
+    except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+        raise EndpointError("the endpoint's answer is not a chat completion") from error
 
 
 def _read(answer: _Answer) -> Reply:
     if not answer.choices:
-        raise EndpointError("the endpoint's answer holds no choice")
+        raise EndpointError("the endpoint's answer has no choices")
     message, usage = answer.choices[0].message or _Message(), answer.usage or _Usage()
     return Reply(
         text=text_of_content(message.content),
@@ -208,7 +157,7 @@ def _read(answer: _Answer) -> Reply:
 
 
 def _decode(data: bytes) -> _Answer:
-    """A model can escape half a character, which a strict reader refuses: that becomes a question mark."""
+    """Decode an answer. A model can escape half a character, which msgspec refuses: replace it by a question mark."""
     try:
         return msgspec.json.decode(data, type=_Answer, strict=False)
     except msgspec.ValidationError:
@@ -223,28 +172,23 @@ def _write_id(id: Any) -> str:
 
 
 def _write_arguments(arguments: Any) -> str:
-    """As JSON text. Some servers give the object itself."""
+    """Return the arguments as JSON text. Some servers give the object itself."""
     if isinstance(arguments, str):
         return arguments or "{}"
     return "{}" if arguments is None else json.dumps(arguments, ensure_ascii=False)
 
 
-def _find_words(data: bytes) -> str:
-    """What an error's body says: the message in it where it has one, else all of it."""
+def _find_message(data: bytes) -> str:
+    """Return the message in an error's body, or the whole body if there is none."""
     text = data.decode("utf-8", "replace")
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return text
     for name in ("error", "message", "detail"):
-        if isinstance(found, dict) and found.get(name):
-            found = found[name]
-    return found if isinstance(found, str) else text
-
-
-def _read_pause(text: str | None) -> float:
-    """Seconds; a date is not worth the reading."""
-    return float(text) if text and text.strip().isdecimal() else 0.0
+        if isinstance(value, dict) and value.get(name):
+            value = value[name]
+    return value if isinstance(value, str) else text
 
 
 class _Function(Struct):

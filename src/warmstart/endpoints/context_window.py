@@ -1,15 +1,16 @@
-"""Asking a model server how large its models' context windows are. Only ever done when a person asked for it."""
+"""Ask a model server for the size of a model's context window. Only done when a person requests it."""
 
 from __future__ import annotations
 
-import urllib.request
 from collections.abc import Iterator, Mapping
-from http.client import HTTPException
 from typing import Any
 
 import msgspec
 
-_KEYS = (  # how servers call it, in the order in which Hermes looks
+from warmstart.endpoints.http import HttpClient, HttpError
+from warmstart.errors import ConfigError
+
+_KEYS = (  # servers' names for it, in Hermes' order
     "context_length",
     "context_window",
     "context_size",
@@ -24,27 +25,19 @@ _KEYS = (  # how servers call it, in the order in which Hermes looks
     "ctx_size",
 )
 _PLAUSIBLE = range(1_024, 10_000_001)
-_PATIENCE = 10  # seconds
-_MOST_BYTES = 20_000_000
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A key is for the address that it was given for."""
-
-    def redirect_request(self, *_args: Any) -> None:
-        return None
+_PATIENCE = 10.0  # seconds
+_LARGEST = 20_000_000  # bytes
+_TRIES = 2  # a person waits
 
 
 def ask_window(base_url: str, api_key: str, model: str) -> int | None:
-    """What `/models` says about the model; None where nothing is said or nobody answers."""
-    if not base_url.lower().startswith(("http://", "https://")):
-        return None
+    """Return the window that the server's `/models` gives for a model; None if it gives none or does not answer."""
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     try:
-        request = urllib.request.Request(f"{base_url.rstrip('/')}/models", headers=headers)
-        with urllib.request.build_opener(_NoRedirect).open(request, timeout=_PATIENCE) as response:
-            body = msgspec.json.decode(response.read(_MOST_BYTES))
-    except (OSError, ValueError, HTTPException, msgspec.DecodeError):
+        client = HttpClient(base_url, timeout=_PATIENCE, largest=_LARGEST, tries=_TRIES)
+        response = client.send("GET", f"{client.base_path}/models", headers=headers)
+        body = msgspec.json.decode(response.body) if response.status == 200 else None
+    except (ConfigError, HttpError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     listed = body.get("data") if isinstance(body, Mapping) else None
     for entry in listed if isinstance(listed, list) else ():

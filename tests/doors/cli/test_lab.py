@@ -191,9 +191,9 @@ def test_a_run_killed_at_once_goes_on_where_it_was(folder, trained, tmp_path):
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ((200, {}, b"<html>"), "the endpoint's answer is no chat completion"),
-        ((302, {"Location": "/elsewhere"}, b""), "127.0.0.1 answered with a redirect"),
-        ((403, {}, KEY.encode()), "127.0.0.1 answered with status 403"),
+        ((200, {}, b"<html>"), "the endpoint's answer is not a chat completion"),
+        ((302, {"Location": "/elsewhere"}, b""), "answered with a redirect"),
+        ((403, {}, KEY.encode()), "answered with status 403"),
     ],
     ids=["garbage", "redirect", "forbidden"],
 )
@@ -203,7 +203,7 @@ def test_a_dead_endpoint_ends_with_one_line_and_keeps_what_it_has(folder, answer
         done = call_cli(*run_words(endpoint, folder, *SHORT, "--json"), code=1)
         kept = read_sessions(folder)
         assert 0 < len(kept) < 4
-        assert told_line(done).startswith(f"Error: {said}")
+        assert told_line(done).startswith("Error: ") and said in told_line(done)
         assert told_line(done).endswith(f"; {len(kept)} sessions are kept, and the same command goes on from there")
         report = coded.decode(done.stdout, type=LabReport)
         assert (report.done, report.finished) == (len(kept), False)
@@ -301,7 +301,7 @@ def test_servers_have_folders_of_their_own():
         (("--api-key-env", "NO_SUCH_KEY_HERE"), 2, "the environment has no NO_SUCH_KEY_HERE"),
         (("--temperature", "nan"), 2, "--temperature: a number or none, not 'nan'"),
         (("--temperature", "inf"), 2, "--temperature: a number or none, not 'inf'"),
-        (("--endpoint", "ftp://example.org"), 2, "the endpoint's address must look like https://host/v1"),
+        (("--endpoint", "ftp://example.org"), 2, "an address must look like https://host/path"),
         (("--endpoint", "http://me:secret@example.org/v1"), 2, "without name, password or query"),
     ],
     ids=lambda one: " ".join(map(str, one))[:30] if isinstance(one, tuple) else None,
@@ -445,5 +445,5 @@ def test_replay_through_the_command_line(tmp_path, monkeypatch):
     assert not [path for path in (tmp_path / "out").rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
     with serve(lambda _body: (200, {}, b"<html>")) as endpoint:
         dead = call_cli(*words[:3], "--endpoint", endpoint.url, "--model", NAME, "--out", tmp_path / "dead", code=1)
-    assert "the endpoint's answer is no chat completion" in told_line(dead)
+    assert "the endpoint's answer is not a chat completion" in told_line(dead)
     assert (tmp_path / "dead" / "report.json").is_file()

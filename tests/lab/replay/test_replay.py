@@ -769,7 +769,7 @@ def test_a_dead_endpoint_ends_with_a_clear_message_and_keeps_what_it_has(recorde
         plan = ReplayPlan(paths=(str(recorded),), model="scripted")
         out = recorded.parent / "out"
         with pytest.raises(
-            ReplayStopped, match=r"127\.0\.0\.1 cannot be reached .* 3 of 24 sessions .* goes on"
+            ReplayStopped, match=r"127\.0\.0\.1:\d+ cannot be reached: .* 3 of 24 sessions .* goes on"
         ) as stopped:
             replay(plan, Failing(), out, settings=settings, clock=lambda: CLOCK)
     assert isinstance(stopped.value, EndpointError)

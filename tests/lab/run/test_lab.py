@@ -506,13 +506,13 @@ def answer_late(_body: bytes) -> Answer:
 @pytest.mark.parametrize(
     ("answer", "said", "tries"),
     [
-        ((500, {}, b"oh no"), "127.0.0.1 answered with status 500", 3),
-        ((401, {}, b"who are you"), "127.0.0.1 answered with status 401", 1),
+        ((500, {}, b"oh no"), "answered with status 500", 3),
+        ((401, {}, b"who are you"), "answered with status 401", 1),
         ((302, {"Location": "http://127.0.0.1:9/"}, b""), "answered with a redirect, which is not followed", 1),
-        ((200, {}, b"<html>login</html>"), "the endpoint's answer is no chat completion", 1),
-        ((200, {}, b'{"choices": []}'), "the endpoint's answer holds no choice", 1),
-        ((200, {"Content-Length": "999"}, b'{"cho'), "the endpoint's answer is no chat completion", 1),
-        (answer_late, "127.0.0.1 did not answer in 0.3 seconds", 1),
+        ((200, {}, b"<html>login</html>"), "the endpoint's answer is not a chat completion", 1),
+        ((200, {}, b'{"choices": []}'), "the endpoint's answer has no choices", 1),
+        ((200, {"Content-Length": "999"}, b'{"cho'), "closed the connection before its answer was complete", 3),
+        (answer_late, "did not answer in 0.3 seconds", 1),
     ],
     ids=["500", "401", "redirect", "garbage", "empty", "cut off", "hangs"],
 )
@@ -570,7 +570,7 @@ def test_a_server_that_refuses_everything_ends_the_run_with_its_words(trained, t
     with serve(lambda _body: (400, {}, b'{"error": "start me with --jinja"}')) as endpoint:
         ran = run_lab(folder, ask_quickly(endpoint.url), plan)
         assert len(endpoint.bodies) == row
-    assert "127.0.0.1 answered with status 400: start me with --jinja" in str(ran.trouble)
+    assert "answered with status 400: start me with --jinja" in str(ran.trouble)
     assert ran.report.done == 0
     with serve(as_model(Imitator())) as endpoint:
         assert run_lab(folder, ask_quickly(endpoint.url), plan).report.finished
@@ -581,7 +581,7 @@ def test_an_endpoint_that_is_not_there(trained, tmp_path):
         url = endpoint.url
     folder = copy_trained(trained, tmp_path / "run")
     ran = run_lab(folder, ask_quickly(url), make_plan())
-    assert "127.0.0.1 cannot be reached" in str(ran.trouble)
+    assert "cannot be reached" in str(ran.trouble)
     assert ran.report.done == 0
     assert all(line.sessions == 0 for line in ran.report.arms)
     assert not (folder / "sessions").exists()

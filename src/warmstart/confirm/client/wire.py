@@ -1,12 +1,10 @@
-"""One call to the daemon: HTTP by the standard library, errors as the exceptions they stand for."""
+"""One HTTP call to the confirmation daemon; an error answer becomes the matching exception."""
 
 from __future__ import annotations
 
-import http.client
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from warmstart import config
 from warmstart.confirm import errors
@@ -14,10 +12,11 @@ from warmstart.confirm.errors import ConfirmationError, Unreachable
 from warmstart.confirm.model import HumanDecision
 from warmstart.confirm.tokens.files import AGENT_TOKEN, need_token
 from warmstart.confirm.tokens.proof import check_daemon
+from warmstart.endpoints.http import HttpClient, HttpError
 from warmstart.errors import ConfigError, NotFound
 
 DEFAULT_URL = "http://127.0.0.1:6000"
-_MOST = 4 << 20  # bytes of an answer
+_LARGEST = 4 << 20  # bytes of an answer
 
 _KINDS: dict[int, type[ConfirmationError]] = {
     400: errors.BadRequest,
@@ -32,17 +31,17 @@ _KINDS: dict[int, type[ConfirmationError]] = {
 
 
 class Daemon(NamedTuple):
-    """Where to ask, and as whom."""
+    """The daemon's address and the caller's token."""
 
     url: str
     token: str
 
 
 def find_daemon(home: Path | None = None, file: str = AGENT_TOKEN) -> Daemon:
-    """From WARMSTART_CONFIRM_URL and WARMSTART_CONFIRM_TOKEN, else the token file under the home."""
-    said = config.load_confirmation()
-    token = said.token or need_token((home or config.find_homes()[1]) / file)
-    return Daemon(said.url or DEFAULT_URL, token)
+    """Find the daemon by WARMSTART_CONFIRM_URL and WARMSTART_CONFIRM_TOKEN; the token else by its file in the home."""
+    settings = config.load_confirmation()
+    token = settings.token or need_token((home or config.find_homes()[1]) / file)
+    return Daemon(settings.url or DEFAULT_URL, token)
 
 
 def call(
@@ -54,39 +53,37 @@ def call(
     headers: dict[str, str] | None = None,
     timeout: float = 30.0,
 ) -> dict[str, Any]:
-    """What the daemon answers. Raises the exception that an error stands for, Unreachable where there is no sense."""
-    connection = _connect(daemon.url, timeout)
+    """Return the daemon's answer. Raises the matching ConfirmationError, and Unreachable for a senseless answer.
+
+    The token is only sent to a server that has proven to know it. Nothing is retried: only the caller knows whether a
+    request may be repeated.
+    """
+    client = _make_client(daemon.url, timeout)
     sent = {"Authorization": f"Bearer {daemon.token}", "Accept": "application/json"} | (headers or {})
     data = None
     if body is not None:
         data = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
         sent["Content-Type"] = "application/json"
     try:
-        if daemon.token:
-            check_daemon(connection, daemon.token)
-        connection.request(method, path, data, sent)
-        answer = connection.getresponse()
-        status, text = answer.status, answer.read(_MOST)
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        raise Unreachable(f"{daemon.url}: the confirmation daemon cannot be reached: {error}") from error
-    finally:
-        connection.close()
-    value = _parse(text) if text else {}
-    if status in (200, 201, 202, 204):
+        with client.open() as connection:
+            if daemon.token:
+                check_daemon(connection, daemon.token)
+            response = client.exchange(connection, method, path, data, sent)
+    except HttpError as error:
+        raise Unreachable(f"the confirmation daemon at {error}") from error
+    value = _parse(response.body) if response.body else {}
+    if response.status in (200, 201, 202, 204):
         return value
-    raise make_error(status, value, daemon.url)
+    raise make_error(response.status, value, daemon.url)
 
 
-def _connect(url: str, timeout: float) -> http.client.HTTPConnection:
-    parts = urlsplit(url)
+def _make_client(url: str, timeout: float) -> HttpClient:
+    """Return a client that goes to the daemon directly: an agent's environment must not put a proxy in between, which
+    could hand the proof on and then answer in the daemon's place."""
     try:
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host, port = None, None
-    if parts.scheme not in ("http", "https") or not host:
-        raise ConfigError(f"WARMSTART_CONFIRM_URL={url}: give an address such as {DEFAULT_URL}")
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    return kind(host, port, timeout=timeout)
+        return HttpClient(url, timeout=timeout, largest=_LARGEST, proxied=False)
+    except ConfigError as error:
+        raise ConfigError(f"WARMSTART_CONFIRM_URL: {error}; an example is {DEFAULT_URL}") from error
 
 
 def _parse(text: bytes) -> dict[str, Any]:
@@ -95,32 +92,32 @@ def _parse(text: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise Unreachable("an answer that is no JSON object: is that the confirmation daemon?")
+        raise Unreachable("the answer is not a JSON object: is that the confirmation daemon?")
     return value
 
 
 def make_error(status: int, value: dict[str, Any], url: str) -> Exception:
-    """The exception that an answer stands for."""
-    said, code = str(value.get("error", ""))[:500], str(value.get("code", ""))
+    """Return the exception for an error answer."""
+    message, code = str(value.get("error", ""))[:500], str(value.get("code", ""))
     if status == 404:
-        return NotFound(said)
+        return NotFound(message)
     if status == 429:
         wait = value.get("retry_after_seconds")
         limit = value.get("limit")
         return errors.RateLimited(
-            said, limit=limit if isinstance(limit, int) else 0, retry_after=wait if isinstance(wait, int) else 0
+            message, limit=limit if isinstance(limit, int) else 0, retry_after=wait if isinstance(wait, int) else 0
         )
     if code == "denied_by_policy":
-        return errors.Denied(said, code=code)
+        return errors.Denied(message, code=code)
     kind = _KINDS.get(status)
-    if kind is None or not said:
-        return Unreachable(f"{url}: answered {status} {said}".strip())
-    return kind(said, code=code, decision=_read_stored(value.get("decision")))
+    if kind is None or not message:
+        return Unreachable(f"{url}: answered {status} {message}".strip())
+    return kind(message, code=code, decision=_read_stored(value.get("decision")))
 
 
-def _read_stored(found: Any) -> HumanDecision | None:
-    if not isinstance(found, dict):
+def _read_stored(stored: Any) -> HumanDecision | None:
+    if not isinstance(stored, dict):
         return None
     return HumanDecision(
-        status=found.get("status", "denied"), by=str(found.get("by", "")), reason=str(found.get("reason", "")), at=0
+        status=stored.get("status", "denied"), by=str(stored.get("by", "")), reason=str(stored.get("reason", "")), at=0
     )
