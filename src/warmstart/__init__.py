@@ -38,7 +38,9 @@ if TYPE_CHECKING:
         UnknownFormat,
         WarmstartError,
     )
+    from warmstart.formats.source import Source
     from warmstart.ingest.read import Ingested, Inspection, Scored, inspect, judge, scan, score
+    from warmstart.ingest.records import Record
     from warmstart.insights import Insights
     from warmstart.jobs.output import JobOutput, classify_job_output
     from warmstart.jobs.prompt import JobPrompt, build_job_prompt
@@ -66,13 +68,18 @@ if TYPE_CHECKING:
     )
     from warmstart.pipeline import Warmstart
     from warmstart.review import Reviewed, ReviewRuntime, spawn_review
-    from warmstart.templates.library import Imported, Learned, LearnedTemplate
+    from warmstart.store.rows import CallRow, SessionRow, TemplateRow, TrialRow
+    from warmstart.templates.forget import Forgotten
+    from warmstart.templates.library import Imported, Learned
+    from warmstart.templates.mine import LearnLimits
+    from warmstart.templates.register import LearnedTemplate
     from warmstart.trials.experiments import Power
     from warmstart.trials.report import Report
     from warmstart.usage.report import UsageReport
 
 __all__ = [
     "BadName",
+    "CallRow",
     "ConfigError",
     "Counts",
     "Decision",
@@ -80,12 +87,14 @@ __all__ = [
     "Evidence",
     "Example",
     "Finding",
+    "Forgotten",
     "Imported",
     "Ingested",
     "Insights",
     "Inspection",
     "JobOutput",
     "JobPrompt",
+    "LearnLimits",
     "Learned",
     "LearnedTemplate",
     "LiveUsage",
@@ -97,6 +106,7 @@ __all__ = [
     "Outcome",
     "Power",
     "Problem",
+    "Record",
     "Refused",
     "Report",
     "ReviewRuntime",
@@ -105,6 +115,8 @@ __all__ = [
     "Scored",
     "Seed",
     "Session",
+    "SessionRow",
+    "Source",
     "SourceError",
     "Spent",
     "Step",
@@ -114,8 +126,10 @@ __all__ = [
     "StoreUnreachable",
     "Task",
     "Template",
+    "TemplateRow",
     "ToolCall",
     "ToolResult",
+    "TrialRow",
     "UnknownFormat",
     "Usage",
     "UsageReport",
@@ -144,7 +158,13 @@ _HOMES = {
     "insights": "Insights",
     "jobs.output": "JobOutput classify_job_output",
     "jobs.prompt": "JobPrompt build_job_prompt",
-    "templates.library": "Imported Learned LearnedTemplate",
+    "store.rows": "CallRow SessionRow TemplateRow TrialRow",
+    "templates.forget": "Forgotten",
+    "templates.library": "Imported Learned",
+    "templates.mine": "LearnLimits",
+    "templates.register": "LearnedTemplate",
+    "formats.source": "Source",
+    "ingest.records": "Record",
     "dialects.lint": "lint",
     "dialects.lint_calls": "Finding",
     "model": "Counts Decision Effect Evidence Example LiveUsage Measures Message Omission Outcome Problem Score Session "

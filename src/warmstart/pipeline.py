@@ -1,4 +1,4 @@
-"""class Warmstart: what every door calls. Stages stay pure; here they meet the store, the clock and the settings."""
+"""class Warmstart: the one object every door calls. Stages stay pure; here they meet the store, the clock and settings."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from warmstart import config
 from warmstart.ingest.queue import Queue
+from warmstart.model import TaskType, Verdict
 from warmstart.ports import Progress
 from warmstart.store import SessionRow, SqliteStore, TrialRow, TrialStore, UsageStore, open_store
 
@@ -20,19 +21,22 @@ if TYPE_CHECKING:
     from warmstart.insights import Insights
     from warmstart.model import Task
     from warmstart.review import Reviews
-    from warmstart.templates.library import Learned, LearnedTemplate, TemplateLibrary
+    from warmstart.templates.forget import Forgotten
+    from warmstart.templates.library import Learned, TemplateLibrary
+    from warmstart.templates.mine import LearnLimits
+    from warmstart.templates.register import LearnedTemplate
     from warmstart.trials.experiments import Experiments
     from warmstart.trials.report import Report
     from warmstart.usage.accounts import UsageAccounts
 
 
 class Warmstart:
-    """Remembers sessions and, from them, starts others experienced. Use as a context manager, or close() it."""
+    """Remembers sessions and starts new ones experienced. Use it as a context manager, or close() it."""
 
     def __init__(
         self, settings: config.Settings, clock: Callable[[], float] = time.time, *, patience: float = 60.0
     ) -> None:
-        """`patience`: seconds that a call waits for another process's write."""
+        """`patience`: seconds a call waits for another process's write."""
         self.settings = settings
         self._clock = clock
         self._patience = patience
@@ -45,6 +49,7 @@ class Warmstart:
         self.close()
 
     def close(self) -> None:
+        """Close the store, if it is open."""
         if self._store is not None:
             self._store.close()
             self._store = None
@@ -57,22 +62,22 @@ class Warmstart:
         return self._store
 
     def places(self) -> list[tuple[str, Path]]:
-        """Where agents left transcripts on this machine: `(agent, path)`."""
+        """Return where agents left transcripts on this machine, as `(agent, path)`."""
         from warmstart.formats.places import usual_places
 
         return list(usual_places(self.settings.user_home, self.settings.places))
 
     def ingest(self, *paths: Path | str, progress: Progress | None = None) -> Ingested:
-        """Read and remember; without a path, what agents left in their usual places and what their hooks queued.
+        """Read transcripts and remember them. Reading the same transcripts again changes nothing.
 
-        Doing it again changes nothing.
+        Without a path: what agents left in their usual places and what their hooks queued.
         """
         if paths:
             return self._ingest(paths, progress)
         return self._ingest_queued([path for _agent, path in self.places()], progress)
 
     def catch_up(self) -> Ingested:
-        """Read only what agents' hooks have queued."""
+        """Read only the transcripts that agents' hooks have queued."""
         return self._ingest_queued([])
 
     def _ingest_queued(self, places: list[Path], progress: Progress | None = None) -> Ingested:
@@ -95,55 +100,95 @@ class Warmstart:
             report.trials, report.retired, report.promoted = closed.trials, closed.retired, closed.promoted
         return report
 
-    def sessions(self, **filters: Any) -> list[SessionRow]:
-        """What is known: newest first. Filters: limit, offset, agent, verdict, project, since."""
-        return self.store.list_sessions(**filters)
+    def sessions(
+        self,
+        *,
+        limit: int | None = 50,
+        offset: int = 0,
+        agent: str | None = None,
+        verdict: Verdict | None = None,
+        project: str | None = None,
+        since: float | None = None,
+    ) -> list[SessionRow]:
+        """Return stored sessions, newest first. `since`: seconds since the epoch."""
+        return self.store.list_sessions(limit, offset, agent=agent, verdict=verdict, project=project, since=since)
 
     def session(self, name: str) -> Record:
-        """One session by its id, or by the unique beginning of its id or key."""
+        """Return one session with its calls, by its id or by a unique prefix of its id or key."""
         from warmstart.ingest.records import Record
 
         row = self.store.find_session(name)
         return Record(row, tuple(self.store.calls_of(row.key)), tuple(UsageStore(self.store).spent_of(row.key)))
 
-    def learn(self, **filters: Any) -> Learned:
-        """Mine the remembered sessions for templates. What is well supported and unsuspicious becomes active.
+    def delete_session(self, name: str) -> Forgotten:
+        """Delete a session, what was mined from it alone, and its calls wherever else they are shown."""
+        from warmstart.templates.forget import forget_session
 
-        Filters: agent, since, project, verdict, limits (min_calls, max_error_rate, skip_end_reasons, max_examples), progress.
-        """
-        return self.templates.learn(**filters)
+        return forget_session(self.store, name, self._clock())
 
-    def capture(self, session: str, **wishes: Any) -> LearnedTemplate:
-        """One session into a template; raises Refused with the reason why not."""
-        return self.templates.capture(session, **wishes)
+    def learn(
+        self,
+        *,
+        agent: str | None = None,
+        since: float | None = None,
+        project: str | None = None,
+        verdict: Verdict | None = None,
+        limits: LearnLimits | None = None,
+        progress: Progress | None = None,
+    ) -> Learned:
+        """Mine the stored sessions for templates. Those with enough support and nothing suspicious become active."""
+        return self.templates.learn(
+            agent=agent, since=since, project=project, verdict=verdict, limits=limits, progress=progress
+        )
 
-    def insights(self, *, top: int = 10, **filters: Any) -> Insights:
-        """What the remembered sessions tell: repeated errors, rates, the course of sessions, costs.
+    def capture(
+        self,
+        session: str,
+        *,
+        name: str | None = None,
+        task_type: TaskType | None = None,
+        max_examples: int | None = None,
+        description: str | None = None,
+        tags: tuple[str, ...] = (),
+    ) -> LearnedTemplate:
+        """Make a template of one session. Raises Refused with the reason."""
+        return self.templates.capture(
+            session, name=name, task_type=task_type, max_examples=max_examples, description=description, tags=tags
+        )
 
-        Filters: agent, project, since, progress.
-        """
-        from warmstart.ingest.history import read_history
+    def insights(
+        self,
+        *,
+        top: int = 10,
+        agent: str | None = None,
+        project: str | None = None,
+        since: float | None = None,
+        progress: Progress | None = None,
+    ) -> Insights:
+        """Return what the stored sessions show: repeated errors, error rates, the course of sessions, costs."""
         from warmstart.insights import gather_insights
+        from warmstart.store.history import read_history
 
-        return gather_insights(read_history(self.store, **filters), top=top)
+        history = read_history(self.store, agent=agent, project=project, since=since, progress=progress)
+        return gather_insights(history, top=top)
 
     @property
     def templates(self) -> TemplateLibrary:
-        """The templates: find, show, approve, retire, revoke, delete, import_, export, stats."""
+        """The templates: find, show, approve, retire, revoke, delete, build, import_, export, stats."""
         from warmstart.templates.library import TemplateLibrary
 
         return TemplateLibrary(self.store, self.settings, self._clock)
 
     @property
     def experiments(self) -> Experiments:
-        """What seeds do: start, stop, list, close, record, report, weigh, power."""
+        """The effect of seeds: start, stop, list, close, record, report, weigh, power."""
         from warmstart.trials.experiments import Experiments
 
         return Experiments(self.store, self.settings, self._clock)
 
     @property
     def usage(self) -> UsageAccounts:
-        """Tokens and costs: report, and set and add for callers that report them live."""
+        """Tokens and costs: report; set and add for callers that report them live."""
         from warmstart.usage.accounts import UsageAccounts
 
         return UsageAccounts(self.store, self.settings, self._clock)
@@ -160,11 +205,11 @@ class Warmstart:
         return self.experiments.record(session, path)
 
     def report(self, experiment: str | None = None) -> Report:
-        """What seeds have done so far, compared with cold sessions."""
+        """Return the effect of seeds so far, compared with cold sessions."""
         return self.experiments.report(experiment)
 
     def provision(self, task: Task) -> Seed:
-        """The seed for a task: chosen once a session and then the same for ever; without a session a preview."""
+        """Return the seed for a task: chosen once per session, then repeated unchanged. Without a session: a preview."""
         from warmstart.seeds.provision import Provisioner
 
         return Provisioner(self.store, self.settings, self._clock).provision(task)

@@ -299,7 +299,7 @@ class TestCapture:
         assert ws.templates.find() == []
 
     def test_secrets_in_what_a_person_types(self, taught):
-        with pytest.raises(Refused, match="secret in the name"):
+        with pytest.raises(Refused, match="contains a secret"):
             taught.capture("cart-1", name=GITHUB)
         taught.capture("cart-1", name="x", description=f"uses {GITHUB}", tags=(GITHUB,))
         assert GITHUB.encode() not in read_everything(taught.settings.home)

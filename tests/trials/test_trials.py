@@ -312,7 +312,7 @@ class TestClosing:
 
     def test_what_was_shown_is_not_mined_back_from_a_recorded_session(self, ws, tmp_path):
         from warmstart.calls.shapes import signature
-        from warmstart.ingest.records import past_session
+        from warmstart.store.history import decode_session
 
         seed = ws.provision(task("mine"))
         assert seed
@@ -320,7 +320,7 @@ class TestClosing:
         write_jsonl(path, outcome_lines("theirs", [True, True]))
         ws.record("mine", path)
         row = ws.store.find_session("theirs")
-        past = past_session(row, ws.store.calls_of(row.key))
+        past = decode_session(row, ws.store.calls_of(row.key))
         assert past is not None
         given = ws.templates._seeded([past])[past.key]
         assert signature("terminal", {"command": "helm upgrade shop"}) in given

@@ -13,17 +13,12 @@ from msgspec import Struct, structs
 
 from warmstart.excerpt import first
 from warmstart.model import (
-    Arguments,
     Message,
-    Outcome,
-    PastCall,
-    PastSession,
     Score,
     Session,
     Spent,
     ToolCall,
     ToolResult,
-    Usage,
 )
 from warmstart.names import could_hide_secret
 from warmstart.redact import Redactor, Scope
@@ -198,49 +193,4 @@ def _call(call: ToolCall, answer: ToolResult | None, place: _Place, scope: Scope
         at=call.at,
         turn=place.turn,
         answered=answer.at if answer else None,
-    )
-
-
-def past_session(row: SessionRow, calls: Iterable[CallRow]) -> PastSession | None:
-    """The session as mining sees it, or None where its record cannot be read."""
-    try:
-        past = tuple(
-            PastCall(
-                ordinal=call.ordinal,
-                call_id=call.call_id,
-                tool=call.tool,
-                arguments=msgspec.json.decode(call.arguments, type=Arguments),
-                intent=call.intent or "",
-                excerpt=call.excerpt,
-                outcome=Outcome(call.status, call.basis, call.error_kind),
-                at=call.at,
-                turn=call.turn,
-                answered=call.answered,
-            )
-            for call in calls
-        )
-        usage = msgspec.json.decode(row.usage, type=Usage) if row.usage else None
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    return PastSession(
-        key=row.key,
-        id=row.id,
-        agent=row.agent,
-        category=row.category,
-        task_type=row.task_type,
-        verdict=row.verdict,
-        quality=row.quality,
-        project=row.project,
-        task=row.task or "",
-        started=row.started,
-        end_reason=row.end_reason,
-        parent=row.parent,
-        errors=row.errors,
-        results=row.results,
-        calls=past,
-        model=row.model,
-        ended=row.ended,
-        label=row.label,
-        turns=row.turns,
-        usage=usage,
     )

@@ -16,7 +16,7 @@ from warmstart.endpoints.chat import AskedCall, Endpoint, HttpLLM
 from warmstart.errors import Refused, SourceError, WarmstartError
 from warmstart.formats.source import Source
 from warmstart.ingest.read import scan, sources
-from warmstart.ingest.records import Recorder, past_session, session_key
+from warmstart.ingest.records import Recorder, session_key
 from warmstart.judging.score import score
 from warmstart.model import Arguments, Outcome, PastSession, Session, Step, Template, ToolCall, ToolResult
 from warmstart.redact import Redactor
@@ -28,6 +28,7 @@ from warmstart.review.proposal_drafts import ProposalDraft, is_denied, read_wish
 from warmstart.review.proposals import ProposalDesk
 from warmstart.review.snapshot import Snapshot, find_file, take_session
 from warmstart.store import CallRow, ProposalRow, ProposalStore, SessionRow, SqliteStore
+from warmstart.store.history import decode_session
 from warmstart.templates.library import TemplateLibrary
 
 log = logging.getLogger("warmstart.review")
@@ -117,11 +118,11 @@ class Reviews:
     def _remember(self, session: Session) -> PastSession | None:
         """As mining sees it: redacted. Nothing of it is stored."""
         made = Recorder(self._settings.secrets).record(session, score(session, self._settings.tools), self._clock())
-        return past_session(made.session, made.calls)
+        return decode_session(made.session, made.calls)
 
     def _read_earlier(self, past: PastSession) -> Iterator[PastSession]:
         for row in self._store.list_sessions(_EARLIER, project=past.project):
-            if row.key != past.key and (found := past_session(row, self._store.calls_of(row.key))) is not None:
+            if row.key != past.key and (found := decode_session(row, self._store.calls_of(row.key))) is not None:
                 yield found
 
     def _read_sessions(self, name: str | Path) -> list[Session]:

@@ -46,6 +46,18 @@ ON CONFLICT (key) DO UPDATE SET
 -- name: delete_session
 DELETE FROM sessions WHERE key = :key RETURNING id, agent;
 
+-- name: forget_session
+INSERT OR IGNORE INTO forgotten (key, at) VALUES (:key, :at);
+
+-- name: is_forgotten
+SELECT EXISTS (SELECT 1 FROM forgotten WHERE key = :key);
+
+-- name: delete_proposals_of
+DELETE FROM proposals WHERE session_key = :key;
+
+-- name: delete_reviewed
+DELETE FROM reviews WHERE session_key = :key;
+
 -- name: put_call
 INSERT INTO calls (
     session_key, ordinal, call_id, tool, arguments, intent, excerpt, status, basis, error_kind, at, turn, answered)
@@ -133,6 +145,15 @@ UPDATE templates SET status = :status, reason = :reason WHERE name = :name AND v
 
 -- name: delete_template
 DELETE FROM templates WHERE name_key = :name_key RETURNING name, version;
+
+-- name: delete_version
+DELETE FROM templates WHERE name = :name AND version = :version;
+
+-- name: delete_example
+DELETE FROM examples WHERE id = :id;
+
+-- name: set_body
+UPDATE templates SET body = :body WHERE name = :name AND version = :version;
 
 -- name: put_decision
 INSERT INTO decisions (name, version, status, by, reason, at)
@@ -240,6 +261,13 @@ SELECT session, arm, picks, task, at, experiment, assignment, propensities, pare
 FROM trials
 WHERE session = :session OR transcript = :key OR (session > :session || '#' AND session < :session || '$');
 
+-- name: trials_mentioning
+SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed
+FROM trials WHERE instr(picks, :key) > 0;
+
+-- name: set_picks
+UPDATE trials SET picks = :picks WHERE session = :session;
+
 -- name: make_cold
 UPDATE trials SET arm = 'cold', assignment = 'choice' WHERE session = :session;
 
@@ -300,6 +328,7 @@ UPDATE experiments SET shares = :shares WHERE name = :name;
 -- The earliest first; those that do not say when they started come first of all.
 SELECT key FROM sessions
 WHERE (?1 IS NULL OR agent = ?1) AND (?2 IS NULL OR project = ?2) AND (?3 IS NULL OR started >= ?3)
+  AND (?4 IS NULL OR verdict = ?4)
 ORDER BY started, key;
 
 -- name: put_spent

@@ -24,7 +24,7 @@ HERE = Path(__file__).parent  # read as files: importlib.resources alone costs 1
 QUERIES = load_queries(HERE / "queries.sql")
 
 # Append only, never edit: what is recorded in someone's file does not run again.
-MIGRATIONS = ("0001_sessions", "0002_templates", "0003_effect", "0004_review", "0005_paired")
+MIGRATIONS = ("0001_sessions", "0002_templates", "0003_effect", "0004_review", "0005_paired", "0006_forgotten")
 
 SETTINGS = """
 PRAGMA synchronous = FULL;
@@ -90,6 +90,8 @@ class SqliteStore(SqliteFile):
         if any(call.session_key != row.key for call in calls) or any(part.session_key != row.key for part in spent):
             raise ValueError("calls of another session")
         with self.writing():
+            if self.is_forgotten(row.key):
+                return "same"
             known = self.rows("known_session", (row.key,))
             if known:
                 digest, source_uri, length = known[0]
@@ -112,6 +114,18 @@ class SqliteStore(SqliteFile):
             if not forgotten:
                 raise NotFound(f"no session {key}")
             self.run("delete_live", forgotten[0])
+
+    def forget_session(self, key: str, at: float) -> None:
+        """Delete a session, what reviews proposed from it, and refuse it when its transcript is read again."""
+        with self.writing():
+            self.delete_session(key)
+            self.run("delete_proposals_of", (key,))
+            self.run("delete_reviewed", (key,))
+            self.run("forget_session", (key, at))
+
+    def is_forgotten(self, key: str) -> bool:
+        """Return whether a person deleted this session."""
+        return bool(self.rows("is_forgotten", (key,))[0][0])
 
     def erase(self) -> None:
         """Rewrite the database without what was deleted, and empty the WAL, where older pages live on."""

@@ -51,6 +51,11 @@ class TemplateStore:
     def active_of_kind(self, category: str, project: str) -> list[TemplateRow]:
         return [TemplateRow.from_columns(row) for row in self.store.rows("active_of_kind", (category, project))]
 
+    def version(self, name: str, version: int) -> TemplateRow:
+        """Return one version of a template."""
+        (columns,) = self.store.rows("template", (name, version))
+        return TemplateRow.from_columns(columns)
+
     def load(self, row: TemplateRow) -> Template | None:
         """The whole template, or None (told in `problems`) where its record cannot be read."""
         template = self.facts(row.name, row.version, row.body)
@@ -162,11 +167,27 @@ class TemplateStore:
 
     def unindex(self, row: TemplateRow) -> None:
         for columns in self.store.rows("examples_of", (row.name, row.version)):
-            example = columns[0]
-            if self.store.rows("is_indexed", (example,))[0][0]:
-                self.store.run("uncount_terms", (example,))
-                self.store.run("uncount_example", (row.project,))
-                self.store.run("delete_postings", (example,))
+            self._unindex_example(row, columns[0])
+
+    def _unindex_example(self, row: TemplateRow, example: int) -> None:
+        if self.store.rows("is_indexed", (example,))[0][0]:
+            self.store.run("uncount_terms", (example,))
+            self.store.run("uncount_example", (row.project,))
+            self.store.run("delete_postings", (example,))
+
+    def delete_example(self, row: TemplateRow, example: int) -> None:
+        """Delete one example of a version, and its words from the index."""
+        self._unindex_example(row, example)
+        self.store.run("delete_example", (example,))
+
+    def set_body(self, row: TemplateRow, body: str) -> None:
+        """Replace the JSON of a version."""
+        self.store.run("set_body", (body, row.name, row.version))
+
+    def delete_version(self, row: TemplateRow) -> None:
+        """Delete one version with its examples."""
+        self.unindex(row)
+        self.store.run("delete_version", (row.name, row.version))
 
     def delete(self, name_key: str) -> list[tuple[str, Any]]:
         """Every version of a name, with all that hangs on it."""

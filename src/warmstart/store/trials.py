@@ -41,6 +41,15 @@ class TrialStore:
         """Of sessions whose ids were redacted."""
         return [TrialRow.from_columns(row) for row in self.store.rows("hidden_trials")]
 
+    def mentioning(self, key: str) -> list[TrialRow]:
+        """Return the trials whose picks include an example of this session."""
+        return [TrialRow.from_columns(row) for row in self.store.rows("trials_mentioning", (key,))]
+
+    def set_picks(self, session: str, picks: Iterable[Pick]) -> None:
+        """Replace the examples of a trial and drop its seed, which is composed again from them."""
+        self.store.run("set_picks", (msgspec.json.encode(list(picks)).decode(), session))
+        self.store.run("delete_seeds", (session,))
+
     def recent_trials(self, limit: int) -> list[TrialRow]:
         return [TrialRow.from_columns(row) for row in self.store.rows("recent_trials", (limit,))]
 

@@ -1,24 +1,18 @@
-"""Several chosen sessions into one named template: `capture`, but from more than one."""
+"""One named template out of several chosen sessions: what is asked for, and how drafts are merged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from msgspec import Struct, structs
 
-from warmstart.errors import Refused
-from warmstart.ingest.records import past_session
-from warmstart.judging.score import gate
-from warmstart.model import Example, PastSession, Template
-from warmstart.names import check_name
-from warmstart.store import SessionRow
-from warmstart.templates.library import LearnedTemplate, TemplateLibrary
-from warmstart.templates.mine import mine
+from warmstart.model import Example, Template
+from warmstart.templates.register import LearnedTemplate
 
 
 class BuildRequest(NamedTuple):
-    """What a person or an agent wants the template to be called and found by."""
+    """The name a person or an agent wants, and what the template is found by."""
 
     name: str
     description: str = ""
@@ -26,41 +20,14 @@ class BuildRequest(NamedTuple):
 
 
 class Built(Struct, frozen=True):
-    """The template, and why sessions gave nothing to it."""
+    """The template, and why sessions contributed nothing to it."""
 
     template: LearnedTemplate
     refused: dict[str, int]
 
 
-class TemplateBuilder(TemplateLibrary):
-    """A teacher who is told which sessions to learn from and what to call the result."""
-
-    def build(self, rows: Sequence[SessionRow], wish: BuildRequest) -> Built:
-        """The best examples of the sessions. It becomes active by the same rules as any other template."""
-        name = check_name(wish.name)
-        redact = self._redact()
-        if redact(name) != name:
-            raise Refused("there is a secret in the name; choose another")
-        past = [one for row in rows if (one := past_session(row, self._store.calls_of(row.key))) is not None]
-        past = [one for one in past if not self._is_revoked(one.key)]
-        options = self._options()
-        mined = mine(past, options, _refuse, seeded=self._seeded(past))
-        if not mined.drafts:
-            raise Refused(_explain(len(rows), mined.refused))
-        template = _merge(mined.drafts, options.max_examples)
-        changes = {
-            "name": name,
-            "description": redact(wish.description) or template.description,
-            "tags": tuple(map(redact, wish.tags)) or template.tags,
-        }
-        with self._store.writing():
-            kept = self._keep(structs.replace(template, **changes))
-            self._make_room({(kept.category, template.provenance.project or "")}, {kept.name})
-        return Built(self._fresh(kept), mined.refused)
-
-
-def _merge(drafts: Iterable[Template], most: int) -> Template:
-    """The draft with the most sessions behind it, and the best examples of its agent's others: one of each in turn."""
+def merge_drafts(drafts: Iterable[Template], max_examples: int) -> Template:
+    """Return the best supported draft, its examples interleaved with those of the same agent's other drafts."""
     ordered = sorted(drafts, key=lambda draft: (-len(draft.source_sessions), draft.name))
     first = ordered[0]
     ordered = [draft for draft in ordered if draft.provenance.agent == first.provenance.agent]
@@ -71,22 +38,19 @@ def _merge(drafts: Iterable[Template], most: int) -> Template:
         first.provenance,
         origin="captured",
         project=first.provenance.project if len({draft.provenance.project for draft in ordered}) == 1 else None,
-        suspicions=tuple(dict.fromkeys(one for draft in ordered for one in draft.provenance.suspicions)),
+        suspicions=tuple(dict.fromkeys(reason for draft in ordered for reason in draft.provenance.suspicions)),
     )
     return structs.replace(
         first,
-        examples=tuple(examples[:most]),
+        examples=tuple(examples[:max_examples]),
         source_sessions=tuple(sorted({key for draft in ordered for key in draft.source_sessions})),
         provenance=provenance,
     )
 
 
-def _refuse(session: PastSession) -> str | None:
-    return gate(session.verdict, session.quality, session.results)
-
-
-def _explain(sessions: int, refused: dict[str, int]) -> str:
+def explain_refusal(sessions: int, refused: dict[str, int]) -> str:
+    """Return why no template could be built."""
     if not sessions:
-        return "no remembered session fits; lower min_messages, or let Warmstart read some first: warmstart ingest"
-    why = "; ".join(f"{count} because {reason}" for reason, count in refused.items())
-    return f"none of {sessions} sessions is worth learning from: {why or 'they have no calls that worked'}"
+        return "no stored session matches; lower min_messages, or read transcripts first: warmstart ingest"
+    reasons = "; ".join(f"{count} because {reason}" for reason, count in refused.items())
+    return f"none of {sessions} sessions is worth learning from: {reasons or 'they have no calls that worked'}"

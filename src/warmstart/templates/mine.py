@@ -31,6 +31,15 @@ TRIVIAL = frozenset(
 )
 
 
+class LearnLimits(Struct, frozen=True, kw_only=True):
+    """Limits that a caller may set for one `learn`. None keeps the default of MiningOptions."""
+
+    min_calls: int | None = None  # calls that worked, which a session must have
+    max_error_rate: float | None = None  # of a session's judged calls
+    skip_end_reasons: tuple[str, ...] | None = None  # sessions that ended so are left out
+    max_examples: int | None = None  # of a template
+
+
 class MiningOptions(Struct, frozen=True, kw_only=True):
     """What is worth learning from."""
 

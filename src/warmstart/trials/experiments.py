@@ -13,13 +13,15 @@ from warmstart.arms import COLD, CONTROLS, HOLDOUT, WORDS, control_of, holdout_s
 from warmstart.config import Settings
 from warmstart.errors import NotFound, Refused
 from warmstart.ingest.read import scan, sources
-from warmstart.ingest.records import Recorder, past_session
+from warmstart.ingest.records import Recorder
 from warmstart.model import WINDOW, Design, Measures
 from warmstart.names import check_name
 from warmstart.stats.many_arms import best_arm_probabilities, with_floor
 from warmstart.stats.power import detectable_drop, measure_baseline, sessions_needed
 from warmstart.store import ExperimentRow, SqliteStore, TemplateStore, TrialRow, TrialStore
-from warmstart.templates.library import MEASURED, TemplateLibrary
+from warmstart.store.history import decode_session
+from warmstart.templates.library import TemplateLibrary
+from warmstart.templates.register import MEASURED
 from warmstart.trials.measures import measure
 from warmstart.trials.metrics import METRICS
 from warmstart.trials.paired_report import analyse_paired
@@ -182,7 +184,7 @@ class Experiments:
 
     def _close(self, session: str, key: str) -> None:
         row = self._store.find_session(key)
-        past = past_session(row, self._store.calls_of(key))
+        past = decode_session(row, self._store.calls_of(key))
         tokens = self._ledger.seed_tokens(session)
         measures = measure(past, seed_tokens=tokens, price=self._prices.cost) if past else None
         self._ledger.close(session, key, measures, self._clock())

@@ -87,18 +87,15 @@ def warm_session(ws: Warmstart, arguments: Mapping[str, Any], door: WarmSessionH
 
 
 def _build(ws: Warmstart, arguments: Mapping[str, Any], door: WarmSessionHost | None) -> dict[str, Any]:
-    from warmstart.templates.build import (  # brings in all of mining, which a host need not load
-        BuildRequest,
-        TemplateBuilder,
-    )
+    from warmstart.templates.build import BuildRequest  # loads all of mining, which a host may never need
 
     name = _name(arguments)
     least = _number(arguments, "min_messages", _MIN_MESSAGES, 0)
     most = min(_number(arguments, "max_sessions", _MAX_SESSIONS, 1), _MOST_SESSIONS)
     told = door.refresh() if door else None
     rows = [row for row in _candidates(ws, arguments, door) if row.length >= least][:most]
-    wish = BuildRequest(name, description=_text(arguments, "description"), tags=_tags(arguments))
-    built = TemplateBuilder(ws.store, ws.settings, time.time).build(rows, wish)
+    request = BuildRequest(name, description=_text(arguments, "description"), tags=_tags(arguments))
+    built = ws.templates.build(rows, request)
     made = built.template
     return {
         "name": made.name,

@@ -256,9 +256,11 @@ def delete_session(ws: Warmstart, session_id: str, yes: bool, as_json: bool) -> 
     The transcript itself is not touched; it is not read into the store again.
     """
     row = ws.store.find_session(session_id)
-    if not yes and sys.stdin.isatty():
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("deleting cannot be undone; add --yes")
         what = f"{clean(row.agent)} session {clean(row.id)} with {row.calls} calls"
-        click.confirm(f"Delete {what} and every template mined from it alone?", abort=True)
+        click.confirm(f"delete {what} and every template mined from it alone?", abort=True, err=True)
     forgotten = ws.delete_session(row.key)
     if as_json:
         print_json(forgotten)

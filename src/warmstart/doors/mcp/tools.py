@@ -37,6 +37,7 @@ from warmstart.doors.render.times import read_since
 from warmstart.model import Task
 from warmstart.pipeline import Warmstart
 from warmstart.ports import Progress
+from warmstart.templates.mine import LearnLimits
 
 MAX_LISTED = 50
 _LIMITS = ("min_calls", "max_error_rate")  # of learning; the rest are filters
@@ -91,7 +92,7 @@ def capture(call: ToolInvocation) -> Any:
 
 def learn(call: ToolInvocation) -> Any:
     given = _with_since(read_arguments(LearnArguments, call.given).given())
-    limits = {name: given.pop(name) for name in _LIMITS if name in given}
+    limits = LearnLimits(**{name: given.pop(name) for name in _LIMITS if name in given})
     return call.ws.learn(limits=limits, progress=call.tell, **given)
 
 

@@ -19,7 +19,7 @@ from warmstart.dialects.providers import clean
 from warmstart.errors import SourceError
 from warmstart.formats.source import Source
 from warmstart.ingest.read import scan, sources
-from warmstart.ingest.records import TASK, Record, Recorder, past_session, session_key
+from warmstart.ingest.records import TASK, Record, Recorder, session_key
 from warmstart.lab.models.tool_calls import as_object, is_sayable
 from warmstart.lab.replay.match import RecordedCall
 from warmstart.lab.replay.ties import Traces, join, task_in_id, trace_values, trace_wording
@@ -27,6 +27,7 @@ from warmstart.model import PastSession, Problem, Session
 from warmstart.ports import Progress
 from warmstart.redact import Redactor
 from warmstart.seeds.provision import task_digest
+from warmstart.store.history import decode_session
 
 NO_REQUEST = "no request of a user"
 STARTED = "started by another session"
@@ -137,7 +138,7 @@ class Gatherer:
         key = session_key(session)
         known = self._read.get(key)
         if known is None or known.record.session.length < record.session.length:
-            past = past_session(record.session, record.calls)
+            past = decode_session(record.session, record.calls)
             request = self._request(session, record)
             traces = Traces(
                 certain=tuple(_certain_ties(session)),

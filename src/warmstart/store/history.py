@@ -1,0 +1,62 @@
+"""Stored sessions as the stages take them: decoded values, one session at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from warmstart.model import Arguments, Outcome, PastCall, PastSession, Usage, Verdict
+from warmstart.ports import Progress
+from warmstart.store.rows import CallRow, SessionRow
+from warmstart.store.sqlite import SqliteStore
+
+_SESSION = frozenset(PastSession.__struct_fields__) & frozenset(SessionRow.__struct_fields__) - {
+    "calls",
+    "task",
+    "usage",
+}
+_CALL = frozenset(PastCall.__struct_fields__) & frozenset(CallRow.__struct_fields__) - {"arguments", "intent"}
+
+
+def decode_session(row: SessionRow, calls: Iterable[CallRow]) -> PastSession | None:
+    """Return the session as a value, or None where its record cannot be decoded."""
+    try:
+        return PastSession(
+            **{name: getattr(row, name) for name in _SESSION},
+            task=row.task or "",
+            calls=tuple(map(_decode_call, calls)),
+            usage=msgspec.json.decode(row.usage, type=Usage) if row.usage else None,
+        )
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _decode_call(row: CallRow) -> PastCall:
+    return PastCall(
+        **{name: getattr(row, name) for name in _CALL},
+        arguments=msgspec.json.decode(row.arguments, type=Arguments),
+        intent=row.intent or "",
+        outcome=Outcome(row.status, row.basis, row.error_kind),
+    )
+
+
+def read_history(
+    store: SqliteStore,
+    *,
+    agent: str | None = None,
+    project: str | None = None,
+    since: float | None = None,
+    verdict: Verdict | None = None,
+    progress: Progress | None = None,
+) -> Iterator[PastSession | None]:
+    """Yield the matching sessions, earliest first; None for one whose record cannot be decoded.
+
+    A store may hold millions of calls, so only one session is in memory at a time.
+    """
+    keys = [key for (key,) in store.rows("session_keys", (agent, project, since, verdict))]
+    for done, key in enumerate(keys):
+        if progress:
+            progress(done, len(keys), key)
+        for columns in store.rows("session_by_key", (key,)):  # none if another process has just deleted it
+            yield decode_session(SessionRow.from_columns(columns), store.calls_of(key))

@@ -1,0 +1,63 @@
+"""Forget a session: delete it, what was mined from it alone, and its calls wherever else they are shown."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct, structs
+
+from warmstart.store import SqliteStore, TemplateRow, TemplateStore, TrialStore
+
+
+class Forgotten(Struct, frozen=True, kw_only=True):
+    """What deleting a session removed."""
+
+    key: str
+    id: str  # the agent's own
+    calls: int
+    templates: tuple[str, ...]  # NAME@VERSION of the templates mined from it alone
+    examples: int  # of this session, taken out of templates that other sessions support too
+
+
+def forget_session(store: SqliteStore, name: str, now: float) -> Forgotten:
+    """Delete a session for good, in one transaction. Its transcript is not read into the store again.
+
+    Trials keep their arm and their numbers: taking a session out of a comparison after its outcome is known would bias it.
+    """
+    templates, trials = TemplateStore(store), TrialStore(store)
+    with store.writing():
+        session = store.find_session(name)
+        deleted: list[str] = []
+        examples = 0
+        for template, version in templates.from_session(session.key):
+            row = templates.version(template, version)
+            if _is_mined_alone(templates, row, session.key):
+                templates.delete_version(row)
+                deleted.append(f"{row.name}@{row.version}")
+            else:
+                examples += _take_out(templates, row, session.key)
+        for trial in trials.mentioning(session.key):
+            picks = trials.picks(trial)
+            if picks is not None:
+                trials.set_picks(trial.session, [pick for pick in picks if pick.example.session != session.key])
+        store.forget_session(session.key, now)
+    store.erase()
+    return Forgotten(
+        key=session.key, id=session.id, calls=session.calls, templates=tuple(sorted(deleted)), examples=examples
+    )
+
+
+def _is_mined_alone(templates: TemplateStore, row: TemplateRow, key: str) -> bool:
+    template = templates.load(row)
+    return template is None or all(example.session == key for example in template.examples)
+
+
+def _take_out(templates: TemplateStore, row: TemplateRow, key: str) -> int:
+    template = templates.facts(row.name, row.version, row.body)
+    if template is not None:
+        sources = tuple(session for session in template.source_sessions if session != key)
+        body = msgspec.json.encode(structs.replace(template, source_sessions=sources), order="deterministic")
+        templates.set_body(row, body.decode())
+    mine = [example for example, value in templates.examples(row.name, row.version) if value.session == key]
+    for example in mine:
+        templates.delete_example(row, example.id)
+    return len(mine)

@@ -1,0 +1,280 @@
+"""Templates in a store, and every decision about them.
+
+A template becomes active only by a decision: a person's, or the local policy's for templates mined from one's own
+sessions with enough support and nothing suspicious. A change and its record commit together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection
+from typing import Any
+
+import msgspec
+from msgspec import Struct, structs
+
+from warmstart.config import Settings
+from warmstart.dialects.compose import cost
+from warmstart.dialects.tokens import estimate
+from warmstart.errors import NotFound, Refused
+from warmstart.model import DIALECTS, Decision, Origin, Problem, Template, TemplateStatus
+from warmstart.names import check_name, name_key
+from warmstart.redact import Redactor
+from warmstart.store import EVERYWHERE, SqliteStore, TemplateRow, TemplateStore, TrialStore
+from warmstart.templates.search import index_weights
+
+POLICY = "policy:own-sessions"
+MEASURED = "policy:measured-effect"
+PERSON = "person"
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class LearnedTemplate(Struct, frozen=True, kw_only=True):
+    """A template that learning looked at."""
+
+    name: str
+    version: int
+    status: TemplateStatus
+    change: str  # new, updated, same
+    category: str
+    task_type: str
+    examples: int
+    sessions: int
+    tokens: int  # of all its examples, in the openai dialect
+    reason: str
+
+
+class TemplateRegister:
+    """The templates of a store: kept in versions, activated and retired by recorded decisions."""
+
+    def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._templates = TemplateStore(store)
+        self._trials = TrialStore(store)
+        self._settings = settings
+        self._clock = clock
+
+    # Keeping
+
+    def _keep(self, draft: Template) -> LearnedTemplate:
+        """A new version where the content is new, its status decided; nothing where it is not."""
+        name = check_name(draft.name)
+        versions = self._templates.versions(name_key(name))
+        digest = _digest(draft)
+        alike = next((row for row in versions if self._origin(row) in (draft.provenance.origin, None)), None)
+        if alike is not None and alike.digest == digest:
+            return self._summarise(draft, alike, "same")
+        parent = f"{versions[0].name}@{versions[0].version}" if versions else draft.provenance.parent
+        template = structs.replace(
+            draft,
+            name=versions[0].name if versions else name,
+            version=versions[0].version + 1 if versions else 1,
+            provenance=structs.replace(draft.provenance, parent=parent),
+        )
+        row = TemplateRow(
+            name=template.name,
+            version=template.version,
+            name_key=name_key(template.name),
+            status="proposed",
+            reason=self._waiting(template) or "just learned",
+            category=template.category,
+            task_type=template.task_type,
+            project=project_of(template),
+            strength=_strength(template),
+            body=_encode(structs.replace(template, examples=())).decode(),
+            digest=digest,
+            created=self._clock(),
+        )
+        costs: list[dict[str, int]] = [
+            {dialect: cost(example, dialect, estimate) for dialect in DIALECTS} for example in template.examples
+        ]
+        self._templates.put(row, list(zip(template.examples, costs, strict=True)))
+        if not self._waiting(template):
+            support = f"mined from {len(template.source_sessions)} of your own sessions, nothing suspicious"
+            row = self._activate(row, template, POLICY, support)
+        return self._summarise(template, row, "updated" if versions else "new")
+
+    def _waiting(self, template: Template) -> str | None:
+        """Why a person must decide, or None where the local policy may."""
+        if template.provenance.origin == "imported":
+            return "imported: a person decides"
+        if template.provenance.suspicions:
+            return "a person should look first: " + "; ".join(template.provenance.suspicions)
+        support = max((example.support for example in template.examples), default=0)  # forks and subagents not counted
+        if min(support, len(template.source_sessions)) < self._settings.min_support:
+            return f"seen in fewer than {self._settings.min_support} sessions"
+        decisions = self._templates.decisions(template.name)
+        if decisions and (decisions[-1].by, decisions[-1].status) == (MEASURED, "retired"):
+            return f"version {decisions[-1].version} was {decisions[-1].reason}"
+        said = [one for one in decisions if not one.by.startswith("policy:")]
+        if said and said[-1].status == "retired":
+            return f"a person retired version {said[-1].version}"
+        return None
+
+    def _origin(self, row: TemplateRow) -> Origin | None:
+        template = self._templates.facts(row.name, row.version, row.body)
+        return template.provenance.origin if template else None
+
+    def _activate(self, row: TemplateRow, template: Template, by: str, reason: str) -> TemplateRow:
+        for older in self._templates.versions(row.name_key):
+            if older.status == "active" and older.version != row.version:
+                self._retire(older, by, f"replaced by version {row.version}")
+        self._templates.decide(row, "active", by, reason, self._clock())
+        self._templates.index(row, [index_weights(example, template) for example in template.examples])
+        return structs.replace(row, status="active", reason=reason)
+
+    def _retire(self, row: TemplateRow, by: str, reason: str) -> None:
+        self._templates.unindex(row)
+        self._templates.decide(row, "retired", by, reason, self._clock())
+
+    def _make_room(self, kinds: set[tuple[str, str]], wanted: Collection[str] = ()) -> None:
+        """The weakest retire, those a person has just asked for last."""
+        most = self._settings.max_active
+        for category, project in sorted(kinds):
+            rows = self._templates.active_of_kind(category, project)
+            rows.sort(key=lambda row: (row.name not in wanted, not self._is_proven(row)))
+            for row in rows[most:]:
+                self._retire(row, POLICY, f"weaker than {most} others of its category and project")
+
+    def _is_proven(self, row: TemplateRow) -> bool:
+        effect = self._templates.effect(row.effect)
+        return effect is not None and effect.verdict == "better"
+
+    # Deciding
+
+    def approve(self, name: str, *, reason: str = "", by: str = PERSON) -> Decision:
+        """A person's yes to the latest version."""
+        with self._store.writing():
+            row = self.latest(name)
+            template = self._load(row)
+            if row.status == "active":
+                raise Refused(f"{row.name}@{row.version} is active already")
+            self._activate(row, template, by, self._redact()(reason) or "approved")
+            self._make_room({(row.category, row.project)}, {row.name})
+        return self._templates.decisions(row.name)[-1]
+
+    def promote(self, name: str, *, reason: str, by: str) -> Decision:
+        """Measured to help: active, whatever it was, and no longer the first to make room."""
+        with self._store.writing():
+            row = self.latest(name)
+            if row.status == "active":
+                self._templates.decide(row, "active", by, reason, self._clock())
+            else:
+                self._activate(row, self._load(row), by, reason)
+        return self._templates.decisions(row.name)[-1]
+
+    def retire(self, name: str, *, reason: str = "", by: str = PERSON) -> list[Decision]:
+        """Out of use; nothing is deleted."""
+        with self._store.writing():
+            wanted = [row for row in self.versions(name) if row.status != "retired"]
+            if not wanted:
+                raise Refused(f"{name} is retired already")
+            for row in wanted:
+                self._retire(row, by, self._redact()(reason) or "retired")
+        return self._templates.decisions(wanted[0].name)[-len(wanted) :]
+
+    def revoke(self, session: str, *, reason: str = "") -> list[str]:
+        """Retire every template that shows a call of this session, whatever its version, and never learn from it again."""
+        row = self._store.find_session(session)
+        said = self._redact()(reason) or f"shows calls of session {row.id}"
+        gone = []
+        with self._store.writing():
+            found = set(self._templates.from_session(row.key))
+            self._templates.note(_session_name(row.key), "retired", PERSON, said, self._clock())
+            for name in sorted({name for name, _version in found}):
+                for version in self._templates.versions(name_key(name)):
+                    if (version.name, version.version) in found and version.status != "retired":
+                        self._retire(version, PERSON, said)
+                        gone.append(f"{version.name}@{version.version}")
+        return gone
+
+    def delete(self, name: str) -> list[str]:
+        """Every version, for good."""
+        with self._store.writing():
+            gone = self._templates.delete(self.latest(name).name_key)
+        self._store.erase()
+        return [f"{own}@{version}" for own, version in gone]
+
+    # Looking
+
+    @property
+    def problems(self) -> list[Problem]:
+        return [*self._templates.problems, *self._trials.problems]
+
+    def latest(self, name: str) -> TemplateRow:
+        """The latest version of NAME, or the one that NAME@VERSION names."""
+        return self.versions(name)[0]
+
+    def versions(self, name: str) -> list[TemplateRow]:
+        """Of NAME all versions, the latest first; of NAME@VERSION that one. A name may have an @ of its own."""
+        if found := self._templates.versions(name_key(name)):
+            return found
+        own, _, version = name.rpartition("@")
+        found = self._templates.versions(name_key(own)) if own and version.isdecimal() else []
+        if not found:
+            raise NotFound(f"no template {name}; see: warmstart templates list")
+        wanted = [row for row in found if row.version == int(version)]
+        if not wanted:
+            raise NotFound(f"no version {version} of template {own}")
+        return wanted
+
+    def _row(self, one: LearnedTemplate) -> TemplateRow:
+        return next(row for row in self._templates.versions(name_key(one.name)) if row.version == one.version)
+
+    def _redact(self, *, share: bool = False) -> Callable[[Any], Any]:
+        """One scope: the same secret gets the same placeholder."""
+        return Redactor(self._settings.secrets, share=share).scope().value
+
+    def _load(self, row: TemplateRow) -> Template:
+        template = self._templates.load(row)
+        if template is None:
+            raise Refused(f"{row.name}@{row.version}: {self._templates.problems[-1].reason}")
+        return template
+
+    def is_revoked(self, key: str) -> bool:
+        """Return whether a person ruled this session out."""
+        return bool(self._templates.decisions(_session_name(key)))
+
+    def _summarise(self, template: Template, row: TemplateRow, change: str) -> LearnedTemplate:
+        return LearnedTemplate(
+            name=row.name,
+            version=row.version,
+            status=row.status,
+            change=change,
+            category=row.category,
+            task_type=row.task_type,
+            examples=len(template.examples),
+            sessions=len(template.source_sessions),
+            tokens=sum(cost(example, "openai", estimate) for example in template.examples),
+            reason=row.reason,
+        )
+
+    def _refresh(self, one: LearnedTemplate) -> LearnedTemplate:
+        """As it stands after all others were kept too."""
+        row = self._row(one)
+        return structs.replace(one, status=row.status, reason=row.reason)
+
+
+def _session_name(key: str) -> str:
+    """What a decision about a session is filed under; no template can be called so."""
+    return f"session:{key}"
+
+
+def project_of(template: Template) -> str:
+    """Return the project whose sessions see the template; empty for any project."""
+    project = template.provenance.project or ""
+    return "" if project == EVERYWHERE else project
+
+
+def _strength(template: Template) -> float:
+    """More sessions, better kept promises, then more examples."""
+    tries = sum(e.successes + e.failures for e in template.examples)
+    worked = sum(e.successes for e in template.examples) / tries if tries else 0.5
+    return round(len(template.source_sessions) * worked + 0.01 * len(template.examples), 4)
+
+
+def _digest(template: Template) -> str:
+    """Of what a session would see or a person would decide on."""
+    shown = [(e.tool, e.arguments, e.result, e.intent, e.correction) for e in template.examples]
+    said = [template.description, template.addendum, sorted(template.tags), shown, template.provenance.origin]
+    return hashlib.blake2b(_encode(said), digest_size=16).hexdigest()
