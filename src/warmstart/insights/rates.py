@@ -13,7 +13,7 @@ from datetime import date, timedelta
 from warmstart.insights.times import find_week
 from warmstart.insights.types import Along, Breakdown, Rate, Window
 from warmstart.model import PastSession
-from warmstart.stats.rates import ratio_interval
+from warmstart.stats.rates import rate_interval
 
 WINDOWS = ((1, 10), (11, 20), (21, 30), (31, 50), (51, 100), (101, None))  # turns
 FEW = 5  # sessions from which on a window is shown
@@ -26,15 +26,15 @@ def make_rate(name: str | None, clusters: Clusters, sessions: int | None = None)
     """The rate of some sessions; `sessions` where more were there than had judged calls."""
     errors, judged = _add_up(clusters)
     pairs = sorted(clusters.elements())
-    told = ratio_interval((e, n, at) for at, (e, n) in enumerate(pairs))
+    low, high = rate_interval(pairs) or (None, None)
     return Rate(
         name=name,
         errors=errors,
         judged=judged,
         sessions=len(pairs) if sessions is None else sessions,
         rate=errors / judged if judged else None,
-        low=told.low if told else None,
-        high=told.high if told else None,
+        low=low,
+        high=high,
     )
 
 

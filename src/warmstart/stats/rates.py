@@ -1,80 +1,34 @@
-"""Rates to read, not to decide on: ordinary 95 % intervals for one look. Where none is defined there is none."""
+"""Error rates for tables: ordinary 95 % intervals for one look, to read and not to decide on."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Sequence
 from statistics import NormalDist
-
-from msgspec import Struct
 
 from warmstart.stats.sequence import ALPHA, widen
 
 
-class RateInterval(Struct, frozen=True):
-    """A ratio and its interval."""
+def rate_interval(sessions: Sequence[tuple[int, int]], alpha: float = ALPHA) -> tuple[float, float] | None:
+    """Return the interval of errors per call over sessions (errors, calls). None for fewer than two sessions with calls.
 
-    value: float
-    low: float | None  # None together with `high`: one cluster says nothing about others
-    high: float | None
-    n: int
-    clusters: int
-
-
-def proportion_interval(successes: float, n: float, alpha: float = ALPHA) -> tuple[float, float] | None:
-    """Wilson's interval: stays inside 0 to 1 and says something sensible at 0 of 20. `n` may be an effective number."""
-    if not 0 <= successes <= n or not math.isfinite(n):
-        raise ValueError("successes are between 0 and n")
-    if n == 0:
-        return None
-    z = NormalDist().inv_cdf(1 - alpha / 2)
-    return _wilson(successes / n, n, z)
-
-
-def ratio_interval(rows: Iterable[tuple[float, float, Hashable]], alpha: float = ALPHA) -> RateInterval | None:
-    """Errors per call over sessions (numerator, denominator, cluster), for a table. None without any denominator.
-
-    A proportion gets Wilson's interval with the calls discounted by the design effect (Korn and Graubard 1998), so that a
-    tool without an error so far does not show the interval 0 to 0; any other ratio the cluster-robust normal one.
+    Wilson's interval with the calls discounted by the design effect (Korn and Graubard 1998): calls of one session are not
+    independent, and a tool without an error so far must not show the interval 0 to 0.
     """
-    sums, n, is_proportion = _sum_clusters(rows)
-    over, under = sum(y for y, _ in sums), sum(d for _, d in sums)
-    if under <= 0:
+    clusters = [(errors, calls) for errors, calls in sessions if calls]
+    if len(clusters) < 2:
         return None
-    value, clusters = over / under, len(sums)
-    if clusters < 2:
-        return RateInterval(value, None, None, n, clusters)
-    z = widen(NormalDist().inv_cdf(1 - alpha / 2), clusters - 1)
-    variance = sum((y - value * d) ** 2 for y, d in sums) / under**2 * clusters / (clusters - 1)
-    if not is_proportion:
-        reach = z * math.sqrt(variance)
-        return (
-            RateInterval(value, value - reach, value + reach, n, clusters)
-            if variance > 0
-            else RateInterval(value, None, None, n, clusters)
-        )
-    binomial = value * (1 - value) / under
-    effective = under / max(1.0, variance / binomial) if binomial > 0 else under
-    low, high = _wilson(value, effective, z)
-    return RateInterval(value, low, high, n, clusters)
+    calls = sum(calls for _errors, calls in clusters)
+    rate = sum(errors for errors, _calls in clusters) / calls
+    z = widen(NormalDist().inv_cdf(1 - alpha / 2), len(clusters) - 1)
+    variance = math.fsum((y - rate * n) ** 2 for y, n in clusters) / calls**2 * len(clusters) / (len(clusters) - 1)
+    binomial = rate * (1 - rate) / calls
+    effective = calls / max(1.0, variance / binomial) if binomial > 0 else float(calls)
+    return _wilson(rate, effective, z)
 
 
-def _sum_clusters(rows: Iterable[tuple[float, float, Hashable]]) -> tuple[Sequence[list[float]], int, bool]:
-    sums: dict[Hashable, list[float]] = {}
-    n, is_proportion = 0, True
-    for numerator, denominator, cluster in rows:
-        if not (math.isfinite(numerator) and math.isfinite(denominator)) or denominator < 0:
-            raise ValueError("numerators and denominators are finite, denominators not negative")
-        n += 1
-        is_proportion = is_proportion and 0 <= numerator <= denominator
-        if denominator or numerator:
-            both = sums.setdefault(cluster, [0.0, 0.0])
-            both[0] += numerator
-            both[1] += denominator
-    return list(sums.values()), n, is_proportion
-
-
-def _wilson(share: float, n: float, z: float) -> tuple[float, float]:
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    reach = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, min(centre - reach, share)), min(1.0, max(centre + reach, share))
+def _wilson(rate: float, n: float, z: float) -> tuple[float, float]:
+    """Return Wilson's interval, which stays inside 0 to 1; `n` may be an effective number."""
+    centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
+    reach = z / (1 + z * z / n) * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
+    return max(0.0, min(centre - reach, rate)), min(1.0, max(centre + reach, rate))

@@ -1,8 +1,8 @@
-"""How long until the first success, when some sessions end before one (censored).
+"""Time to the first success, when some sessions end before it (censored).
 
-Leaving those sessions out would be survivorship, counting them as their length too kind. Kaplan-Meier takes each for what
-it says: no success until then. Arms are compared by the restricted mean, the average wait up to a horizon, which needs no
-proportional hazards and reads as turns or seconds saved (Royston and Parmar 2013).
+Leaving those sessions out would be survivorship bias; counting them with their length would be too kind. Kaplan-Meier uses
+what each one shows: no success until then. Arms are compared by the restricted mean, the average wait up to a horizon,
+which needs no proportional hazards and reads as turns or seconds saved (Royston and Parmar 2013).
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from warmstart.stats.sequence import ALPHA
 
 
 class Wait(NamedTuple):
-    """One session: how long it was watched, and whether the wait ended in what was waited for."""
+    """One session: how long it was watched, and whether the event happened."""
 
     time: float
     happened: bool  # False: censored
-    cluster: Hashable = None  # None: the session stands for itself
+    cluster: Hashable = None  # None: the session is a cluster of its own
 
 
 class Step(NamedTuple):
-    """Survival from `time` on, and how many were still waiting just before."""
+    """Survival from `time` on, and how many sessions were still waiting just before."""
 
     time: float
     survival: float
@@ -35,7 +35,7 @@ class Step(NamedTuple):
 
 
 def kaplan_meier(waits: Sequence[Wait]) -> list[Step]:
-    """The product-limit curve, one step a time at which something happened."""
+    """Return the product-limit curve, one step per time at which an event happened."""
     _check(waits)
     steps: list[Step] = []
     ordered = sorted(waits, key=lambda wait: wait.time)
@@ -53,20 +53,13 @@ def kaplan_meier(waits: Sequence[Wait]) -> list[Step]:
     return steps
 
 
-def restricted_mean(waits: Sequence[Wait], horizon: float) -> tuple[float, float] | None:
-    """Mean wait up to the horizon and its standard error (Greenwood's). None where nobody was watched that long."""
-    values = pseudo_values(waits, horizon)
-    if values is None:
-        return None
-    mean = math.fsum(values) / len(values)
-    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values)) / len(values)
-
-
 def restricted_mean_difference(
     treatment: Sequence[Wait], control: Sequence[Wait], horizon: float, alpha: float = ALPHA
 ) -> Estimate | None:
-    """Treatment minus control in mean wait up to the horizon, with the always-valid interval. None where an arm was not
-    watched up to the horizon. Set the horizon before looking: another horizon is another question."""
+    """Estimate treatment minus control in mean wait up to the horizon, with the always-valid interval.
+
+    None if an arm was not watched up to the horizon. Set the horizon before looking: another horizon is another question.
+    """
     comparison = Comparison()
     for treated, waits in ((True, treatment), (False, control)):
         values = pseudo_values(waits, horizon)
@@ -79,10 +72,11 @@ def restricted_mean_difference(
 
 
 def pseudo_values(waits: Sequence[Wait], horizon: float) -> list[float] | None:
-    """What each session adds to the restricted mean: min(time, horizon) itself where nothing is censored.
+    """Return what each session adds to the restricted mean: min(time, horizon) itself if nothing is censored.
 
-    The mean plus n times the infinitesimal jackknife. Their variance is Greenwood's, and as plain numbers they go through
-    the same comparison, clusters and guards as every other metric.
+    This is the mean plus n times the infinitesimal jackknife. The variance of these values is Greenwood's, and as plain
+    numbers they go through the same comparison, clusters and guards as every other metric. None if nobody was watched up
+    to the horizon.
     """
     _check(waits)
     if not waits or not horizon > 0 or not _is_watched(waits, horizon):
@@ -92,12 +86,12 @@ def pseudo_values(waits: Sequence[Wait], horizon: float) -> list[float] | None:
     areas = [step.survival * (end - step.time) for step, end in zip(steps, times[1:], strict=True)]
     mean = times[0] + math.fsum(areas)
     ahead = list(accumulate(reversed(areas)))[::-1]
-    losses = [  # of the mean, by one event more at this step
+    losses = [  # of the mean, by one more event at this step
         area / (step.at_risk - step.happened) if step.at_risk > step.happened else 0.0
         for step, area in zip(steps, ahead, strict=True)
     ]
     shares = [loss * step.happened / step.at_risk for loss, step in zip(losses, steps, strict=True)]
-    gains = [0.0, *accumulate(shares)]  # by having waited through the steps so far
+    gains = [0.0, *accumulate(shares)]  # from having waited through the steps so far
     values = []
     for wait in waits:
         passed = bisect_right(times, wait.time, hi=len(steps))
@@ -107,11 +101,11 @@ def pseudo_values(waits: Sequence[Wait], horizon: float) -> list[float] | None:
 
 
 def _is_watched(waits: Sequence[Wait], horizon: float) -> bool:
-    """Someone was watched up to the horizon, or the last one's wait ended, so that nobody is left waiting."""
+    """Whether someone was watched up to the horizon, or the last wait ended, so that nobody is left waiting."""
     last = max(wait.time for wait in waits)
     return last >= horizon or all(wait.happened for wait in waits if wait.time == last)
 
 
 def _check(waits: Sequence[Wait]) -> None:
     if not all(math.isfinite(wait.time) and wait.time >= 0 for wait in waits):
-        raise ValueError("waiting times are finite and not negative")
+        raise ValueError("waiting times must be finite and not negative")
