@@ -1,22 +1,22 @@
-"""Do the statistics keep their word when looked at after every single session?
+"""Check the statistics by simulation, with a look after every single session.
 
     python bench/stats.py [--json] [--quick]
 
-Simulated sessions with errors and calls: each session has its own error probability (beta), a heavy-tailed number of calls
-(lognormal), and a task or user whose level it shares. Four questions:
+Each simulated session has its own error probability (beta), a heavy-tailed number of calls (lognormal), and a task or user
+whose level it shares. Four questions:
 
-- `false_alarms`: 2,000 experiments (1,000 in the later worlds) without any effect, up to 1,000 sessions an arm (2,000 in all
-  where arms are unequal), a look after every session. In how many does some look's interval leave out 0? The always-valid
-  one may in 5 % at most; the plain 95 % interval stands beside it, from the same first look on.
-- `coverage`: a true drop of 40 %. In how many experiments does every look's interval hold the true difference, and the last?
-- `power`: `sessions_needed` says after how many sessions an effect is found with chance 0.8, from 4,000 sessions of history
-  without any seed. How often is it?
-- `covariates`: the variance of the adjusted difference over that of the bare one, in experiments and as each says itself.
+- `false_alarms`: 2,000 experiments (1,000 in the later worlds) without any effect, 2,000 sessions each, a look after every
+  session. In how many does some look's interval exclude 0? The always-valid interval may do so in at most 5 %; the plain
+  95 % interval is shown beside it, from the same first look on.
+- `coverage`: a true drop of 40 %. In how many experiments do all intervals, and the last one, contain the true difference?
+- `power`: `sessions_needed` predicts, from 4,000 sessions of history without any seed, after how many sessions an effect is
+  found with chance 0.8. How often is it found by then?
+- `covariates`: the variance of the adjusted difference over that of the bare one, measured and as each experiment estimates.
 
-JSON keys: `false_alarms` {scenario: {runs, sessions, ours, plain, design_effect, at_most}} (the last bounds `ours` for the luck
-of so many runs), `worst_false_alarms`, `coverage` {scenario: {runs, always, last, plain_always, plain_last}},
+JSON keys: `false_alarms` {scenario: {runs, sessions, ours, plain, design_effect, at_most}} (`at_most` is an upper bound of
+`ours` at this number of runs), `worst_false_alarms`, `coverage` {scenario: {runs, always, last, plain_always, plain_last}},
 `worst_coverage`, `power` {case: {runs, sessions, promised, found, ratio}}, `worst_power_ratio`, `covariates`
-{variance_ratio, said}, `seconds`. Shares are of 1.
+{variance_ratio, said}, `seconds`. Shares are fractions of 1.
 """
 
 from __future__ import annotations
@@ -47,23 +47,23 @@ DROP = 0.4
 
 
 class World(msgspec.Struct, frozen=True):
-    """Where sessions come from and how they are put into arms."""
+    """How sessions are generated and assigned to arms."""
 
-    rate: float = 0.08  # errors per call, over all
-    likeness: float = 6.0  # of sessions of a task: concentration of the beta their probability is drawn from
+    rate: float = 0.08  # errors per call, overall
+    likeness: float = 6.0  # concentration of the beta distribution within a task
     calls: float = 2.2  # mean of the logarithm of calls
-    tail: float = 0.8  # its standard deviation
+    tail: float = 0.8  # standard deviation of the logarithm of calls
     most: int = 80  # calls in the first 30 turns
     tasks: int = 0  # 0: each session is a task of its own
-    task_likeness: float = 6.0  # of tasks
-    by_task: bool = False  # a task (a user) has one arm; else each session is assigned on its own
+    task_likeness: float = 6.0  # concentration of the beta distribution between tasks
+    by_task: bool = False  # a task (a user) has one arm; otherwise each session is assigned on its own
     share_cold: float = 0.5
     covariates: bool = False
 
 
 class Task(NamedTuple):
     rate: float
-    length: float  # of its sessions, beside the others', as a logarithm
+    length: float  # logarithm of its sessions' length relative to other tasks
 
 
 class Drawn(NamedTuple):
@@ -71,7 +71,7 @@ class Drawn(NamedTuple):
     errors: int
     calls: int
     task: int
-    known: tuple[float, ...]  # before the session
+    known: tuple[float, ...]  # covariates known before the session
 
 
 ALONE = World()
@@ -101,7 +101,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--json", action="store_true")
     parser.add_argument(
-        "--quick", action="store_true", help="a tenth of the experiments, where that still says something"
+        "--quick", action="store_true", help="run a tenth of the experiments, but at least 120 per power case"
     )
     options = parser.parse_args()
     part = 10 if options.quick else 1
@@ -125,7 +125,7 @@ def main() -> None:
 
 
 def draw(world: World, drop: float, chance: random.Random) -> Iterator[Drawn]:
-    """Sessions without end. A drop is of each call's error probability, so the rate itself falls by as much."""
+    """Yield sessions without end. A drop lowers each call's error probability, so the rate falls by as much."""
     tasks = draw_tasks(world, chance)
     cold = [chance.random() < world.share_cold for _ in tasks]
     for number in itertools.count():
@@ -148,7 +148,7 @@ def draw_tasks(world: World, chance: random.Random) -> list[Task]:
 
 
 def count_errors(calls: int, probability: float, chance: random.Random) -> int:
-    """Binomial, from one error to the next."""
+    """Draw a binomial count by jumping from one error to the next."""
     if probability < 1e-12:
         return 0
     if probability > 1 - 1e-12:
@@ -161,9 +161,9 @@ def count_errors(calls: int, probability: float, chance: random.Random) -> int:
 
 
 class Watched(NamedTuple):
-    """One experiment: what the looks said about the truth."""
+    """Whether the intervals of one experiment missed the truth."""
 
-    missed: bool  # some look's always-valid interval left the truth out
+    missed: bool  # the always-valid interval missed it at some look
     plain_missed: bool
     last_missed: bool
     plain_last_missed: bool
@@ -195,13 +195,13 @@ def add(comparison: Comparison, session: Drawn) -> None:
 def count_alarms(pool: Any, world: World, runs: int) -> dict[str, float]:
     sessions = 2_000
     found = pool.starmap(watch, [(world, 0.0, sessions, f"alarm {run}") for run in range(runs)], chunksize=5)
-    ours = statistics.mean(one.missed for one in found)
+    ours = statistics.mean(run.missed for run in found)
     return {
         "runs": runs,
         "sessions": sessions,
         "ours": round(ours, 4),
-        "plain": round(statistics.mean(one.plain_missed for one in found), 3),
-        "design_effect": round(statistics.median(one.design_effect for one in found), 2),
+        "plain": round(statistics.mean(run.plain_missed for run in found), 3),
+        "design_effect": round(statistics.median(run.design_effect for run in found), 2),
         "at_most": round(ours + 1.645 * math.sqrt(max(ours, 1 / runs) * (1 - ours) / runs), 4),
     }
 
@@ -210,22 +210,22 @@ def count_covered(pool: Any, world: World, runs: int) -> dict[str, float]:
     found = pool.starmap(watch, [(world, DROP, 2_000, f"cover {run}") for run in range(runs)], chunksize=5)
     return {
         "runs": runs,
-        "always": round(1 - statistics.mean(one.missed for one in found), 4),
-        "last": round(1 - statistics.mean(one.last_missed for one in found), 4),
-        "plain_always": round(1 - statistics.mean(one.plain_missed for one in found), 3),
-        "plain_last": round(1 - statistics.mean(one.plain_last_missed for one in found), 3),
+        "always": round(1 - statistics.mean(run.missed for run in found), 4),
+        "last": round(1 - statistics.mean(run.last_missed for run in found), 4),
+        "plain_always": round(1 - statistics.mean(run.plain_missed for run in found), 3),
+        "plain_last": round(1 - statistics.mean(run.plain_last_missed for run in found), 3),
     }
 
 
 def count_found(pool: Any, world: World, drop: float, runs: int) -> dict[str, float]:
-    """How often the drop is found within the sessions promised from a history without seeds."""
+    """Count how often the drop is found within the number of sessions predicted from a history without seeds."""
     history = itertools.islice(draw(world, 0.0, random.Random("history")), 4_000)
     rows = [(session.errors, session.calls, session.task) for session in history]
     baseline = measure_baseline(rows, by_cluster=world.by_task)
     promised = 0.8
     sessions = sessions_needed(baseline, drop, power=promised, share_cold=world.share_cold) if baseline else None
     if sessions is None:
-        sys.exit("no number of sessions was promised")
+        sys.exit("sessions_needed predicted no number of sessions")
     found = pool.starmap(find, [(world, drop, sessions, f"power {run}") for run in range(runs)], chunksize=5)
     share = statistics.mean(found)
     return {
@@ -248,9 +248,9 @@ def find(world: World, drop: float, sessions: int, seed: str) -> bool:
 
 def compare_variances(pool: Any, world: World, runs: int) -> dict[str, float]:
     rows = pool.starmap(adjust, [(world, f"adjust {run}") for run in range(runs)], chunksize=5)
-    bare, adjusted, said = zip(*rows, strict=True)
+    bare, adjusted, reductions = zip(*rows, strict=True)
     ratio = statistics.variance(adjusted) / statistics.variance(bare)
-    return {"variance_ratio": round(ratio, 3), "said": round(1 - statistics.mean(said), 3)}
+    return {"variance_ratio": round(ratio, 3), "said": round(1 - statistics.mean(reductions), 3)}
 
 
 def adjust(world: World, seed: str) -> tuple[float, float, float]:
@@ -278,7 +278,9 @@ def show(report: dict[str, Any]) -> None:
     for name, row in report["power"].items():
         print(f"  {name:42} {row['sessions']:6,} sessions   promised {row['promised']:.0%}   found {row['found']:.1%}")
     print("Covariates")
-    print("  variance over that without {variance_ratio:.2f}, as estimated {said:.2f}".format(**report["covariates"]))
+    print(
+        "  variance with / without: measured {variance_ratio:.2f}, estimated {said:.2f}".format(**report["covariates"])
+    )
     print(f"{report['seconds']} s")
 
 

@@ -1,4 +1,4 @@
-"""What is promised before an experiment: sane, steady and kept."""
+"""The power promised before an experiment is monotone, consistent and kept."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class TestBaseline:
         assert found.variance == pytest.approx(sum((y - 1) ** 2 for y in (1, 0, 3, 0)) / 3 / 16)
         assert found.design_effect == 1
 
-    def test_clusters_told_twice(self):
+    def test_clusters_counted_twice(self):
         rows = [(errors, 4, n) for n, errors in enumerate((1, 0, 3, 0, 2, 1))]
         found = measure_baseline(rows * 2, by_cluster=True)
         assert found is not None

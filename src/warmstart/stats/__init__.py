@@ -1,1 +1,1 @@
-"""Pure arithmetic of comparisons: intervals that hold at every look, power, rates, survival."""
+"""Pure statistics: always-valid comparisons, paired comparisons, power, rates and survival."""

@@ -1,8 +1,8 @@
-"""One arm of a comparison: its sums, and how far its variance is to be trusted.
+"""One arm of a comparison: its sums, and how far its variance can be trusted.
 
-A few sessions say little about a variance, and with rare, heavy-tailed errors what they say is mostly too small: the bad
-session has not come yet. So an arm also keeps third and fourth moments (the shape of the distribution), and a small arm
-borrows from the other one.
+A few sessions say little about a variance, and with rare, heavy-tailed errors a small sample mostly underestimates it: the
+bad session has not come yet. So an arm also keeps third and fourth moments (the shape of the distribution), and a small
+arm borrows from the other one.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-PRIOR = 200.0  # clusters' worth of trust in the pooled variance and skewness, where an arm's own are smaller
-TAIL_SEEN = 0.7  # a sample of a heavy-tailed thing shows too small a kurtosis: degrees of freedom are cut to this share
-SKEW_UNSEEN = 1.5  # and too small a skewness, by this factor
-TINY = 1e-100  # a sum of squares below this has no fourth power
+PRIOR = 200.0  # weight, in clusters, of the pooled variance and skewness where an arm's own are smaller
+TAIL_SEEN = 0.7  # samples understate the kurtosis of a heavy tail: degrees of freedom are cut to this share
+SKEW_UNSEEN = 1.5  # samples understate the skewness too, by this factor
+TINY = 1e-100  # sums of squares below this count as 0: their fourth power underflows
 
 
 class Shape(Struct, frozen=True, gc=False):
     """How far from normal an arm's ratio is."""
 
-    degrees: float  # of freedom of its variance
-    skew: float  # of the ratio, not of a session: it falls with the square root of sessions
+    degrees: float  # degrees of freedom of its variance
+    skew: float  # of the ratio, not of a session: it falls with the square root of the number of sessions
 
 
 class Spread(Struct, frozen=True, gc=False):
     """How uncertain an arm's ratio is."""
 
-    size: float  # sessions, by weight
+    size: float  # effective number of sessions
     clusters: float
     variance: float
     independent: float  # the variance if sessions were independent
@@ -36,7 +36,7 @@ class Spread(Struct, frozen=True, gc=False):
 
 
 class Moments:
-    """Third and fourth moments of pairs (y, d), from which those of y - value * d follow for any value."""
+    """Third and fourth moments of pairs (y, d); those of y - value * d follow from them for any value."""
 
     __slots__ = ("_fourth", "_third")
 
@@ -45,7 +45,7 @@ class Moments:
         self._fourth = (0.0, 0.0, 0.0, 0.0, 0.0)
 
     def add(self, y: float, d: float, sign: int = 1) -> None:
-        """Count a pair in, or with sign -1 out again."""
+        """Add a pair, or remove it with sign -1."""
         yy, yd, dd = y * y, y * d, d * d
         sy, sd = sign * y, sign * d
         a, b, c, e = self._third
@@ -54,7 +54,7 @@ class Moments:
         self._fourth = (a + yy * y * sy, b + yy * yd * sign, c + yy * dd * sign, e + dd * yd * sign, f + dd * d * sd)
 
     def find_shape(self, value: float, square: float, count: int) -> Shape:
-        """The shape of the sum of `count` residuals whose squares sum to `square`, kept to what is possible."""
+        """Return the shape of the sum of `count` residuals whose squares sum to `square`, clipped to possible values."""
         a, b, c, e, f = self._fourth
         fourth = a - value * (4 * b - value * (6 * c - value * (4 * e - value * f)))
         a, b, c, e = self._third
@@ -65,7 +65,7 @@ class Moments:
 
 
 class Arm:
-    """One arm's sums over sessions and clusters."""
+    """The sums of one arm over sessions and clusters."""
 
     __slots__ = (
         "_base",
@@ -84,9 +84,9 @@ class Arm:
     )
 
     def __init__(self, start: int) -> None:
-        self.start = start  # of the arm's block in a cluster's sums
+        self.start = start  # where the arm's block begins in a cluster's sums
         self.n = 0
-        self.clusters = 0  # that have anything to count in this arm
+        self.clusters = 0  # clusters that contribute to this arm
         self.events = 0
         self.numerator = self.denominator = 0.0
         self._weight = self._weights_squared = 0.0
@@ -94,7 +94,7 @@ class Arm:
         self._by_session, self._by_cluster = Moments(), Moments()
 
     def add(self, numerator: float, denominator: float, weight: float, sums: Sequence[float]) -> None:
-        """A session, already weighted; `sums` are its cluster's, without it."""
+        """Add a session, already weighted; `sums` are those of its cluster before it."""
         self.n += 1
         self.events += numerator != 0
         self.numerator += numerator
@@ -116,19 +116,22 @@ class Arm:
         return self.numerator / self.denominator if self.denominator > 0 else None
 
     def size(self) -> float:
-        """Sessions, or as many unweighted ones as the weighted are worth (Kish)."""
+        """Return the effective number of sessions (Kish): as many as unweighted ones would be."""
         return self._weight * self._weight / self._weights_squared
 
     def correction(self) -> float:
-        """For the ratio being estimated from the same clusters."""
+        """Return the small-sample correction for estimating the ratio from the same clusters."""
         return self.clusters / (self.clusters - 1) if self.clusters > 1 else 1.0
 
     def find_excess(self, value: float, between: float) -> float:
-        """The part of the ratio's variance that is there only because clusters' sessions are alike."""
+        """Return the part of the ratio's variance that exists only because sessions of a cluster are alike."""
         return (between - self._within(value)) * self.correction() / self.denominator**2
 
     def spread(self, value: float, between: float, whole: float) -> Spread:
-        """From the clusters' squared residuals `between`. `whole` is how far clusters, and not sessions, are the units."""
+        """Return the arm's uncertainty, from the clusters' squared residuals `between`.
+
+        `whole` says how far clusters (1), and not sessions (0), are the units.
+        """
         if not between:
             return Spread(self.size(), self.clusters, 0.0, 0.0, Shape(max(self.clusters - 1.0, 0.5), 0.0))
         scale = self.correction() / self.denominator**2
@@ -143,21 +146,22 @@ class Arm:
         return total if total > TINY else 0.0
 
 
-def mix_shapes(one: Shape, other: Shape, share: float) -> Shape:
-    inverse = (1 - share) / one.degrees + share / other.degrees
-    return Shape(1 / inverse, (1 - share) * one.skew + share * other.skew)
+def mix_shapes(first: Shape, second: Shape, share: float) -> Shape:
+    """Return a shape between two, `share` of the way to the second."""
+    inverse = (1 - share) / first.degrees + share / second.degrees
+    return Shape(1 / inverse, (1 - share) * first.skew + share * second.skew)
 
 
 def count_degrees(units: float, kurtosis: float) -> float:
-    """Degrees of freedom of a variance: 2 over its own relative variance (Satterthwaite), which heavy tails make large."""
+    """Return the degrees of freedom of a variance: 2 / its relative variance (Satterthwaite). Heavy tails lower them."""
     most = max(units - 1, 0.5)
     return min(most, TAIL_SEEN * 2 * units / (kurtosis - 1)) if kurtosis > 1 else most
 
 
 def guard(own: Spread, other: Spread, design: float) -> Spread:
-    """An arm whose variance or skewness is below the pooled one is drawn towards it, the less the more clusters it has.
+    """Pull an arm's variance and skewness up towards the pooled ones, the less the more clusters it has.
 
-    `design` is the design effect of the difference: what the sessions' variance lacks, the clusters' lacks that often.
+    `design` is the design effect of the difference: a lack in the sessions' variance counts that many times in the clusters'.
     """
     total = own.size + other.size
     trust = PRIOR / (PRIOR + own.clusters)
@@ -177,11 +181,11 @@ def guard(own: Spread, other: Spread, design: float) -> Spread:
     )
 
 
-def combine_shapes(one: Spread, other: Spread) -> Shape:
-    """The shape of the difference: Welch's degrees of freedom, and a skewness that cancels where the arms are alike."""
-    total = one.variance + other.variance
+def combine_shapes(treatment: Spread, control: Spread) -> Shape:
+    """Return the shape of the difference: Welch's degrees of freedom, and a skewness that cancels between like arms."""
+    total = treatment.variance + control.variance
     if total <= 0:
         return Shape(0.0, 0.0)
-    parts = one.variance**2 / one.shape.degrees + other.variance**2 / other.shape.degrees
-    third = one.shape.skew * one.variance**1.5 - other.shape.skew * other.variance**1.5
+    parts = treatment.variance**2 / treatment.shape.degrees + control.variance**2 / control.shape.degrees
+    third = treatment.shape.skew * treatment.variance**1.5 - control.shape.skew * control.variance**1.5
     return Shape(total * total / parts, SKEW_UNSEEN * third / total**1.5)

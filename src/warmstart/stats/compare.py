@@ -1,19 +1,19 @@
-"""Two arms, session by session: how far apart are they, and may one say so yet?
+"""Compare two arms session by session, with an interval that is valid at every look.
 
 `Comparison` takes one session at a time and `estimate` answers at any moment, so the report and the benchmark that looks
-after every single session run the same code. Nothing here knows of a database, a clock or a data frame.
+after every single session run the same code.
 
-What is estimated is the difference of two ratios, treatment minus control, each the sum of numerators over the sum of
+The estimate is the difference of two ratios, treatment minus control, each the sum of numerators over the sum of
 denominators (errors per judged call; a mean has denominator 1). A ratio's variance is that of its linearised sessions
-(delta method), summed within clusters first, for sessions of one task or user are not independent. A cluster with sessions
-in both arms contributes its covariance too, which is what makes a comparison within tasks sharp.
+(delta method), summed within clusters first, because sessions of one task or user are not independent. A cluster with
+sessions in both arms contributes its covariance too, which makes a comparison within tasks sharp.
 
-The interval is always valid (see `sequence`). That theory is for many sessions, while tool errors are rare, skewed and
+The interval is always valid (see `sequence`). That theory assumes many sessions, while tool errors are rare, skewed and
 heavy-tailed. Four guards, chosen by simulation (bench/stats.py), make it hold from the first answer on; all fade with time:
-1. too few sessions, clusters, or sessions with an event: no interval at all;
-2. while an arm is small its variance and skewness are not taken much below the pooled ones: a cold arm of 30 sessions that
-   has not met its bad session yet must not look certain;
-3. t for normal, with the degrees of freedom that the clusters' kurtosis leaves to the variance;
+1. no interval at all with too few sessions, clusters, or sessions with an event;
+2. while an arm is small, its variance and skewness stay near the pooled ones: a cold arm of 30 sessions that has not met
+   its bad session yet must not look certain;
+3. Student's t instead of the normal, with the degrees of freedom that the clusters' kurtosis leaves to the variance;
 4. Hall's transformation for the skewness of the estimate.
 """
 
@@ -26,44 +26,44 @@ from typing import Literal
 from msgspec import Struct
 
 from warmstart.stats.arm import TINY, Arm, Spread, combine_shapes, guard
-from warmstart.stats.sequence import ALPHA, EValues, look
+from warmstart.stats.sequence import ALPHA, MeasuredDifference, look
 
 MIN_SESSIONS = 20  # in each arm
 MIN_CLUSTERS = 10  # in each arm
-MIN_EVENTS = 30  # sessions with an event, in the arm that has more of them
-MIN_DEGREES = 5.0  # with fewer, one or two sessions carry the whole variance
-CLUSTERS_PER_COVARIATE = 20  # in the smaller arm; with fewer the adjustment would fit noise
+MIN_EVENTS = 30  # sessions with an event, in the arm with more of them
+MIN_DEGREES = 5.0  # below this, one or two sessions carry the whole variance
+CLUSTERS_PER_COVARIATE = 20  # in the smaller arm; below this the adjustment would fit noise
 
 Decision = Literal["better", "worse", "inconclusive", "too_few"]
 
-_ROUNDING = 1e-12  # a variance below this share of the terms it is the difference of is rounding
-_COLLINEAR = 1e-8  # share of a covariate's variance that the covariates before it must leave
+_ROUNDING = 1e-12  # a variance below this share of the terms it was computed from is a rounding error
+_COLLINEAR = 1e-8  # share of a covariate's variance that earlier covariates must leave unexplained
 
 
 class Estimate(Struct, frozen=True, kw_only=True, gc=False):
-    """Treatment minus control. What is not defined is None; evidence that is not there is an e-value of 1."""
+    """Treatment minus control. Undefined values are None; an e-value of 1 is no evidence."""
 
     n_treatment: int
     n_control: int
     clusters: int
     value_treatment: float | None
     value_control: float | None
-    difference: float | None  # adjusted for covariates where `adjusted`
+    difference: float | None  # adjusted for covariates if `adjusted`
     relative: float | None  # difference over the control's value
-    se: float | None  # with the guards for small arms: what the interval rests on
+    se: float | None  # with the guards for small arms; the interval uses this one
     plain_se: float | None  # without them
-    low: float | None  # always-valid interval; None together with `high` while there are too few sessions
+    low: float | None  # always-valid interval; None, like `high`, while there are too few sessions
     high: float | None
     e_value: float  # against "no difference"; valid at every look
     e_below: float  # against "treatment is not below control"
     e_above: float  # against "treatment is not above control"
     adjusted: bool
-    variance_reduction: float | None  # share of the variance that the covariates took away
-    design_effect: float | None  # variance with clusters over variance as if sessions were independent
+    variance_reduction: float | None  # share of the variance that the covariates removed
+    design_effect: float | None  # variance with clusters / variance if sessions were independent
 
 
 def decide(estimate: Estimate, *, lower_is_better: bool = True) -> Decision:
-    """The always-valid interval in one word."""
+    """Return the verdict of the always-valid interval."""
     if estimate.low is None or estimate.high is None:
         return "too_few"
     if estimate.low <= 0 <= estimate.high:
@@ -72,7 +72,10 @@ def decide(estimate: Estimate, *, lower_is_better: bool = True) -> Decision:
 
 
 def plain_interval(estimate: Estimate) -> tuple[float, float] | None:
-    """The ordinary 95 % interval, right for one look only. Here to show what peeking at it does."""
+    """Return the ordinary 95 % interval, which is valid for one look only.
+
+    Guardrails use it because it complains sooner; the benchmark shows what peeking at it does.
+    """
     if estimate.difference is None or estimate.plain_se is None:
         return None
     reach = 1.959964 * estimate.plain_se
@@ -80,10 +83,10 @@ def plain_interval(estimate: Estimate) -> tuple[float, float] | None:
 
 
 class Comparison:
-    """One treatment arm against one control, fed session by session; neither step grows with the sessions fed before.
+    """One treatment arm against one control, fed session by session. Each step takes constant time.
 
-    Per cluster the sums z of (numerator, denominator, weight, covariates...) are kept for both arms, and over clusters the
-    second moments M = sum of z z'. Every cluster-robust (co)variance of linearised ratios is a quadratic form in M.
+    Each cluster keeps its sums z of (numerator, denominator, weight, covariates...) for both arms; over clusters the second
+    moments M = sum of z z' are kept. Every cluster-robust (co)variance of linearised ratios is a quadratic form in M.
     """
 
     def __init__(self, covariates: int = 0) -> None:
@@ -105,12 +108,15 @@ class Comparison:
         weight: float = 1.0,
         covariates: Sequence[float] = (),
     ) -> None:
-        """One session. `weight` is 1 / propensity where the arms' shares changed on the way. `covariates` are known before
-        the session (a predicted error rate, dummies of strata); anything later would take part of the effect away."""
+        """Add one session.
+
+        `weight` is 1 / propensity, for arms whose shares changed on the way. `covariates` must be known before the session
+        (a predicted error rate, dummies of strata): anything later would absorb part of the effect.
+        """
         if not (math.isfinite(numerator) and math.isfinite(denominator) and math.isfinite(weight)):
-            raise ValueError("a session's numerator, denominator and weight are finite numbers")
+            raise ValueError("a session's numerator, denominator and weight must be finite numbers")
         if denominator < 0 or weight <= 0:
-            raise ValueError("a denominator is not negative and a weight is positive")
+            raise ValueError("a denominator must not be negative, and a weight must be positive")
         if len(covariates) != self._covariates:
             raise ValueError(f"{len(covariates)} covariates given, {self._covariates} expected")
         step = [weight * numerator, weight * denominator]
@@ -125,15 +131,15 @@ class Comparison:
         self._grow(arm.start, step, sums)
 
     def _centre(self, covariates: Sequence[float]) -> list[float]:
-        """Away from the first value: only differences matter, and the squares of large numbers would swallow them."""
+        """Subtract the first session's values: only differences matter, and squares of large numbers would swallow them."""
         if not all(map(math.isfinite, covariates)):
-            raise ValueError("covariates are finite numbers")
+            raise ValueError("covariates must be finite numbers")
         if self._origin is None:
             self._origin = list(covariates)
         return [x - origin for x, origin in zip(covariates, self._origin, strict=True)]
 
     def _grow(self, start: int, step: list[float], sums: list[float]) -> None:
-        """z becomes z + u: M gains u z' + z u' + u u', of which one half is kept."""
+        """Update M for z + u: it gains u z' + z u' + u u'. Only one half of M is stored."""
         middle = sums[:]
         for at, value in enumerate(step, start):
             middle[at] += value / 2
@@ -144,11 +150,11 @@ class Comparison:
             half[at] = [kept + value * other for kept, other in zip(half[at], middle, strict=True)]
 
     def estimate(self, alpha: float = ALPHA) -> Estimate:
-        """How things stand now. It may be asked after every session, and acted on."""
+        """Return the current estimate. Looking after every session, and acting on it, is allowed."""
         treatment, control = self._arms
         value_t, value_c = treatment.ratio(), control.ratio()
-        found = None if value_t is None or value_c is None else self._measure(value_t, value_c)
-        evidence = found.evidence if found else None
+        measured = None if value_t is None or value_c is None else self._measure(value_t, value_c)
+        evidence = measured.evidence if measured else None
         seen = look(evidence, alpha) if evidence and self._is_enough(evidence) else None
         difference = evidence.difference if evidence else None
         return Estimate(
@@ -160,18 +166,18 @@ class Comparison:
             difference=difference,
             relative=difference / value_c if difference is not None and value_c else None,
             se=evidence.se or None if evidence else None,
-            plain_se=found.plain_se or None if found else None,
+            plain_se=measured.plain_se or None if measured else None,
             low=seen.low if seen else None,
             high=seen.high if seen else None,
             e_value=seen.e_value if seen else 1.0,
             e_below=seen.e_below if seen else 1.0,
             e_above=seen.e_above if seen else 1.0,
-            adjusted=found is not None and found.variance_reduction is not None,
-            variance_reduction=found.variance_reduction if found else None,
-            design_effect=found.design_effect if found else None,
+            adjusted=measured is not None and measured.variance_reduction is not None,
+            variance_reduction=measured.variance_reduction if measured else None,
+            design_effect=measured.design_effect if measured else None,
         )
 
-    def _is_enough(self, evidence: EValues) -> bool:
+    def _is_enough(self, evidence: MeasuredDifference) -> bool:
         treatment, control = self._arms
         return (
             min(treatment.n, control.n) >= MIN_SESSIONS
@@ -181,7 +187,7 @@ class Comparison:
             and evidence.degrees >= MIN_DEGREES
         )
 
-    def _measure(self, value_t: float, value_c: float) -> _Found:
+    def _measure(self, value_t: float, value_c: float) -> _Measured:
         treatment, control = self._arms
         shared = 2 * self._covary(value_t, value_c)
         spreads = self._spread(value_t, value_c, shared)
@@ -194,25 +200,25 @@ class Comparison:
         variance = variance if variance > _ROUNDING * both else 0.0
         shape = combine_shapes(*guarded)
         shift, kept = self._adjust(value_t, value_c, plain) if self._can_adjust() and plain > 0 else (0.0, None)
-        evidence = EValues(
+        evidence = MeasuredDifference(
             difference=value_t - value_c - shift,
             se=math.sqrt(variance * (1.0 if kept is None else kept)),
             information=1 / (1 / treatment.size() + 1 / control.size()),
             degrees=max(min(shape.degrees, self._count_clusters() - 1), 0.5),
             skew=shape.skew,
         )
-        return _Found(
+        return _Measured(
             evidence=evidence,
             plain_se=math.sqrt(plain * (1.0 if kept is None else kept)),
             variance_reduction=None if kept is None else 1 - kept,
             design_effect=design if apart > 0 else None,
         )
 
-    def _moment(self, one: int, other: int) -> float:
-        return self._half[one][other] + self._half[other][one]
+    def _moment(self, row: int, column: int) -> float:
+        return self._half[row][column] + self._half[column][row]
 
     def _spread(self, value_t: float, value_c: float, shared: float) -> tuple[Spread, Spread]:
-        """Both arms' uncertainty. Where clusters' own levels cancel between the arms, single sessions are what is left."""
+        """Return both arms' uncertainty. Where cluster levels cancel between the arms, single sessions are the units."""
         treatment, control = self._arms
         squares = self._square(treatment, value_t), self._square(control, value_c)
         whole = 1.0
@@ -222,14 +228,14 @@ class Comparison:
         return treatment.spread(value_t, squares[0], whole), control.spread(value_c, squares[1], whole)
 
     def _square(self, arm: Arm, value: float) -> float:
-        """Sum of the clusters' squared residuals."""
+        """Return the sum of the clusters' squared residuals."""
         at = arm.start
         square, product, base = self._moment(at, at), self._moment(at, at + 1), self._moment(at + 1, at + 1)
         total = square - 2 * value * product + value * value * base
         return total if total > max(_ROUNDING * (square + value * value * base), TINY) else 0.0
 
     def _covary(self, value_t: float, value_c: float) -> float:
-        """Covariance of the two ratios through clusters that have sessions in both arms."""
+        """Return the covariance of the two ratios through clusters with sessions in both arms."""
         treatment, control = self._arms
         t, c, moment = treatment.start, control.start, self._moment
         total = moment(t, c) - value_c * moment(t, c + 1) - value_t * moment(t + 1, c)
@@ -238,7 +244,7 @@ class Comparison:
         return scale * total / (treatment.denominator * control.denominator)
 
     def _count_clusters(self) -> float:
-        """As many equally large clusters as these are worth (Kish): a few large ones must not pass for many."""
+        """Return the effective number of clusters (Kish): a few large ones must not pass for many."""
         t, c = self._arms[0].start + 1, self._arms[1].start + 1
         squares = self._moment(t, t) + 2 * self._moment(t, c) + self._moment(c, c)
         return (self._sums[t] + self._sums[c]) ** 2 / squares
@@ -248,10 +254,10 @@ class Comparison:
         return self._covariates > 0 and fewest >= CLUSTERS_PER_COVARIATE * self._covariates
 
     def _adjust(self, value_t: float, value_c: float, plain: float) -> tuple[float, float]:
-        """What chance imbalance in the covariates makes of the difference, and the share of the variance that is left.
+        """Return how much chance imbalance in the covariates shifts the difference, and the share of the variance left.
 
         Regression adjustment (CUPED) for ratios: the weights minimise the variance of difference - weights . imbalance,
-        which amounts to Lin's (2013) adjustment with slopes of their own in each arm. Each weight costs a degree of freedom.
+        which amounts to Lin's (2013) adjustment with separate slopes in each arm. Each weight costs a degree of freedom.
         """
         means = [self._means(column) for column in range(3, self._width)]
         forms = [self._linearise(0, 1, (value_t, value_c))]
@@ -270,21 +276,24 @@ class Comparison:
         return sums[column] / sums[2], sums[width + column] / sums[width + 2]
 
     def _linearise(self, over: int, under: int, values: tuple[float, float]) -> list[tuple[int, float]]:
-        """A difference of ratios as a linear form in a cluster's z: positions and coefficients."""
+        """Return a difference of ratios as a linear form in a cluster's z: positions and coefficients."""
         form = []
         for arm, value, sign in zip(self._arms, values, (1, -1), strict=True):
             scale = sign * math.sqrt(arm.correction()) / self._sums[arm.start + under]
             form += [(arm.start + over, scale), (arm.start + under, -value * scale)]
         return form
 
-    def _combine(self, one: list[tuple[int, float]], other: list[tuple[int, float]]) -> float:
+    def _combine(self, left: list[tuple[int, float]], right: list[tuple[int, float]]) -> float:
+        """Return the covariance of two linear forms."""
         half = self._half
-        return sum([a * b * (half[i][j] + half[j][i]) for i, a in one for j, b in other])
+        return sum([a * b * (half[i][j] + half[j][i]) for i, a in left for j, b in right])
 
 
 def solve_symmetric(lower: list[list[float]], target: list[float]) -> list[float]:
-    """Weights w with matrix . w = target, of a matrix given by its lower triangle; by Cholesky's decomposition. A column that
-    those before it explain gets weight 0."""
+    """Solve matrix . w = target for a matrix given by its lower triangle, by Cholesky decomposition.
+
+    A column that earlier columns explain gets weight 0.
+    """
     factor: list[list[float]] = []
     halfway: list[float] = []
     for row, value in zip(lower, target, strict=True):
@@ -304,8 +313,10 @@ def solve_symmetric(lower: list[list[float]], target: list[float]) -> list[float
     return weights
 
 
-class _Found(Struct, frozen=True, gc=False):
-    evidence: EValues
+class _Measured(Struct, frozen=True, gc=False):
+    """The evidence before the minimum sizes are checked."""
+
+    evidence: MeasuredDifference
     plain_se: float
     variance_reduction: float | None
     design_effect: float | None

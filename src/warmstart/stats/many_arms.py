@@ -1,4 +1,4 @@
-"""Many arms at once: was the split what it should be, which arms count as found, how large are they really, which next?"""
+"""Many arms at once: checks of the split, false discoveries, shrinkage of effects, shares for the next sessions."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import math
 from collections.abc import Callable, Mapping
 from statistics import NormalDist
 
-_SMALL = 5.0  # expected counts below this are too few for chi-square (Cochran 1954)
-_NODES = 400  # of a numeric integral
+_SMALL = 5.0  # expected counts below this are too small for chi-square (Cochran 1954)
+_NODES = 400  # points of the numeric integrals
 _NORMAL = NormalDist()
 
 
 def ratio_mismatch(observed: Mapping[str, int], expected: Mapping[str, float]) -> float:
-    """The probability of a split at least this odd if arms were assigned in the expected shares. Very small: a bug.
+    """Return the probability of a split at least this odd if arms were assigned in the expected shares. Very small: a bug.
 
-    Chi-square; with small expected counts exact binomial tests of each arm against the rest, corrected for their number.
+    A chi-square test; with small expected counts, exact binomial tests of each arm against the rest, corrected for their
+    number.
     """
     _check_counts(observed)
     total, weight = sum(observed.values()), math.fsum(expected.values())
     if not all(math.isfinite(share) and share >= 0 for share in expected.values()) or not weight > 0:
-        raise ValueError("expected shares are finite, not negative and not all zero")
+        raise ValueError("expected shares must be finite, not negative and not all zero")
     if any(count and not expected.get(arm) for arm, count in observed.items()):
         return 0.0
     shares = {arm: share / weight for arm, share in expected.items() if share > 0}
@@ -33,9 +34,9 @@ def ratio_mismatch(observed: Mapping[str, int], expected: Mapping[str, float]) -
 
 
 def missing_mismatch(closed: Mapping[str, int], missing: Mapping[str, int]) -> float | None:
-    """The probability that transcripts are missing so unevenly by chance. Small: what is left is not comparable.
+    """Return the probability that transcripts are missing this unevenly by chance. Small: the rest is not comparable.
 
-    None where there is nothing to compare: fewer than two arms with trials, none missing, or all.
+    None if there is nothing to compare: fewer than two arms with trials, no transcript missing, or all missing.
     """
     _check_counts(closed)
     _check_counts(missing)
@@ -54,10 +55,13 @@ def missing_mismatch(closed: Mapping[str, int], missing: Mapping[str, int]) -> f
 
 
 def e_bh(e_values: Mapping[str, float], alpha: float = 0.05) -> set[str]:
-    """The arms that count as found with the false discovery rate below alpha, however the arms depend on each other and
-    whenever one looks (Wang and Ramdas 2022): the k largest, for the largest k with e_(k) >= K / (k alpha)."""
+    """Return the arms that count as discoveries, with a false discovery rate below alpha (Wang and Ramdas 2022).
+
+    These are the k largest of K e-values, for the largest k with e_(k) >= K / (k alpha). The rate holds at every look and
+    however the arms depend on each other.
+    """
     if any(math.isnan(value) or value < 0 for value in e_values.values()):
-        raise ValueError("e-values are not negative")
+        raise ValueError("e-values must not be negative")
     ordered = sorted(e_values.values(), reverse=True)
     bars = [len(ordered) / (rank * alpha) for rank in range(1, len(ordered) + 1)]
     passed = [value for value, bar in zip(ordered, bars, strict=True) if value >= bar]
@@ -65,15 +69,15 @@ def e_bh(e_values: Mapping[str, float], alpha: float = 0.05) -> set[str]:
 
 
 def shrink(estimates: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
-    """(difference, standard error) of each template, drawn towards 0 by as much as the lot of them says is noise.
+    """Shrink the (difference, standard error) of each template towards 0, by the share of noise in all of them.
 
-    The best of many estimates is too good on average (the winner's curse). Effects are taken as normal around 0, not around
+    The best of many estimates is too good on average (the winner's curse). Effects are assumed normal around 0, not around
     their common mean: a template without evidence of its own must not inherit the others', and most mined seeds do nothing.
-    The effects' spread is averaged over its posterior (half-Cauchy prior, Gelman 2006) rather than put in as one number,
+    The effects' spread is averaged over its posterior (half-Cauchy prior, Gelman 2006) instead of estimated as one number,
     which for a few templates would often be 0 and then claim certainty.
     """
     if any(not math.isfinite(value) or not 0 < se < math.inf for value, se in estimates.values()):
-        raise ValueError("estimates are finite and standard errors positive")
+        raise ValueError("estimates must be finite and standard errors positive")
     if not estimates:
         return {}
     scale = sorted(se for _, se in estimates.values())[len(estimates) // 2]
@@ -96,9 +100,9 @@ def shrink(estimates: Mapping[str, tuple[float, float]]) -> dict[str, tuple[floa
 def best_arm_probabilities(
     means_and_ses: Mapping[str, tuple[float, float]], *, lower_is_better: bool = True
 ) -> dict[str, float]:
-    """How likely each arm is the best, from normal posteriors: the shares of Thompson sampling, without the dice."""
+    """Return the probability that each arm is the best, from normal posteriors: the shares of Thompson sampling."""
     if any(not math.isfinite(mean) or not 0 <= se < math.inf for mean, se in means_and_ses.values()):
-        raise ValueError("means are finite and standard errors not negative")
+        raise ValueError("means must be finite and standard errors not negative")
     sign = -1 if lower_is_better else 1
     arms = {arm: (sign * mean, se) for arm, (mean, se) in means_and_ses.items()}
     nodes = [_NORMAL.inv_cdf((node + 0.5) / _NODES) for node in range(_NODES)]
@@ -115,9 +119,9 @@ def best_arm_probabilities(
 
 
 def with_floor(probabilities: Mapping[str, float], arm: str, floor: float) -> dict[str, float]:
-    """The same shares with at least `floor` for one arm (the cold one), the others giving way in proportion."""
+    """Raise one arm's share (the cold one's) to at least `floor`, taking from the others in proportion."""
     if not 0 <= floor <= 1:
-        raise ValueError("a floor is between 0 and 1")
+        raise ValueError("the floor must lie between 0 and 1")
     own = probabilities.get(arm, 0.0)
     rest = math.fsum(share for name, share in probabilities.items() if name != arm)
     if own >= floor or rest <= 0:
@@ -126,7 +130,7 @@ def with_floor(probabilities: Mapping[str, float], arm: str, floor: float) -> di
 
 
 def chi_square_tail(value: float, degrees: int) -> float:
-    """The probability of a chi-square value above this one: a finite sum for even and for odd degrees of freedom."""
+    """Return the probability of a larger chi-square value; a finite sum for even and for odd degrees of freedom."""
     half = value / 2
     if degrees % 2:
         total, term, start = math.erfc(math.sqrt(half)), math.sqrt(4 * half / math.pi) * math.exp(-half), 1.5
@@ -150,7 +154,7 @@ def _chance_below(value: float, rival: tuple[float, float]) -> float:
 
 
 def _correct(probabilities: list[float]) -> float:
-    """Bonferroni; two arms are one question asked twice."""
+    """Apply Bonferroni's correction. Two arms are one test: each is the complement of the other."""
     return min(1.0, min(probabilities) * (len(probabilities) if len(probabilities) > 2 else 1))
 
 
@@ -169,7 +173,7 @@ def _fisher_test(count: int, drawn: int, marked: int, total: int) -> float:
 
 
 def _sum_as_odd(log_chance: Callable[[int], float], seen: int, possible: range) -> float:
-    """Probability of everything no likelier than what was seen."""
+    """Return the probability of all outcomes that are no likelier than the one seen."""
     bar = log_chance(seen) + 1e-9
     return min(1.0, math.fsum(math.exp(log) for log in map(log_chance, possible) if log <= bar))
 
@@ -180,4 +184,4 @@ def _log_choose(n: int, k: int) -> float:
 
 def _check_counts(counts: Mapping[str, int]) -> None:
     if any(count < 0 for count in counts.values()):
-        raise ValueError("counts are not negative")
+        raise ValueError("counts must not be negative")

@@ -1,7 +1,7 @@
-"""What can this much traffic show? The power of the always-valid test, looked at after every session.
+"""The power of the always-valid test when it is looked at after every session.
 
-Said before an experiment, so that nobody waits a month for what a month cannot show. The standardised difference is a
-Brownian motion with drift; the chance that it has crossed the boundary by a given session solves Fortet's integral
+It is computed before an experiment, so that nobody waits a month for what a month cannot show. The standardised difference
+is a Brownian motion with drift; the chance that it has crossed the boundary by a given session solves Fortet's integral
 equation, on a grid (Park and Schuurmann 1976). The boundary comes from the code that decides later, guards included.
 """
 
@@ -20,14 +20,14 @@ from warmstart.stats.sequence import ALPHA, find_boundary, stretch, widen
 
 _GRID = 160  # times at which the integral equation is solved
 _SMALLEST_SAMPLE = 25
-_FIRST = 6.0  # sessions: where the grid starts; nothing crosses so early
-_DISCRETE = 0.583  # Siegmund (1985): looking once a session sees a little less than looking all the time
+_FIRST = 6.0  # sessions at which the grid starts; no crossing happens so early
+_DISCRETE = 0.583  # Siegmund (1985): a look after each session detects a little less than continuous looking
 _MOST = 100_000_000
 _NORMAL = NormalDist()
 
 
 class Tail(Struct, frozen=True):
-    """What a sample of so many units looks like. The smaller a sample, the less of a heavy tail it shows."""
+    """The shape of a sample of this many units. A smaller sample shows less of a heavy tail."""
 
     units: int
     kurtosis: float
@@ -35,24 +35,24 @@ class Tail(Struct, frozen=True):
 
 
 class Baseline(Struct, frozen=True, kw_only=True):
-    """Sessions as they are without a seed: as `measure_baseline` finds them in the history, or as one supposes."""
+    """Sessions without a seed, as `measure_baseline` finds them in the history."""
 
     rate: float  # errors per call
     calls: float  # mean calls of a session
     variance: float  # of (errors - rate * calls) / mean calls, session by session
-    tails: tuple[Tail, ...] = ()  # of what is assigned to arms, fewest units first; none: normal
+    tails: tuple[Tail, ...] = ()  # of the units that are assigned to arms, fewest units first; empty: normal
     design_effect: float = 1.0  # of the rate
     cluster_size: float = 1.0  # sessions in a cluster
-    sessions: int = 0  # among which the last two were found; among fewer, clusters are smaller. 0: always the same
+    sessions: int = 0  # sessions behind the last two; among fewer, clusters are smaller. 0: clusters never grow
     by_cluster: bool = False  # whole clusters (users, say) are assigned to an arm, not single sessions
     eventful: float = 1.0  # share of sessions with an error
 
 
 def measure_baseline(rows: Iterable[tuple[float, float, Hashable]], *, by_cluster: bool = False) -> Baseline | None:
-    """From sessions (errors, calls, cluster). None where there is no variance to go by."""
+    """Measure a baseline from sessions (errors, calls, cluster). None if they show no variance."""
     sessions = list(rows)
     if not all(math.isfinite(errors) and math.isfinite(calls) for errors, calls, _ in sessions):
-        raise ValueError("errors and calls are finite numbers")
+        raise ValueError("errors and calls must be finite numbers")
     total = math.fsum(calls for _, calls, _ in sessions)
     if total <= 0:
         return None
@@ -61,7 +61,7 @@ def measure_baseline(rows: Iterable[tuple[float, float, Hashable]], *, by_cluste
     clusters: dict[Hashable, float] = {}
     for residual, (_, _, cluster) in zip(singles, sessions, strict=True):
         clusters[cluster] = clusters.get(cluster, 0.0) + residual
-    apart, together = (math.fsum(one * one for one in found) for found in (singles, clusters.values()))
+    apart, together = (math.fsum(value * value for value in values) for values in (singles, clusters.values()))
     if len(clusters) < 2 or apart <= 0:
         return None
     calls = total / len(sessions)
@@ -79,7 +79,7 @@ def measure_baseline(rows: Iterable[tuple[float, float, Hashable]], *, by_cluste
 
 
 def measure_tails(residuals: Sequence[float]) -> Iterator[Tail]:
-    """Kurtosis and skewness, the medians over samples of growing size and at last over all."""
+    """Yield median kurtosis and skewness over samples of growing size, the last one being all residuals."""
     parts = 1
     while len(residuals) // (parts * 4) >= _SMALLEST_SAMPLE:
         parts *= 4
@@ -93,7 +93,7 @@ def measure_tails(residuals: Sequence[float]) -> Iterator[Tail]:
 
 def _find_shape(residuals: Sequence[float]) -> tuple[float, float] | None:
     mean = math.fsum(residuals) / len(residuals)
-    square, third, fourth = (math.fsum((one - mean) ** power for one in residuals) for power in (2, 3, 4))
+    square, third, fourth = (math.fsum((value - mean) ** power for value in residuals) for power in (2, 3, 4))
     n = len(residuals)
     return (n * fourth / square**2, math.sqrt(n) * third / square**1.5) if square > 0 else None
 
@@ -101,8 +101,10 @@ def _find_shape(residuals: Sequence[float]) -> tuple[float, float] | None:
 def find_power(
     baseline: Baseline, drop: float, sessions: int, *, share_cold: float = 0.5, alpha: float = ALPHA
 ) -> float:
-    """The chance to have found a relative `drop` of the rate (negative: a rise) at any look up to this many sessions of
-    both arms together."""
+    """Return the chance to detect a relative `drop` of the rate (negative: a rise) at some look.
+
+    `sessions` counts both arms together.
+    """
     path = _Path(baseline, drop, share_cold, alpha)
     return path.find_chances(float(sessions))[-1][1] if path.slope and sessions >= path.start else 0.0
 
@@ -110,7 +112,7 @@ def find_power(
 def sessions_needed(
     baseline: Baseline, drop: float, *, power: float = 0.8, share_cold: float = 0.5, alpha: float = ALPHA
 ) -> int | None:
-    """Sessions of both arms together until a relative `drop` is found with this chance. None: not within reason."""
+    """Return the sessions of both arms together until a relative `drop` is detected with this chance. None: too many."""
     path = _Path(baseline, drop, share_cold, alpha)
     if not path.slope:
         return None
@@ -128,7 +130,7 @@ def sessions_needed(
 def detectable_drop(
     baseline: Baseline, sessions: int, *, power: float = 0.8, share_cold: float = 0.5, alpha: float = ALPHA
 ) -> float | None:
-    """The smallest relative drop found with this chance within so many sessions. None: not even the end of all errors."""
+    """Return the smallest relative drop that this many sessions detect with this chance. None: not even a drop to 0."""
     low, high = 0.0, 1.0
     if find_power(baseline, high, sessions, share_cold=share_cold, alpha=alpha) < power:
         return None
@@ -140,14 +142,14 @@ def detectable_drop(
 
 
 class _Path:
-    """The standardised difference as a Brownian motion with a slope, and its boundary, by sessions.
+    """The standardised difference as a Brownian motion with a slope, and its boundary, as functions of sessions.
 
-    Its time is the information: sessions over the design effect of the difference at that many sessions.
+    Its time is the information: sessions / the design effect of the difference at that many sessions.
     """
 
     def __init__(self, baseline: Baseline, drop: float, share_cold: float, alpha: float) -> None:
         if not 0 < share_cold < 1 or not drop <= 1 or not baseline.rate > 0 or not baseline.variance > 0:
-            raise ValueError("a share is between 0 and 1, a drop at most 1, a rate and its variance positive")
+            raise ValueError("a share must lie between 0 and 1, a drop be at most 1, a rate and its variance positive")
         self._baseline, self._drop, self._alpha = baseline, drop, alpha
         self._cold, self._warm = share_cold, 1 - share_cold
         events = baseline.eventful * max(self._cold, self._warm * (1 - drop))
@@ -158,8 +160,10 @@ class _Path:
         )
 
     def find_chances(self, last: float) -> list[tuple[float, float]]:
-        """(sessions, chance to have crossed by then), by the integral equation: who is above the boundary now crossed it
-        at some time before, and from there came to be above it now."""
+        """Return (sessions, chance to have crossed by then) up to `last` sessions, by the integral equation.
+
+        A path above the boundary now has crossed it at some earlier time and moved from there to its place above.
+        """
         grid = [_FIRST * (last / _FIRST) ** (at / (2 * _GRID)) for at in range(1, 2 * _GRID + 1)]
         times, heights = zip(*(self._place(sessions) for sessions in grid), strict=True)
         points, steps, crossed = [(_FIRST, 0.0)], list[float](), 0.0
@@ -175,7 +179,7 @@ class _Path:
         return points
 
     def _place(self, sessions: float) -> tuple[float, float]:
-        """The motion's time at this many sessions, and how far above its slope the boundary is."""
+        """Return the motion's time at this many sessions, and how far above its slope the boundary is."""
         base = self._baseline
         grown = min(1.0, sessions / base.sessions) if base.sessions else 1.0
         clusters = sessions / (1 + (base.cluster_size - 1) * grown)
@@ -192,15 +196,18 @@ class _Path:
         return time, reach * math.sqrt(inflation * time) + _DISCRETE - self.slope * time
 
     def _find_design(self, of_rate: float) -> float:
-        """The design effect of the difference. Where each session is assigned, a cluster's own level is in both arms and
-        cancels, but for the drop, which is larger where there is more to drop."""
+        """Return the design effect of the difference.
+
+        If single sessions are assigned, a cluster's level is in both arms and cancels, except for the drop: it is larger in
+        clusters with more errors.
+        """
         if self._baseline.by_cluster:
             return of_rate
         difference = self._variances[0] / self._warm + self._variances[1] / self._cold
         return 1 + self._drop**2 * (of_rate - 1) * self._baseline.variance / difference
 
     def _expect(self, sessions: float, clusters: float, design: float, *, treated: bool) -> Spread:
-        """What an arm will look like. Rarer errors are more lopsided ones."""
+        """Return the expected uncertainty of an arm. Rarer errors are more skewed."""
         share, variance = (self._warm, self._variances[0]) if treated else (self._cold, self._variances[1])
         own = sessions * share
         units = max((clusters * share if self._baseline.by_cluster else own), 1.5)
@@ -211,7 +218,7 @@ class _Path:
         return Spread(own, min(own, clusters), variance * design / own, variance / own, shape)
 
     def _find_tail(self, units: float) -> tuple[float, float]:
-        """Between the measured ones, by the logarithm of units."""
+        """Return kurtosis and skewness for this many units, interpolated on the logarithm of units."""
         tails = self._baseline.tails or (Tail(1, 3.0, 0.0),)
         for fewer, more in pairwise(tails):
             if units < more.units:
@@ -222,8 +229,10 @@ class _Path:
 
 
 def treat_variance(baseline: Baseline, drop: float) -> float:
-    """A session's variance after the drop: the luck of the calls goes with the rate, the differences between sessions with
-    its square."""
+    """Return a session's variance after the drop.
+
+    The chance variation of calls scales with the rate, the differences between sessions with its square.
+    """
     rate, left = baseline.rate, 1 - drop
     luck = min(baseline.variance, max(0.0, rate * (1 - rate) / baseline.calls))
     after = max(0.0, rate * left * (1 - rate * left) / baseline.calls) if luck else 0.0

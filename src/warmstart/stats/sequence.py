@@ -1,16 +1,17 @@
-"""A confidence sequence: an interval that holds at all looks at once, so that peeking costs nothing.
+"""A confidence sequence: an interval that holds at all looks at once, so peeking does no harm.
 
 The normal mixture of Robbins (1970), in the asymptotic form of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas
 ("Time-uniform central limit theory and asymptotic confidence sequences", 2021; see also Howard, Ramdas, McAuliffe and
 Sekhon 2021). A plain 95 % interval looked at after every session is wrong at some look in 4 of 10 experiments without
-any effect; this one in fewer than 1 of 20, however long it runs.
+any effect; this one in fewer than 1 of 20, however long the experiment runs.
 
-Time is the information n_t n_c / (n_t + n_c), so unequal arms count for what they can tell. With v = information / HALFWAY
-the interval leaves out 0 once z^2 > (1 + 1/v) ln((1 + v) / alpha^2): 3.0 standard errors at best (about 300 sessions an
-arm), 3.2 at 100 or 2,000. HALFWAY is fixed for good: choosing it after a look at the data would undo the guarantee.
+Time is the information n_t n_c / (n_t + n_c), so unequal arms count by the information they carry. With v = information /
+HALFWAY the interval excludes 0 once z^2 > (1 + 1/v) ln((1 + v) / alpha^2): 3.0 standard errors at best (about 300 sessions
+per arm), 3.2 at 100 or 2,000. HALFWAY is a constant: choosing it after a look at the data would void the guarantee.
 
-"Asymptotic" means for enough sessions. What small samples add is the caller's to say: degrees of freedom (t for normal, by
-Wallace's (1959) closed form) and the skewness of the estimate (Hall's (1992) cubic transformation, used only where it widens).
+"Asymptotic" means for enough sessions. The caller supplies the small-sample corrections: degrees of freedom (t for normal,
+by Wallace's (1959) closed form) and the skewness of the estimate (Hall's (1992) cubic transformation, used only where it
+widens).
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ import math
 from msgspec import Struct
 
 ALPHA = 0.05
-HALFWAY = 18.0  # information at which the mixture's prior and the data weigh the same
+HALFWAY = 18.0  # information at which the mixture's prior and the data have equal weight
 MAX_SKEW = 0.25  # of the estimate, not of a session: beyond it Hall's transformation would narrow again
 
-_LARGEST = 700.0  # exp of it is still a float
+_LARGEST = 700.0  # exp(700) is still a float
 
 
 class Look(Struct, frozen=True, gc=False):
-    """What may be said at one look, whatever was seen at others."""
+    """The interval and e-values at one look, valid whatever other looks showed."""
 
     low: float
     high: float
@@ -36,18 +37,18 @@ class Look(Struct, frozen=True, gc=False):
     e_above: float  # against "not above 0"
 
 
-class EValues(Struct, frozen=True, gc=False):
-    """An estimate and how far its error may be taken for normal."""
+class MeasuredDifference(Struct, frozen=True, gc=False):
+    """An estimate, and how far its error is from normal."""
 
     difference: float
     se: float
     information: float  # n_t n_c / (n_t + n_c)
-    degrees: float  # of freedom that `se` rests on
+    degrees: float  # degrees of freedom of `se`
     skew: float = 0.0  # third standardised cumulant of the estimate
 
 
-def look(evidence: EValues, alpha: float = ALPHA) -> Look:
-    """The always-valid interval and the evidence against no difference, in one form: both say the same about 0."""
+def look(evidence: MeasuredDifference, alpha: float = ALPHA) -> Look:
+    """Return the always-valid interval and the e-values. Both agree on whether 0 is excluded."""
     reach = widen(find_boundary(evidence.information, alpha), evidence.degrees)
     skew = min(max(evidence.skew, -MAX_SKEW), MAX_SKEW)
     z = _normalise(evidence.difference / evidence.se, evidence.degrees, skew)
@@ -64,24 +65,24 @@ def look(evidence: EValues, alpha: float = ALPHA) -> Look:
 
 
 def find_boundary(information: float, alpha: float = ALPHA) -> float:
-    """How many standard errors from 0 an estimate must be, at this much information."""
+    """Return how many standard errors from 0 an estimate must be, at this much information."""
     ratio = information / HALFWAY
     return math.sqrt((1 + 1 / ratio) * math.log((1 + ratio) / alpha**2))
 
 
 def widen(z: float, degrees: float) -> float:
-    """The t value that is as rare as this normal one (Wallace 1959; to about 0.2 % from 5 degrees on)."""
+    """Return the t value that is as rare as this normal one (Wallace 1959; accurate to about 0.2 % from 5 degrees on)."""
     scaled = z * (8 * degrees + 3) / (8 * degrees + 1)
     return math.sqrt(degrees * math.expm1(min(scaled * scaled / degrees, _LARGEST)))
 
 
 def narrow(t: float, degrees: float) -> float:
-    """The normal value that is as rare as this t: the inverse of `widen`."""
+    """Return the normal value that is as rare as this t: the inverse of `widen`."""
     return math.sqrt(degrees * math.log1p(t * t / degrees)) * (8 * degrees + 1) / (8 * degrees + 3)
 
 
 def _normalise(t: float, degrees: float, skew: float) -> float:
-    """A studentised difference as a normal one, never further from 0 than it was."""
+    """Return a studentised difference as a normal one, never further from 0 than it was."""
     size = abs(t)
     lean = skew * size * math.copysign(1.0, t)
     size = min(size, max(0.0, size * (1 + lean / 3 + lean * lean / 27)))
@@ -89,13 +90,13 @@ def _normalise(t: float, degrees: float, skew: float) -> float:
 
 
 def stretch(reach: float, skew: float) -> float:
-    """The inverse of the cubic on the side where a right-skewed estimate falls short: its truth lies further up."""
+    """Invert Hall's cubic on the side where a right-skewed estimate falls short: the truth lies further up."""
     if skew <= 0:
         return reach
     return max(reach, 3 / skew * (1 + math.cbrt(skew * reach - 1)))
 
 
 def _one_sided(scale: float, drift: float) -> float:
-    """Mixture over one side only. The two sides' mean is the two-sided e-value."""
+    """Return the mixture over one side only. The mean of the two sides is the two-sided e-value."""
     tail = math.erfc(-drift / math.sqrt(2)) / 2
     return 2 * math.exp(min(scale + math.log(tail), _LARGEST)) if tail > 0 else 0.0
