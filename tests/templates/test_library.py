@@ -500,20 +500,20 @@ class TestCorruption:
     @pytest.mark.parametrize("table", ["templates", "examples"])
     def test_the_rest_is_served(self, two, table, rubbish):
         damage(two, f"UPDATE {table} SET body = ? WHERE name = 'broken'", rubbish)
-        teacher = two.templates
-        found = {row.name: len(template.examples) for row, template in teacher.find()}
+        library = two.templates
+        found = {row.name: len(template.examples) for row, template in library.find()}
         assert found["fruit"] == 1
         assert found.get("broken", 0) == 0
-        assert any("broken@1" in problem.path for problem in teacher.problems)
+        assert any("broken@1" in problem.path for problem in library.problems)
         seed = two.provision(Task(text="ls the fruit in the terminal", session="new"))
         assert seed.templates == ("fruit@1",)
         asked = two.provision(Task(text="broken"))
         assert not asked
         assert "cannot be read" in asked.omitted[0].reason
-        teacher = two.templates
-        names = {one["name"] for one in json.loads(teacher.export())["templates"]}
+        library = two.templates
+        names = {one["name"] for one in json.loads(library.export())["templates"]}
         assert "fruit" in names
-        assert teacher.problems
+        assert library.problems
         assert two.learn().templates[0].change == "same"
         assert two.templates.revoke("cart-2")
         assert two.templates.stats()["templates"] == 3

@@ -88,12 +88,12 @@ class Applier:
 
     def _learn(self, row: ProposalRow, body: dict[str, Any]) -> None:
         """The person who applies it, or the policy they have set, is the decision."""
-        teacher = TemplateLibrary(self._store, self._settings, self._clock)
-        made = teacher.capture(
+        library = TemplateLibrary(self._store, self._settings, self._clock)
+        made = library.capture(
             row.session_key, name=str(body["name"]) or None, description=str(body.get("description") or "") or None
         )
         if made.status != "active":
-            teacher.approve(made.name, reason=f"proposal {row.id[:12]} applied")
+            library.approve(made.name, reason=f"proposal {row.id[:12]} applied")
 
 
 def make_changed(action: str, body: dict[str, Any], old: str, name: str) -> str:

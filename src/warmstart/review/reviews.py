@@ -110,8 +110,8 @@ class Reviews:
         places = place_calls(session)
         yield from find_corrections(past, places, since)
         yield from find_repeated(past, places, since, self._read_earlier(past))
-        teacher = TemplateLibrary(self._store, self._settings, self._clock)
-        draft = past.key if teacher.has_learned_from(past.key) else teacher.draft(past)
+        library = TemplateLibrary(self._store, self._settings, self._clock)
+        draft = past.key if library.has_learned_from(past.key) else library.draft(past)
         if isinstance(draft, Template) and (wish := find_template(draft, past, places, since)):
             yield wish
 

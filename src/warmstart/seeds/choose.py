@@ -32,8 +32,8 @@ class ChosenExamples(Struct, frozen=True):
 class ExampleChooser:
     """Chooses from a store's templates."""
 
-    def __init__(self, shelf: TemplateStore) -> None:
-        self._shelf = shelf
+    def __init__(self, templates: TemplateStore) -> None:
+        self._templates = templates
         self._known: dict[str, Template | None] = {}  # by record
 
     def choose(self, task: Task) -> ChosenExamples:
@@ -50,7 +50,7 @@ class ExampleChooser:
         if not query:
             what = f"of the category {task.category}" if task.category else "there is"
             most = _BEST if task.tools is None and not task.tags and task.agent is None else _FILTERED
-            best = self._shelf.best(task.category, task.task_type, _scope(task.project), most)
+            best = self._templates.best(task.category, task.task_type, _scope(task.project), most)
             if task.own:
                 best = [row for row in best if row.project and row.project == task.project]
             return self._from_templates(best, task, f"no task text to go by: the best {what}")
@@ -58,9 +58,9 @@ class ExampleChooser:
 
     def draw(self, task: Task) -> ChosenExamples:
         """Examples drawn blindly, by the session's id: a control that shows whether choosing matters."""
-        rows = [row for row in self._shelf.shortlist(self._pool(task)) if self._why_not(row, task) is None]
+        rows = [row for row in self._templates.shortlist(self._pool(task)) if self._why_not(row, task) is None]
         rows.sort(key=lambda row: draw(f"{task.session}\0{row.name}\0{row.version}\0{row.ordinal}", "examples"))
-        found = [(row, example) for row in rows if (example := self._shelf.decode(row)) is not None]
+        found = [(row, example) for row in rows if (example := self._templates.decode(row)) is not None]
         picks = tuple(self._picked(row, example, task) for row, example in found[: task.examples])
         return ChosenExamples(
             picks, (), "drawn at random, to compare with" if picks else "nothing that this session can use"
@@ -69,18 +69,18 @@ class ExampleChooser:
     def mismatch(self, task: Task) -> ChosenExamples:
         """One template about something else, drawn by the session's id: a control that shows whether fitting matters."""
         looked_up, similar = self._similar(words(task.text[:4_000]), task)
-        near = set(self._shelf.templates_of([match.id for match in similar]).values()) if looked_up else set()
+        near = set(self._templates.templates_of([match.id for match in similar]).values()) if looked_up else set()
         pool = [home for home in self._pool(task) if home not in near]
         pool.sort(key=lambda home: draw(f"{task.session}\0{home[0]}\0{home[1]}", "templates"))
         for home in pool:
-            chosen = self._from_rows(self._shelf.shortlist([home]), task, {}, {})
+            chosen = self._from_rows(self._templates.shortlist([home]), task, {}, {})
             if chosen.picks:
                 return ChosenExamples(chosen.picks, (), "about something else, to compare with")
         return ChosenExamples((), (), "there is no template about something else")
 
     def _pool(self, task: Task) -> list[tuple[str, int]]:
         """Templates of which a control may show something."""
-        rows = self._shelf.best(task.category, task.task_type, _scope(task.project), _FILTERED)
+        rows = self._templates.best(task.category, task.task_type, _scope(task.project), _FILTERED)
         return [(row.name, row.version) for row in rows]
 
     def _for_job(self, task: Task, project: str) -> ChosenExamples:
@@ -94,7 +94,7 @@ class ExampleChooser:
         """A template whose name is the whole text."""
         if len(text) > 200 or "\n" in text:
             return None
-        return next((row for row in self._shelf.versions(name_key(text)) if row.status == "active"), None)
+        return next((row for row in self._templates.versions(name_key(text)) if row.status == "active"), None)
 
     def _by_words(self, query: list[str], task: Task) -> ChosenExamples:
         known, similar = self._similar(query, task)
@@ -109,15 +109,15 @@ class ExampleChooser:
         """How many examples there are, and those that speak of the task, best first."""
         project = _scope(task.project)
         scopes = [EVERYWHERE] if project is None else list(dict.fromkeys((project, project if task.own else "")))
-        frequency = self._shelf.frequencies(scopes, set(query))
+        frequency = self._templates.frequencies(scopes, set(query))
         total = frequency.get("", 0)
         looked_up = rarest(query, frequency)
-        postings = {word: self._shelf.postings(scopes, word, ENOUGH) for word in looked_up}
+        postings = {word: self._templates.postings(scopes, word, ENOUGH) for word in looked_up}
         ranked = rank(query, postings, frequency, total) if total else []
         return total, [match for match in ranked if is_similar(match, len(looked_up), len(set(query)))]
 
     def _pick(self, similar: list[Match], task: Task) -> ChosenExamples:
-        homes = self._shelf.templates_of([match.id for match in similar[:_MATCHES]])
+        homes = self._templates.templates_of([match.id for match in similar[:_MATCHES]])
         matches: dict[tuple[str, int], list[float]] = {}
         for match in similar[:_MATCHES]:
             if match.id in homes:
@@ -128,7 +128,7 @@ class ExampleChooser:
         rows: list[FoundRow] = []
         looked_at = 0
         while looked_at < len(nearest) and not any(self._why_not(row, task) is None for row in rows):
-            rows += self._shelf.shortlist(nearest[looked_at : looked_at + TEMPLATES])
+            rows += self._templates.shortlist(nearest[looked_at : looked_at + TEMPLATES])
             looked_at = min(looked_at + TEMPLATES, len(nearest))
         chosen = self._from_rows(rows, task, scores, nearness)
         return structs.replace(chosen, reason=chosen.reason or f"the most fitting of {looked_at} similar templates")
@@ -139,7 +139,7 @@ class ExampleChooser:
 
     def _from_templates(self, rows: Iterable[TemplateRow], task: Task, reason: str) -> ChosenExamples:
         strength = {(row.name, row.version): row.strength for row in rows}
-        chosen = self._from_rows(self._shelf.shortlist(list(strength)), task, {}, strength)
+        chosen = self._from_rows(self._templates.shortlist(list(strength)), task, {}, strength)
         return structs.replace(chosen, reason=reason if chosen.picks else f"{reason}: {chosen.reason}")
 
     def _from_rows(
@@ -155,7 +155,7 @@ class ExampleChooser:
         for row in rows:
             name = f"{row.name}@{row.version}"
             wrong = self._why_not(row, task)
-            example = self._shelf.decode(row) if wrong is None else None
+            example = self._templates.decode(row) if wrong is None else None
             if example is None:
                 omitted.setdefault(name, wrong or _UNREADABLE)
             else:
@@ -198,7 +198,7 @@ class ExampleChooser:
 
     def _worth(self, row: FoundRow) -> float:
         """Measured effect feeds choosing: what lowered errors counts for more, what raised them for less."""
-        effect = self._shelf.effect(row.effect)
+        effect = self._templates.effect(row.effect)
         if effect is None or effect.shrunk is None:
             return 1.0
         return 1.0 - max(-_SWAY, min(_SWAY, effect.shrunk))
@@ -214,12 +214,14 @@ class ExampleChooser:
         return [found for found, agent in zip(fitting, agents, strict=True) if agent == agents[0]]
 
     def _picked(self, row: FoundRow, example: Example, task: Task) -> Pick:
-        return Pick(template=row.name, version=row.version, example=example, tokens=self._shelf.cost(row, task.dialect))
+        return Pick(
+            template=row.name, version=row.version, example=example, tokens=self._templates.cost(row, task.dialect)
+        )
 
     def _facts(self, row: FoundRow) -> Template | None:
         """The template of an example; looked at once, for it is asked for often."""
         if row.template not in self._known:
-            self._known[row.template] = self._shelf.facts(row.name, row.version, row.template)
+            self._known[row.template] = self._templates.facts(row.name, row.version, row.template)
         return self._known[row.template]
 
     def _why_not(self, row: FoundRow, task: Task) -> str | None:

@@ -38,23 +38,23 @@ class Provisioner:
 
     def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
         self._store = store
-        self._shelf = TemplateStore(store)
-        self._ledger = TrialStore(store)
+        self._templates = TemplateStore(store)
+        self._trials = TrialStore(store)
         self._settings = settings
-        self._hider = IdentifierRedactor(settings.secrets)
+        self._identifiers = IdentifierRedactor(settings.secrets)
         self._clock = clock
-        self._picker = ExampleChooser(self._shelf)
+        self._chooser = ExampleChooser(self._templates)
 
     def provision(self, task: Task) -> Seed:
         """The seed for a task. With a session it is chosen once; without one it is a preview and nothing is written."""
         if task.session is None:
-            return self._compose(task, self._picker.choose(task), "cold" if task.cold else "preview")[0]
+            return self._compose(task, self._chooser.choose(task), "cold" if task.cold else "preview")[0]
         if not task.session.strip():
             raise Refused("the session's id is empty; give one, or none at all for a preview")
         task = structs.replace(
             task,
-            session=self._hider.identify(task.session),
-            parent=self._hider.identify(task.parent) if task.parent else None,
+            session=self._identifiers.identify(task.session),
+            parent=self._identifiers.identify(task.parent) if task.parent else None,
         )
         known = self._known_seed(task)
         if known is not None:
@@ -69,7 +69,7 @@ class Provisioner:
     def _known_seed(self, task: Task) -> Seed | None:
         """What the session was given before, unless a person now wants it cold."""
         assert task.session is not None
-        known = self._ledger.seed(task.session, task.dialect)
+        known = self._trials.seed(task.session, task.dialect)
         if known is None or (task.cold and not self._is_cold_by_choice(task)):
             return None
         try:
@@ -78,7 +78,7 @@ class Provisioner:
             raise Refused(f"what session {task.session} was given cannot be read; see: warmstart doctor") from error
 
     def _trial(self, task: Task) -> TrialRow | None:
-        return self._ledger.trial(task.session or "")
+        return self._trials.trial(task.session or "")
 
     def _is_cold_by_choice(self, task: Task) -> bool:
         trial = self._trial(task)
@@ -88,13 +88,13 @@ class Provisioner:
         """Inside a transaction: whoever comes first decides, all others get the same."""
         assert task.session is not None
         if task.cold and (trial := self._trial(task)) and not self._is_cold_by_choice(task):
-            self._ledger.make_cold(trial.session)
+            self._trials.make_cold(trial.session)
         known = self._known_seed(task)
         if known is not None:
             return known
         trial = self._trial(task)
         if trial is not None:
-            given = self._ledger.picks(trial)
+            given = self._trials.picks(trial)
             if given is None:
                 raise Refused(f"what session {task.session} was given cannot be read; see: warmstart doctor")
             chosen = ChosenExamples(tuple(given), (), "as chosen when the session began")
@@ -104,14 +104,14 @@ class Provisioner:
             ticket, chosen = fresh
             seed, picks = self._compose(task, chosen, ticket.arm)
             self._write_trial(task, ticket, picks)
-        self._ledger.put_seed(task.session, task.dialect, msgspec.json.encode(seed).decode())
+        self._trials.put_seed(task.session, task.dialect, msgspec.json.encode(seed).decode())
         return seed
 
     def _write_trial(self, task: Task, ticket: _Ticket, picks: Sequence[Pick]) -> None:
         assert task.session is not None
         project = name_job(task.job) if task.job else task.project
         facts = {"agent": task.agent, "model": task.model, "project": project, "category": task.category}
-        known = {name: self._hider.clean(value) for name, value in facts.items() if value}
+        known = {name: self._identifiers.clean(value) for name, value in facts.items() if value}
         row = TrialRow(
             session=task.session,
             arm=ticket.arm,
@@ -124,14 +124,14 @@ class Provisioner:
             parent=ticket.root,
         )
         shown = () if ticket.arm == COLD else sorted({(pick.template, pick.version) for pick in picks})
-        self._ledger.put_trial(row, shown)
+        self._trials.put_trial(row, shown)
 
     # Assigning
 
     def _assign(self, task: Task) -> _Ticket:
         """Drawn by the session's id; kept by what the session starts or what goes on from it; or as a person wants it."""
         assert task.session is not None
-        running = self._ledger.running()
+        running = self._trials.running()
         name = running.name if running else HOLDOUT
         if task.cold:
             return _Ticket(COLD, "choice", {}, name)
@@ -141,7 +141,7 @@ class Provisioner:
         salt = (running.salt,) if running else ()
         if task.parent is None:
             return _Ticket(assign(task.session, shares, *salt), "random", shares, name)
-        trial = self._ledger.trial(task.parent)
+        trial = self._trials.trial(task.parent)
         if trial is None:  # its parent was never asked about: all that it starts shall still agree
             return _Ticket(assign(task.parent, shares, *salt), "inherited", shares, name, task.parent)
         root = trial.parent or trial.session
@@ -168,23 +168,23 @@ class Provisioner:
         return structs.replace(chosen, picks=tuple(p for p in chosen.picks if call_id(p.example) not in shown))
 
     def _given(self, session: str | None) -> tuple[Pick, ...]:
-        trial = self._ledger.trial(session) if session else None
-        return tuple(self._ledger.picks(trial) or ()) if trial else ()
+        trial = self._trials.trial(session) if session else None
+        return tuple(self._trials.picks(trial) or ()) if trial else ()
 
     def _choose_in(self, task: Task, ticket: _Ticket) -> ChosenExamples:
         arm = ticket.arm
         if arm == COLD and ticket.shares and not WORDS & (ticket.shares.keys() - {COLD}):
             arm = next((name for name in ticket.shares if name != COLD), arm)
         if arm == RANDOM:
-            return self._picker.draw(task)
+            return self._chooser.draw(task)
         if arm == MISMATCHED:
-            return self._picker.mismatch(task)
+            return self._chooser.mismatch(task)
         if arm in WORDS:
-            return self._picker.choose(task)
-        row = next((row for row in self._shelf.versions(name_key(arm)) if row.status != "retired"), None)
+            return self._chooser.choose(task)
+        row = next((row for row in self._templates.versions(name_key(arm)) if row.status != "retired"), None)
         if row is None:
             return ChosenExamples((), (), f"the template {arm} is there no longer")
-        return self._picker.from_template(row, task, f"the experiment {ticket.experiment} gives {arm}")
+        return self._chooser.from_template(row, task, f"the experiment {ticket.experiment} gives {arm}")
 
     # Composing
 
@@ -227,7 +227,7 @@ class Provisioner:
         found: dict[str, str] = {}
         for name, version in dict.fromkeys((pick.template, pick.version) for pick in picks):
             for columns in self._store.rows("template", (name, version)):
-                template = self._shelf.facts(name, version, TemplateRow.from_columns(columns).body)
+                template = self._templates.facts(name, version, TemplateRow.from_columns(columns).body)
                 if template and template.addendum:
                     found[f"{name}@{version}"] = template.addendum
         return list(found.items())

@@ -1,4 +1,4 @@
-"""Measured effect back: trials are closed by their transcripts, arms compared, templates kept, promoted or retired."""
+"""Experiments: start and stop them, close trials with their transcripts, and act on the measured effects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from warmstart.ingest.records import Recorder
 from warmstart.model import WINDOW, Design, Measures
 from warmstart.names import check_name
 from warmstart.stats.many_arms import best_arm_probabilities, with_floor
-from warmstart.stats.power import detectable_drop, measure_baseline, sessions_needed
 from warmstart.store import ExperimentRow, SqliteStore, TemplateStore, TrialRow, TrialStore
 from warmstart.store.history import decode_session
 from warmstart.templates.library import TemplateLibrary
@@ -25,11 +24,11 @@ from warmstart.templates.register import MEASURED
 from warmstart.trials.measures import measure
 from warmstart.trials.metrics import METRICS
 from warmstart.trials.paired_report import analyse_paired
-from warmstart.trials.report import CLUSTERS, Observation, Report, analyse, check_split, expected_rate
+from warmstart.trials.power import Power, compute_power, describe_outlook
+from warmstart.trials.report import Observation, Report, analyse, check_split, expected_rate
 from warmstart.trials.template_effects import TemplateEffect, weigh_templates
 from warmstart.usage.prices import PriceList
 
-_WEEK = 7 * 86_400.0
 _facts = msgspec.json.Decoder(dict[str, str])
 
 LEFT_OUT = {
@@ -42,49 +41,20 @@ LEFT_OUT = {
 
 
 class ClosedTrials(Struct, frozen=True, kw_only=True):
-    """What came of the transcripts that have arrived."""
+    """How many trials were closed, and which templates changed because of them."""
 
     trials: int = 0
     retired: tuple[str, ...] = ()
     promoted: tuple[str, ...] = ()
 
 
-class Drop(Struct, frozen=True, kw_only=True):
-    """What it takes to see a drop of the error rate."""
-
-    drop: float  # relative
-    sessions: int | None  # in all; None: more than anyone has
-    weeks: float | None  # None: no traffic to go by
-
-
-class Reach(Struct, frozen=True, kw_only=True):
-    """What can be seen after some weeks."""
-
-    weeks: int
-    sessions: int
-    drop: float | None  # None: not even that errors vanish
-
-
-class Power(Struct, frozen=True, kw_only=True):
-    """What one's own traffic can show, before anything is started."""
-
-    sessions: int  # that the figures come from
-    rate: float  # errors per call over the first turns
-    design_effect: float  # how much clustering blows up the variance
-    per_week: float
-    cold_share: float
-    power: float
-    drops: tuple[Drop, ...]
-    reach: tuple[Reach, ...]
-
-
 class Experiments:
-    """Starts and stops comparisons, closes trials and says what they show."""
+    """Starts and stops experiments, closes trials and reports what they show."""
 
     def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
         self._store = store
-        self._ledger = TrialStore(store)
-        self._shelf = TemplateStore(store)
+        self._trials = TrialStore(store)
+        self._templates = TemplateStore(store)
         self._settings = settings
         self._clock = clock
         self._prices = PriceList(settings.prices)
@@ -103,24 +73,24 @@ class Experiments:
         design: Design = "random",
         horizon: float | None = None,
     ) -> ExperimentRow:
-        """From now on new sessions belong to it. Only one runs at a time; a session keeps the one it began in.
+        """Start an experiment: new sessions belong to it from now on. Only one runs at a time; old sessions keep theirs.
 
-        In a paired design every task is done once in every arm (`Task.arm`), by a harness that can do so. `horizon`: turns
+        In a paired design a harness does every task once in every arm (`Task.arm`). `horizon` is the number of turns
         within which the first success is awaited.
         """
         name = check_name(name)
         if metric not in METRICS or METRICS[metric].horizon is not None:
-            raise Refused(f"no metric {metric} to decide by; there are: {', '.join(deciding_metrics())}")
+            raise Refused(f"no metric {metric} to decide by; choose one of: {', '.join(deciding_metrics())}")
         if design == "paired" and after != "fixed":
-            raise Refused("a paired experiment does every task in every arm: shares cannot follow a verdict")
+            raise Refused("a paired experiment does every task in every arm, so its shares cannot change; leave out after")
         if not 0 < floor <= 0.5:
-            raise Refused(f"the floor must lie between 0 and 0.5, not {floor:g}")
+            raise Refused(f"the floor must lie above 0 and at most at 0.5, not {floor:g}")
         shares = parse_arms(arms)
         with self._store.writing():
-            if running := self._ledger.running():
+            if running := self._trials.running():
                 raise Refused(f"{running.name} is running, and a session belongs to one experiment only; stop it first")
-            if self._ledger.has_experiment(name):
-                raise Refused(f"there was an experiment {name} already; choose another name")
+            if self._trials.has_experiment(name):
+                raise Refused(f"there already is an experiment {name}; choose another name")
             for arm in shares.keys() - WORDS:
                 self._check_template(arm)
             body = msgspec.json.encode(shares).decode()
@@ -136,112 +106,111 @@ class Experiments:
                 design=design,
                 horizon=horizon,
             )
-            self._ledger.put_experiment(row)
+            self._trials.put_experiment(row)
         return row
 
     def _check_template(self, name: str) -> None:
-        row = self._teacher.latest(name)
+        row = self._library.latest(name)
         if row.status == "retired":
             raise Refused(f"the template {name} is retired: {row.reason}")
 
     def stop(self, name: str | None = None) -> ExperimentRow:
-        """New sessions go back to the standing holdout; what was given stays."""
+        """Stop the running experiment: new sessions go back to the standing holdout, old ones keep their arm and seed."""
         with self._store.writing():
-            running = self._ledger.running()
-            if name is not None and self._ledger.experiment(name).stopped is not None:
-                raise Refused(f"{name} is stopped already")
+            running = self._trials.running()
+            if name is not None and self._trials.experiment(name).stopped is not None:
+                raise Refused(f"{name} has already stopped")
             if running is None:
                 raise Refused("no experiment is running")
-            self._ledger.stop_experiment(running.name, self._clock())
-        return self._ledger.experiment(running.name)
+            self._trials.stop_experiment(running.name, self._clock())
+        return self._trials.experiment(running.name)
 
     def list(self) -> Sequence[ExperimentRow]:
-        """The latest first."""
-        return self._ledger.experiments()
+        """Return all experiments, the latest first."""
+        return self._trials.experiments()
 
     # Closing trials
 
     def close(self) -> ClosedTrials:
-        """Take in what transcripts have come for trials, and what follows from them. Doing it again changes nothing."""
+        """Close the trials whose transcripts have arrived, and act on the effects. Doing it again changes nothing."""
         with self._store.writing():
-            done = 0
-            for session, keys in self._closable().items():
-                self._close(session, keys[0])
-                done += 1
-            if not done:
+            transcripts = self._find_transcripts()
+            if not transcripts:
                 return ClosedTrials()
+            for session, key in transcripts.items():
+                self._close(session, key)
             retired, promoted = self._decide()
-            self._share_out()
-        return ClosedTrials(trials=done, retired=tuple(retired), promoted=tuple(promoted))
+            self._update_shares()
+        return ClosedTrials(trials=len(transcripts), retired=tuple(retired), promoted=tuple(promoted))
 
-    def _closable(self) -> dict[str, Sequence[str]]:
-        """Sessions and the transcripts that may be theirs, that of the same agent first."""
-        found: dict[str, list[tuple[bool, str]]] = {}
-        for session, key, agent, task in self._ledger.closable():
-            other = read_facts(task).get("agent") not in (None, agent)
-            found.setdefault(session, []).append((other, key))
-        return {session: [key for _other, key in sorted(keys)] for session, keys in found.items()}
+    def _find_transcripts(self) -> dict[str, str]:
+        """Return the transcript of each session that can be closed; of several with the same id, the same agent's."""
+        keys: dict[str, list[tuple[bool, str]]] = {}
+        for session, key, agent, task in self._trials.closable():
+            is_of_other = read_facts(task).get("agent") not in (None, agent)
+            keys.setdefault(session, []).append((is_of_other, key))
+        return {session: min(candidates)[1] for session, candidates in keys.items()}
 
     def _close(self, session: str, key: str) -> None:
         row = self._store.find_session(key)
         past = decode_session(row, self._store.calls_of(key))
-        tokens = self._ledger.seed_tokens(session)
+        tokens = self._trials.seed_tokens(session)
         measures = measure(past, seed_tokens=tokens, price=self._prices.cost) if past else None
-        self._ledger.close(session, key, measures, self._clock())
+        self._trials.close(session, key, measures, self._clock())
 
     def record(self, session: str, path: Path | str) -> TrialRow:
-        """Close a trial by hand: PATH is the transcript of SESSION, whatever id it has in there."""
-        if self._ledger.trial(session) is None:
+        """Close a trial by hand: `path` is the transcript of `session`, even if it has another id inside."""
+        if self._trials.trial(session) is None:
             raise NotFound(f"session {session} was never provisioned; see: warmstart provision --session {session}")
-        file = Path(path)
         recorder = Recorder(self._settings.secrets)
-        found = [scored for source in sources(file) for scored in scan(source, self._settings.tools)]
-        own = [scored for scored in found if scored.session.id == session] or found
+        sessions = [scored for source in sources(Path(path)) for scored in scan(source, self._settings.tools)]
+        own = [scored for scored in sessions if scored.session.id == session] or sessions
         if len(own) != 1:
-            what = f"{len(found)} sessions, none of them {session}" if found else "no session"
-            raise Refused(f"{recorder.name(str(path))}: holds {what}; give the file of that session alone")
-        made = recorder.record(own[0].session, own[0].score, self._clock())
+            content = f"{len(sessions)} sessions, none of them {session}" if sessions else "no session"
+            raise Refused(f"{recorder.name(str(path))}: holds {content}; give the file of that session alone")
+        record = recorder.record(own[0].session, own[0].score, self._clock())
         with self._store.writing():
-            self._store.put_session(made.session, made.calls, made.spent)
-            self._close(session, made.session.key)
+            self._store.put_session(record.session, record.calls, record.spent)
+            self._close(session, record.session.key)
             self._decide()
-            self._share_out()
-        trial = self._ledger.trial(session)
+            self._update_shares()
+        trial = self._trials.trial(session)
         assert trial is not None
         return trial
 
     def measures(self, trial: TrialRow) -> Measures | None:
-        """How a trial's session went, or None where that is not known."""
-        return self._ledger.measures(trial)
+        """Return how a trial's session went, or None if that is unknown."""
+        return self._trials.measures(trial)
 
-    # What follows
+    # Acting on effects
 
     def _decide(self) -> tuple[Sequence[str], Sequence[str]]:
-        """Retire what harms or does nothing, promote what helps; on the record."""
+        """Retire templates that harm or do nothing and promote those that help, with a recorded decision each."""
         retired, promoted = [], []
-        for found in self.weigh():
-            name = f"{found.name}@{found.version}"
-            row = next((row for row in self._teacher.versions(found.name) if row.version == found.version), None)
+        for effect in self.weigh():
+            name = f"{effect.name}@{effect.version}"
+            row = next((row for row in self._library.versions(effect.name) if row.version == effect.version), None)
             if row is None:
                 continue
-            self._shelf.put_effect(row.name, row.version, structs.replace(found.effect, shrunk=found.shrunk))
-            if found.decision == "retire" and row.status != "retired":
-                self._teacher.retire(name, reason=found.reason, by=MEASURED)
+            self._templates.put_effect(row.name, row.version, structs.replace(effect.effect, shrunk=effect.shrunk))
+            if effect.decision == "retire" and row.status != "retired":
+                self._library.retire(name, reason=effect.reason, by=MEASURED)
                 retired.append(name)
-            elif found.decision == "promote" and not self._is_promoted(found):
-                self._teacher.promote(name, reason=found.reason, by=MEASURED)
+            elif effect.decision == "promote" and not self._is_settled(effect):
+                self._library.promote(name, reason=effect.reason, by=MEASURED)
                 promoted.append(name)
         return retired, promoted
 
-    def _is_promoted(self, found: TemplateEffect) -> bool:
-        """Or a person has since decided otherwise, whose word stands."""
-        said = [one for one in self._shelf.decisions(found.name) if one.version == found.version]
-        last = next((one for one in reversed(said) if one.by == MEASURED), None)
-        return (last is not None and last.status == "active") or (bool(said) and said[-1].status == "retired")
+    def _is_settled(self, effect: TemplateEffect) -> bool:
+        """Whether the template was promoted before, or a person has retired it since, whose word stands."""
+        decisions = [d for d in self._templates.decisions(effect.name) if d.version == effect.version]
+        measured = next((d for d in reversed(decisions) if d.by == MEASURED), None)
+        is_promoted = measured is not None and measured.status == "active"
+        return is_promoted or (bool(decisions) and decisions[-1].status == "retired")
 
-    def _share_out(self) -> None:
-        """Once there is a verdict, the better arm gets more sessions; the control keeps its floor."""
-        running = self._ledger.running()
+    def _update_shares(self) -> None:
+        """Once there is a verdict, give the better arm more sessions; the control keeps its floor."""
+        running = self._trials.running()
         if running is None or running.after != "thompson":
             return
         report = self.report(running.name)
@@ -249,23 +218,23 @@ class Experiments:
             return
         metric = METRICS[running.metric]
         chances = best_arm_probabilities(report.standings, lower_is_better=metric.lower_is_better)
-        self._ledger.set_shares(running.name, with_floor(chances, report.control, running.floor))
+        self._trials.set_shares(running.name, with_floor(chances, report.control, running.floor))
 
     def weigh(self) -> Sequence[TemplateEffect]:
-        """What each template has done, over all experiments."""
+        """Return the effect of each template, over all experiments."""
         trusted: list[Observation] = []
-        for name in (HOLDOUT, *(row.name for row in self._ledger.experiments() if row.design == "random")):
-            found = [one for one in self._observe(self._ledger.trials(name)) if one.arm not in CONTROLS]
-            if not check_split(found, {}).blocked:  # what cannot be trusted decides nothing
-                trusted += found
+        for name in (HOLDOUT, *(row.name for row in self._trials.experiments() if row.design == "random")):
+            observations = [o for o in self._observe(self._trials.trials(name)) if o.arm not in CONTROLS]
+            if not check_split(observations, {}).blocked:  # a broken comparison decides nothing
+                trusted += observations
         return weigh_templates(trusted)
 
-    # Looking
+    # Reporting
 
     def report(self, name: str | None = None) -> Report:
-        """What an experiment shows: the one that runs, else the last, else the standing holdout ("holdout")."""
+        """Report an experiment: the named one, else the running one, else the last, else the standing "holdout"."""
         row = self._find(name)
-        trials = self._ledger.trials(row.name if row else HOLDOUT)
+        trials = self._trials.trials(row.name if row else HOLDOUT)
         shares = read_shares(row.arms) if row else holdout_shares(self._settings.holdout)
         design = row.design if row else "random"
         left_out: dict[str, int] = {}
@@ -296,93 +265,63 @@ class Experiments:
         if name == "holdout":
             return None
         if name is not None:
-            return self._ledger.experiment(name)
-        return self._ledger.running() or next(iter(self._ledger.experiments()), None)
+            return self._trials.experiment(name)
+        return self._trials.running() or next(iter(self._trials.experiments()), None)
 
     def _observe(self, trials: Sequence[TrialRow], design: Design = "random") -> Sequence[Observation]:
-        """The sessions that are compared, with what was known before each."""
+        """Return the sessions to compare, with what was known before each."""
         drawn = [trial for trial in trials if trial.assignment == design]
         facts = [read_facts(trial.task) for trial in drawn]
-        added: dict[str, set[str]] = {}  # what sessions were shown beside their own seed, later or by what they started
-        asked: dict[str, str] = {}  # and what they were asked, where that came later
+        added: dict[str, set[str]] = {}  # templates shown beside a session's own seed: later, or to its subagents
+        asked: dict[str, str] = {}  # the task, where it became known later
         for trial in trials:
             if trial.assignment == "inherited" and trial.parent:
-                added.setdefault(trial.parent, set()).update(self._templates(trial))
+                added.setdefault(trial.parent, set()).update(self._shown_templates(trial))
                 asked.setdefault(trial.parent, read_facts(trial.task).get("task", ""))
-        shown = [self._templates(trial) | added.get(trial.session, set()) for trial in drawn]
+        shown = [self._shown_templates(trial) | added.get(trial.session, set()) for trial in drawn]
         of_arm: dict[str, set[str]] = {}
         for trial, names in zip(drawn, shown, strict=True):
             if trial.arm not in WORDS:
                 of_arm.setdefault(trial.arm, set()).update(names)
         categories = self._categories()
         kinds = [
-            one.get("category") or next((categories.get(n) for n in names), None)
-            for one, names in zip(facts, shown, strict=True)
+            known.get("category") or next((categories.get(n) for n in names), None)
+            for known, names in zip(facts, shown, strict=True)
         ]
         wanted = [
-            (trial.at, (one.get("project"), one.get("model"), kind))
-            for trial, one, kind in zip(drawn, facts, kinds, strict=True)
+            (trial.at, (known.get("project"), known.get("model"), kind))
+            for trial, known, kind in zip(drawn, facts, kinds, strict=True)
         ]
-        rates = expected_rate(self._ledger.history(), wanted)
+        rates = expected_rate(self._trials.history(), wanted)
         return [
             Observation(
                 session=trial.session,
                 arm=trial.arm,
                 shares=read_shares(trial.propensities),
-                measures=self._ledger.measures(trial),
-                project=one.get("project"),
-                task=one.get("task") or asked.get(trial.session) or None,
+                measures=self._trials.measures(trial),
+                project=known.get("project"),
+                task=known.get("task") or asked.get(trial.session) or None,
                 category=kind,
                 expected=rate,
                 templates=tuple(sorted(names.union(*of_arm.values()) if trial.arm == COLD else names)),
             )
-            for trial, one, names, kind, rate in zip(drawn, facts, shown, kinds, rates, strict=True)
+            for trial, known, names, kind, rate in zip(drawn, facts, shown, kinds, rates, strict=True)
         ]
 
-    def _templates(self, trial: TrialRow) -> set[str]:
-        return {f"{pick.template}@{pick.version}" for pick in self._ledger.picks(trial) or ()}
+    def _shown_templates(self, trial: TrialRow) -> set[str]:
+        return {f"{pick.template}@{pick.version}" for pick in self._trials.picks(trial) or ()}
 
     def _categories(self) -> Mapping[str, str]:
-        return {f"{row.name}@{row.version}": row.category for row in self._shelf.find()}
+        return {f"{row.name}@{row.version}": row.category for row in self._templates.find()}
 
-    # Before anything is started
+    # Before an experiment
 
     def power(self, *, cold_share: float = 0.5, power: float = 0.8) -> Power:
-        """What one's own traffic can show, from the sessions that are remembered."""
-        starts = [start for start in self._ledger.starts(WINDOW) if start[5]]
-        if len(starts) < 10:
-            raise Refused(f"{len(starts)} sessions with tool calls are too few to tell; ingest more: warmstart ingest")
-        tasks = {task for _key, _at, _project, task, *_rest in starts}
-        by_task = len(tasks) >= CLUSTERS  # as the comparison will be, with so many
-        baseline = measure_baseline(
-            [(errors, judged, (by_task and task) or key) for key, _at, _project, task, errors, judged in starts]
-        )
-        if baseline is None or not baseline.rate:
-            raise Refused("there is no error in the sessions' first turns, so there is nothing that could fall")
-        per_week = _per_week([at for _key, at, *_rest in starts if at is not None], self._clock())
-        drops = []
-        for drop in (0.1, 0.2, 0.3, 0.4, 0.5):
-            needed = sessions_needed(baseline, drop, power=power, share_cold=cold_share)
-            weeks = needed / per_week if needed is not None and per_week else None
-            drops.append(Drop(drop=drop, sessions=needed, weeks=weeks))
-        reach = []
-        for weeks in (1, 2, 4, 8, 13, 26, 52):
-            sessions = int(weeks * per_week)
-            seen = detectable_drop(baseline, sessions, power=power, share_cold=cold_share) if sessions else None
-            reach.append(Reach(weeks=weeks, sessions=sessions, drop=seen))
-        return Power(
-            sessions=len(starts),
-            rate=baseline.rate,
-            design_effect=baseline.design_effect,
-            per_week=per_week,
-            cold_share=cold_share,
-            power=power,
-            drops=tuple(drops),
-            reach=tuple(reach),
-        )
+        """Compute what the user's own traffic can show, from the remembered sessions."""
+        return compute_power(self._trials.starts(WINDOW), self._clock(), cold_share=cold_share, power=power)
 
     def outlook(self, report: Report) -> str | None:
-        """Where nothing is shown yet: what will be, and when. None where there is nothing to say."""
+        """Say when a report without a verdict can be expected to have one. None if that cannot be said."""
         if (
             report.design == "paired"
             or report.blocked
@@ -395,40 +334,21 @@ class Experiments:
             power = self.power(cold_share=min(0.95, max(0.05, share)))
         except Refused:
             return None
-        soon = next((reach for reach in power.reach if reach.drop is not None and reach.drop <= 0.5), None)
-        return (
-            tell_reach(soon) if soon else "with your traffic not even half of all errors would be missed within a year"
-        )
+        return describe_outlook(power)
 
     @property
-    def _teacher(self) -> TemplateLibrary:
+    def _library(self) -> TemplateLibrary:
         return TemplateLibrary(self._store, self._settings, self._clock)
 
 
 def deciding_metrics() -> Sequence[str]:
-    """What an experiment can be decided by."""
+    """Return the names of the metrics that an experiment can be decided by."""
     return [name for name, metric in METRICS.items() if metric.horizon is None]
 
 
-def tell_reach(reach: Reach) -> str:
-    """What can be seen after some weeks, in a sentence."""
-    weeks = "1 week" if reach.weeks == 1 else f"{reach.weeks} weeks"
-    return f"with your traffic you will be able to see a drop of {reach.drop or 0:.0%} in {weeks}"
-
-
 def read_facts(body: str) -> dict[str, str]:
-    """What was known of a task before its session."""
+    """Return what was known of a task before its session."""
     try:
         return _facts.decode(body)
     except msgspec.DecodeError:
         return {}
-
-
-def _per_week(starts: Sequence[float], now: float) -> float:
-    """Of the last four weeks with anything in them: who comes back from holiday has traffic too."""
-    if not starts:
-        return 0.0
-    last = min(now, max(starts))
-    recent = [at for at in starts if at > last - 4 * _WEEK]
-    span = max(_WEEK, min(4 * _WEEK, last - min(starts)))
-    return len(recent) * _WEEK / span

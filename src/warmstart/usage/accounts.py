@@ -45,8 +45,8 @@ class UsageAccounts:
 
     def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
         self._store = store
-        self._books = UsageStore(store)
-        self._hider = IdentifierRedactor(settings.secrets)
+        self._usage = UsageStore(store)
+        self._identifiers = IdentifierRedactor(settings.secrets)
         self._own_prices = settings.prices
         self._clock = clock
 
@@ -90,30 +90,30 @@ class UsageAccounts:
         now = self._clock()
         at = now if told.at is None else told.at
         with self._store.writing():
-            if told.event and not self._books.put_event(told.session, told.event, at):
+            if told.event and not self._usage.put_event(told.session, told.event, at):
                 return self._answer(told.session, "the event was counted before")
             told = self._identify(told)
-            known = [row for row in self._books.live_of(told.session) if row.agent == told.agent]
+            known = [row for row in self._usage.live_of(told.session) if row.agent == told.agent]
             row = count(replace(told, at=at), known, now)
             if row is not None:
-                self._books.put_live(row)
+                self._usage.put_live(row)
             return self._answer(told.session, "" if row is not None else "nothing new in it")
 
     def _answer(self, session: str, reason: str) -> LiveUsageResult:
-        known = add_up(to_spent(row) for row in self._books.live_of(session)) or Usage()
+        known = add_up(to_spent(row) for row in self._usage.live_of(session)) or Usage()
         return LiveUsageResult(session=session, changed=not reason, reason=reason, usage=known)
 
     def _identify(self, told: LiveUsage) -> LiveUsage:
         """A session may be reported before its agent or model is known: both are still the same then."""
-        known = self._books.live_of(told.session)
+        known = self._usage.live_of(told.session)
         agents = {row.agent for row in known}
         if told.agent and agents == {""}:
-            self._books.name_agent(told.session, told.agent)
+            self._usage.name_agent(told.session, told.agent)
         elif not told.agent and len(agents) == 1:
             told = replace(told, agent=agents.pop())
         models = [row.model for row in known if row.agent in ("", told.agent)]
         if told.model and set(models) == {""}:
-            self._books.name_model(told.session, told.agent, told.model)
+            self._usage.name_model(told.session, told.agent, told.model)
         elif not told.model and models:
             told = replace(told, model=models[-1], whole=True)
         return told
@@ -134,11 +134,11 @@ class UsageAccounts:
                 raise Refused(f"the {name} is longer than {_LONG} characters")
         return replace(
             told,
-            session=self._hider.identify(told.session),
-            event=self._hider.identify(told.event) if told.event else None,
-            agent=self._hider.clean(told.agent),
-            model=self._hider.clean(told.model),
-            project=self._hider.clean(told.project) if told.project else None,
+            session=self._identifiers.identify(told.session),
+            event=self._identifiers.identify(told.event) if told.event else None,
+            agent=self._identifiers.clean(told.agent),
+            model=self._identifiers.clean(told.model),
+            project=self._identifiers.clean(told.project) if told.project else None,
         )
 
     # Transcripts and live reports as one
@@ -146,13 +146,13 @@ class UsageAccounts:
     def _accounts(self) -> Iterator[Account]:
         """Every session once. Live reports are joined by the agent's own session id, and the agent where it was told."""
         told: dict[str, list[Spent]] = {}
-        for key, part in self._books.spent():
+        for key, part in self._usage.spent():
             told.setdefault(key, []).append(part)
         live: dict[str, dict[str, list[LiveRow]]] = {}
-        for row in self._books.live():
+        for row in self._usage.live():
             live.setdefault(row.session, {}).setdefault(row.agent, []).append(row)
         waiting: dict[tuple[str, str], list[tuple[SessionFacts, list[Spent]]]] = {}
-        for facts in self._books.sessions():
+        for facts in self._usage.sessions():
             parts = told.get(facts.key) or _from_before(facts)
             if facts.id in live:  # of the same id there may be several
                 waiting.setdefault((facts.id, facts.agent), []).append((facts, parts))

@@ -65,8 +65,8 @@ class TestGiving:
         answer(start())
         answer(prompt())
         with warmstart.open() as ws:
-            ledger = TrialStore(ws.store)
-            first, second = ledger.trial(SESSION), ledger.trial(f"{SESSION}#prompt")
+            trials = TrialStore(ws.store)
+            first, second = trials.trial(SESSION), trials.trial(f"{SESSION}#prompt")
         assert first is not None and second is not None
         assert (first.assignment, second.assignment, second.parent) == ("random", "inherited", SESSION)
         assert first.arm == second.arm == "warm"
@@ -76,11 +76,11 @@ class TestGiving:
         answer(start())
         answer(prompt())
         with warmstart.open() as ws:
-            ledger = TrialStore(ws.store)
-            assert [t.session for t in ledger.trials_of_session(SESSION, "-")] == [SESSION, f"{SESSION}#prompt"]
-            assert ledger.trials_of_session(SESSION[:-1], "-") == []
-            parts = [json.loads(ledger.seed(name, "text") or "")["tokens"] for name in (SESSION, f"{SESSION}#prompt")]
-            assert ledger.seed_tokens(SESSION) == sum(parts) and all(parts)
+            trials = TrialStore(ws.store)
+            assert [t.session for t in trials.trials_of_session(SESSION, "-")] == [SESSION, f"{SESSION}#prompt"]
+            assert trials.trials_of_session(SESSION[:-1], "-") == []
+            parts = [json.loads(trials.seed(name, "text") or "")["tokens"] for name in (SESSION, f"{SESSION}#prompt")]
+            assert trials.seed_tokens(SESSION) == sum(parts) and all(parts)
 
     def test_both_parts_come_again_byte_for_byte_after_a_compaction(self, taught):
         opening, added = answer(start()), answer(prompt())
@@ -168,10 +168,10 @@ class TestArms:
         for said in (start(cold), prompt(session=cold), start(cold, source="compact"), start(cold, source="resume")):
             assert answer(said) is None
         with warmstart.open() as ws:
-            ledger = TrialStore(ws.store)
-            arms = {name: ledger.trial(name) for name in (warm, cold, f"{cold}#prompt")}
+            trials = TrialStore(ws.store)
+            arms = {name: trials.trial(name) for name in (warm, cold, f"{cold}#prompt")}
             assert [trial.arm for trial in arms.values() if trial] == ["warm", "cold", "cold"]
-            assert ledger.picks(arms[f"{cold}#prompt"]), "what it would have been shown is written down"
+            assert trials.picks(arms[f"{cold}#prompt"]), "what it would have been shown is written down"
 
     def test_a_person_can_have_a_session_cold(self, taught):
         assert answer(start()) and answer(prompt())

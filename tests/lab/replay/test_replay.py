@@ -478,13 +478,13 @@ def test_no_session_is_shown_what_its_own_task_taught(recorded, settings):
     halves = {line.name: line.half for line in report.sessions}
     for half in (1, 2):
         store = open_store(str(recorded.parent / "out" / f"half-{half}.db"))
-        ledger = TrialStore(store)
-        trials = ledger.trials("replay")
+        trial_store = TrialStore(store)
+        trials = trial_store.trials("replay")
         assert len(trials) == 24 and {trial.assignment for trial in trials} == {"paired"}
         for trial in trials:
             name, _dash, arm = trial.session.rpartition("-")
             assert halves[name] == 3 - half and arm == trial.arm
-            taught = {halves[pick.example.session[:16]] for pick in ledger.picks(trial) or ()}
+            taught = {halves[pick.example.session[:16]] for pick in trial_store.picks(trial) or ()}
             assert taught == {half}
         store.close()
 

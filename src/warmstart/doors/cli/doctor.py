@@ -43,12 +43,12 @@ def examine(ws: Warmstart) -> dict[str, Any]:
 
 
 def _templates(ws: Warmstart) -> dict[str, Any]:
-    teacher = ws.templates
-    found = teacher.find()
+    library = ws.templates
+    found = library.find()
     by_status: dict[str, int] = {}
     for row, _template in found:
         by_status[row.status] = by_status.get(row.status, 0) + 1
-    return by_status | {"unreadable": [f"{problem.path}: {problem.reason}" for problem in teacher.problems]}
+    return by_status | {"unreadable": [f"{problem.path}: {problem.reason}" for problem in library.problems]}
 
 
 def _version(part: str) -> str:

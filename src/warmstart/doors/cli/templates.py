@@ -104,9 +104,9 @@ def list_templates(
     ws: Warmstart, category: str | None, task_type: str | None, tags: str | None, status: Any, as_json: bool
 ) -> None:
     """The templates, every version."""
-    teacher = ws.templates
+    library = ws.templates
     wanted = set(split(tags))
-    found = [pair for pair in teacher.find(status, category, task_type) if not wanted or wanted & set(pair[1].tags)]
+    found = [pair for pair in library.find(status, category, task_type) if not wanted or wanted & set(pair[1].tags)]
     if as_json:
         print_json([summarise_template(row, template) for row, template in found])
     elif found:
@@ -120,7 +120,7 @@ def list_templates(
         )
     else:
         click.echo("no templates; run: warmstart ingest, then: warmstart learn")
-    _tell(teacher.problems)
+    _tell(library.problems)
 
 
 @templates.command("show")
@@ -172,11 +172,11 @@ def retire(ws: Warmstart, name: str | None, session: str | None, reason: str, as
     """Take a template out of use. Nothing is deleted."""
     if (name is None) == (session is None):
         raise click.UsageError("give a template's NAME or --from SESSION")
-    teacher = ws.templates
+    library = ws.templates
     if name is not None:
-        gone = [f"{d.template}@{d.version}" for d in teacher.retire(name, reason=reason)]
+        gone = [f"{d.template}@{d.version}" for d in library.retire(name, reason=reason)]
     else:
-        gone = teacher.revoke(session or "", reason=reason)
+        gone = library.revoke(session or "", reason=reason)
     print_json({"retired": gone}) if as_json else click.echo(f"retired: {clean(', '.join(gone) or 'nothing')}")
 
 
@@ -203,9 +203,9 @@ def delete(ws: Warmstart, name: str, yes: bool, as_json: bool) -> None:
 @click.pass_obj
 def export(ws: Warmstart, names: tuple[str, ...], output: Path | None, private: bool) -> None:
     """Write templates as a bundle that `import` reads back. Without names: all that are not retired."""
-    teacher = ws.templates
-    data = teacher.export(*names, share=not private)
-    _tell(teacher.problems)
+    library = ws.templates
+    data = library.export(*names, share=not private)
+    _tell(library.problems)
     if output is None:
         sys.stdout.write(data.decode())
         return

@@ -155,10 +155,10 @@ class _Hook:
         from warmstart.store import TrialStore
 
         with self._open() as ws:
-            ledger = TrialStore(ws.store)
-            if ledger.trial(self._refined):
+            trials = TrialStore(ws.store)
+            if trials.trial(self._refined):
                 return None
-            if ledger.trial(self._session) is None:  # the hook came in the middle: there was no opening
+            if trials.trial(self._session) is None:  # the hook came in the middle: there was no opening
                 ws.provision(self._opening(examples=0))
             return _join([ws.provision(self._refinement()).text or ""])
 
