@@ -16,7 +16,7 @@ from warmstart.atomic_files import final_name, sweep_unfinished, write_beside, w
 WRITING = """
 import sys
 from pathlib import Path
-from warmstart.whole_files import write_whole
+from warmstart.atomic_files import write_whole
 print("ready", flush=True)
 number = 0
 while True:

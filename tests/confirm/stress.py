@@ -102,7 +102,7 @@ def run_race(urls: list[str], agent: str, approvers: list[str], requests: int, c
 
 HERD = """
 import os, sys, time
-from warmstart.doors.confirm_http import ConfirmationServer
+from warmstart.doors.web import ConfirmationServer
 from warmstart.confirm.policy import parse_policy
 from warmstart.redact import Redactor
 database, faster, epoch = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
@@ -257,8 +257,8 @@ def find_losses(database: Path | str, ledger: Ledger, now: int) -> Counter[str]:
 
 def run_kills(database: Path | str, points: int, clients: int = 6, seed: int = 1) -> dict[str, Any]:
     """Kill the daemon at random moments under load; after each, everything that was acknowledged must stand."""
-    agent = change_database(database, lambda turn: create_token(turn, "agent", ["agent:submit"], by="t")).secret
-    approver = change_database(database, lambda turn: create_token(turn, "boss", ["approver:decide"], by="t")).secret
+    agent = change_database(database, lambda tx: create_token(tx, "agent", ["agent:submit"], by="t")).secret
+    approver = change_database(database, lambda tx: create_token(tx, "boss", ["approver:decide"], by="t")).secret
     dice, ledger, herd = random.Random(seed), Ledger(), Herd(database)
     wrong: Counter[str] = Counter()
     ready: list[float] = []

@@ -253,12 +253,12 @@ def test_no_daemon_means_no() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    confirm.client._PATIENCE, patience = 0.5, confirm.client._PATIENCE
+    confirm.client.ask._PATIENCE, patience = 0.5, confirm.client.ask._PATIENCE
     try:
         with pytest.raises(Unreachable, match="cannot be reached"):
             ask("x", "d", daemon=Daemon(url, "t"))
     finally:
-        confirm.client._PATIENCE = patience
+        confirm.client.ask._PATIENCE = patience
 
 
 def test_a_token_of_another_database_is_told_from_none(daemon: Daemon) -> None:
@@ -316,7 +316,7 @@ class Liar(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def liar(monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
-    monkeypatch.setattr(confirm.client, "_PATIENCE", 0.2)
+    monkeypatch.setattr(confirm.client.ask, "_PATIENCE", 0.2)
     with serving(Liar) as address:
         yield Daemon(f"http://{address}", "t")
 

@@ -234,8 +234,8 @@ def test_a_vote_of_who_was_shut_out_does_not_count(open_house: Callable[..., Hou
     house.log_in("dora").call("POST", f"/confirm/{id}/approve")
     house.approve(id)
     (mine,) = [one.id for one in access.list_tokens(house.desk.store) if one.subject == "alice"]
-    house.desk.change(lambda turn: access.revoke_token(turn, mine, by="test")).result()
-    house.desk.change(lambda turn: access.end_sessions(turn, "Dora", by="test")).result()
+    house.desk.change(lambda tx: access.revoke_token(tx, mine, by="test")).result()
+    house.desk.change(lambda tx: access.end_sessions(tx, "Dora", by="test")).result()
     found = house.approve(id, house.second).body
     assert ([vote["by"] for vote in found["approvals"]], found["missing"]) == (["bob"], 2)
     house.approve(id, house.make_token("alice", "approver:decide"))
@@ -255,7 +255,7 @@ def test_a_database_that_was_emptied_is_not_a_new_one(house: House) -> None:
 
 def test_every_machine_anchors_what_any_of_them_wrote(address: str, tmp_path: Path) -> None:
     here, there = (ServerAddress(address, tmp_path / name) for name in ("here", "there"))
-    change_database(here, lambda turn: turn.log("x", "test"))
+    change_database(here, lambda tx: tx.log("x", "test"))
     with pytest.raises(StoreError, match="anchor is gone"):  # another machine knows nothing of what was before
         Desk(there)
     accept_audit(there)
@@ -539,6 +539,6 @@ def test_the_password_is_printed_nowhere(
 
 
 def test_the_driver_is_an_extra() -> None:
-    code = "import sys; sys.modules['psycopg'] = None\nfrom warmstart.confirm.store import open_store\nopen_store('postgresql://x/y')"
+    code = "import sys; sys.modules['psycopg'] = None\nfrom warmstart.confirm.store.open import open_store\nopen_store('postgresql://x/y')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "ConfigError: PostgreSQL needs psycopg; install it with: pip install 'warmstart[postgres]'" in done.stderr

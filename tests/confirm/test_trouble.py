@@ -33,8 +33,8 @@ SOURCE = str(Path(warmstart.__file__).parents[1])
 def run_apart(code: str, path: Path) -> str:
     """What a process of its own says of the store at a path."""
     prelude = (
-        "import os, sys, warmstart.confirm.store_sqlite\n"
-        "from warmstart.confirm.store import open_store\n"
+        "import os, sys, warmstart.confirm.store.sqlite\n"
+        "from warmstart.confirm.store.open import open_store\n"
         "from warmstart.errors import StoreError\n"
         "path = sys.argv[1]\n"
     )
@@ -167,7 +167,7 @@ def test_nobody_can_fill_the_log(house: House) -> None:
     code = r"""
 import socket
 from urllib.parse import urlsplit
-from warmstart.doors.confirm_http import ConfirmationServer
+from warmstart.doors.web import ConfirmationServer
 with ConfirmationServer(database=path, port=0, ui_port=0) as server:
     for url in (server.api_url, server.page_url):
         port = urlsplit(url).port
@@ -182,10 +182,10 @@ with ConfirmationServer(database=path, port=0, ui_port=0) as server:
 def test_one_broken_change_does_not_take_the_others_along(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "confirm.db", Policy())
     gate = threading.Event()
-    first = desk.change(lambda turn: gate.wait(5))  # the rest queues up behind it and shares one transaction
+    first = desk.change(lambda tx: gate.wait(5))  # the rest queues up behind it and shares one transaction
     before = desk.log("before", "test")
-    broken = desk.change(lambda turn: (turn.log("broken", "test"), 1 / 0))
-    refused = desk.change(lambda turn: turn.log("refused", "test") and Refused("no"))
+    broken = desk.change(lambda tx: (tx.log("broken", "test"), 1 / 0))
+    refused = desk.change(lambda tx: tx.log("refused", "test") and Refused("no"))
     after = desk.log("after", "test")
     gate.set()
     assert first.result()

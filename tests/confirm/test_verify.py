@@ -53,10 +53,10 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     dora, _ = house.log_in(), [house.log_in("erin") for _ in range(2)]
     assert dora.call("POST", f"/confirm/{house.submit().body['id']}/approve", {"reason": "from the page"}).status == 200
     dora.call("POST", "/logout")
-    house.desk.change(lambda turn: access.end_sessions(turn, "ERIN", by="test")).result()
-    house.desk.change(lambda turn: access.create_login(turn, "unused", by="test")).result()
-    gone = house.desk.change(lambda turn: access.create_token(turn, "gone", ["admin"], by="t", seconds=99)).result()
-    house.desk.change(lambda turn: access.revoke_token(turn, gone.record.id, by="test")).result()
+    house.desk.change(lambda tx: access.end_sessions(tx, "ERIN", by="test")).result()
+    house.desk.change(lambda tx: access.create_login(tx, "unused", by="test")).result()
+    gone = house.desk.change(lambda tx: access.create_token(tx, "gone", ["admin"], by="t", seconds=99)).result()
+    house.desk.change(lambda tx: access.revoke_token(tx, gone.record.id, by="test")).result()
     late = house.submit(WORK | {"timeout_seconds": 30}).body["id"]
     house.clock.ahead += 31
     assert house.get(late)["status"] == "expired"
@@ -356,7 +356,7 @@ def test_a_read_only_copy_can_be_verified(database: Path, live: bool) -> None:
         file.chmod(0o444)
     code = """
 from pathlib import Path
-from warmstart.confirm.offline import verify_database
+from warmstart.confirm.desk.offline import verify_database
 os.setuid(65534)
 try:
     print(verify_database(Path(path)).problems)

@@ -87,7 +87,7 @@ def test_only_one_is_at_work_and_none_is_left_behind(monkeypatch):
 
 
 def test_a_lock_left_by_a_killed_process_holds_nobody(tmp_path):
-    code = "import os, sys; from pathlib import Path; from warmstart.queue import Queue\nwith Queue(Path(sys.argv[1])).alone() as a: print(a, flush=True); os.kill(os.getpid(), 9)"
+    code = "import os, sys; from pathlib import Path; from warmstart.ingest.queue import Queue\nwith Queue(Path(sys.argv[1])).alone() as a: print(a, flush=True); os.kill(os.getpid(), 9)"
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("True\n", -9)
     with Queue(tmp_path).alone() as alone:

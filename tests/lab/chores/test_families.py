@@ -168,7 +168,7 @@ def test_splits_share_no_name_and_no_value() -> None:
 
 def test_same_seed_same_tasks_whatever_the_hash_seed() -> None:
     script = (
-        "from warmstart.lab.making import make_tasks, make_sessions, take\n"
+        "from warmstart.lab.chores.make import make_tasks, make_sessions, take\n"
         "tasks = make_tasks(seed=3, split='test')\n"
         "print([(t.id, t.request, sorted(t.files.items()), t.solution) for t in tasks])\n"
         "print([t.id for t in take(tasks, 20)], [(s.id, [t.request for t in s.tasks]) for s in make_sessions(3)])\n"

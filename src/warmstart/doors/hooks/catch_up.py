@@ -1,6 +1,6 @@
 """After a session: a process of its own reads what hooks have queued, closes trials and learns, while nobody waits.
 
-`python -m warmstart.doors.catching_up`. Only one is at work at a time, at the lowest priority; it makes no output.
+`python -m warmstart.doors.hooks.catch_up`. Only one is at work at a time, at the lowest priority; it makes no output.
 """
 
 from __future__ import annotations
