@@ -1,4 +1,4 @@
-"""Every domain type. Immutable values; what is not known is None or "unknown", never zero. Imports nothing of ours."""
+"""Every domain type: immutable values. Unknown is None or "unknown", never zero. Imports nothing else of Warmstart."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ TaskType = Literal["code", "file", "research", "mixed"]
 Role = Literal["system", "user", "assistant"]
 TokenBasis = Literal["reported", "estimated"]
 
-Arguments = dict[str, Any] | str  # a string where the agent wrote something that is no JSON object
+Arguments = dict[str, Any] | str  # a string if the agent wrote something other than a JSON object
 
 
 class Signal(Struct, frozen=True, gc=False):
-    """What a transcript itself says about a result, apart from the result's text."""
+    """What a transcript says about a result besides the result's text."""
 
-    failed: bool | None = None  # an error flag, where the format has one
+    failed: bool | None = None  # the error flag, if the format has one
     exit_code: int | None = None
-    status: Status | None = None  # the format names the outcome outright (Gemini "cancelled")
-    basis: Basis = "flag"  # how `status` or `failed` is known
+    status: Status | None = None  # the outcome, if the format names it (Gemini: "cancelled")
+    basis: Basis = "flag"  # evidence for `status` or `failed`
 
 
 class Outcome(Struct, frozen=True, gc=False):
-    """What became of one tool call, and how we know."""
+    """How one tool call ended, and how that is known."""
 
     status: Status
-    basis: Basis = "none"
+    basis: Basis = "none"  # evidence for the status
     error_kind: ErrorKind | None = None  # only for errors
 
     @property
     def counts(self) -> bool:
-        """Whether it belongs in an error rate: a person's no, a sibling's collateral and the unknown do not."""
+        """Whether the call counts in an error rate. Rejected, cancelled and unknown calls do not."""
         return self.status == "ok" or self.status == "error"
 
 
@@ -44,10 +44,10 @@ UNKNOWN = Outcome("unknown")
 
 
 class Message(Struct, frozen=True, gc=False, tag="message"):
-    """Something the system, the user or the agent said."""
+    """A message of the system, the user or the agent."""
 
     role: Role
-    text: str  # clipped: head and tail of what was said
+    text: str  # clipped: head and tail
     at: float | None = None  # seconds since the epoch, UTC
 
 
@@ -56,12 +56,12 @@ class ToolCall(Struct, frozen=True, gc=False, tag="call"):
 
     call_id: str
     tool: str
-    arguments: Arguments  # long strings inside are clipped
+    arguments: Arguments  # long strings are clipped
     at: float | None = None
 
 
 class ToolResult(Struct, frozen=True, gc=False, tag="result"):
-    """What a tool answered."""
+    """The result of a tool call."""
 
     call_id: str
     text: str  # clipped: head and tail
@@ -73,7 +73,7 @@ Step = Message | ToolCall | ToolResult
 
 
 class Usage(Struct, frozen=True, gc=False):
-    """Tokens of a session. Prompt tokens = input + cache_read + cache_write."""
+    """Tokens and cost of a session. Prompt tokens = input + cache_read + cache_write."""
 
     input: int | None = None
     output: int | None = None
@@ -81,64 +81,67 @@ class Usage(Struct, frozen=True, gc=False):
     cache_write: int | None = None
     reasoning: int | None = None
     cost: float | None = None  # US dollars, as the transcript reports it
-    basis: TokenBasis = "reported"  # of the tokens; a cost is always as reported
+    basis: TokenBasis = "reported"  # of the tokens; a cost is always reported
 
 
 class Spent(Struct, frozen=True, gc=False):
-    """What a session used of one model on one day."""
+    """A session's usage of one model on one day."""
 
     usage: Usage
-    model: str = ""  # "" where it is not told
-    day: str = ""  # UTC, "2026-11-16"; "" where it is not told
+    model: str = ""  # empty: unknown
+    day: str = ""  # UTC, "2026-11-16"; empty: unknown
 
 
 class LiveUsage(Struct, frozen=True, kw_only=True):
-    """What a caller says of a session while it runs: running totals, or what one answer cost."""
+    """Usage that a caller reports while a session runs: running totals, or the usage of one answer."""
 
-    session: str  # the agent's own id, as its transcript will name it
+    session: str  # the agent's own session id, the one in its transcript
     usage: Usage
-    model: str = ""  # "" is not told
-    agent: str = ""  # "claude-code", "codex", ...; "" is not told
+    model: str = ""  # empty: unknown
+    agent: str = ""  # "claude-code", "codex", ...; empty: unknown
     project: str | None = None
-    event: str | None = None  # an id of this report: told again it changes nothing
-    at: float | None = None  # seconds since the epoch; None is now
-    whole: bool = False  # running totals of the session over all its models, not of this model alone
+    event: str | None = None  # id of this report; reporting it again changes nothing
+    at: float | None = None  # seconds since the epoch; None: now
+    whole: bool = False  # `usage` totals all models of the session, not this model alone
 
 
 class Price(Struct, frozen=True, forbid_unknown_fields=True):
-    """US dollars for a million tokens. None: there is no such price, so what needs it has no known cost."""
+    """US dollars per million tokens. None: unknown; usage that needs this price has no known cost."""
 
     input: Annotated[float, Meta(ge=0, le=1e6)] | None = None
     output: Annotated[float, Meta(ge=0, le=1e6)] | None = None
     cache_read: Annotated[float, Meta(ge=0, le=1e6)] | None = None
     cache_write: Annotated[float, Meta(ge=0, le=1e6)] | None = None
-    window: int | None = None  # tokens that the model takes in
+    window: int | None = None  # context window of the model, in tokens
 
 
 class Session(Struct, frozen=True):
-    """One agent session as a transcript tells it."""
+    """One agent session, as read from a transcript."""
 
-    id: str  # the agent's own id; where it has none, made from the content
+    id: str  # the agent's own id; derived from the content if there is none
     format: str
     source_uri: str
     agent: str
     steps: tuple[Step, ...]
     model: str | None = None
-    project: str | None = None  # the working folder, or what the agent calls the project
-    task: str | None = None  # the first thing the user asked for
+    project: str | None = None  # the working folder, or the agent's name for the project
+    task: str | None = None  # the first request of the user
     started: float | None = None
     ended: float | None = None
-    end_reason: str | None = None  # as the agent says it
+    end_reason: str | None = None  # in the agent's words
     usage: Usage | None = None
-    label: bool | None = None  # success, where someone labelled it
+    label: bool | None = None  # whether the task succeeded; None: nobody labelled it
     parent: str | None = None  # the session that spawned this one
-    unkept: int = 0  # steps counted but not kept, in sessions too long to hold
+    unkept: int = 0  # steps that were counted but dropped, because the session is too long
     spent: tuple[Spent, ...] = ()  # `usage` by model and day
 
     def number_turns(self) -> list[int]:
-        """For each step in which turn it stands. A turn is one answer of the agent, with all that it calls at once:
-        the next begins when it speaks again after a person or a tool has spoken."""
-        found: list[int] = []
+        """Return the number of each step's turn.
+
+        A turn is one answer of the agent with all its calls. The next turn begins when the agent answers after a
+        message of someone else or a tool result.
+        """
+        turns: list[int] = []
         turn, listening = 0, True
         for step in self.steps:
             if isinstance(step, ToolCall) or (isinstance(step, Message) and step.role == "assistant"):
@@ -146,24 +149,24 @@ class Session(Struct, frozen=True):
                 listening = False
             else:
                 listening = True
-            found.append(turn)
-        return found
+            turns.append(turn)
+        return turns
 
     def calls(self) -> list[tuple[ToolCall, ToolResult | None]]:
-        """Each call with its answer. Agents reuse ids: a result answers the latest open call of its id."""
-        found: list[tuple[ToolCall, ToolResult | None]] = []
+        """Return each call with its result. Agents reuse ids: a result answers the latest open call with its id."""
+        calls: list[tuple[ToolCall, ToolResult | None]] = []
         waiting: dict[str, int] = {}
         for step in self.steps:
             if isinstance(step, ToolCall):
-                waiting[step.call_id] = len(found)
-                found.append((step, None))
+                waiting[step.call_id] = len(calls)
+                calls.append((step, None))
             elif isinstance(step, ToolResult) and (at := waiting.pop(step.call_id, None)) is not None:
-                found[at] = (found[at][0], step)
-        return found
+                calls[at] = (calls[at][0], step)
+        return calls
 
 
 class Problem(Struct, frozen=True, gc=False):
-    """Something in a source that could not be read. The rest was."""
+    """A part of a source that could not be read. The rest was read."""
 
     path: str
     reason: str
@@ -171,13 +174,13 @@ class Problem(Struct, frozen=True, gc=False):
 
 
 class Counts(Struct, frozen=True, kw_only=True):
-    """The plain numbers of a session."""
+    """Counts of a session."""
 
-    total_messages: int  # what user and agent said, calls and results not counted
+    total_messages: int  # messages of user and agent, without calls and results
     tool_calls: int
     tool_results: int
     error_count: int
-    error_rate: float | None  # errors / (ok + errors); None where nothing was judged
+    error_rate: float | None  # errors / (ok + errors); None if no call was judged
     unique_tools: int
     tools: dict[str, int]  # calls by tool
 
@@ -186,25 +189,25 @@ class Evidence(Struct, frozen=True, gc=False):
     """One reason for a verdict."""
 
     sign: str  # "label", "tests_passed", "user_corrected", ...
-    weight: float  # towards success when positive
+    weight: float  # positive: towards success
     step: int | None = None  # index into Session.steps
 
 
 class Score(Struct, frozen=True, kw_only=True):
-    """How a session went, what kind of work it was, and why we think so."""
+    """How a session went and what kind of work it was, with the evidence."""
 
     verdict: Verdict
     quality: float  # 0-1
-    confidence: float  # 0-1: how sure the verdict is
+    confidence: float  # 0-1: confidence in the verdict
     evidence: tuple[Evidence, ...]
     category: Category
     task_type: TaskType
     counts: Counts
-    is_proficient: bool  # knew its tools: enough judged calls, few errors, no repeated failure
-    is_successful: bool  # verdict is success
+    is_proficient: bool  # enough judged calls, few errors, no repeated failure
+    is_successful: bool  # the verdict is success
 
 
-# Warm seed out: what is kept, what is asked for, what is given.
+# Warm seed out: templates, tasks, seeds.
 
 Dialect = Literal["openai", "anthropic", "responses", "gemini", "text"]
 DIALECTS: tuple[Dialect, ...] = ("openai", "anthropic", "responses", "gemini", "text")
@@ -215,16 +218,16 @@ Origin = Literal["learned", "captured", "imported"]
 class PastCall(Struct, frozen=True, kw_only=True):
     """A stored call: redacted, its result shortened."""
 
-    ordinal: int  # place among its session's calls
+    ordinal: int  # position among the calls of its session
     call_id: str
     tool: str
     arguments: Arguments
-    intent: str = ""  # what the user or the agent had said just before
-    excerpt: str | None = None  # None: never answered
+    intent: str = ""  # what the user or the agent said just before
+    excerpt: str | None = None  # of the result; None: never answered
     outcome: Outcome = UNKNOWN
     at: float | None = None
-    turn: int | None = None  # in which answer of the agent, from 1
-    answered: float | None = None  # when the result came
+    turn: int | None = None  # number of the agent's answer, from 1
+    answered: float | None = None  # time of the result
 
 
 class PastSession(Struct, frozen=True, kw_only=True):
@@ -238,7 +241,7 @@ class PastSession(Struct, frozen=True, kw_only=True):
     verdict: Verdict
     quality: float
     project: str | None = None
-    task: str = ""  # what the user first asked for
+    task: str = ""  # the first request of the user
     started: float | None = None
     end_reason: str | None = None
     parent: str | None = None
@@ -248,29 +251,31 @@ class PastSession(Struct, frozen=True, kw_only=True):
     model: str | None = None
     ended: float | None = None
     label: bool | None = None
-    turns: int | None = None  # answers of the agent; None where nobody counted
+    turns: int | None = None  # answers of the agent; None: not counted
     usage: Usage | None = None
 
 
 class Example(Struct, frozen=True, kw_only=True):
-    """One call that worked, as it will be shown to a new session."""
+    """One call that worked, as shown to a new session."""
 
     tool: str
     arguments: Arguments  # redacted
     result: str  # redacted excerpt, head and tail
-    intent: str = ""  # what the user or the agent wanted just then
-    task: str = ""  # what its session was asked for: not shown, but searched when choosing
-    correction: str | None = None  # where an earlier try failed: what was wrong with it
-    why: str = ""  # why this one was taken
-    session: str = ""  # key of the session it comes from
-    step: int | None = None  # its place among that session's calls
-    support: int = 1  # sessions that made a call of this shape
-    successes: int = 1  # calls of this shape that worked ...
-    failures: int = 0  # ... and that failed
+    intent: str = ""  # what the user or the agent wanted at that point
+    task: str = ""  # the request of its session; searched when choosing, not shown
+    correction: str | None = None  # what was wrong with an earlier attempt, if one failed
+    why: str = ""  # why this call was chosen
+    session: str = ""  # key of its session
+    step: int | None = None  # position among the calls of that session
+    support: int = 1  # number of sessions with a call of this shape
+    successes: int = 1  # calls of this shape that worked
+    failures: int = 0  # calls of this shape that failed
 
     def adjoins(self, other: Example) -> bool:
-        """Whether the two stand side by side in one session, on the same request, so that they can be shown as one
-        exchange. Not where the later one corrects a mistake: that is said with words of its own."""
+        """Return whether two examples are neighbours in one session and serve the same request.
+
+        Such examples can be shown as one exchange. A correction cannot: it is introduced by its own words.
+        """
         if self.step is None or other.step is None or abs(self.step - other.step) != 1:
             return False
         if not self.session or not self.intent or (self.session, self.intent) != (other.session, other.intent):
@@ -284,13 +289,13 @@ class Provenance(Struct, frozen=True, kw_only=True):
     origin: Origin
     project: str | None = None
     agent: str | None = None
-    parent: str | None = None  # name@version it replaces
-    source: str | None = None  # file it was imported from
-    suspicions: tuple[str, ...] = ()  # why a person should look first
+    parent: str | None = None  # name@version that it replaces
+    source: str | None = None  # file that it was imported from
+    suspicions: tuple[str, ...] = ()  # reasons why a person should look first
 
 
 class Template(Struct, frozen=True, kw_only=True):
-    """A few good examples of one kind of work, kept for new sessions."""
+    """A few good examples of one kind of work, for new sessions."""
 
     name: str
     version: int = 1
@@ -300,58 +305,58 @@ class Template(Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     addendum: str = ""  # extra guidance for the system prompt
     examples: tuple[Example, ...] = ()
-    source_sessions: tuple[str, ...] = ()
+    source_sessions: tuple[str, ...] = ()  # sessions that it was mined from
     status: TemplateStatus = "proposed"
-    created: float | None = None
-    used: int = 0
+    created: float | None = None  # seconds since the epoch
+    used: int = 0  # number of seeds that showed it
     provenance: Provenance = Provenance(origin="learned")
 
 
 class Pick(Struct, frozen=True, kw_only=True):
-    """An example chosen for a task, with the template it stands in."""
+    """An example chosen for a task, with its template."""
 
     template: str
     version: int
     example: Example
-    tokens: int | None = None  # in the dialect asked for, where it was counted before
+    tokens: int | None = None  # in the dialect of the task, if counted before
 
 
 class Omission(Struct, frozen=True):
-    """What was not given, and why."""
+    """A template that was left out of a seed, and why."""
 
     template: str
     reason: str
 
 
 def name_job(job: str) -> str:
-    """What stands for a project in the runs of a scheduled job: they are one kind of work, wherever they run."""
+    """Return the project name of a scheduled job's runs: they are one kind of work, in whatever folder they run."""
     return f"job:{job}"
 
 
 class Task(Struct, frozen=True, kw_only=True):
-    """What a new session is about to do, and what may be given to it."""
+    """The work of a new session, and limits for its seed."""
 
-    text: str = ""  # the request; also a template's name or a category as a pick
+    text: str = ""  # the request; the name of a template or a category picks that
     agent: str | None = None
     model: str | None = None
-    project: str | None = None  # only examples of this project and of none
-    own: bool = False  # of this project alone: nothing else is known that could make others fit
-    tools: tuple[str, ...] | None = None  # the tools the session has; None: not known
+    project: str | None = None  # only examples of this project and of no project
+    own: bool = False  # only examples of this project: nothing else is known that could make others fit
+    tools: tuple[str, ...] | None = None  # tools of the session; None: unknown
     category: Category | None = None
     task_type: TaskType | None = None
     tags: tuple[str, ...] = ()
-    templates: tuple[str, ...] | None = None  # choose among these only; None: among all
-    budget: int = 1_500  # tokens of the whole seed
-    examples: int = 3  # at most
+    templates: tuple[str, ...] | None = None  # choose among these; None: among all
+    budget: int = 1_500  # maximum tokens of the seed
+    examples: int = 3  # maximum number of examples
     dialect: Dialect = "openai"
-    thinking: bool = False  # the model thinks aloud in signed blocks (Anthropic)
+    thinking: bool = False  # the model uses signed thinking blocks (Anthropic)
     session: str | None = None  # the unit of assignment; None: a preview
-    parent: str | None = None  # the session that started this one, or that it goes on from: its arm is kept
-    continues: bool = False  # it goes on from its parent, so the seed stays the same too
-    adds: bool = False  # it adds to its parent's seed in the same conversation, so nothing is shown twice
-    job: str | None = None  # the scheduled job that it is a run of: its runs come first, and its trial counts under it
-    cold: bool = False  # a person wants this session cold; it is then left out of the comparison
-    arm: str | None = None  # which arm it plays, where a paired experiment runs; else it is drawn
+    parent: str | None = None  # session that started or precedes this one; its arm is kept
+    continues: bool = False  # the session continues its parent, so the seed stays the same too
+    adds: bool = False  # the seed adds to the parent's in the same conversation, so nothing is shown twice
+    job: str | None = None  # scheduled job of this run: its earlier runs come first, and the trial counts for it
+    cold: bool = False  # a person wants this session cold; it is left out of the comparison
+    arm: str | None = None  # arm in a paired experiment; otherwise it is drawn
 
 
 class Decision(Struct, frozen=True, kw_only=True):
@@ -360,61 +365,60 @@ class Decision(Struct, frozen=True, kw_only=True):
     template: str
     version: int
     status: TemplateStatus
-    by: str  # "person", or the policy that decided
+    by: str  # "person" or the policy that decided
     reason: str
     at: float
 
 
-# Measured effect back: who got what, and what became of it.
+# Measured effect back: trials and effects.
 
 Assignment = Literal["random", "paired", "choice", "inherited", "unknown"]
-Design = Literal["random", "paired"]  # a session plays one arm, drawn; or every task is done in every arm
+Design = Literal["random", "paired"]  # an arm is drawn for each session; or every task runs in every arm
 EffectVerdict = Literal["better", "worse", "inconclusive", "too_few"]
-WINDOW = (
-    30  # turns that the primary metric looks at: long sessions are the survivors, so all are compared at their start
-)
+# Turns that the primary metric looks at. Long sessions are the survivors, so all are compared at their start.
+WINDOW = 30
 
 
 class Measures(Struct, frozen=True, kw_only=True):
-    """How one session went, in the numbers that arms are compared by. None is not known."""
+    """The numbers of one session by which arms are compared. None: unknown."""
 
     errors: int  # calls in the window that failed
-    judged: int  # calls in the window that worked or failed; a person's no, collateral and the unknown are out
-    calls: int  # calls in the window, however they ended
-    all_errors: int  # the same over the whole session
-    all_judged: int
-    all_calls: int
-    tools: int  # different tools used with success in the window
-    turns: int | None = None
-    success_turn: int | None = None  # the turn of the first call that worked; None: none did
-    success_seconds: float | None = None  # from the session's start
-    seconds: float | None = None  # how long it was watched
-    tokens: int | None = None  # all that were sent and answered, the seed's included
+    judged: int  # calls in the window that worked or failed; not rejected, cancelled or unknown ones
+    calls: int  # all calls in the window
+    all_errors: int  # calls of the whole session that failed
+    all_judged: int  # calls of the whole session that worked or failed
+    all_calls: int  # all calls of the whole session
+    tools: int  # distinct tools that worked in the window
+    turns: int | None = None  # answers of the agent
+    success_turn: int | None = None  # turn of the first call that worked; None: no call worked
+    success_seconds: float | None = None  # seconds from the start to that call
+    seconds: float | None = None  # length of the session
+    tokens: int | None = None  # prompt and answer tokens, with the seed
     tokens_basis: TokenBasis = "reported"
     seed_tokens: int = 0
     cost: float | None = None  # US dollars
-    label: bool | None = None  # task success, where someone labelled it
+    label: bool | None = None  # whether the task succeeded; None: nobody labelled it
 
 
 class Effect(Struct, frozen=True, kw_only=True):
-    """What an arm did, compared with the control. An interval that is not defined is None, never a point."""
+    """One arm compared with the control. An undefined interval is None, never a point."""
 
     metric: str
     arm: str
     control: str
-    n: dict[str, int]  # sessions compared, by arm
-    missing: dict[str, int]  # assigned, but without a transcript
-    values: dict[str, float | None]  # the metric, by arm
-    difference: float | None = None
-    low: float | None = None  # of the difference; holds however often one looks
-    high: float | None = None
-    relative: float | None = None  # difference / control's value
+    n: dict[str, int]  # sessions compared, per arm
+    missing: dict[str, int]  # sessions assigned but without a transcript, per arm
+    values: dict[str, float | None]  # the metric, per arm
+    difference: float | None = None  # arm minus control
+    low: float | None = None  # lower bound of the difference; valid however often you look
+    high: float | None = None  # upper bound of the difference
+    relative: float | None = None  # difference / value of the control
     verdict: EffectVerdict = "too_few"
     reason: str = ""
-    blocked: str | None = None  # why no verdict may be given
-    harmed: int | None = None  # sessions that did worse than nine in ten of the control's
-    harmed_expected: float | None = None  # as many would by chance
-    clusters: int = 0
+    blocked: str | None = None  # why there can be no verdict
+    harmed: int | None = None  # sessions worse than 90 % of the control's
+    harmed_expected: float | None = None  # number expected by chance
+    clusters: int = 0  # independent groups of sessions
     clustered_by: str = "session"
-    adjusted: bool = False  # for what was known before the sessions
-    shrunk: float | None = None  # of one among many: the relative effect, drawn towards the others'
+    adjusted: bool = False  # corrected for facts known before the sessions
+    shrunk: float | None = None  # relative effect of one template among many, drawn towards the others'
