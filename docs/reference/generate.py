@@ -1,107 +1,390 @@
-"""Writes the reference pages from the code: `python docs/reference/generate.py`. A test checks that they are current."""
+"""Write the reference pages and the code map from the code: `python docs/reference/generate.py`.
+
+A test checks that the pages are current.
+"""
 
 from __future__ import annotations
 
+import ast
 import inspect
+import io
 import re
+import textwrap
+import tokenize
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
+import msgspec
 
 import warmstart
 from warmstart import config, formats
 from warmstart.doors.cli.main import main
+from warmstart.model import Price
+from warmstart.review import Reviews
+from warmstart.templates.library import TemplateLibrary
+from warmstart.trials.experiments import Experiments
+from warmstart.usage.accounts import UsageAccounts
 
-HERE = Path(__file__).parent
-NOTE = "<!-- made by docs/reference/generate.py; do not edit -->\n"
+DOCS = Path(__file__).resolve().parents[1]
+PACKAGE = Path(warmstart.__file__).parent
+NOTE = "<!-- written by docs/reference/generate.py; do not edit -->\n"
 
 
-def commands() -> str:
+# Commands
+
+
+WITHOUT_JSON = {  # a command without --json needs a reason
+    "demo": "is for people",
+    "templates export": "writes a bundle, which is JSON already",
+    "mcp": "speaks the MCP protocol on standard output",
+    "hook run": "answers an agent in the agent's own format",
+    "confirm guard claude-code": "answers Claude Code in its own format",
+}
+
+
+def write_commands() -> str:
     """Every command with its help."""
-    parts = ["# The command line\n", NOTE]
-
-    def walk(command: click.Command, path: list[str]) -> None:
-        # Commands keep the names of the help option that they are first asked with.
-        context = click.Context(
-            command,
-            info_name=" ".join(path),
-            max_content_width=100,
-            terminal_width=100,
-            help_option_names=main.context_settings["help_option_names"],
-        )
-        parts.append(f"\n## `{' '.join(path)}`\n\n```\n{command.get_help(context)}\n```\n")
-        if isinstance(command, click.Group):
-            for name in command.list_commands(context):
-                child = command.get_command(context, name)
-                assert child is not None
-                walk(child, [*path, name])
-
-    walk(main, ["warmstart"])
-    return "".join(parts)
-
-
-def settings() -> str:
-    """The keys of config.toml."""
-    source = inspect.getsource(config.Settings)
-    keys = set(config._File.__struct_fields__)
-    rows = ["# Settings\n", NOTE, "\n`config.toml` under the home (`WARMSTART_HOME`, default `~/.warmstart`):\n"]
-    rows.append("\n| key | type | meaning |\n|---|---|---|\n")
-    for name, kind, why in re.findall(r"^    (\w+): ([^=#\n]+?)(?: =[^#\n]*)?  # (.*)$", source, re.M):
-        if name in keys:
-            rows.append(f"| `{name}` | `{kind.strip()}` | {why} |\n")
-    rows.append(
-        "\nThe environment: `WARMSTART_HOME` is the home, `WARMSTART_STORE` another store, `WARMSTART_HOLDOUT` another "
-        "holdout; `WARMSTART_OFF=1` tells agents' hooks to do nothing; `CLAUDE_CONFIG_DIR`, `CODEX_HOME` and "
-        "`HERMES_HOME` say where those agents keep their files. The values of variables whose names speak of keys, "
-        "tokens, passwords and the like are never stored or printed.\n"
-        "\nThe confirmation daemon: `CONFIRMATION_HOST`, `CONFIRMATION_PORT` and `CONFIRMATION_RATE_LIMIT` are its address and "
-        "limit, `CONFIRMATION_NOTIFY` apprise addresses with spaces between. Who asks it: `WARMSTART_CONFIRM_URL` (default "
-        "`http://127.0.0.1:6000`) and `WARMSTART_CONFIRM_TOKEN`; without a token the private files `confirm-agent.token` and "
-        "`confirm.token` under the home. Its [policy and database](confirm-policy.md).\n"
+    known = list(walk_commands(main, ["warmstart"]))
+    takes = {" ".join(path[1:]) for path, _help, options in known if options is not None and "--json" in options}
+    lacks = {" ".join(path[1:]) for path, _help, options in known if options is not None} - takes
+    if lacks != set(WITHOUT_JSON):
+        raise SystemExit(f"commands without --json: {sorted(lacks)}; WITHOUT_JSON lists {sorted(WITHOUT_JSON)}")
+    parts = ["# The command line\n", NOTE, "\nEvery command takes `--json` and then prints JSON only, except:\n\n"]
+    parts += [f"- `warmstart {name}` {reason};\n" for name, reason in WITHOUT_JSON.items()]
+    parts[-1] = parts[-1].replace(";\n", ".\n")
+    parts.append(
+        "\nExit codes: 0 for success, 1 for a failure (and for a check that found something), 2 for wrong usage. Errors go"
+        "\nto standard error.\n"
     )
-    return "".join(rows)
-
-
-def readers() -> str:
-    """The formats that are read."""
-    parts = ["# Transcript formats\n", NOTE, "\nRecognised by content, whatever the file is called, in this order.\n"]
-    for known in formats.FORMATS:
-        parts.append(f"\n## `{known.NAME}`\n\n{inspect.getdoc(known)}\n")
-    parts.append(NOT_YET)
+    parts += [f"\n## `{' '.join(path)}`\n\n```\n{shown}\n```\n" for path, shown, _options in known]
     return "".join(parts)
 
 
-NOT_YET = """
-## Not read yet
+def walk_commands(command: click.Command, path: list[str]) -> Iterator[tuple[list[str], str, set[str] | None]]:
+    """Yield each command's path, help text and options. The options of a group that only holds commands are None."""
+    # Commands keep the names of the help option that they are first asked with.
+    context = click.Context(
+        command,
+        info_name=" ".join(path),
+        max_content_width=100,
+        terminal_width=100,
+        help_option_names=main.context_settings["help_option_names"],
+    )
+    options = {option for parameter in command.params for option in parameter.opts}
+    only_holds = isinstance(command, click.Group) and not command.invoke_without_command
+    yield path, command.get_help(context), None if only_holds else options
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            assert child is not None
+            yield from walk_commands(child, [*path, name])
 
-OpenCode, Pi and OpenClaw, Copilot CLI, Qwen, Cursor, Droid, Kimi, Grok, Antigravity; OpenTelemetry GenAI spans, LangChain and
-OpenAI Agents sessions, OpenHands, Inspect logs, SWE-agent `.traj`. Such files are passed over in folders and named as unknown
-when asked for outright.
+
+# Settings
+
+
+ENVIRONMENT = """
+## Environment variables
+
+| variable | meaning | default |
+|---|---|---|
+| `WARMSTART_HOME` | folder that holds the data and `config.toml` | `~/.warmstart` |
+| `WARMSTART_STORE` | path or URL of another store | `warmstart.db` under the home |
+| `WARMSTART_HOLDOUT` | share of sessions kept cold; wins over `holdout` in `config.toml` | |
+| `WARMSTART_OFF` | `1` makes agents' hooks do nothing | |
+| `CLAUDE_CONFIG_DIR`, `CODEX_HOME`, `HERMES_HOME` | where those agents keep their files | the agent's own default |
+| `CONFIRMATION_HOST`, `CONFIRMATION_PORT` | where the confirmation daemon listens | `127.0.0.1`, `6000` |
+| `CONFIRMATION_RATE_LIMIT` | requests that the daemon accepts per action and hour | 10 |
+| `CONFIRMATION_NOTIFY` | apprise addresses, separated by spaces, that the daemon notifies | none |
+| `WARMSTART_CONFIRM_URL` | the daemon that agents and commands ask | `http://127.0.0.1:6000` |
+| `WARMSTART_CONFIRM_TOKEN` | token that they ask with | private files under the home: `confirm-agent.token`, `confirm.token` |
+
+Values of variables whose names suggest a secret (key, token, password and the like) are never stored or printed.
+
+The confirmation daemon has a [policy file of its own](confirm.md).
 """
 
 
-def library() -> str:
-    """The public names."""
-    parts = ["# The library\n", NOTE, "\n`import warmstart` and:\n\n| name | what it is |\n|---|---|\n"]
-    for name in warmstart.__all__:
-        if name not in ("__version__", "Step"):
-            doc = (inspect.getdoc(getattr(warmstart, name)) or "").split("\n\n")[0].replace("\n", " ")
-            parts.append(f"| `{name}` | {doc} |\n")
-    parts.append("\n## `Warmstart`\n")
-    for name, member in vars(warmstart.Warmstart).items():
-        if not name.startswith("_"):
-            doc = inspect.getdoc(member.fget if isinstance(member, property) else member) or ""
-            signature = (
-                ""
-                if isinstance(member, property)
-                else str(inspect.signature(member)).replace("self, ", "").replace("self", "")
-            )
-            parts.append(f"\n- `{name}{signature}`: {doc}".replace("\n  ", " "))
-    return "".join(parts) + "\n"
+TOML_TYPES = {
+    "str": "string",
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
+    "int | None": "integer",
+    "float | None": "number",
+    "tuple[str, ...]": "list of strings",
+    "tuple[Literal['memory', 'skill', 'template'], ...]": 'list of `"memory"`, `"skill"`, `"template"`',
+    "dict[str, str]": "table",
+    "dict[str, Price]": "table",
+    "ReviewSettings": "table",
+}
+TOML_VALUES = {
+    "ReviewSettings()": "",
+    "field(default_factory=dict)": "",
+    "()": "[]",
+    "None": "",
+    "True": "true",
+    "False": "false",
+}
 
 
-PAGES = {"cli.md": commands, "settings.md": settings, "formats.md": readers, "library.md": library}
+def write_settings() -> str:
+    """The keys of config.toml with their defaults, and the environment variables."""
+    parts = ["# Settings\n", NOTE, "\n`config.toml` under the home (`WARMSTART_HOME`, default `~/.warmstart`).\n"]
+    parts.append("Environment variables win over the file; command-line options win over both.\n\n")
+    parts.append(describe_keys(config.FileSettings))
+    parts.append("\n## `[review]`\n\nThe second look at sessions ([how-to](../howto/review.md)).\n\n")
+    parts.append(describe_keys(config.ReviewSettings))
+    parts.append('\n## `[prices."MODEL"]`\n\nUS dollars per million tokens ([details](../insights.md#prices)).\n\n')
+    parts.append(describe_keys(Price))
+    parts.append(ENVIRONMENT)
+    return "".join(parts)
+
+
+def describe_keys(settings: type[msgspec.Struct]) -> str:
+    """A table of a settings struct: each key with its type, limits, default and comment."""
+    info = msgspec.inspect.type_info(settings)
+    assert isinstance(info, msgspec.inspect.StructType)
+    limits = {field.name: describe_limits(field.type) for field in info.fields}
+    rows = ["| key | type | default | meaning |\n|---|---|---|---|\n"]
+    for field in read_fields(settings):
+        kind = TOML_TYPES[re.sub(r"Annotated\[(\w+), Meta\(.*?\)\]", r"\1", field.kind)]
+        default = TOML_VALUES.get(field.default, field.default.replace("_", "").replace("'", '"'))
+        rows.append(f"| `{field.name}` | {kind}{limits[field.name]} | {code(default)} | {escape(field.comment)} |\n")
+    return "".join(rows)
+
+
+def describe_limits(kind: Any) -> str:
+    """The limits of a number in words; empty where it has none."""
+    for member in (kind, *getattr(kind, "types", ())):
+        least, most = getattr(member, "ge", None), getattr(member, "le", None)
+        above = getattr(member, "gt", None)
+        if above is not None and most is not None:
+            return f", above {above:g} to {most:g}"
+        if least is not None and most is not None:
+            return f", {least:g} to {most:,.10g}"
+        if least is not None:
+            return f", at least {least:g}"
+    return ""
+
+
+# Formats
+
+
+FOUND = """
+| agent or format | found in | outcome of a call known by |
+|---|---|---|
+| Claude Code, with subagents | `~/.claude/projects` | its flag |
+| Codex rollouts (`.jsonl`, `.jsonl.zst`), `codex exec --json` | `~/.codex/sessions`, `archived_sessions` | exit code |
+| Hermes | `~/.hermes/state.db` and profiles (read-only), `sessions export`, ShareGPT trajectories | structure, exit code, text |
+| Gemini CLI | `~/.gemini/tmp/*/chats` | status, exit code |
+| Cline, Roo, Anthropic messages | the editors' `globalStorage` | flag, text |
+| OpenAI chat (lists, JSONL, wrappers), tau-bench, tau2, mini-swe-agent, ATIF | files you name | any of these |
+
+`warmstart ingest` without a path looks in the places above. A file's content decides its format, not its name; readers are tried
+in this order. To add one, see [add a format](../howto/add-a-format.md).
+"""
+NOT_READ = """
+## Not read yet
+
+OpenCode, Pi and OpenClaw, Copilot CLI, Qwen, Cursor, Droid, Kimi, Grok, Antigravity; OpenTelemetry GenAI spans, LangChain and
+OpenAI Agents sessions, OpenHands, Inspect logs, SWE-agent `.traj`. In a folder, such files are skipped; given by name, they are
+reported as unknown.
+"""
+
+
+def write_formats() -> str:
+    """The transcript formats, each with its reader's docstring."""
+    parts = [f"\n## `{known.NAME}`\n\n{inspect.getdoc(known)}\n" for known in formats.FORMATS]
+    return "".join(["# Transcript formats\n", NOTE, FOUND, *parts, NOT_READ])
+
+
+# Library
+
+
+PARTS = {  # attribute of Warmstart -> what it holds
+    "templates": TemplateLibrary,
+    "experiments": Experiments,
+    "usage": UsageAccounts,
+    "reviews": Reviews,
+}
+
+
+def write_library() -> str:
+    """The public names, the facade's methods, and the fields of every public type."""
+    parts = ["# The library\n", NOTE]
+    parts.append("\n`import warmstart` and use these names. All types are immutable. None means unknown.\n")
+    parts.append("\n- [Functions](#functions)\n- [`Warmstart`](#warmstart)\n- [Types](#types)\n- [Errors](#errors)\n")
+    public = {name: getattr(warmstart, name) for name in warmstart.__all__ if name not in ("__version__", "Step")}
+    errors = {name: value for name, value in public.items() if is_error(value)}
+    types = {name: value for name, value in public.items() if inspect.isclass(value) and name not in errors}
+    types.pop("Warmstart")
+    parts.append("\n## Functions\n")
+    for name, value in public.items():
+        if inspect.isfunction(value):
+            parts.append(f"\n- `{name}{describe_signature(value)}`{explain(value)}\n")
+    parts.append(f"\n## `Warmstart`\n\n{flatten(inspect.getdoc(warmstart.Warmstart))}\n")
+    parts.append(describe_members(warmstart.Warmstart))
+    for name, kind in PARTS.items():
+        parts.append(f"\n### `Warmstart.{name}`\n\n{flatten(inspect.getdoc(kind))}\n{describe_members(kind)}")
+    parts.append("\n## Types\n\n`Step` is `Message | ToolCall | ToolResult`.\n")
+    for name, value in types.items():
+        parts.append(f"\n### `{name}`\n\n{flatten(inspect.getdoc(value))}\n")
+        parts.append(describe_fields(value))
+        parts.append(describe_members(value))
+    parts.append("\n## Errors\n\n| name | raised when |\n|---|---|\n")
+    parts += [f"| `{name}` | {flatten(inspect.getdoc(value))} |\n" for name, value in errors.items()]
+    return "".join(parts)
+
+
+def is_error(value: Any) -> bool:
+    """Whether it is an exception type."""
+    return inspect.isclass(value) and issubclass(value, BaseException)
+
+
+def describe_members(kind: type) -> str:
+    """The public methods and properties that a class itself defines."""
+    lines = []
+    for name, member in vars(kind).items():
+        if name.startswith("_"):
+            continue
+        if isinstance(member, property):
+            lines.append(f"- `{name}`{explain(member.fget)}\n")
+        elif inspect.isfunction(member) or isinstance(member, classmethod):
+            bound = member.__func__ if isinstance(member, classmethod) else member
+            lines.append(f"- `{name}{describe_signature(bound)}`{explain(bound)}\n")
+    return "\n" + "".join(lines) if lines else ""
+
+
+def explain(value: Any) -> str:
+    """A docstring after a colon; empty where there is none."""
+    doc = flatten(inspect.getdoc(value))
+    return f": {doc}" if doc else ""
+
+
+def describe_fields(kind: type) -> str:
+    """A table of a type's fields; empty where it has none."""
+    rows = [
+        f"| `{field.name}` | {escape(code(field.kind))} | {escape(code(field.default))} | {escape(field.comment)} |\n"
+        for field in read_fields(kind)
+        if not field.name.startswith("_")
+    ]
+    return "\n| field | type | default | |\n|---|---|---|---|\n" + "".join(rows) if rows else ""
+
+
+STARS = {"VAR_POSITIONAL": "*", "VAR_KEYWORD": "**"}
+
+
+def describe_signature(function: Callable[..., Any]) -> str:
+    """A signature without `self` and without quotes around annotations."""
+    words: list[str] = []
+    stars = False
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name in ("self", "cls"):
+            continue
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            stars = True
+        elif parameter.kind is parameter.KEYWORD_ONLY and not stars:
+            words.append("*")
+            stars = True
+        word = f"{STARS.get(parameter.kind.name, '')}{parameter.name}"
+        if parameter.annotation is not parameter.empty:
+            word += f": {name_annotation(parameter.annotation)}"
+        if parameter.default is not parameter.empty:
+            word += f" = {parameter.default!r}"
+        words.append(word)
+    returned = inspect.signature(function).return_annotation
+    arrow = "" if returned is inspect.Signature.empty else f" -> {name_annotation(returned)}"
+    return f"({', '.join(words)}){arrow}"
+
+
+def name_annotation(annotation: Any) -> str:
+    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+
+
+class Field(NamedTuple):
+    name: str
+    kind: str
+    default: str  # empty where a value is required
+    comment: str
+
+
+def read_fields(kind: type) -> list[Field]:
+    """The annotated fields of a class, with the comments beside them in its source."""
+    try:
+        source = textwrap.dedent(inspect.getsource(kind))
+    except (OSError, TypeError):
+        return []
+    comments: dict[int, str] = {}
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            comments[token.start[0]] = token.string.lstrip("# ")
+    (definition,) = ast.parse(source).body
+    assert isinstance(definition, ast.ClassDef)
+    fields = []
+    for node in definition.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            comment = " ".join(comments[line] for line in lines if line in comments)
+            default = ast.unparse(node.value) if node.value is not None else ""
+            fields.append(Field(node.target.id, ast.unparse(node.annotation), default, comment))
+    return fields
+
+
+# Code map
+
+
+def write_code_map() -> str:
+    """Every package and module with the first sentence of its docstring."""
+    parts = ["# Code map\n", NOTE, "\nFor contributors: where things are under `src/warmstart`. "]
+    parts.append("[How it works](how-it-works.md) explains the flow.\n")
+    parts.append("\n## `warmstart`\n\n" + list_modules(PACKAGE))
+    for folder in sorted(path.parent for path in PACKAGE.rglob("__init__.py")):
+        if folder != PACKAGE:
+            parts.append(f"\n## `{folder.relative_to(PACKAGE)}/`\n\n{read_first_sentence(folder / '__init__.py')}\n\n")
+            parts.append(list_modules(folder))
+    return "".join(part for part in parts).replace("\n\n\n", "\n\n")
+
+
+def list_modules(folder: Path) -> str:
+    """The modules that lie in a folder itself, as a list."""
+    modules = [path for path in sorted(folder.glob("*.py")) if path.name != "__init__.py"]
+    return "".join(f"- `{path.name}`: {read_first_sentence(path)}\n" for path in modules)
+
+
+def read_first_sentence(path: Path) -> str:
+    """The first sentence of a module's docstring."""
+    doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    if not doc:
+        raise SystemExit(f"{path}: a module needs a docstring")
+    return re.split(r"(?<=[.!?])\s", flatten(doc.split("\n\n")[0]))[0]
+
+
+def flatten(text: str | None) -> str:
+    """A docstring as one line."""
+    return " ".join((text or "").split())
+
+
+def code(text: str) -> str:
+    """Text as code; empty text stays empty."""
+    return f"`{text}`" if text else ""
+
+
+def escape(text: str) -> str:
+    """Text that can stand in a table's cell."""
+    return text.replace("|", "\\|")
+
+
+PAGES = {
+    "reference/cli.md": write_commands,
+    "reference/settings.md": write_settings,
+    "reference/formats.md": write_formats,
+    "reference/library.md": write_library,
+    "code-map.md": write_code_map,
+}
 
 if __name__ == "__main__":
-    for page, make in PAGES.items():
-        (HERE / page).write_text(make())
+    for page, write in PAGES.items():
+        (DOCS / page).write_text(write(), encoding="utf-8")
