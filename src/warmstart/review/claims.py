@@ -11,26 +11,15 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from warmstart.calls.words import AGENT_WORDS, find_words, stem
 from warmstart.review.snapshot import Snapshot
 
-_WORD = re.compile(r"[^\W_][\w.:/@+-]*[^\W_]|[^\W_]")
+_TOKEN = re.compile(r"[^\W_][\w.:/@+-]*[^\W_]|[^\W_]")
 _HARD = re.compile(r"[\d/_@\\]|--\w")
 _QUOTED = re.compile(r"`([^`\n]{2,200})`")
 _OPTION = re.compile(r"(?<!\S)--?[A-Za-z][\w-]*")
 _SENTENCE = re.compile(r"[.!?]\s+|\n+")
 _TITLE = re.compile(r"(?m)^(?:#.*$|---$|name:.*$|description:.*$|\s*\d+[.)]\s)")  # and the numbers of a list
-COMMON = frozenset(
-    """about above after again against agent all also always and any anything are around because been before being
-    below both but call calls can cannot change check command correct could create does doing done down each else ensure error
-    every example file files first fixed following for found from fully further given good had has have here how instead
-    into its it's itself just keep know known last later like likes made make making many may memory might more most must
-    name need needs never new next not note notes now off once one only open other otherwise our out output over own
-    please prefer preferred prefers project really right run running runs said same see session sessions should show
-    shows since skill some something step steps still such sure system task than that the their them then there these
-    they thing things this those through time tool tools too two under until use used useful user user's users uses
-    using very want wanted wants was way well were what when where which while who why will with within without work
-    worked working works would write you your yes""".split()
-)
 _RARE = 0.5  # a word that stands in more than this share of the steps says nothing about one of them
 _SHARED = {"memory": 0.25, "skill": 0.08, "template": 0.0}  # of the claim's telling words that the steps must have
 _HARD_SHOWN = {"memory": 1.0, "skill": 0.5, "template": 0.0}  # of its numbers, paths, options and quoted commands
@@ -75,28 +64,20 @@ def _find_unshown(snapshot: Snapshot, kind: str, claim: str, shown: str) -> str 
 
 
 def telling_words(text: str) -> set[str]:
-    """The words that say what a text is about, without their plainest endings."""
-    words = (word.casefold() for word in _WORD.findall(text))
-    return {_stem(word) for word in words if len(word) > 2 and word not in COMMON}
+    """Return the words that say what a text is about, stemmed."""
+    return {stem(word) for word in find_words(text) if len(word) > 2 and word not in AGENT_WORDS}
 
 
 def find_hard(text: str) -> set[str]:
     """What can only be right or wrong: numbers, paths, options, quoted commands word by word."""
     body = _TITLE.sub("", text)
-    quoted = {word for found in _QUOTED.findall(body) for word in _WORD.findall(found) if len(word) > 1}
-    return {word for word in _WORD.findall(body) if _HARD.search(word)} | quoted | set(_OPTION.findall(body))
+    quoted = {word for found in _QUOTED.findall(body) for word in _TOKEN.findall(found) if len(word) > 1}
+    return {word for word in _TOKEN.findall(body) if _HARD.search(word)} | quoted | set(_OPTION.findall(body))
 
 
 def normalise(text: str) -> str:
     """The same for texts that differ only in case, space, marks and punctuation at the ends of words."""
-    return " ".join(word.casefold() for word in _WORD.findall(text))
-
-
-def _stem(word: str) -> str:
-    for ending in ("ing", "ed", "es", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 4 and word.isalpha():
-            return word.removesuffix(ending)
-    return word
+    return " ".join(word.casefold() for word in _TOKEN.findall(text))
 
 
 def _commonplace(snapshot: Snapshot) -> set[str]:

@@ -7,13 +7,13 @@ up its rarest words first and stops when it has seen enough, so that choosing do
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
+from warmstart.calls.words import STOP_WORDS, find_words, stem
 from warmstart.model import Example, Template
 
 ENOUGH = 600  # postings looked at for one query
@@ -28,18 +28,7 @@ _FLOOR = 0.15  # rarity of a word that stands everywhere: it still says what the
 _FIELDS = {"tool": 2.0, "intent": 1.5, "task": 0.8, "arguments": 1.2, "template": 0.2}
 _K1, _B, _USUAL_LENGTH = 1.2, 0.6, 80.0
 
-_WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]+(?![a-z])|[a-z]+|[^\W\d_a-zA-Z]+")
-_ID = re.compile(
-    r"#?(?<!\w)(?=[A-Z0-9_-]*\d)[A-Z0-9_-]{5,}(?!\w)|(?<!\w)#?[\w-]*\d{3,}[\w-]*"
-)  # they say which, not what
 _PARTS = ("test", "sql", "log", "lint")  # what pytest, psql, journalctl's syslog and pylint are about
-_STOP = frozenset(
-    "a about after again all also am an and any are as at be because been but by can could did do does doing done for from "
-    "get give go had has have he help her here hi hello hey him his how i if in into is it its just let like make me more my "
-    "need no not now of ok okay on one only or our out over please see she should so some sure than thank thanks that the "
-    "their them then there these they this those to too up us use using very want was we well were what when where which "
-    "while who why will with would yes you your there's i'm it's don".split()
-)
 
 
 class Match(Struct, frozen=True):
@@ -61,26 +50,10 @@ class Option(Struct, frozen=True):
 
 
 def words(text: str) -> list[str]:
-    """Words as they are compared: lower case, parts of snake_case and camelCase, roughly stemmed, no filler."""
-    found = [_stem(word.lower()) for word in _WORD.findall(_ID.sub(" ", text))]
-    found += [part for word in found for part in _PARTS if word != part and word.endswith(part)]
-    return [word for word in found if len(word) > 1 and word not in _STOP]
-
-
-def _stem(word: str) -> str:
-    for end, least in (
-        ("ations", 4),
-        ("ation", 4),
-        ("ings", 4),
-        ("ing", 4),
-        ("ies", 3),
-        ("ed", 4),
-        ("es", 4),
-        ("s", 3),
-    ):
-        if word.endswith(end) and len(word) - len(end) >= least and not word.endswith("ss"):
-            return word[: -len(end)] + ("y" if end == "ies" else "")
-    return word
+    """Return the words a text is found by: parts of snake_case and camelCase, stemmed, without stop words."""
+    stems = [stem(word) for word in find_words(text, camel=True) if word not in STOP_WORDS]
+    stems += [part for word in stems for part in _PARTS if word != part and word.endswith(part)]
+    return [word for word in stems if len(word) > 1 and word not in STOP_WORDS]
 
 
 def index_weights(example: Example, template: Template) -> dict[str, float]:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from warmstart.calls.words import GENERIC_WORDS, find_words, singular
 from warmstart.excerpt import first
 
 _NO_NAMES = frozenset(("tmp", "home", "root", "testbed", "workspace", "project", "src", "app"))
@@ -25,7 +26,6 @@ _NOT_SAID = re.compile(
     r"\[Request interrupted by user[^\]]*\]|Caveat: The messages below[^\n]*|```.*?(?:```|\Z)|\[\.\.\.\]", re.S
 )
 _OPAQUE = re.compile(r"\S+://\S+|\S*[/\\@#]\S*|\{\{[^}]*\}\}|\S*\d\S*")
-_WORD = re.compile(r"[^\W\d_][^\W_]{2,}(?:['’][^\W\d_]+)?")
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+(?=\S)")
 _GREETING = re.compile(
     r"^(?:\W*(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|thanks?(?: you)?|bonjour)"
@@ -38,22 +38,6 @@ _YES = re.compile(
     r"|proceed|continue|do it|sounds good|perfect|great|thanks?|thank you|that works|looks good|i agree|absolutely|no"
     r"|none)\b",
     re.I,
-)
-STOP_WORDS = frozenset(
-    """a about above account actually after again all already also and another any anything app are around ask
-    because been before being below best better both but call can cannot check code come consider context could create
-    current currently description details did different does doing don't done down each else even every everything
-    feature feedback few file files find first following for from full get gets getting give given goes going good got
-    had handy has have having he'd hello help here hey him his how however i'd i'm i've idea info information instead
-    into issue it's its just keep know last let let's like list little look looking looks made make many may maybe mean
-    might more most much must name need needed needs new next not note nothing now off okay old one only open other our
-    out over own part phase plan please possible prefer problem put question read really recent regarding right run
-    said same say see seem seems set several she should show since small some someone something start still such sure
-    take tell than thank thanks that that's the their them then there these they thing things think this those though
-    through time today too try two under understand until upcoming upon use used user using very via wait want
-    wanted was way we're well went were what when where whether which while who why will wish with without work working
-    would wrong yes yet you you'd you're your summary true false null none recently able assist hoping currently
-    situation receive received provide trying says talk running called against calling quite important exactly""".split()
 )
 
 
@@ -111,17 +95,9 @@ def without_greeting(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """The words that tell one task from another, plurals folded."""
-    found = (word.lower().replace("’", "'") for word in _WORD.findall(_OPAQUE.sub(" ", text)))
-    folded = (_fold(word) for word in found if word not in STOP_WORDS and len(word) < 25)
-    return [word for word in folded if word not in STOP_WORDS]
-
-
-def _fold(word: str) -> str:
-    word = word.removesuffix("'s")
-    if len(word) > 4 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        return word[:-3] + "y" if word.endswith("ies") else word[:-1]
-    return word
+    """Return the words that set one task apart from another, in the singular."""
+    specific = (word for word in find_words(_OPAQUE.sub(" ", text)) if word not in GENERIC_WORDS)
+    return [word for word in map(singular, specific) if word not in GENERIC_WORDS and 2 < len(word) < 25]
 
 
 Vector = dict[str, float]

@@ -1,0 +1,68 @@
+"""Words as search, topics and review compare them: one splitter, one stemmer, one table of stop words.
+
+The table has three steps, each a superset of the one before. `STOP_WORDS` say nothing in any text. `GENERIC_WORDS` stand
+in requests of every kind and name no topic; a search still needs them, because tools are called `list_files` or
+`get_user_details`. `AGENT_WORDS` stand in most transcripts and prove no claim; "change" and "project" still name topics.
+"""
+
+from __future__ import annotations
+
+import re
+
+_ID = re.compile(  # an id says which order, not what an order is
+    r"#?(?<!\w)(?=[A-Z0-9_-]*\d)[A-Z0-9_-]{5,}(?!\w)|(?<!\w)#?[\w-]*\d{3,}[\w-]*"
+)
+_CONTRACTED = re.compile(r"(?:n['’]t|['’](?:s|d|m|ll|re|ve))\b", re.I)  # don't, it's: a stop word is left
+_WORD = re.compile(r"[^\W\d_]+")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_PLURAL_ES = re.compile(r"(?:ss|sh|x|[^aeiou]ch)es\Z")
+_ENDINGS = (("ation", 4), ("ing", 4), ("ed", 4))  # an ending, and how many letters must be left
+
+STOP_WORDS = frozenset(
+    """a about after again all also am an and any are as at be because been but by ca can could did do does doing
+    don done for from get give go had has have he hello help her here hey hi him his how i if in into is it its just
+    let like make me more my need no not now of ok okay on one only or our out over please see she should so some
+    sure than thank thanks that the their them then there these they this those to too up us use using very want was
+    we well were what when where which while who why will with wo would yes you your""".split()
+)
+GENERIC_WORDS = STOP_WORDS | frozenset(
+    """able above account actually against already another anything app around ask assist before being below best
+    better both call called calling cannot check code come consider context create current currently description
+    details different down each else even every everything exactly false feature feedback few file files find first
+    following full gets getting given goes going good got handy having hoping however idea important info
+    information instead issue keep know last list little look looking looks made many may maybe mean might most much
+    must name needed needs new next none note nothing null off old open other own part phase plan possible prefer
+    problem provide put question quite read really receive received recent recently regarding right run running said
+    same say says seem seems set several show since situation small someone something start still such summary take
+    talk tell thing things think though through time today true try trying two under understand until upcoming upon
+    used user via wait wanted way went whether wish without work working wrong yet""".split()
+)
+AGENT_WORDS = GENERIC_WORDS | frozenset(
+    """agent always calls change command correct ensure error example fixed found fully further itself known later
+    likes making memory never notes once otherwise output preferred prefers project runs session sessions shows
+    skill step steps system task tool tools useful users uses wants within worked works write""".split()
+)
+
+
+def find_words(text: str, *, camel: bool = False) -> list[str]:
+    """Return the words of a text in lower case, without ids. `camel`: split camelCase names into their parts."""
+    text = _CONTRACTED.sub("", _ID.sub(" ", text))
+    return [word.lower() for word in _WORD.findall(_CAMEL.sub(" ", text) if camel else text)]
+
+
+def singular(word: str) -> str:
+    """Return a word without its plural ending; the result is still readable."""
+    if len(word) < 5 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("ies") and len(word) > 5:
+        return word[:-3] + "y"
+    return word[:-2] if _PLURAL_ES.search(word) else word[:-1]
+
+
+def stem(word: str) -> str:
+    """Return what the forms of a word share: deploy for deployed, reserv for reservations."""
+    word = singular(word)
+    for ending, rest in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= rest:
+            return word[: -len(ending)]
+    return word
