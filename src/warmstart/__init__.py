@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from warmstart.templates.library import Imported, Learned
     from warmstart.templates.mine import LearnLimits
     from warmstart.templates.register import LearnedTemplate
-    from warmstart.trials.experiments import Power
+    from warmstart.trials.power import Power
     from warmstart.trials.report import Report
     from warmstart.usage.report import UsageReport
 
@@ -154,7 +154,7 @@ _HOMES = {
     "dialects.compose": "Seed",
     "errors": "BadName ConfigError ModelContextError NotFound Refused SourceError StoreError StoreFull StoreTooNew "
     "StoreUnreachable UnknownFormat WarmstartError",
-    "trials.experiments": "Power",
+    "trials.power": "Power",
     "insights": "Insights",
     "jobs.output": "JobOutput classify_job_output",
     "jobs.prompt": "JobPrompt build_job_prompt",

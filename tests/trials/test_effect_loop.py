@@ -1,7 +1,7 @@
-"""The whole loop with a scripted model: provisioned, run, written down, ingested, compared, and templates judged by it.
+"""The whole loop with a scripted model: provision, run, write a transcript, ingest, compare, decide about templates.
 
-The model is a script, all else is real: it reads the messages it is given, and errs less (or more) when it sees the
-planted example in them. What it does is written as a Claude Code transcript, and only that comes back.
+Only the model is a script: it reads the messages it is given, and errs less (or more) when it sees the planted example in
+them. Its session is written as a Claude Code transcript, and only that comes back.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def test_a_harm_is_found_as_worse_and_its_template_retired(ws, tmp_path):
     row, _template, decisions = ws.templates.show("lesson")
     assert (row.status, decisions[-1].by, decisions[-1].status) == ("retired", MEASURED, "retired")
     assert "more errors" in decisions[-1].reason
-    assert not ws.provision(Task(text=TEXT)).templates, "what is retired is given no more"
+    assert not ws.provision(Task(text=TEXT)).templates, "a retired template is no longer chosen"
 
 
 def test_no_effect_is_inconclusive_and_nothing_happens(ws, tmp_path):
@@ -65,11 +65,11 @@ def test_no_effect_is_inconclusive_and_nothing_happens(ws, tmp_path):
     assert effect.verdict == "inconclusive"
     assert effect.low < 0 < effect.high
     row, _template, decisions = ws.templates.show("lesson")
-    assert (row.status, [one for one in decisions if one.by == MEASURED]) == ("active", [])
+    assert (row.status, [decision for decision in decisions if decision.by == MEASURED]) == ("active", [])
 
 
 def test_a_broken_splitter_is_stopped(ws, tmp_path):
-    """The host picks its ids so that most sessions are warm: nothing that it shows can be trusted, however clear."""
+    """The host picks its ids so that most sessions are warm: however clear the effect, it cannot be trusted."""
     host = Host(ws, ScriptedModel(shown=0.1), tmp_path / "out")
     names = [f"run-{n}" for n in range(2_000)]
     warm = [name for name in names if assign(name, {"cold": 0.5, "warm": 0.5}, "loop") == "warm"]
@@ -129,6 +129,7 @@ def test_few_sessions_are_too_few(ws, tmp_path):
     assert (effect.verdict, effect.low, effect.high) == ("too_few", None, None)
 
 
+@pytest.mark.slow
 def test_after_a_verdict_the_better_arm_gets_more(tmp_path):
     with warmstart.open() as ws:
         ws.templates.import_(write_bundle(tmp_path / "t.json", LESSON), approve=True)
@@ -140,7 +141,7 @@ def test_after_a_verdict_the_better_arm_gets_more(tmp_path):
         assert 0.05 < arms.count("cold") / 200 < 0.27
         ws.ingest(tmp_path / "out")
         report = ws.report()
-        assert report.blocked is None, "what was drawn is compared with what was drawn then"
+        assert report.blocked is None, "sessions are checked against the shares at their time"
         (effect,) = report.effects
         assert effect.verdict == "better"
         assert -0.55 < effect.relative < -0.25

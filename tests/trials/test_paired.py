@@ -1,4 +1,4 @@
-"""Paired experiments: every task in every arm, told by the caller; and the control arms that show what was not chosen."""
+"""Paired experiments, in which the caller names the arm of every task, and the control arms."""
 
 from __future__ import annotations
 
@@ -174,5 +174,6 @@ def test_from_the_command_line(tmp_path):
     assert "say which arm" in run("provision", SUBJECTS[0], "--session", "t", code=1).stderr
     with warmstart.open() as ws:
         play(ws, tmp_path / "out", 12, {"cold": (3, 6), "warm": (8, 1)})
-    said = run("report").stdout
-    assert "for one look" in said and "errors per call, first 30 turns" in said and "done only with it" in said
+    printed = run("report").stdout
+    for part in ("for one look", "errors per call, first 30 turns", "done only with it"):
+        assert part in printed

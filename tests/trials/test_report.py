@@ -1,4 +1,4 @@
-"""Trials in, effects out: by hand, on small numbers and planted effects."""
+"""Reports on small numbers checked by hand and on planted effects."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class TestCompare:
         assert (effect.n, effect.missing) == ({"warm": 1, "cold": 1}, {"warm": 1, "cold": 1})
         assert effect.values == {"warm": 0.5, "cold": 0.25}
 
-    def test_what_a_session_does_not_tell_is_no_zero_either(self):
+    def test_an_unknown_metric_is_not_zero(self):
         sessions = [
             one("a", "warm", measures(tokens=100)),
             one("b", "warm", measures()),
@@ -110,7 +110,7 @@ class TestCompare:
         cold = [one(f"c{n}", "cold", measures(n % 10, 10)) for n in range(100)]
         warm = [one(f"w{n}", "warm", measures(9 if n < 30 else 0, 10)) for n in range(100)]
         effect, _estimate = compare([*cold, *warm], "warm", "cold", METRICS["error_rate"])
-        assert effect.harmed == 0 and effect.harmed_expected == 0  # nothing is worse than the worst of the cold
+        assert effect.harmed == 0 and effect.harmed_expected == 0  # no session is worse than the worst cold one
         warm = [one(f"w{n}", "warm", measures(10 if n < 30 else 0, 10)) for n in range(100)]
         effect, _estimate = compare([*cold, *warm], "warm", "cold", METRICS["error_rate"])
         assert effect.harmed == 30
@@ -140,11 +140,11 @@ class TestSplit:
 
 class TestClusters:
     def sides(self, **facts: Any) -> tuple[list[Observation], list[Observation]]:
-        made = [
+        sessions = [
             one(f"s{n}", "warm" if n % 2 else "cold", measures(), **{k: f(n) for k, f in facts.items()})
             for n in range(200)
         ]
-        return [o for o in made if o.arm == "warm"], [o for o in made if o.arm == "cold"]
+        return [s for s in sessions if s.arm == "warm"], [s for s in sessions if s.arm == "cold"]
 
     def test_the_widest_that_leaves_enough(self):
         assert choose_clusters(*self.sides(project=lambda n: f"p{n // 4}"))[0] == "project"
@@ -152,21 +152,21 @@ class TestClusters:
         assert choose_clusters(*self.sides(project=lambda n: "one", task=lambda n: f"t{n // 50}"))[0] == "session"
         assert choose_clusters(*self.sides())[0] == "session"
 
-    def test_sessions_that_hang_together_make_a_wider_interval(self):
+    def test_clustered_sessions_widen_the_interval(self):
         dice = random.Random(5)
-        made = []
+        sessions = []
         for n in range(800):
             if n % 8 == 0:
                 bad = dice.random() < 0.3
-            made.append(
+            sessions.append(
                 one(f"s{n}", "warm" if n // 8 % 2 else "cold", measures(6 if bad else 1, 10), project=f"p{n // 8}")
             )
-        sides = [[o for o in made if o.arm == arm] for arm in ("warm", "cold")]
+        sides = [[s for s in sessions if s.arm == arm] for arm in ("warm", "cold")]
         together, _e = compare_pair(*sides, METRICS["error_rate"], names=("warm", "cold"))
         apart, _e = compare_pair(
             *(
-                [Observation(session=o.session, arm=o.arm, shares=HALVES, measures=o.measures) for o in s]
-                for s in sides
+                [Observation(session=s.session, arm=s.arm, shares=HALVES, measures=s.measures) for s in side]
+                for side in sides
             ),
             METRICS["error_rate"],
             names=("warm", "cold"),
@@ -184,8 +184,8 @@ class TestGuardrails:
     def test_failing_tasks_more_is_no_gain(self):
         sessions = [one(f"c{n}", "cold", measures(3, 12, label=n % 10 != 0)) for n in range(80)]
         sessions += [one(f"w{n}", "warm", measures(1, 12, label=n % 2 == 0)) for n in range(80)]
-        (said,) = find_harm(sessions, "warm", "cold")
-        assert "tasks done" in said
+        (reason,) = find_harm(sessions, "warm", "cold")
+        assert "tasks done" in reason
 
     def test_better_without_harm_passes(self):
         assert find_harm(simulate({"cold": 0.3, "warm": 0.1}), "warm", "cold") == []
@@ -210,7 +210,7 @@ class TestExpectedRate:
         wanted = [(25.0, ("bar", "m1", "coding")), (5.0, ("bar", "m1", "coding")), (35.0, (None, None, None))]
         assert expected_rate(self.HISTORY, wanted) == expected_rate(self.HISTORY, wanted[::-1])[::-1]
 
-    def test_what_was_never_seen_has_the_mean_of_all(self):
+    def test_an_unseen_kind_has_the_overall_rate(self):
         assert expected_rate(self.HISTORY, [(99.0, (None, None, None))]) == [pytest.approx(130 / 300)]
 
 
@@ -235,14 +235,14 @@ class TestTemplates:
         assert "more errors" in found["bad"].reason and "fewer errors" in found["good"].reason
         assert found["good"].shrunk < 0 < found["bad"].shrunk
 
-    def test_what_does_nothing_is_retired_in_the_end(self):
+    def test_a_template_without_effect_is_retired_in_the_end(self):
         (few,) = weigh_templates(self.shown({"none": (0.3, 0.3)}, 300))
         assert few.decision == "keep"
         (many,) = weigh_templates(self.shown({"none": (0.31, 0.3)}, 12_000))
         assert (many.decision, "no useful effect" in many.reason or "more errors" in many.reason) == ("retire", True)
 
     def test_only_cold_sessions_that_would_have_been_shown_it_are_compared(self):
-        """Sessions that nothing was chosen for fail more: they must not make the template look good."""
+        """Sessions for which no template was chosen fail more; they must not make the template look good."""
         others = [one(f"o{n}", "cold", measures(12, 15)) for n in range(200)]
         (found,) = weigh_templates([*self.shown({"none": (0.3, 0.3)}, 200), *others])
         assert (found.decision, found.effect.n["cold"]) == ("keep", 100)

@@ -1,4 +1,4 @@
-"""Trials: every provisioned session has one, its arm is drawn once, and its transcript closes it."""
+"""Trials: every provisioned session has a trial, its arm is drawn once, and its transcript closes it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def trial(ws: Warmstart, session: str) -> TrialRow:
 
 
 def ids(arm: str, many: int, share: float = 0.1) -> list[str]:
-    """Session ids that the holdout draws for an arm."""
+    """Session ids that the holdout assigns to an arm."""
     found = (f"id-{n}" for n in range(10_000))
     return [name for name in found if assign(name, holdout_shares(share)) == arm][:many]
 
@@ -65,12 +65,12 @@ class TestHoldout:
             {"role": "user", "content": "hi"}
         ]
 
-    def test_what_it_would_have_shown_is_written_down_but_not_counted_as_used(self, ws):
+    def test_held_back_examples_are_recorded_but_not_counted_as_used(self, ws):
         (name,) = ids("cold", 1)
         ws.provision(task(name))
         assert [pick.template for pick in TrialStore(ws.store).picks(trial(ws, name))]
-        told = ws.templates.stats()
-        assert (told["provisions"], told["uses"], told["recent"][0]["templates"]) == (1, 0, [])
+        stats = ws.templates.stats()
+        assert (stats["provisions"], stats["uses"], stats["recent"][0]["templates"]) == (1, 0, [])
 
     def test_propensities_are_stored(self, ws):
         for name in (*ids("cold", 1), *ids("warm", 1)):
@@ -100,7 +100,7 @@ class TestHoldout:
             assert quarter.settings.holdout == 0.25
 
     @pytest.mark.parametrize("value", ["1", "-0.1", "lots", "nan"])
-    def test_a_senseless_share_is_refused(self, value, monkeypatch):
+    def test_an_impossible_share_is_refused(self, value, monkeypatch):
         monkeypatch.setenv("WARMSTART_HOLDOUT", value)
         with pytest.raises(warmstart.ConfigError, match="WARMSTART_HOLDOUT"):
             warmstart.open()
@@ -133,7 +133,7 @@ class TestByChoice:
 
 class TestInheriting:
     @pytest.mark.parametrize("arm", ["cold", "warm"])
-    def test_what_a_session_starts_keeps_its_arm(self, ws, arm):
+    def test_subagents_keep_the_arm(self, ws, arm):
         (parent,) = ids(arm, 1)
         ws.provision(task(parent))
         for n in range(20):
@@ -148,7 +148,7 @@ class TestInheriting:
             {"cold": 0.1, "warm": 0.9},
         )
 
-    def test_what_goes_on_keeps_the_very_seed(self, ws):
+    def test_a_continued_session_keeps_the_same_seed(self, ws):
         (parent,) = ids("warm", 1)
         first = ws.provision(task(parent))
         later = ws.provision(Task(text="write the quarterly report", session="rotated", parent=parent, continues=True))
@@ -156,7 +156,7 @@ class TestInheriting:
         other = ws.provision(Task(text="write the quarterly report", session="sub", parent=parent))
         assert other.templates != first.templates
 
-    def test_what_adds_to_a_seed_shows_nothing_twice(self, ws):
+    def test_an_added_seed_repeats_no_example(self, ws):
         (parent,) = ids("warm", 1)
         first = ws.provision(task(parent, examples=1))
         more = ws.provision(task(f"{parent}#prompt", parent=parent, adds=True))
@@ -167,7 +167,7 @@ class TestInheriting:
         calls = [{c["id"] for m in seed.messages for c in m.get("tool_calls", ())} for seed in (first, more)]
         assert calls[0] and calls[1] and not calls[0] & calls[1]
 
-    def test_of_a_parent_that_was_never_asked_about_all_children_agree(self, ws):
+    def test_children_of_an_unknown_parent_agree(self, ws):
         arms = {ws.provision(task(f"child-{n}", parent="unheard of")).arm for n in range(30)}
         assert arms == {assign("unheard of", holdout_shares(0.1))}
 
@@ -198,7 +198,7 @@ class TestExperiments:
         ws.experiments.stop("one")
         with pytest.raises(Refused, match="another name"):
             ws.experiments.start("one")
-        with pytest.raises(Refused, match="stopped already"):
+        with pytest.raises(Refused, match="already stopped"):
             ws.experiments.stop("one")
         with pytest.raises(Refused, match="no experiment is running"):
             ws.experiments.stop()
@@ -216,7 +216,7 @@ class TestExperiments:
             ({"floor": 0.0}, "floor"),
         ],
     )
-    def test_what_makes_no_sense_is_refused(self, ws, wishes, why):
+    def test_impossible_experiments_are_refused(self, ws, wishes, why):
         with pytest.raises((Refused, NotFound), match=why):
             ws.experiments.start("x", **wishes)
         assert not ws.experiments.list()
@@ -239,7 +239,7 @@ class TestExperiments:
             seen.setdefault(seed.arm, set()).add(seed.templates)
         assert seen == {"cold": {()}, "twin": {("twin@1",)}, "deploy": {("deploy@1",)}}
 
-    def test_text_tells_what_seed_shows(self, ws):
+    def test_the_text_arm_describes_the_same_calls(self, ws):
         ws.experiments.start("how", "seed vs text")
         seeds = [ws.provision(task(f"id-{n}", dialect=d)) for n in range(10) for d in DIALECTS]
         assert {seed.arm for seed in seeds} == {"seed", "text"}
@@ -247,11 +247,11 @@ class TestExperiments:
             if seed.dialect == "text":
                 assert seed.text
                 continue
-            told = json.dumps(seed.messages)
-            assert "helm upgrade" in told
+            body = json.dumps(seed.messages)
+            assert "helm upgrade" in body
             assert not lint(seed.messages, seed.dialect)
-            shown = any(mark in told for mark in ("warm_", "functionCall", "function_call"))
-            assert shown == (seed.arm == "seed"), "a call is made, or it is told of"
+            has_calls = any(mark in body for mark in ("warm_", "functionCall", "function_call"))
+            assert has_calls == (seed.arm == "seed"), "the text arm describes calls and makes none"
 
 
 class TestClosing:
@@ -292,8 +292,8 @@ class TestClosing:
         ws.provision(task("same", agent="claude-code"))
         write_jsonl(tmp_path / "in" / "a.jsonl", outcome_lines("same", [False]))
         meta = {"type": "session_meta", "payload": {"id": "same", "cwd": "/x"}, "timestamp": "2026-10-01T10:00:00Z"}
-        said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello there"}]}
-        item = {"type": "response_item", "payload": said, "timestamp": "2026-10-01T10:00:00Z"}
+        message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello there"}]}
+        item = {"type": "response_item", "payload": message, "timestamp": "2026-10-01T10:00:00Z"}
         write_jsonl(tmp_path / "in" / "rollout-2026-10-01T10-00-00-same.jsonl", [meta, item])
         report = ws.ingest(tmp_path / "in")
         assert (report.new, report.trials) == (2, 1)
@@ -310,7 +310,7 @@ class TestClosing:
         assert ws.ingest(path).trials == 1  # it stays with the trial when it grows
         assert ws.experiments.measures(trial(ws, "mine")).errors == 2
 
-    def test_what_was_shown_is_not_mined_back_from_a_recorded_session(self, ws, tmp_path):
+    def test_shown_examples_are_not_mined_back_from_a_recorded_session(self, ws, tmp_path):
         from warmstart.calls.shapes import signature
         from warmstart.store.history import decode_session
 
@@ -322,10 +322,10 @@ class TestClosing:
         row = ws.store.find_session("theirs")
         past = decode_session(row, ws.store.calls_of(row.key))
         assert past is not None
-        given = ws.templates._seeded([past])[past.key]
-        assert signature("terminal", {"command": "helm upgrade shop"}) in given
+        seeded = ws.templates.find_seeded(past)
+        assert seeded is not None and signature("terminal", {"command": "helm upgrade shop"}) in seeded
 
-    def test_record_refuses_what_it_cannot_know(self, ws, tmp_path):
+    def test_record_refuses_ambiguous_transcripts(self, ws, tmp_path):
         path = tmp_path / "x.jsonl"
         write_jsonl(path, outcome_lines("a", [True]))
         with pytest.raises(NotFound, match="never provisioned"):
@@ -362,7 +362,7 @@ class TestMeasuring:
         found = measure(past(call(1, "ok"), call(30, "error"), call(31, "error"), call(90, "error"), turns=90))
         assert (found.errors, found.judged, found.all_errors, found.all_judged) == (1, 2, 3, 4)
 
-    def test_what_a_person_refused_is_no_error(self):
+    def test_a_rejected_call_is_no_error(self):
         found = measure(past(*(call(1, status) for status in ("ok", "error", "rejected", "cancelled", "unknown"))))
         assert (found.errors, found.judged, found.calls) == (1, 2, 5)
 
@@ -373,7 +373,7 @@ class TestMeasuring:
         never = measure(past(call(1, "error")))
         assert (never.success_turn, never.success_seconds, never.turns) == (None, None, 3)
 
-    def test_turns_that_nobody_counted_cannot_be_measured(self):
+    def test_unknown_turns_cannot_be_measured(self):
         assert measure(past(call(None, "ok"))) is None
         assert measure(past(call(1, "ok"), turns=None)) is None
 

@@ -1,1 +1,1 @@
-"""What seeds did: arms compared, templates kept, promoted or retired by their effect."""
+"""Measured effect back: trials, experiments, reports, and templates promoted or retired by their effect."""

@@ -22,7 +22,7 @@ from warmstart.store.history import decode_session
 from warmstart.templates.library import TemplateLibrary
 from warmstart.templates.register import MEASURED
 from warmstart.trials.measures import measure
-from warmstart.trials.metrics import METRICS
+from warmstart.trials.metrics import DECIDING, METRICS
 from warmstart.trials.paired_report import analyse_paired
 from warmstart.trials.power import Power, compute_power, describe_outlook
 from warmstart.trials.report import Observation, Report, analyse, check_split, expected_rate
@@ -79,10 +79,12 @@ class Experiments:
         within which the first success is awaited.
         """
         name = check_name(name)
-        if metric not in METRICS or METRICS[metric].horizon is not None:
-            raise Refused(f"no metric {metric} to decide by; choose one of: {', '.join(deciding_metrics())}")
+        if metric not in DECIDING:
+            raise Refused(f"no metric {metric} to decide by; choose one of: {', '.join(DECIDING)}")
         if design == "paired" and after != "fixed":
-            raise Refused("a paired experiment does every task in every arm, so its shares cannot change; leave out after")
+            raise Refused(
+                "a paired experiment does every task in every arm, so its shares cannot change; leave out after"
+            )
         if not 0 < floor <= 0.5:
             raise Refused(f"the floor must lie above 0 and at most at 0.5, not {floor:g}")
         shares = parse_arms(arms)
@@ -339,11 +341,6 @@ class Experiments:
     @property
     def _library(self) -> TemplateLibrary:
         return TemplateLibrary(self._store, self._settings, self._clock)
-
-
-def deciding_metrics() -> Sequence[str]:
-    """Return the names of the metrics that an experiment can be decided by."""
-    return [name for name, metric in METRICS.items() if metric.horizon is None]
 
 
 def read_facts(body: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""How a session went, in the numbers that arms are compared by.
+"""Measure how a session went, in the numbers by which arms are compared.
 
-The primary one is errors per call over the first turns. Not over whole sessions: failing sessions end early, so the
-long ones are survivors, and inside a session errors rise. Every session is looked at over the same stretch.
+The primary number is errors per call over the first turns, not over whole sessions: failing sessions end early, so the long
+ones are survivors, and errors rise within a session. Every session is measured over the same stretch.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ Price = Callable[[Usage, str], float | None]
 
 
 def measure(session: PastSession, *, seed_tokens: int = 0, price: Price | None = None) -> Measures | None:
-    """The measures of a session, or None where its calls' turns were never counted: it has to be read again first.
+    """Return the measures of a session. None if the turns of its calls are unknown: it has to be ingested again first.
 
-    `price` says what tokens of a model cost, where the transcript does not say it itself.
+    `price` gives the cost of a model's tokens when the transcript does not report one.
     """
     if session.turns is None or any(call.turn is None for call in session.calls):
         return None
@@ -59,7 +59,7 @@ def _since(start: float | None, moment: float | None) -> float | None:
 
 
 def _with_seed(usage: Usage | None, seed: int) -> Usage | None:
-    """A provider's count has the seed in it; an estimate from the transcript does not, for it is not there."""
+    """Add the seed to an estimated count: the transcript does not hold it. A provider's count already includes it."""
     if usage is None or usage.basis == "reported" or usage.input is None:
         return usage
     return structs.replace(usage, input=usage.input + seed)

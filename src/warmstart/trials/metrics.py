@@ -1,4 +1,4 @@
-"""What arms can be compared by: each a pair of numbers a session, of which arms' sums are divided."""
+"""The metrics: each yields (numerator, denominator) per session; arms compare ratios of sums."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from msgspec import Struct
 
 from warmstart.model import WINDOW, Measures
 
-Pair = tuple[float, float]  # numerator and denominator; of times how long it took or was watched, and whether it came
+Pair = tuple[
+    float, float
+]  # (numerator, denominator); for a time: (how long it was watched, 1 if the event came else 0)
 
-_SECONDS = 600.0  # over which the time to the first success is compared
+_SECONDS = 600.0  # horizon of the time to the first success
 
 
 class Metric(Struct, frozen=True, kw_only=True):
@@ -18,11 +20,11 @@ class Metric(Struct, frozen=True, kw_only=True):
 
     name: str
     title: str
-    read: Callable[[Measures], Pair | None]  # None: this session does not tell
+    read: Callable[[Measures], Pair | None]  # None: unknown for this session
     unit: str = ""
     lower_is_better: bool = True
     adjusted: bool = False  # for what was known before the session
-    horizon: float | None = None  # a time until something happens, looked at so far
+    horizon: float | None = None  # set for a time until an event: waits count up to this horizon
 
 
 def _mean(value: float | None) -> Pair | None:
@@ -42,7 +44,7 @@ _ALL = (
         read=lambda m: (float(m.errors), float(m.judged)),
         adjusted=True,
     ),
-    Metric(name="total_errors", title="errors in all", read=lambda m: _mean(m.all_errors), adjusted=True),
+    Metric(name="total_errors", title="errors in total", read=lambda m: _mean(m.all_errors), adjusted=True),
     Metric(
         name="turns_to_success",
         title="turns to the first call that works",
@@ -57,7 +59,7 @@ _ALL = (
         unit="s",
     ),
     Metric(name="turns", title="turns", read=lambda m: _mean(m.turns)),
-    Metric(name="tokens", title="tokens, the seed's included", read=lambda m: _mean(m.tokens)),
+    Metric(name="tokens", title="tokens, including the seed", read=lambda m: _mean(m.tokens)),
     Metric(name="cost", title="cost", read=lambda m: _mean(m.cost), unit="USD"),
     Metric(
         name="tools", title="different tools used with success", read=lambda m: _mean(m.tools), lower_is_better=False
@@ -71,3 +73,6 @@ _ALL = (
     Metric(name="success", title="tasks done", read=lambda m: _mean(m.label), lower_is_better=False),
 )
 METRICS = {metric.name: metric for metric in _ALL}
+DECIDING = tuple(
+    metric.name for metric in _ALL if metric.horizon is None
+)  # metrics that an experiment can be decided by

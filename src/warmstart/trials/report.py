@@ -1,7 +1,7 @@
-"""Trials in, effects out: what an arm did to sessions, compared with the control. Pure; the arithmetic is in `stats`.
+"""Compare arms with the control: trials in, effects out. Pure; the arithmetic is in `stats`.
 
-Sessions are compared by the arm they were assigned, whatever they did with it (intention to treat). Those without a
-transcript are counted as missing, never as zero. No verdict is given where the arms are not what was drawn.
+Sessions count for the arm they were assigned, whatever they did with it (intention to treat). Sessions without a transcript
+count as missing, never as zero. No verdict is given if the arms are not what was drawn.
 """
 
 from __future__ import annotations
@@ -18,47 +18,47 @@ from warmstart.stats.paired import Crossing
 from warmstart.stats.survival import Wait, restricted_mean_difference
 from warmstart.trials.metrics import METRICS, Metric, Pair
 
-MISMATCH = 0.001  # probability below which arms are not what was drawn
-CLUSTERS = 30  # as many of each arm make a cluster variance trustworthy
-USEFUL = 0.05  # a drop smaller than this share is of no use to anyone
-_STRATUM = 20  # sessions that a kind of work needs to be told apart from the rest
+MISMATCH = 0.001  # below this probability the arms are not what was drawn
+CLUSTERS = 30  # clusters per arm that make their variance trustworthy
+USEFUL = 0.05  # a smaller relative drop is of no use
+_STRATUM = 20  # sessions that a category needs to become a stratum
 
 
 class Observation(Struct, frozen=True, kw_only=True):
-    """One session of a comparison: what was drawn for it, what was known before, and how it went."""
+    """One session of a comparison: its arm, what was known before it, and how it went."""
 
     session: str
     arm: str
-    shares: dict[str, float]  # how probable each arm was
+    shares: dict[str, float]  # the probability of each arm
     measures: Measures | None = None  # None: its transcript is missing
     project: str | None = None
-    task: str | None = None  # tells the same request from another
+    task: str | None = None  # identifies the request
     category: str | None = None
-    expected: float | None = None  # error rate that earlier sessions of its kind had
-    templates: tuple[str, ...] = ()  # name@version shown, or in the cold arm held back
+    expected: float | None = None  # error rate of earlier sessions of its kind
+    templates: tuple[str, ...] = ()  # name@version shown, or held back in the cold arm
 
     @property
     def weight(self) -> float:
-        """The rarer the arm was, the more sessions this one stands for."""
+        """Return 1 / the probability of its arm: the rarer the arm, the more sessions this one stands for."""
         share = self.shares.get(self.arm, 0.0)
         return 1 / share if share > 0 else 0.0
 
 
 class ArmCounts(Struct, frozen=True, kw_only=True):
-    """An arm in numbers."""
+    """The sessions of an arm."""
 
     assigned: int
-    expected: float  # as many as should have been assigned
-    missing: int
+    expected: float  # number expected from the shares
+    missing: int  # without a transcript
 
 
 class Split(Struct, frozen=True, kw_only=True):
-    """Who was assigned what, and whether that is what was drawn."""
+    """The sizes of the arms, and whether they are what was drawn."""
 
     arms: dict[str, ArmCounts]
     mismatch: float | None  # probability of such a split by chance
     missing_mismatch: float | None  # the same for the missing transcripts
-    blocked: str | None  # why nothing of it can be trusted
+    blocked: str | None  # why the comparison cannot be trusted
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -68,20 +68,20 @@ class Report(Struct, frozen=True, kw_only=True):
     control: str
     metric: str
     arms: dict[str, ArmCounts]
-    effects: tuple[Effect, ...]  # on the metric that decides, an arm each
+    effects: tuple[Effect, ...]  # on the deciding metric, one per arm
     secondary: tuple[Effect, ...]
     guardrails: tuple[str, ...]  # what speaks against an arm that seemed better
     mismatch: float | None  # probability of such a split by chance
     missing_mismatch: float | None  # the same for the missing transcripts
-    blocked: str | None  # why no verdict may be given
+    blocked: str | None  # why there is no verdict
     left_out: dict[str, int]  # sessions not compared, by reason
     standings: dict[str, tuple[float, float]]  # by arm: difference to the control, and its standard error
     design: Design = "random"
-    crossings: dict[str, Crossing] = {}  # by arm, where every task was done in every arm
+    crossings: dict[str, Crossing] = {}  # by arm, in a paired design
 
 
 class CompareArm(Protocol):
-    """Compares an arm with the control on a metric: the effect, and the estimate behind it."""
+    """Compares an arm with the control on a metric; returns the effect and the estimate behind it."""
 
     def __call__(
         self, observations: Sequence[Observation], arm: str, control: str, metric: Metric, *, alpha: float = 0.05
@@ -98,13 +98,13 @@ def analyse(
     left_out: Mapping[str, int] | None = None,
     compare_arm: CompareArm | None = None,
 ) -> Report:
-    """Everything a person wants to know of an experiment. `compare_arm`: by another design than sessions drawn at random."""
+    """Report an experiment. `compare_arm` replaces the comparison of randomly assigned sessions in another design."""
     compare_arm = compare_arm or compare
     split = check_split(observations, shares)
     blocked = split.blocked
     others = [name for name in split.arms if name != control]
-    alpha = 0.05 / max(1, len(others))  # each arm is one more chance to be wrong
-    found: list[Effect] = []
+    alpha = 0.05 / max(1, len(others))  # Bonferroni: each arm is one more chance to be wrong
+    effects: list[Effect] = []
     guardrails: list[str] = []
     standings = {control: (0.0, 0.0)}
     for name in others:
@@ -119,7 +119,7 @@ def analyse(
             )
         if blocked:
             effect = structs.replace(effect, verdict="inconclusive", reason="", blocked=blocked)
-        found.append(effect)
+        effects.append(effect)
     secondary = [
         compare_arm(observations, name, control, other)[0]
         for name in others
@@ -131,7 +131,7 @@ def analyse(
         control=control,
         metric=metric,
         arms=split.arms,
-        effects=tuple(found),
+        effects=tuple(effects),
         secondary=tuple(structs.replace(effect, blocked=blocked) for effect in secondary),
         guardrails=tuple(guardrails),
         mismatch=split.mismatch,
@@ -143,25 +143,25 @@ def analyse(
 
 
 def check_split(observations: Sequence[Observation], shares: Mapping[str, float]) -> Split:
-    """Whether the arms are what was drawn, and whether transcripts are missing alike in all of them."""
+    """Check that the arms are what was drawn and that transcripts are missing equally often in all of them."""
     arms = _count_arms(observations, shares)
     mismatch = _mismatch(arms)
     lost = missing_mismatch(
         {name: arm.assigned - arm.missing for name, arm in arms.items()},
         {name: arm.missing for name, arm in arms.items()},
     )
-    blocked = _why_blocked(arms, mismatch, lost)
+    blocked = _explain_block(arms, mismatch, lost)
     return Split(arms=arms, mismatch=mismatch, missing_mismatch=lost, blocked=blocked)
 
 
 def _count_arms(observations: Sequence[Observation], shares: Mapping[str, float]) -> dict[str, ArmCounts]:
-    known = {name for one in observations for name in (one.arm, *one.shares)}
+    known = {name for obs in observations for name in (obs.arm, *obs.shares)}
     names = [*shares, *sorted(known - shares.keys())]
     return {
         name: ArmCounts(
-            assigned=sum(one.arm == name for one in observations),
-            expected=sum(one.shares.get(name, 0.0) for one in observations),
-            missing=sum(one.arm == name and one.measures is None for one in observations),
+            assigned=sum(obs.arm == name for obs in observations),
+            expected=sum(obs.shares.get(name, 0.0) for obs in observations),
+            missing=sum(obs.arm == name and obs.measures is None for obs in observations),
         )
         for name in names
     }
@@ -174,13 +174,15 @@ def _mismatch(arms: Mapping[str, ArmCounts]) -> float | None:
     return ratio_mismatch(observed, {name: arm.expected for name, arm in arms.items()})
 
 
-def _why_blocked(arms: Mapping[str, ArmCounts], mismatch: float | None, lost: float | None) -> str | None:
+def _explain_block(arms: Mapping[str, ArmCounts], mismatch: float | None, lost: float | None) -> str | None:
     if mismatch is not None and mismatch < MISMATCH:
         split = ", ".join(f"{name} {arm.assigned} instead of {arm.expected:.0f}" for name, arm in arms.items())
-        return f"the arms are not what was drawn ({split}; p = {mismatch:.1g}): find out why before trusting anything"
+        return (
+            f"the arms are not what was drawn ({split}; p = {mismatch:.1g}): find the cause before trusting any figure"
+        )
     if lost is not None and lost < MISMATCH:
         split = ", ".join(f"{name} {arm.missing} of {arm.assigned}" for name, arm in arms.items())
-        return f"transcripts are missing more in one arm ({split}; p = {lost:.1g}): what is left cannot be compared"
+        return f"transcripts are missing more in one arm ({split}; p = {lost:.1g}): the rest cannot be compared"
     return None
 
 
@@ -190,9 +192,9 @@ def _why_blocked(arms: Mapping[str, ArmCounts], mismatch: float | None, lost: fl
 def compare(
     observations: Sequence[Observation], arm: str, control: str, metric: Metric, *, alpha: float = 0.05
 ) -> tuple[Effect, Estimate]:
-    """The effect of an arm on a metric, and the estimate behind it."""
-    of_arm = [one for one in observations if one.arm == arm]
-    of_control = [one for one in observations if one.arm == control]
+    """Return the effect of an arm on a metric, and the estimate behind it."""
+    of_arm = [obs for obs in observations if obs.arm == arm]
+    of_control = [obs for obs in observations if obs.arm == control]
     return compare_pair(of_arm, of_control, metric, names=(arm, control), alpha=alpha)
 
 
@@ -204,23 +206,23 @@ def compare_pair(
     names: tuple[str, str],
     alpha: float = 0.05,
 ) -> tuple[Effect, Estimate]:
-    """The effect between two sets of sessions, and the estimate behind it."""
+    """Return the effect between two sets of sessions, and the estimate behind it."""
     sides = (of_arm, of_control)
-    missing = {name: sum(one.measures is None for one in side) for name, side in zip(names, sides, strict=True)}
+    missing = {name: sum(obs.measures is None for obs in side) for name, side in zip(names, sides, strict=True)}
     if metric.horizon is not None:
         waits = [_wait(side, metric) for side in sides]
         estimate = restricted_mean_difference(waits[0], waits[1], metric.horizon, alpha) or Comparison().estimate()
         return describe(metric, names, missing, estimate), estimate
-    told = [_tell(side, metric) for side in sides]
-    by, cluster = choose_clusters([one for one, _pair in told[0]], [one for one, _pair in told[1]])
-    strata = _strata(one for side in told for one, _pair in side)
+    measured = [read_pairs(side, metric) for side in sides]
+    by, cluster = choose_clusters([obs for obs, _pair in measured[0]], [obs for obs, _pair in measured[1]])
+    strata = _find_strata(obs for side in measured for obs, _pair in side)
     comparison = Comparison(1 + len(strata) if metric.adjusted else 0)
-    for side, is_treatment in zip(told, (True, False), strict=True):
-        for one, pair in side:
-            known = _covariates(one, strata) if metric.adjusted else ()
-            comparison.add(is_treatment, *pair, cluster=cluster(one), weight=one.weight, covariates=known)
+    for side, is_treatment in zip(measured, (True, False), strict=True):
+        for obs, pair in side:
+            known = _list_covariates(obs, strata) if metric.adjusted else ()
+            comparison.add(is_treatment, *pair, cluster=cluster(obs), weight=obs.weight, covariates=known)
     estimate = comparison.estimate(alpha)
-    rates = [[y / n for _one, (y, n) in side if n > 0] for side in told]
+    rates = [[y / n for _obs, (y, n) in side if n > 0] for side in measured]
     harmed, expected = _count_harmed(rates[0], rates[1], metric)
     effect = structs.replace(
         describe(metric, names, missing, estimate),
@@ -233,18 +235,18 @@ def compare_pair(
     return effect, estimate
 
 
-def _tell(side: Iterable[Observation], metric: Metric) -> list[tuple[Observation, Pair]]:
-    """The sessions that tell of a metric."""
-    return [(one, pair) for one in side if one.measures is not None and (pair := metric.read(one.measures)) is not None]
+def read_pairs(side: Iterable[Observation], metric: Metric) -> list[tuple[Observation, Pair]]:
+    """Return the sessions for which a metric is known, with its (numerator, denominator)."""
+    return [(obs, pair) for obs in side if obs.measures is not None and (pair := metric.read(obs.measures)) is not None]
 
 
 def _wait(side: Iterable[Observation], metric: Metric) -> list[Wait]:
-    """Until the first success. A session that ended before has not failed at it: it was watched so long and no longer."""
-    return [Wait(time, bool(happened)) for _one, (time, happened) in _tell(side, metric)]
+    """Return the waits until the first success. A session that ended before it is censored, not failed."""
+    return [Wait(time, bool(happened)) for _obs, (time, happened) in read_pairs(side, metric)]
 
 
 def describe(metric: Metric, names: tuple[str, str], missing: dict[str, int], estimate: Estimate) -> Effect:
-    """An estimate in the words of a report."""
+    """Return an estimate as the effect that reports show."""
     arm, control = names
     verdict = decide(estimate, lower_is_better=metric.lower_is_better)
     return Effect(
@@ -267,7 +269,7 @@ def _explain(verdict: str, metric: Metric, estimate: Estimate) -> str:
     if verdict == "too_few":
         return "too few sessions for an interval"
     if verdict == "inconclusive":
-        return "the interval holds both less and more"
+        return "the interval includes zero"
     share = "" if estimate.relative is None else f" {abs(estimate.relative):.0%}"
     return f"{metric.title}: {'down' if (estimate.difference or 0) < 0 else 'up'}{share}"
 
@@ -275,38 +277,47 @@ def _explain(verdict: str, metric: Metric, estimate: Estimate) -> str:
 def choose_clusters(
     of_arm: Sequence[Observation], of_control: Sequence[Observation]
 ) -> tuple[str, Callable[[Observation], Hashable]]:
-    """What sessions hang together by: the widest that still leaves enough of them on each side to see how they vary."""
+    """Choose by what sessions are clustered: the widest level that leaves enough clusters on each side."""
     levels: tuple[tuple[str, Callable[[Observation], Hashable]], ...] = (
-        ("project", lambda one: ("project", one.project) if one.project else ("session", one.session)),
-        ("task", lambda one: ("task", one.project, one.task) if one.task else ("session", one.session)),
+        (
+            "project",
+            lambda obs: ("project", obs.project) if obs.project else ("session", obs.session),
+        ),
+        (
+            "task",
+            lambda obs: ("task", obs.project, obs.task) if obs.task else ("session", obs.session),
+        ),
     )
     for name, key in levels:
-        sides = [{key(one) for one in side} for side in (of_arm, of_control)]
+        sides = [{key(obs) for obs in side} for side in (of_arm, of_control)]
         if all(len(keys) >= CLUSTERS for keys in sides) and len(set.union(*sides)) < len(of_arm) + len(of_control):
             return name, key
-    return "session", lambda one: one.session
+    return "session", lambda obs: obs.session
 
 
-def _strata(observations: Iterable[Observation]) -> list[str]:
-    """Kinds of work that are common enough to be told apart; the commonest is what the others are compared with."""
+def _find_strata(observations: Iterable[Observation]) -> list[str]:
+    """Return the categories that are common enough to be strata, except the commonest, which is the reference."""
     counts: dict[str, int] = {}
-    for one in observations:
-        if one.category:
-            counts[one.category] = counts.get(one.category, 0) + 1
+    for obs in observations:
+        if obs.category:
+            counts[obs.category] = counts.get(obs.category, 0) + 1
     common = sorted(
         (name for name, count in counts.items() if count >= _STRATUM), key=lambda name: (-counts[name], name)
     )
     return common[1:]
 
 
-def _covariates(one: Observation, strata: Sequence[str]) -> list[float]:
-    return [one.expected if one.expected is not None else 0.0, *(float(one.category == name) for name in strata)]
+def _list_covariates(obs: Observation, strata: Sequence[str]) -> list[float]:
+    return [
+        obs.expected if obs.expected is not None else 0.0,
+        *(float(obs.category == name) for name in strata),
+    ]
 
 
 def _count_harmed(of_arm: list[float], of_control: list[float], metric: Metric) -> tuple[int | None, float | None]:
-    """Sessions of the arm that did worse than nine in ten of the control's; and how many would by chance.
+    """Count the arm's sessions that did worse than nine in ten of the control's, and how many would by chance.
 
-    What the same session would have done in the other arm nobody can know: this is about the bad end of each.
+    What the same session would have done in the other arm is unknowable, so this compares the bad ends of both arms.
     """
     if len(of_control) < 10 or not of_arm:
         return None, None
@@ -321,33 +332,35 @@ def _count_harmed(of_arm: list[float], of_control: list[float], metric: Metric) 
 
 
 def find_harm(observations: Sequence[Observation], arm: str, control: str) -> list[str]:
-    """What speaks against an arm with fewer errors: who calls less errs less, and who gives up makes no error at all.
+    """Return what speaks against an arm with fewer errors: an agent that calls less, or gives up, makes fewer errors too.
 
-    Looked at with the ordinary interval, which is quicker to complain: a false alarm here only means more patience.
+    The ordinary interval is used because it complains sooner: a false alarm here only costs patience.
     """
-    found: list[str] = []
+    reasons: list[str] = []
     for name, tolerated in (("working_calls", 0.1), ("success", 0.0)):
         metric = METRICS[name]
         comparison = Comparison()
-        for one, pair in _tell((one for one in observations if one.arm in (arm, control)), metric):
-            comparison.add(one.arm == arm, *pair, cluster=one.session, weight=one.weight)
+        for obs, pair in read_pairs((obs for obs in observations if obs.arm in (arm, control)), metric):
+            comparison.add(obs.arm == arm, *pair, cluster=obs.session, weight=obs.weight)
         estimate = comparison.estimate()
         interval = plain_interval(estimate)
         relative = estimate.relative or 0.0
         if interval is not None and interval[1] < 0 and relative < -tolerated:
-            found.append(f"{metric.title} fall by {-relative:.0%}")
-    return found
+            reasons.append(f"{metric.title} fall by {-relative:.0%}")
+    return reasons
 
 
 def expected_rate(
     history: Iterable[tuple[float, str | None, str | None, str, int, int]],
     wanted: Sequence[tuple[float, tuple[str | None, ...]]],
 ) -> list[float | None]:
-    """For each `(time, (project, model, category))` the error rate of what had ended before it: of its project, its
-    model and its kind of work, each drawn towards the whole where there is little of it, and then their mean."""
+    """Return for each `(time, (project, model, category))` the error rate of sessions that had ended before that time.
+
+    It is the mean of the rates of its project, its model and its category, each shrunk towards the overall rate.
+    """
     sums: dict[tuple[int, str | None], list[int]] = {}
     order = sorted(range(len(wanted)), key=lambda place: wanted[place][0])
-    found: list[float | None] = [None] * len(wanted)
+    expected: list[float | None] = [None] * len(wanted)
     past = iter(history)
     coming = next(past, None)
     for place in order:
@@ -361,10 +374,10 @@ def expected_rate(
         errors, judged = sums.get((-1, None), (0, 0))
         if judged:
             whole = errors / judged
-            rates = [_shrunk(sums.get((slot, key), (0, 0)), whole) for slot, key in enumerate(keys) if key]
-            found[place] = sum(rates) / len(rates) if rates else whole
-    return found
+            rates = [_shrink_rate(sums.get((slot, key), (0, 0)), whole) for slot, key in enumerate(keys) if key]
+            expected[place] = sum(rates) / len(rates) if rates else whole
+    return expected
 
 
-def _shrunk(counts: Sequence[int], whole: float, weight: float = 50.0) -> float:
+def _shrink_rate(counts: Sequence[int], whole: float, weight: float = 50.0) -> float:
     return (counts[0] + weight * whole) / (counts[1] + weight)

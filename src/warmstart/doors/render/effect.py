@@ -1,4 +1,4 @@
-"""Effects for people: tables, intervals drawn as whiskers, and one sentence that says what may be believed."""
+"""Print effects for people: tables, intervals drawn as whiskers, and the verdict in a sentence."""
 
 from __future__ import annotations
 
@@ -9,68 +9,70 @@ import click
 from warmstart.doors.render.terminal import clean, print_table
 from warmstart.model import Design, Effect
 from warmstart.stats.paired import Crossing
-from warmstart.trials.experiments import Power, tell_reach
 from warmstart.trials.metrics import METRICS
+from warmstart.trials.power import Power, describe_reach
 from warmstart.trials.report import Report
 from warmstart.trials.template_effects import TemplateEffect
 
 _COLOURS = {"better": "green", "worse": "red"}
 _WIDTH = 21
 _VALID: dict[Design, str] = {
-    "random": "Intervals hold however often one looks.",
-    "paired": "Intervals are for one look, when every task was done in every arm.",
+    "random": "The intervals are valid however often you look.",
+    "paired": "The intervals are valid for one look, after every task was done in every arm.",
 }
 
 
 def show_report(report: Report, templates: Sequence[TemplateEffect], outlook: str | None) -> None:
-    """An experiment as it stands."""
+    """Print an experiment as it stands."""
     title = "The standing holdout" if report.experiment == "holdout" else f"Experiment {clean(report.experiment)}"
     click.secho(title, bold=True)
     lines = [(name, arm.assigned, f"{arm.expected:.1f}", arm.missing) for name, arm in report.arms.items()]
     print_table(("arm", "#sessions", "#expected", "#without transcript"), lines)
     if report.left_out:
-        click.echo("left out: " + "; ".join(f"{count} {reason}" for reason, count in report.left_out.items()))
+        click.echo("Not compared: " + "; ".join(f"{count} {reason}" for reason, count in report.left_out.items()))
     if report.blocked:
         click.secho(f"NO VERDICT: {clean(report.blocked)}", fg="red", bold=True)
     for effect in report.effects:
-        _say(effect)
+        _show_verdict(effect)
         if crossing := report.crossings.get(effect.arm):
-            _say_crossing(effect.control, crossing)
+            _show_crossing(effect.control, crossing)
     if len(report.arms) < 2:
-        click.echo("nothing is held out, so there is nothing to compare; see `holdout` in config.toml")
+        click.echo("No sessions are held out, so there is nothing to compare. Set `holdout` in config.toml.")
     if outlook:
-        click.echo(f"{outlook[0].upper()}{outlook[1:]}; see: warmstart experiment power")
-    compared = [_line(effect) for effect in (*report.effects, *report.secondary) if _is_known(effect)]
+        click.echo(f"{outlook} See: warmstart experiment power")
+    compared = [_format_row(effect) for effect in (*report.effects, *report.secondary) if _is_known(effect)]
     if compared:
         columns = ("metric", "arm", "#arm", "#control", "#difference", "#95 % interval", f"{'less':<10}0{'more':>10}")
         print_table(columns, compared)
-        click.echo(_VALID[report.design] + " Only the first metric decides; the others help to understand.")
+        click.echo(_VALID[report.design] + " Only the first metric decides; the others are context.")
     if templates:
         _show_templates(templates)
 
 
-def _say(effect: Effect) -> None:
-    """The verdict in a sentence, with all that belongs to it."""
+def _show_verdict(effect: Effect) -> None:
+    """Print the verdict in a sentence, with the numbers behind it."""
+    if effect.blocked:
+        return
     name, control = clean(effect.arm), clean(effect.control)
-    sizes = f"{effect.n[effect.arm]} {name} and {effect.n[effect.control]} {control} sessions"
-    missing = sum(effect.missing.values())
-    told = [sizes, f"{missing} without a transcript"]
+    facts = [
+        f"{effect.n[effect.arm]} {name} and {effect.n[effect.control]} {control} sessions",
+        f"{sum(effect.missing.values())} more without a transcript",
+    ]
     if effect.harmed is not None and effect.harmed_expected is not None:
-        told.append(
-            f"{effect.harmed} did worse than nine in ten {control} ones, by chance {effect.harmed_expected:.0f} would"
+        facts.append(
+            f"{effect.harmed} {name} sessions did worse than 90% of the {control} ones "
+            f"({effect.harmed_expected:.0f} expected by chance)"
         )
     verdict = effect.verdict.replace("_", " ")
-    if not effect.blocked:
-        click.secho(f"{name}: {verdict}", fg=_COLOURS.get(effect.verdict, "yellow"), bold=True, nl=False)
-        click.echo(f" - {clean(effect.reason)} ({'; '.join(told)})")
+    click.secho(f"{name}: {verdict}", fg=_COLOURS.get(effect.verdict, "yellow"), bold=True, nl=False)
+    click.echo(f" - {clean(effect.reason)} ({'; '.join(facts)})")
 
 
-def _say_crossing(control: str, crossing: Crossing) -> None:
-    """Who gains and who loses, task by task."""
-    both = f"{crossing.both} done in both arms, {crossing.neither} in neither"
+def _show_crossing(control: str, crossing: Crossing) -> None:
+    """Print which tasks gained and which lost."""
     click.echo(
-        f"  tasks: {crossing.helped} done only with it, {crossing.harmed} only {clean(control)} (by chance: "
-        f"p = {crossing.p:.2g}), {both}"
+        f"  tasks: {crossing.helped} done only with it, {crossing.harmed} done only {clean(control)} "
+        f"(p = {crossing.p:.2g}), {crossing.both} done in both arms, {crossing.neither} in neither"
     )
 
 
@@ -78,7 +80,7 @@ def _is_known(effect: Effect) -> bool:
     return any(value is not None for value in effect.values.values())
 
 
-def _line(effect: Effect) -> tuple[str, ...]:
+def _format_row(effect: Effect) -> tuple[str, ...]:
     metric = METRICS[effect.metric]
     is_rate = effect.metric in ("error_rate", "success")
 
@@ -96,7 +98,7 @@ def _line(effect: Effect) -> tuple[str, ...]:
 
 
 def draw(effect: Effect) -> str:
-    """The interval as a whisker around zero: left is less, right is more."""
+    """Draw the interval as a whisker around zero: left is less, right is more."""
     if effect.low is None or effect.high is None or effect.difference is None:
         return ""
     reach = max(abs(effect.low), abs(effect.high)) or 1.0
@@ -115,28 +117,32 @@ def draw(effect: Effect) -> str:
 
 def _show_templates(templates: Sequence[TemplateEffect]) -> None:
     click.echo()
-    click.secho("Templates: sessions that were shown one, against cold ones that would have been", bold=True)
+    click.secho("Templates: sessions shown a template against cold sessions that would have been shown it", bold=True)
     lines = []
-    for one in templates:
-        effect = one.effect
+    for template in templates:
+        effect = template.effect
         interval = "-" if effect.low is None or effect.high is None else f"{effect.low:+.1%} to {effect.high:+.1%}"
-        shrunk = "-" if one.shrunk is None else f"{one.shrunk:+.0%}"
+        shrunk = "-" if template.shrunk is None else f"{template.shrunk:+.0%}"
         sizes = " / ".join(str(count) for count in effect.n.values())
-        lines.append((f"{one.name}@{one.version}", sizes, interval, shrunk, draw(effect), one.decision, one.reason))
-    columns = ("template", "#shown / cold", "#95 % interval", "#likely", "less  0  more", "decision", "why")
+        name = f"{template.name}@{template.version}"
+        lines.append((name, sizes, interval, shrunk, draw(effect), template.decision, template.reason))
+    columns = ("template", "#shown / cold", "#95 % interval", "#likely change", "less  0  more", "decision", "why")
     print_table(columns, lines)
 
 
 def show_power(power: Power) -> None:
-    """What traffic can show, as a table of drops and one of weeks."""
+    """Print what the traffic can show: sessions needed per drop, then the detectable drop per number of weeks."""
     click.secho(
         f"{power.sessions} sessions with tool calls, {power.rate:.1%} errors per call in the first turns, "
         f"{power.per_week:.1f} sessions a week",
         bold=True,
     )
-    click.echo(f"Shares: {power.cold_share:.0%} cold. Chance to see what is there: {power.power:.0%}.")
+    click.echo(
+        f"Assumes that {power.cold_share:.0%} of sessions are cold and that a real drop is detected "
+        f"with a chance of {power.power:.0%}."
+    )
     print_table(
-        ("drop of errors", "#sessions needed", "#weeks"),
+        ("drop in error rate", "#sessions needed", "#weeks"),
         [
             (
                 f"{d.drop:.0%}",
@@ -148,6 +154,6 @@ def show_power(power: Power) -> None:
     )
     for reach in power.reach:
         if reach.drop is not None:
-            click.echo(f"{tell_reach(reach).capitalize()} ({reach.sessions:,} sessions).")
+            click.echo(f"{describe_reach(reach)[:-1]} ({reach.sessions:,} sessions).")
     if all(reach.drop is None for reach in power.reach):
-        click.echo("With your traffic no drop can be seen within a year; a team's sessions together can.")
+        click.echo("At your traffic no drop can be detected within a year. Pool the sessions of a team.")
