@@ -22,7 +22,6 @@ from warmstart.store.rows import (
     SourceRow,
     SpentRow,
     TemplateRow,
-    Totals,
     TrialRow,
 )
 from warmstart.store.sqlite import KIND, SqliteStore
@@ -47,7 +46,6 @@ __all__ = [
     "SqliteStore",
     "TemplateRow",
     "TemplateStore",
-    "Totals",
     "TrialRow",
     "TrialStore",
     "UsageStore",

@@ -11,9 +11,6 @@ ON CONFLICT (uri) DO UPDATE SET
     size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode,
     reader = excluded.reader, read_at = excluded.read_at, problems = excluded.problems;
 
--- name: source
-SELECT uri, size, mtime_ns, inode, reader, read_at, problems FROM sources WHERE uri = :uri;
-
 -- name: sources
 SELECT uri, size, mtime_ns, inode, reader, read_at, problems FROM sources ORDER BY uri;
 
@@ -97,9 +94,6 @@ WHERE (:agent IS NULL OR agent = :agent)
   AND (:since IS NULL OR started >= :since)
 ORDER BY started DESC, key DESC
 LIMIT :limit OFFSET :offset;
-
--- name: totals
-SELECT agent, format, count(*), sum(calls), sum(errors) FROM sessions GROUP BY agent, format ORDER BY 1, 2;
 
 -- name: count_rows
 SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM calls), (SELECT count(*) FROM sources);

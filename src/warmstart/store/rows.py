@@ -158,27 +158,6 @@ class LiveRow(Row, frozen=True, kw_only=True, gc=False):
     updated: float  # seconds since the epoch
 
 
-class Totals(Struct, frozen=True, kw_only=True):
-    """What the store holds, in numbers."""
-
-    sessions: int  # sessions
-    calls: int  # tool calls of them all
-    errors: int  # errors of them all
-    by_agent: dict[str, int]  # sessions by agent
-    by_format: dict[str, int]  # sessions by format
-
-    @classmethod
-    def from_groups(cls, groups: Sequence[Sequence[Any]]) -> Self:
-        """From lines of agent, format, sessions, calls, errors."""
-        by_agent: dict[str, int] = {}
-        by_format: dict[str, int] = {}
-        for agent, format_name, sessions, _, _ in groups:
-            by_agent[agent] = by_agent.get(agent, 0) + sessions
-            by_format[format_name] = by_format.get(format_name, 0) + sessions
-        sessions, calls, errors = (sum(group[at] for group in groups) for at in (2, 3, 4))
-        return cls(sessions=sessions, calls=calls, errors=errors, by_agent=by_agent, by_format=by_format)
-
-
 class TemplateRow(Row, frozen=True, kw_only=True, gc=False):
     """One version of a template, without its examples."""
 

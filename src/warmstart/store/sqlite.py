@@ -17,7 +17,7 @@ import apsw
 
 from warmstart.errors import NotFound, Refused, StoreError
 from warmstart.model import Verdict
-from warmstart.store.rows import CallRow, Change, SessionRow, SourceRow, SpentRow, Totals
+from warmstart.store.rows import CallRow, Change, SessionRow, SourceRow, SpentRow
 from warmstart.store.sqlite_file import Kind, SqliteFile, load_migrations, load_queries
 
 HERE = Path(__file__).parent  # read as files: importlib.resources alone costs 10 ms of every start
@@ -140,10 +140,6 @@ class SqliteStore(SqliteFile):
         with self.writing():
             self.run("put_source", row.to_columns())
 
-    def source(self, uri: str) -> SourceRow | None:
-        rows = self.rows("source", (uri,))
-        return SourceRow.from_columns(rows[0]) if rows else None
-
     def sources(self) -> list[SourceRow]:
         return [SourceRow.from_columns(row) for row in self.rows("sources")]
 
@@ -176,9 +172,6 @@ class SqliteStore(SqliteFile):
 
     def calls_of(self, key: str) -> list[CallRow]:
         return [CallRow.from_columns(row) for row in self.rows("calls_of", (key,))]
-
-    def totals(self) -> Totals:
-        return Totals.from_groups(self.rows("totals"))
 
     def health(self) -> dict[str, Any]:
         """For `doctor`. Reads the whole file to see that it is sound."""
