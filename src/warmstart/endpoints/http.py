@@ -83,7 +83,7 @@ class HttpClient:
         proxied: bool = True,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._scheme, self._host, self._port, self.base_path = _parse_url(url)
+        self._scheme, self._host, self._port, self.base_path = parse_url(url)
         self._timeout, self._largest, self._tries, self._sleep = timeout, largest, tries, sleep
         self._proxy = find_proxy(self._scheme, self._host, self._port) if proxied else None
 
@@ -219,7 +219,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _parse_url(url: str) -> tuple[str, str, int, str]:
+def parse_url(url: str) -> tuple[str, str, int, str]:
     """Return scheme, host, port and path without a trailing slash."""
     try:
         parts = urlsplit(url)

@@ -10,21 +10,23 @@ import shutil
 import socket
 import string
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
 from doors.pages.confirm.daemon import Daemon
 from places import HOWTO
 from warmstart.confirm.policy.policy import parse_policy
 from warmstart.confirm.tokens.files import AGENT_TOKEN, save_token
+from warmstart.doors.cli.main import main
 from warmstart.doors.guard.rules import GuardedCall, find_rule, load_rules
-from warmstart.doors.install.guard import is_ours
+from warmstart.doors.install.guard import COMMAND
+from warmstart.doors.install.hook_settings import calls
 
-PROGRAM = Path(sys.executable).with_name("warmstart")
+is_ours = calls(COMMAND)
 RULE = '[[rule]]\ntool = "Bash"\naction = "run_command"\ntimeout_seconds = 300\n'
 OTHERS = {"type": "command", "command": "~/bin/notify.sh", "timeout": 3}
 SETTINGS = [
@@ -37,14 +39,14 @@ SETTINGS = [
 ]
 
 
-def run(*words: object, code: int = 0, **more: Any) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, check=False, **more)
-    assert done.returncode == code, done.stdout + done.stderr
+def run(*words: object, code: int = 0) -> Result:
+    done = CliRunner().invoke(main, list(map(str, words)))
+    assert done.exit_code == code, done.output
     return done
 
 
-def tell(*words: object, **more: Any) -> dict[str, Any]:
-    return dict(json.loads(run("confirm", "guard", *words, "--json", **more).stdout))
+def tell(*words: object) -> dict[str, Any]:
+    return dict(json.loads(run("confirm", "guard", *words, "--json").stdout))
 
 
 @pytest.fixture(autouse=True)
@@ -125,18 +127,6 @@ def test_a_rule_that_leaves_it_to_the_policy_may_wait_as_long_as_that_may_say(ru
     assert tell("install", "claude-code")["hook"]["timeout"] > 3_600
 
 
-def test_hooks_of_older_versions_are_renewed(rules, file):
-    """They said neither where the home is nor whom to ask."""
-    old = f"{PROGRAM} confirm guard claude-code --within 340 || {{ echo 'it could not run' >&2; exit 2; }}"
-    theirs = {"matcher": "*", "hooks": [{"type": "command", "command": old, "timeout": 340, "onFailure": "block"}]}
-    file.write_text(json.dumps({"hooks": {"PreToolUse": [theirs]}}))
-    assert "of an older version" in run("confirm", "guard", "check").stdout
-    assert tell("install", "claude-code")["changed"]
-    (hook,) = find_ours(file)
-    assert f"--home {rules.parent} " in hook["command"] and "--url http://127.0.0.1:" in hook["command"]
-    assert "of an older version" not in run("confirm", "guard", "check").stdout
-
-
 def test_the_daemons_address_is_written_down(rules, file):
     said = tell("install", "claude-code")["hook"]["command"]
     assert f" --url {os.environ['WARMSTART_CONFIRM_URL']} " in said
@@ -165,12 +155,13 @@ def test_settings_that_cannot_be_changed_safely_are_left(rules, file):
     assert file.read_text() == '{"a": 1, // mine\n}'
 
 
-def test_a_project(rules, tmp_path):
+def test_a_project(rules, tmp_path, monkeypatch):
     project = tmp_path / "project"
     project.mkdir()
-    run("confirm", "guard", "install", "claude-code", "--project", cwd=project)
+    monkeypatch.chdir(project)
+    run("confirm", "guard", "install", "claude-code", "--project")
     assert len(find_ours(project / ".claude" / "settings.json")) == 1
-    told = tell("check", cwd=project)
+    told = tell("check")
     assert told["installed"] == {"user": None, "project": str(project / ".claude" / "settings.json")}
 
 
@@ -212,6 +203,7 @@ class TestCommand:
         done = self.shell(command, self.event("Bash"), **{"WARMSTART_HOME": "", name: str(tmp_path)})
         assert '"permissionDecision": "deny"' in done.stdout, done
 
+    @pytest.mark.slow
     def test_no_variable_sends_it_to_another_daemon(self, rules, file, daemon):
         save_token(rules.with_name(AGENT_TOKEN), daemon.token("claude-code", "agent:submit"))
         command = tell("install", "claude-code")["hook"]["command"]
@@ -335,6 +327,7 @@ class TestGuide:
         call = GuardedCall("claude-code", "Bash", {"command": command})
         assert (find_rule(load_rules(rules.parent), call) is not None) == is_asked
 
+    @pytest.mark.slow
     def test_what_its_exception_lets_through_writes_nothing(self, guides_rules, rules, tmp_path):
         """Every short option of every command in it, tried in earnest, before a name that could be written to."""
         if not shutil.which("git"):

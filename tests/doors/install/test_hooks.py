@@ -11,30 +11,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
 from places import HOWTO
+from warmstart.doors.cli.main import main
 from warmstart.doors.hooks.agents import CLAUDE_CODE
-from warmstart.doors.install.hooks import add_hooks, is_ours, make_command, remove_hooks
-from warmstart.doors.settings_edit import json_text, toml_text
-from warmstart.doors.settings_edit.file import SettingsFile
-from warmstart.doors.settings_edit.json_text import Insertion
-from warmstart.errors import Refused
+from warmstart.doors.install.hook_settings import add_groups, calls, remove_handlers
+from warmstart.doors.install.hooks import make_command, make_groups
+from warmstart.doors.settings_edit import json_text
 
 PROGRAM = Path(sys.executable).with_name("warmstart")
 EVENTS = ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"]
+is_ours = calls("hook run claude-code")
+GROUPS = make_groups(CLAUDE_CODE, "warmstart hook run claude-code")
 OTHERS = {"type": "command", "command": "~/bin/notify.sh", "timeout": 3}
 
 
-def run(*words: object, code: int = 0, **more: Any) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, check=False, **more)
-    assert done.returncode == code, done.stdout + done.stderr
+def run(*words: object, code: int = 0) -> Result:
+    done = CliRunner().invoke(main, list(map(str, words)))
+    assert done.exit_code == code, done.output
     return done
 
 
-def tell(*words: object, **more: Any) -> dict[str, Any]:
-    return dict(json.loads(run("hook", *words, "--json", **more).stdout))
+def tell(*words: object) -> dict[str, Any]:
+    return dict(json.loads(run("hook", *words, "--json").stdout))
 
 
 @pytest.fixture
@@ -141,14 +143,13 @@ class TestMerging:
     def test_a_project(self, tmp_path, monkeypatch):
         project = tmp_path / "project"
         project.mkdir()
-        assert tell("install", "claude-code", "--project", cwd=project)["path"] == str(
-            project / ".claude/settings.json"
-        )
+        monkeypatch.chdir(project)
+        assert tell("install", "claude-code", "--project")["path"] == str(project / ".claude/settings.json")
         assert not Path(os.environ["HOME"], ".claude").exists()
-        hooks = tell("status", cwd=project)["hooks"]
+        hooks = tell("status")["hooks"]
         assert {(h["agent"], h["scope"]): h["events"] for h in hooks} == {
             ("claude-code", "user"): [], ("claude-code", "project"): EVENTS, ("codex", "user"): [], ("codex", "project"): []}  # fmt: skip
-        tell("uninstall", "claude-code", "--project", cwd=project)
+        tell("uninstall", "claude-code", "--project")
         assert list(project.iterdir()) == []
 
     def test_a_shared_file_names_the_program_where_everyone_finds_it(self, monkeypatch):
@@ -167,10 +168,10 @@ class TestMerging:
 
     def test_people_are_told(self, file):
         assert "hooks installed" in run("hook", "install", "claude-code").stdout
-        assert "there already" in run("hook", "install", "claude-code").stdout
+        assert "hooks already installed" in run("hook", "install", "claude-code").stdout
         assert "SessionStart, UserPromptSubmit" in run("hook", "status").stdout
-        assert "taken out" in run("hook", "uninstall", "claude-code").stdout
-        assert "not there" in run("hook", "uninstall", "claude-code").stdout
+        assert "hooks removed" in run("hook", "uninstall", "claude-code").stdout
+        assert "hooks not installed" in run("hook", "uninstall", "claude-code").stdout
 
 
 class TestCodex:
@@ -191,7 +192,7 @@ class TestCodex:
     def test_it_is_told_when_hooks_are_off(self, monkeypatch, tmp_path, key):
         monkeypatch.setenv("CODEX_HOME", str(tmp_path))
         (tmp_path / "config.toml").write_text(f"# mine\n[features]\n{key} = false\n")
-        assert "switched off" in tell("install", "codex")["notes"][1]
+        assert "Hooks are off" in tell("install", "codex")["notes"][1]
         assert (tmp_path / "config.toml").read_text() == f"# mine\n[features]\n{key} = false\n"
 
     def test_a_damaged_config_is_not_our_concern(self, monkeypatch, tmp_path):
@@ -204,13 +205,13 @@ class TestRefusing:
     @pytest.mark.parametrize(
         ("before", "reason"),
         [
-            (b'{"a": 1', "no valid JSON"),
+            (b'{"a": 1', "not valid JSON"),
             (b'{\n  // mine\n  "a": 1\n}', "comments (line 2, column 3)"),
             (b'{"a": 1 /* x */}', "comments"),
-            (b'{"a": 1,}', "no valid JSON"),
-            (b'{"a": NaN}', "no valid JSON"),
-            (b"[]", "no JSON object"),
-            (b'"x"', "no JSON object"),
+            (b'{"a": 1,}', "not valid JSON"),
+            (b'{"a": NaN}', "not valid JSON"),
+            (b"[]", "not a JSON object"),
+            (b'"x"', "not a JSON object"),
             (b'{"hooks": []}', "hooks are not of the expected kind"),
             (b'{"hooks": null}', "hooks are not of the expected kind"),
             (b'{"hooks": {"Stop": {}}}', "hooks for Stop"),
@@ -247,80 +248,6 @@ class TestRefusing:
         assert "claude-code" in run("hook", "install", "nonsense", code=2).stderr
 
 
-class TestSettingsFile:
-    def put(self, path: Path, tmp_path: Path, text: str = "mine", owner: str = "test") -> bool:
-        file = SettingsFile(path, tmp_path / "memory", owner)
-        return file.put_in(lambda now: [Insertion(len(now), text)], lambda now: now.replace(text, ""))
-
-    def take(self, path: Path, tmp_path: Path, text: str = "mine", owner: str = "test") -> bool:
-        return SettingsFile(path, tmp_path / "memory", owner).take_out(lambda now: now.replace(text, ""))
-
-    def test_a_link_is_written_through_and_rights_stay(self, tmp_path):
-        real = tmp_path / "dotfiles" / "real.json"
-        real.parent.mkdir()
-        real.write_text("theirs")
-        real.chmod(0o640)
-        link = tmp_path / "link.json"
-        link.symlink_to(real)
-        assert self.put(link, tmp_path)
-        assert link.is_symlink() and real.read_text() == "theirsmine"
-        assert real.stat().st_mode & 0o777 == 0o640
-        assert self.take(link, tmp_path)
-        assert link.is_symlink() and real.read_text() == "theirs"
-        assert [p.name for p in real.parent.iterdir()] == ["real.json"]
-
-    def test_a_change_meanwhile_is_not_overwritten(self, tmp_path):
-        path = tmp_path / "a.json"
-        path.write_text("theirs")
-        file = SettingsFile(path, tmp_path / "memory", "test")
-
-        def put_in(now: str) -> list[Insertion]:
-            path.write_text("changed")
-            return [Insertion(0, "mine")]
-
-        with pytest.raises(Refused, match="someone else"):
-            file.put_in(put_in, lambda now: now)
-        assert path.read_text() == "changed"
-        assert sorted(p.name for p in tmp_path.iterdir()) == ["a.json", "user-home"]
-
-    def test_what_is_remembered_holds_nothing_of_theirs(self, tmp_path):
-        path = tmp_path / "a.json"
-        path.write_text('{"token": "s3cr3t-of-theirs"}')
-        self.put(path, tmp_path)
-        (memory,) = (tmp_path / "memory").iterdir()
-        assert "s3cr3t" not in memory.read_text()
-        assert memory.stat().st_mode & 0o777 == 0o600
-        self.take(path, tmp_path)
-        assert list((tmp_path / "memory").iterdir()) == []
-
-    def test_two_owners_do_not_disturb_each_other(self, tmp_path):
-        path = tmp_path / "a.json"
-        path.write_text("theirs")
-        self.put(path, tmp_path, "one", "a")
-        self.put(path, tmp_path, "two", "b")
-        self.take(path, tmp_path, "one", "a")
-        assert path.read_text() == "theirstwo"
-        self.take(path, tmp_path, "two", "b")
-        assert path.read_text() == "theirs"
-
-    def test_damaged_memory_is_no_trouble(self, tmp_path):
-        path = tmp_path / "a.json"
-        path.write_text("theirs")
-        self.put(path, tmp_path)
-        (memory,) = (tmp_path / "memory").iterdir()
-        memory.write_text("{")
-        self.take(path, tmp_path)
-        assert path.read_text() == "theirs"
-
-    def test_a_home_that_cannot_be_written_is_no_trouble(self, tmp_path):
-        path = tmp_path / "a.json"
-        path.write_text("theirs")
-        (tmp_path / "memory").write_text("a file")
-        assert self.put(path, tmp_path)
-        assert self.take(path, tmp_path)
-        assert path.read_text() == "theirs"
-
-
 def test_what_the_guide_says_works(tmp_path):
     page = (HOWTO / "claude-code.md").read_text()
     lines = [line for block in re.findall(r"```sh\n(.*?)```", page, re.S) for line in block.splitlines()]
@@ -348,7 +275,7 @@ class TestText:
     def test_any_settings_come_back(self, value, indent, escaped):
         text = json.dumps(value, indent=indent, ensure_ascii=escaped)
         changed = text
-        made = add_hooks(text, CLAUDE_CODE, "warmstart hook run claude-code")
+        made = list(add_groups(text, GROUPS))
         for one in made:
             changed = one.apply(changed)
         after = json.loads(changed)
@@ -364,38 +291,9 @@ class TestText:
     @given(documents, st.sampled_from([None, 2]))
     def test_ours_can_be_found_and_taken_out_without_memory(self, value, indent):
         text = json.dumps(value, indent=indent)
-        for one in add_hooks(text, CLAUDE_CODE, "warmstart hook run claude-code"):
+        for one in add_groups(text, GROUPS):
             text = one.apply(text)
-        left = json.loads(remove_hooks(text))
+        left = json.loads(remove_handlers(text, is_ours))
         theirs = {e: g for e, g in value.get("hooks", {}).items() if g or e not in EVENTS}
         assert {k: v for k, v in left.items() if k != "hooks"} == {k: v for k, v in value.items() if k != "hooks"}
         assert left.get("hooks", {}) == theirs
-
-    def test_toml_keeps_comments_and_takes_out_a_table_with_what_is_below(self):
-        before = '# mine\nmodel = "o3" # the best\n\n[mcp_servers.other]\ncommand = "x"\n'
-        made = toml_text.append_table(before, ("mcp_servers", "warmstart"), {"command": "w", "args": ["mcp", "a b"]})
-        after = made.apply(before)
-        assert after.startswith(before)
-        assert toml_text.parse(after)["mcp_servers"]["warmstart"] == {"command": "w", "args": ["mcp", "a b"]}
-        more = after + '\n[mcp_servers.warmstart.env]\nA = "1"\n\n# theirs\n[last]\nx = 1\n'
-        left = toml_text.remove_table(more, ("mcp_servers", "warmstart"))
-        assert left == before + "\n# theirs\n[last]\nx = 1\n"
-        assert toml_text.remove_table(before, ("mcp_servers", "warmstart")) == before
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            'mcp_servers = {other = {command = "x"}}\n',
-            "[mcp_servers]\nwarmstart = 1\n",
-            "[[mcp_servers]]\na = 1\n",
-            "a = \n",
-        ],
-    )
-    def test_toml_that_cannot_take_it_is_refused(self, text):
-        with pytest.raises(Refused):
-            toml_text.append_table(text, ("mcp_servers", "warmstart"), {"command": "w"})
-
-    @pytest.mark.parametrize("text", ['[mcp_servers]\nwarmstart = {command = "w"}\n', 'x = """\n[mcp_servers.warmstart]\n"""\n[mcp_servers.warmstart]\na = 1\n'])  # fmt: skip
-    def test_toml_that_cannot_be_cut_safely_is_refused(self, text):
-        with pytest.raises(Refused):
-            toml_text.remove_table(text, ("mcp_servers", "warmstart"))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import click
 
 from warmstart.doors.cli.main import json_option
+from warmstart.doors.cli.options import project_settings_option
 from warmstart.doors.guard.rules import GuardedCall, GuardRule, find_rule, find_rules, load_rules
 from warmstart.doors.install.guard import GuardHook, find_url, read_options
 from warmstart.doors.render.terminal import clean, print_json
@@ -16,9 +17,6 @@ from warmstart.errors import ConfigError, Refused
 from warmstart.pipeline import Warmstart
 
 agent_argument = click.argument("agent", type=click.Choice(["claude-code"]))
-project_option = click.option(
-    "--project", is_flag=True, help="Only for the project in this folder, not for all of the user's."
-)
 
 
 @click.group()
@@ -28,7 +26,7 @@ def guard() -> None:
 
 @guard.command()
 @agent_argument
-@project_option
+@project_settings_option
 @click.option("--url", default="", help="The daemon's address (WARMSTART_CONFIRM_URL; http://127.0.0.1:6000).")
 @json_option
 @click.pass_obj
@@ -41,7 +39,7 @@ def install(ws: Warmstart, agent: str, project: bool, url: str, as_json: bool) -
 
 @guard.command()
 @agent_argument
-@project_option
+@project_settings_option
 @json_option
 @click.pass_obj
 def uninstall(ws: Warmstart, agent: str, project: bool, as_json: bool) -> None:
@@ -117,13 +115,13 @@ def _examine(ws: Warmstart, scope: str, project: Path | None) -> _Installed:
         return _Installed(scope, str(error))
     if found is None:
         return _Installed(scope, None)
-    said = read_options(found)
-    advice = ""
-    if not {"--home", "--url"} <= set(said):
-        advice = "; of an older version, which variables can lead astray: install it again"
-    elif said["--home"] != str(ws.settings.home.absolute()):
-        advice = f"; it goes by another home: {said['--home']}"
-    return _Installed(scope, str(hook.path), said.get("--url", ""), advice)
+    options = read_options(found)
+    home, advice = options.get("--home"), ""
+    if home is None:
+        advice = "; it has been changed: install it again"
+    elif home != str(ws.settings.home.absolute()):
+        advice = f"; it uses another home: {home}"
+    return _Installed(scope, str(hook.path), options.get("--url", ""), advice)
 
 
 def _describe(rules: list[GuardRule], rule: GuardRule | None) -> str:

@@ -28,3 +28,6 @@ project_option = click.option("--project", help="Only sessions of this working f
 since_option = click.option(
     "--since", type=Since(), help="Only sessions started in the last DAYS days, or on or after DATE (UTC)."
 )
+project_settings_option = click.option(
+    "--project", is_flag=True, help="Use the settings of the project in this folder, not your own."
+)

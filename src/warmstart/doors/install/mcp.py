@@ -1,24 +1,24 @@
-"""The entry of our server in the settings of MCP clients: put in, found again, taken out. Their files are not ours.
+"""The entry of our MCP server in the settings of its clients.
 
 | client | for the user | with `--project` |
 |---|---|---|
 | Claude Code | `mcpServers` in `~/.claude.json` | `mcpServers` in `.mcp.json` |
 | Codex | `[mcp_servers.warmstart]` in `~/.codex/config.toml` | the same in `.codex/config.toml` (of a trusted project) |
-| Hermes | `mcp_servers` in `~/.hermes/config.yaml` | has none |
+| Hermes | `mcp_servers` in `~/.hermes/config.yaml` | none |
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from warmstart import config
 from warmstart.config import Settings
+from warmstart.doors.install.program import find_program
 from warmstart.doors.settings_edit import json_text, toml_text, yaml_text
-from warmstart.doors.settings_edit.file import SettingsFile
+from warmstart.doors.settings_edit.file import Editor, SettingsFile
 from warmstart.doors.settings_edit.json_text import Insertion
 from warmstart.errors import Refused
 
@@ -26,55 +26,47 @@ NAME = "warmstart"
 
 
 class Language(NamedTuple):
-    """How a client's settings are written, and how our entry gets in and out."""
+    """How a client writes its settings."""
 
+    section: str  # that holds the entries
     parse: Callable[[str], Any]
-    put: Callable[[str, Mapping[str, Any]], Insertion]
-    remove: Callable[[str], str]
-    section: str
-    explain: Callable[[Mapping[str, Any]], str]  # what to add by hand, on one line
+    put_entry: Callable[[str, str, str, Mapping[str, Any]], Insertion]
+    remove_entry: Callable[[str, str, str], str]
+    show: Callable[[Mapping[str, Any]], str]  # an entry on one line, to add by hand
 
 
 class Client(NamedTuple):
+    """A program that starts MCP servers."""
+
     title: str
     language: Language
-    variable: str  # of the environment, where the client's folder is another
+    variable: str  # names the client's folder, if it is not the usual one
     folder: str  # in the user's home; "" is the home itself
     file: str
     project_file: str | None  # in a project; None: it has none
-    more: Mapping[str, Any]  # that its entries have
-
-
-def _put_json(text: str, entry: Mapping[str, Any]) -> Insertion:
-    return json_text.put(text, ("mcpServers", NAME), dict(entry))
-
-
-def _remove_json(text: str) -> str:
-    found = json_text.parse(text)
-    servers = found.get("mcpServers") if isinstance(found, dict) else None
-    return json_text.remove(text, ("mcpServers", NAME)) if isinstance(servers, dict) and NAME in servers else text
+    more: Mapping[str, Any]  # further fields of its entries
 
 
 _JSON = Language(
-    parse=json_text.parse,
-    put=_put_json,
-    remove=_remove_json,
-    section="mcpServers",
-    explain=lambda entry: json.dumps({"mcpServers": {NAME: entry}}),
+    "mcpServers",
+    json_text.parse,
+    json_text.put_entry,
+    json_text.remove_entry,
+    show=lambda entry: json.dumps({"mcpServers": {NAME: entry}}),
 )
 _TOML = Language(
-    parse=toml_text.parse,
-    put=lambda text, entry: toml_text.append_table(text, ("mcp_servers", NAME), entry),
-    remove=lambda text: toml_text.remove_table(text, ("mcp_servers", NAME)),
-    section="mcp_servers",
-    explain=lambda entry: f"mcp_servers.{NAME} = {{{', '.join(f'{k} = {json.dumps(v)}' for k, v in entry.items())}}}",
+    "mcp_servers",
+    toml_text.parse,
+    toml_text.put_entry,
+    toml_text.remove_entry,
+    show=lambda entry: f"mcp_servers.{NAME} = {{{', '.join(f'{k} = {json.dumps(v)}' for k, v in entry.items())}}}",
 )
 _YAML = Language(
-    parse=yaml_text.parse,
-    put=lambda text, entry: yaml_text.put_entry(text, "mcp_servers", NAME, entry),
-    remove=lambda text: yaml_text.remove_entry(text, "mcp_servers", NAME),
-    section="mcp_servers",
-    explain=lambda entry: f"mcp_servers: {json.dumps({NAME: entry})}",
+    "mcp_servers",
+    yaml_text.parse,
+    yaml_text.put_entry,
+    yaml_text.remove_entry,
+    show=lambda entry: f"mcp_servers: {json.dumps({NAME: entry})}",
 )
 
 CLIENTS = {
@@ -86,21 +78,59 @@ CLIENTS = {
 }
 
 
-def find_settings(client: Client, settings: Settings, project: Path | None) -> Path:
-    """The file the entry belongs in."""
-    if project is not None:
-        if client.project_file is None:
-            raise Refused(f"{client.title} has no settings of a project; leave out --project")
-        return project / client.project_file
-    return settings.places.get(client.variable, settings.user_home / client.folder) / client.file
+class McpEntry:
+    """Our entry in one client's settings, for the user or for one project."""
+
+    def __init__(self, client: Client, settings: Settings, project: Path | None) -> None:
+        self._language, self._client = client.language, client
+        self.path = _find_settings(client, settings, project)
+        self._entry = _make_entry(client, settings, project)
+        language = client.language
+        editor = Editor(language.parse, lambda text: language.remove_entry(text, language.section, NAME))
+        self._file = SettingsFile(self.path, settings.home, "mcp", editor)
+
+    def install(self) -> bool:
+        """Add the entry; return False if it is there. Ours from elsewhere is replaced, any other refused."""
+        language, entry = self._language, self._entry
+        try:
+            known = self._find()
+            if known is not None:
+                if isinstance(known, dict) and all(known.get(key) == entry[key] for key in ("command", "args")):
+                    return False
+                if not _is_ours(known) or known.keys() - entry.keys():
+                    raise Refused(f"{self.path}: it has another entry {NAME}; if it can go, remove it by hand")
+            self._file.replace(lambda text: [language.put_entry(text, language.section, NAME, entry)])
+        except Refused as error:
+            raise Refused(f"{error}; to add by hand: {language.show(entry)}") from error
+        return True
+
+    def uninstall(self) -> bool:
+        """Remove the entry; return False if there is none. Raises Refused if it is somebody else's."""
+        known = self._find()
+        if known is not None and not _is_ours(known):
+            raise Refused(f"{self.path}: its entry {NAME} does not start our server; if it can go, remove it by hand")
+        return self._file.remove()
+
+    def _find(self) -> Any:
+        value = self._file.load()
+        entries = value.get(self._language.section) if isinstance(value, dict) else None
+        return entries.get(NAME) if isinstance(entries, dict) else None
 
 
-def make_entry(client: Client, settings: Settings, project: Path | None) -> dict[str, Any]:
-    """What starts our server. Clients hand on little of the environment, so a home of one's own is told outright.
+def _find_settings(client: Client, settings: Settings, project: Path | None) -> Path:
+    if project is None:
+        return settings.places.get(client.variable, settings.user_home / client.folder) / client.file
+    if client.project_file is None:
+        raise Refused(f"{client.title} has no settings for a project; leave out --project")
+    return project / client.project_file
 
-    A project's file is shared with people whose machines are others: there it is the plain command.
+
+def _make_entry(client: Client, settings: Settings, project: Path | None) -> dict[str, Any]:
+    """Return what starts our server. Clients pass little of the environment on, so an unusual home is written down.
+
+    A project's file is shared with other machines: there it is the plain command.
     """
-    words = ["warmstart"] if project is not None else _find_command()
+    words = ["warmstart"] if project is not None else find_program()
     if settings.home != settings.user_home / ".warmstart":
         words += ["--home", str(settings.home.absolute())]
     if settings.store and settings.store != config.load(settings.home, environ={}).store:
@@ -108,64 +138,11 @@ def make_entry(client: Client, settings: Settings, project: Path | None) -> dict
     return {**client.more, "command": words[0], "args": [*words[1:], "mcp"]}
 
 
-def _find_command() -> list[str]:
-    """The console script of this installation; where there is none, its interpreter."""
-    beside = Path(sys.executable).parent
-    found = next((path for name in ("warmstart", "warmstart.exe") if (path := beside / name).is_file()), None)
-    return [str(found)] if found else [sys.executable, "-P", "-m", "warmstart"]
-
-
-def install(client: Client, settings: Settings, project: Path | None) -> tuple[Path, bool]:
-    """Put the entry in; False where it is there already. One of ours from elsewhere is replaced, any other stays."""
-    path, language = find_settings(client, settings, project), client.language
-    file, entry = _open(path, settings), make_entry(client, settings, project)
-    try:
-        known = _find_entry(language, file.read() or "")
-        if known is not None:
-            if isinstance(known, dict) and all(known.get(key) == entry[key] for key in ("command", "args")):
-                return path, False
-            if not _is_ours(known) or known.keys() - entry.keys():
-                raise Refused(f"there is another entry {NAME} already; if it is to go, remove it by hand")
-            file.take_out(language.remove)
-        return path, file.put_in(lambda text: [language.put(text, entry)], language.remove)
-    except Refused as error:
-        raise Refused(f"{_tell(path, error)}. To add by hand: {language.explain(entry)}") from error
-
-
-def uninstall(client: Client, settings: Settings, project: Path | None) -> tuple[Path, bool]:
-    """Take the entry out; False where there is none."""
-    path, language = find_settings(client, settings, project), client.language
-    file = _open(path, settings)
-    try:
-        known = _find_entry(language, file.read() or "")
-        if known is not None and not _is_ours(known):
-            raise Refused(f"the entry {NAME} does not start our server; if it is to go, remove it by hand")
-        return path, file.take_out(language.remove)
-    except Refused as error:
-        raise Refused(_tell(path, error)) from error
-
-
-def _tell(path: Path, error: Refused) -> str:
-    left = "it was left as it is"
-    said = str(error).removeprefix(f"{path}: ")
-    return f"{path}: {said}" if left in said else f"{path}: {said}; {left}"
-
-
-def _open(path: Path, settings: Settings) -> SettingsFile:
-    return SettingsFile(path, settings.home / "changed", "mcp")
-
-
-def _find_entry(language: Language, text: str) -> Any:
-    found = language.parse(text)
-    servers = found.get(language.section) if isinstance(found, dict) else None
-    return servers.get(NAME) if isinstance(servers, dict) else None
-
-
 def _is_ours(entry: Any) -> bool:
-    """Whether it starts our server, wherever that is installed."""
+    """Say whether an entry starts our server, wherever that is installed."""
     if not isinstance(entry, dict):
         return False
     args = entry.get("args")
     words = [str(word) for word in args] if isinstance(args, list) else []
-    called = Path(str(entry.get("command"))).stem == "warmstart" or words[:3] == ["-P", "-m", "warmstart"]
-    return called and "mcp" in words
+    starts_us = Path(str(entry.get("command"))).stem == "warmstart" or words[:3] == ["-P", "-m", "warmstart"]
+    return starts_us and "mcp" in words

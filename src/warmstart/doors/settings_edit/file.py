@@ -1,8 +1,8 @@
-"""A file of settings that another program owns: read, changed in place, and given back exactly as it was.
+"""A settings file that another program owns: read, changed in place, and restored exactly.
 
-A change is a row of insertions. Where each went is remembered under the home, never what stands around it: settings
-may hold secrets. While nobody else has touched the file, undoing takes the same characters out again and checks that
-what is left is the original, byte for byte; after that it is left to the caller to take out what is theirs.
+A change is a list of insertions. Their places are remembered under the home, never the text around them: settings may
+hold secrets. While nobody else has changed the file, undoing cuts the same characters out again and checks that the rest
+is the original, byte for byte; otherwise the editor for the file's language removes what is ours.
 """
 
 from __future__ import annotations
@@ -10,99 +10,103 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from warmstart.atomic_files import write_beside
+from warmstart.doors.settings_edit.json_text import Insertion
 from warmstart.errors import Refused
 
 _LARGEST = 10_000_000  # bytes; nobody's settings are larger
 
 
-class InsertedText(Protocol):
-    """Text that was put in at a place of the text before it."""
+class Editor(NamedTuple):
+    """How to read the file's language, and how to remove from a text what is ours."""
 
-    @property
-    def at(self) -> int: ...
-    @property
-    def text(self) -> str: ...
+    parse: Callable[[str], Any]
+    remove: Callable[[str], str]
 
 
-PutIn = Callable[[str], Sequence[InsertedText]]  # each for the text that the one before it has made
-TakeOut = Callable[[str], str]
-
-
-class _Memory(Struct, frozen=True):
+class _Change(Struct, frozen=True):
     """What a change did to a file."""
 
     before: str | None  # digest of the original; None: there was no file
     after: str  # digest of what was written
-    inserted: tuple[tuple[int, int], ...]  # where and how many characters, in the order they were put in
+    inserted: tuple[tuple[int, int], ...]  # place and number of characters, in the order of insertion
     made_folder: bool = False
 
 
 class SettingsFile:
-    """One file and one owner of changes in it. `memory` is a folder of ours."""
+    """A settings file and one owner of changes in it. Refusals name the file, which is then unchanged."""
 
-    def __init__(self, path: Path, memory: Path, owner: str) -> None:
+    def __init__(self, path: Path, home: Path, owner: str, editor: Editor) -> None:
         self.path = path
-        self._real = Path(os.path.realpath(path))  # a link stays, what it leads to is written
+        self._editor = editor
+        self._real = Path(os.path.realpath(path))  # a link stays; its target is written
         name = hashlib.blake2b(f"{owner}\0{self._real}".encode("utf-8", "surrogateescape"), digest_size=10).hexdigest()
-        self._memory = memory / f"{name}.json"
+        self._memory = home / "changed" / f"{name}.json"
 
-    def read(self) -> str | None:
-        """Its text, or None where there is no file. Raises Refused where it is nothing that can be changed and kept."""
-        data = self._read_bytes()
-        return None if data is None else self._decode(data)
+    def load(self) -> Any:
+        """Return the parsed value; a missing file counts as an empty one. Raises Refused."""
+        with self._naming_itself():
+            return self._editor.parse(_decode(self._read_bytes() or b""))
 
-    def put_in(self, make: PutIn, take_out: TakeOut) -> bool:
-        """Change the file; False where there was nothing to do. `take_out` tells whether anything of ours is in it."""
-        data = self._read_bytes()
-        text = "" if data is None else self._decode(data)
-        inserted: list[tuple[int, int]] = []
-        changed = text
-        for one in make(text):
-            changed = changed[: one.at] + one.text + changed[one.at :]
-            inserted.append((one.at, len(one.text)))
-        if changed == text:
-            return False
-        made_folder = not self._real.parent.exists()
-        new = changed.encode()
-        memory = None
-        if take_out(text) == text:
-            before = None if data is None else _digest(data)
-            memory = _Memory(before, _digest(new), tuple(inserted), made_folder)
-        self._write(data, new)
-        self._remember(memory)
-        return True
+    def replace(self, insert: Callable[[str], Iterable[Insertion]]) -> None:
+        """Put our text in, in place of any that is there. `insert` gets the text without ours. Raises Refused."""
+        with self._naming_itself():
+            data = self._read_bytes()
+            original, made_folder = self._restore(data)
+            changed = original or ""
+            inserted: list[tuple[int, int]] = []
+            for insertion in insert(changed):
+                changed = insertion.apply(changed)
+                inserted.append((insertion.at, len(insertion.text)))
+            change = _Change(
+                before=None if original is None else _digest(original.encode()),
+                after=_digest(changed.encode()),
+                inserted=tuple(inserted),
+                made_folder=made_folder or not self._real.parent.exists(),
+            )
+            self._write(data, changed.encode())
+            self._remember(change)
 
-    def take_out(self, take_out: TakeOut) -> bool:
-        """Undo the change: to the byte where nobody else has changed the file since. False: nothing of ours is there."""
-        data = self._read_bytes()
-        if data is None:
+    def remove(self) -> bool:
+        """Take our text out; return whether there was any. Raises Refused."""
+        with self._naming_itself():
+            data = self._read_bytes()
+            original, made_folder = self._restore(data)
+            is_ours = data != (None if original is None else original.encode())
+            if is_ours and original is None:
+                self._delete(made_folder)
+            elif is_ours and original is not None:
+                self._write(data, original.encode())
             self._remember(None)
-            return False
-        memory = self._recall()
-        if memory is not None and memory.after == _digest(data):
-            original = _undo(self._decode(data), memory.inserted).encode()
-            if memory.before is None and not original:
-                self._remove(memory.made_folder)
-                return True
-            if memory.before == _digest(original):
-                self._write(data, original)
-                self._remember(None)
-                return True
-        text = self._decode(data)
-        left = take_out(text)
-        if left != text:
-            self._write(data, left.encode())
-        self._remember(None)
-        return left != text
+            return is_ours
+
+    def _restore(self, data: bytes | None) -> tuple[str | None, bool]:
+        """Return the text without ours (None: there was no file), and whether its folder was made for us."""
+        if data is None:
+            return None, False
+        change, text = self._recall(), _decode(data)
+        if change is not None and change.after == _digest(data):
+            original = _undo(text, change.inserted)
+            if change.before is None and not original:
+                return None, change.made_folder
+            if change.before == _digest(original.encode()):
+                return original, False
+        return self._editor.remove(text), False
+
+    @contextmanager
+    def _naming_itself(self) -> Iterator[None]:
+        try:
+            yield
+        except Refused as error:
+            raise Refused(f"{self.path}: {error}; it was left as it is") from error
 
     # The file
 
@@ -110,34 +114,28 @@ class SettingsFile:
         try:
             facts = self._real.stat()
             if not stat.S_ISREG(facts.st_mode):
-                raise Refused(f"{self.path}: not a file; it was left as it is")
+                raise Refused("it is not a file")
             if facts.st_size > _LARGEST:
-                raise Refused(f"{self.path}: too large for settings; it was left as it is")
+                raise Refused("it is too large for settings")
             return self._real.read_bytes()
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            raise Refused(f"{self.path}: cannot be read ({_reason(error)}); it was left as it is") from error
-
-    def _decode(self, data: bytes) -> str:
-        try:
-            return data.decode()
-        except UnicodeDecodeError:
-            raise Refused(f"{self.path}: not UTF-8; it was left as it is") from None
+            raise Refused(f"it cannot be read ({_reason(error)})") from error
 
     def _write(self, before: bytes | None, new: bytes) -> None:
-        """In one step, with the rights it had; refused where someone has written to it since it was read."""
+        """Write in one step and keep the file's rights; refuse if it has changed since it was read."""
         try:
             if before is not None and not os.access(self._real, os.W_OK):
-                raise Refused(f"{self.path}: read-only; it was left as it is")
+                raise Refused("it is read-only")
             self._real.parent.mkdir(parents=True, exist_ok=True)
             with write_beside(self._real, new, synced=True) as new_file:
                 self._copy_rights(new_file)
                 if self._read_bytes() != before:
-                    raise Refused(f"{self.path}: someone else has just changed it; it was left as it is. Try again")
+                    raise Refused("someone else has just changed it, so try again")
                 new_file.replace(self._real)
         except OSError as error:
-            raise Refused(f"{self.path}: cannot be written ({_reason(error)}); it was left as it is") from error
+            raise Refused(f"it cannot be written ({_reason(error)})") from error
 
     def _copy_rights(self, new_file: Path) -> None:
         try:
@@ -150,35 +148,41 @@ class SettingsFile:
             with suppress(OSError):  # only root may give files away, and only root has to
                 os.chown(new_file, facts.st_uid, facts.st_gid)
 
-    def _remove(self, made_folder: bool) -> None:
+    def _delete(self, made_folder: bool) -> None:
         try:
             self._real.unlink()
         except OSError as error:
-            raise Refused(f"{self.path}: cannot be removed ({_reason(error)})") from error
+            raise Refused(f"it cannot be deleted ({_reason(error)})") from error
         if made_folder:
             with suppress(OSError):  # not empty: others use it now
                 self._real.parent.rmdir()
-        self._remember(None)
 
     # What was done to it
 
-    def _recall(self) -> _Memory | None:
+    def _recall(self) -> _Change | None:
         try:
-            return msgspec.json.decode(self._memory.read_bytes(), type=_Memory)
+            return msgspec.json.decode(self._memory.read_bytes(), type=_Change)
         except (OSError, msgspec.DecodeError):
             return None
 
-    def _remember(self, memory: _Memory | None) -> None:
-        """Without it, undoing is less exact; so trouble here is none."""
+    def _remember(self, change: _Change | None) -> None:
+        """Store or forget a change. Errors are ignored: without it, undoing is only less exact."""
         with suppress(OSError):
-            if memory is None:
+            if change is None:
                 self._memory.unlink(missing_ok=True)
                 return
             for folder in (self._memory.parent.parent, self._memory.parent):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle = os.open(self._memory, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
             with os.fdopen(handle, "wb") as file:
-                file.write(msgspec.json.encode(memory))
+                file.write(msgspec.json.encode(change))
+
+
+def _decode(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise Refused("it is not UTF-8") from None
 
 
 def _undo(text: str, inserted: Sequence[tuple[int, int]]) -> str:

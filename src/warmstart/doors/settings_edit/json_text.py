@@ -1,28 +1,28 @@
-"""Changes to JSON that another program owns, made in its text: what is not ours stays byte for byte as it was.
+"""Edit JSON that another program owns, in its text: everything that is not ours stays byte for byte.
 
-Putting in only ever inserts, so it can be taken back exactly. Every change is checked against the same change made to
-the parsed value. What cannot be kept (comments, two keys of one name) is refused: see `parse`.
+Adding only inserts, so it can be undone exactly. Every change is compared with the same change made to the parsed value.
+Text that cannot be kept (comments, duplicate keys) is refused: see `parse`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from warmstart.errors import Refused
 
-Path = Sequence[str | int]  # from the root: names of members and places of items
+Path = Sequence[str | int]  # from the root: names of members and indexes of items
 
 _decoder = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
 _INDENTED = re.compile(r"\n([ \t]+)\S")
-_END = "\0end"  # in a path: the place behind an array's last item
+_END = "\0end"  # in a path: behind an array's last item
 
 
 class Insertion(NamedTuple):
-    """Text put in at a place."""
+    """Text inserted at a place."""
 
     at: int
     text: str
@@ -41,56 +41,63 @@ class _Child(NamedTuple):
 
 
 def parse(text: str) -> Any:
-    """The value of strict JSON; empty text is an empty object. Raises Refused with the reason."""
+    """Return the value of strict JSON; empty text is an empty object. Raises Refused with the reason."""
     if not text.strip(" \t\r\n"):
         return {}
     if text.startswith("\ufeff"):
-        raise Refused("it begins with a byte order mark")
+        raise Refused("it starts with a byte order mark")
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except RecursionError:
         raise Refused("it is nested too deeply") from None
     except json.JSONDecodeError as error:
-        what = "it has comments" if text[error.pos : error.pos + 2] in ("//", "/*") else "it is no valid JSON"
-        raise Refused(f"{what} (line {error.lineno}, column {error.colno})") from None
+        reason = "it has comments" if text[error.pos : error.pos + 2] in ("//", "/*") else "it is not valid JSON"
+        raise Refused(f"{reason} (line {error.lineno}, column {error.colno})") from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise Refused("it has two keys of the same name")
-    return found
+    return members
 
 
 def _refuse_constant(word: str) -> Any:
-    raise Refused(f"it is no valid JSON ({word})")
+    raise Refused(f"it is not valid JSON ({word})")
 
 
-def write(value: Any) -> str:
-    """On one line, to be shown."""
-    return json.dumps(value, ensure_ascii=False)
+def put_entry(text: str, section: str, name: str, values: Mapping[str, Any]) -> Insertion:
+    """Return the insertion that adds an object to the object `section`."""
+    return put(text, (section, name), dict(values))
+
+
+def remove_entry(text: str, section: str, name: str) -> str:
+    """Return the text without the member `name` of the object `section`."""
+    value = parse(text)
+    members = value.get(section) if isinstance(value, dict) else None
+    return remove(text, (section, name)) if isinstance(members, dict) and name in members else text
 
 
 def append(text: str, path: Path, value: Any) -> Insertion:
-    """What puts `value` at the end of the array at `path`; the array and what leads to it are made where missing."""
+    """Return the insertion that appends to the array at `path`, creating missing containers."""
     return put(text, (*path, _END), value)
 
 
 def put(text: str, path: Path, value: Any) -> Insertion:
-    """What makes `value` the member at `path`, where there is none yet; what leads to it is made where missing."""
+    """Return the insertion that adds a member at `path`, creating missing containers."""
     before = parse(text)
     if text.strip(" \t\r\n"):
         at, rest = _find_deepest(text, path)
-        made = _insert(text, at, rest[0], _wrap(rest[1:], value))
+        insertion = _insert(text, at, rest[0], _wrap(rest[1:], value))
     else:
-        made = Insertion(len(text), json.dumps(_wrap(path, value), indent=2, ensure_ascii=False) + "\n")
-    if parse(made.apply(text)) != _with(before, path, value):
-        raise Refused("it could not be changed safely")
-    return made
+        insertion = Insertion(len(text), json.dumps(_wrap(path, value), indent=2, ensure_ascii=False) + "\n")
+    if parse(insertion.apply(text)) != _with(before, path, value):
+        raise Refused("it cannot be changed safely")
+    return insertion
 
 
 def _find_deepest(text: str, path: Path) -> tuple[int, Path]:
-    """Where the last container on the way starts, and what of the way is missing in it."""
+    """Return where the deepest existing container on the path starts, and the rest of the path."""
     at = _skip(text, 0)
     for depth, name in enumerate(path):
         if text[at] != ("[" if name == _END or isinstance(name, int) else "{"):
@@ -100,11 +107,11 @@ def _find_deepest(text: str, path: Path) -> tuple[int, Path]:
         if child is None:
             return at, path[depth:]
         at = child.value
-    raise Refused(f"{_name(path)} is there already")
+    raise Refused(f"{_name(path)} exists already")
 
 
 def _insert(text: str, at: int, name: str | int, value: Any) -> Insertion:
-    """Behind the last child of the container at `at`, written as its neighbours are."""
+    """Insert behind the last child of the container at `at`, formatted like its neighbours."""
     children = list(_children(text, at))
     behind = children[-1].end if children else at + 1
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -127,7 +134,7 @@ def _insert(text: str, at: int, name: str | int, value: Any) -> Insertion:
 
 
 def remove(text: str, path: Path) -> str:
-    """The text without the member or item at `path`, its comma and its white space."""
+    """Return the text without the member or item at `path`, its comma and its white space."""
     at = _skip(text, 0)
     for name in path[:-1]:
         at = next(child.value for child in _children(text, at) if child.name == name)
@@ -143,7 +150,7 @@ def remove(text: str, path: Path) -> str:
 
 
 def find(value: Any, is_wanted: Callable[[Any], bool], path: Path = ()) -> Iterator[tuple[str | int, ...]]:
-    """The paths of all values inside that are wanted."""
+    """Yield the paths of all wanted values."""
     if is_wanted(value):
         yield tuple(path)
         return
@@ -157,7 +164,7 @@ def find(value: Any, is_wanted: Callable[[Any], bool], path: Path = ()) -> Itera
 
 
 def look_up(value: Any, path: Path) -> Any:
-    """The value at a path. Raises KeyError where there is none."""
+    """Return the value at a path. Raises KeyError if there is none."""
     for name in path:
         if not isinstance(value, dict | list):
             raise KeyError(name)
@@ -168,11 +175,11 @@ def look_up(value: Any, path: Path) -> Any:
     return value
 
 
-# Where things stand in the text. It was parsed before, so all of this is known to be there.
+# Places in the text. It was parsed before, so its structure is known to be right.
 
 
 def _children(text: str, at: int) -> Iterator[_Child]:
-    """The members or items of the container that starts at `at`."""
+    """Yield the members or items of the container that starts at `at`."""
     closing = "}" if text[at] == "{" else "]"
     start, place = _skip(text, at + 1), 0
     while text[start] != closing:
@@ -189,12 +196,12 @@ def _children(text: str, at: int) -> Iterator[_Child]:
 
 
 def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    space = _SPACE.match(text, at)
+    return space.end() if space else at
 
 
 def _line_start(text: str, at: int) -> str | None:
-    """The white space before `at` where it is the first on its line."""
+    """Return the white space before `at` if nothing else is before it on its line."""
     before = text[text.rfind("\n", 0, at) + 1 : at]
     return before if not before.strip() and "\n" in text[:at] else None
 
@@ -205,20 +212,20 @@ def _indent_of_line(text: str, at: int) -> str:
 
 
 def _find_unit(text: str) -> str:
-    """How one level is indented."""
-    found = _INDENTED.search(text)
-    return found.group(1) if found else "  "
+    """Return the white space that indents one level."""
+    indented = _INDENTED.search(text)
+    return indented[1] if indented else "  "
 
 
 def _wrap(path: Path, value: Any) -> Any:
-    """The value inside the containers that lead to it."""
+    """Return the value inside the containers that lead to it."""
     for name in reversed(path):
         value = [value] if name == _END else {name: value}
     return value
 
 
 def _with(value: Any, path: Path, new: Any) -> Any:
-    """A copy of the parsed value with `new` at `path`."""
+    """Return a copy of the parsed value with `new` at `path`."""
     if not path:
         return new
     name, rest = path[0], path[1:]

@@ -1,7 +1,7 @@
-"""Changes to YAML that another program owns, made in its text: comments and all that is not ours stay as they were.
+"""Edit YAML that another program owns, in its text: comments and everything that is not ours stay byte for byte.
 
-One entry in a mapping at the top, put in and taken out as lines. As with JSON and TOML, every change is checked against
-the same change made to the parsed value, so what is written in an unusual way is refused, never damaged.
+One entry of a top-level mapping is added and removed as lines. Every change is compared with the same change made to the
+parsed value, so unusual YAML is refused, never damaged.
 """
 
 from __future__ import annotations
@@ -18,50 +18,50 @@ _UNIT = "  "
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The value of YAML; empty text is an empty mapping. Raises Refused with the reason."""
+    """Return the value of YAML; empty text is an empty mapping. Raises Refused with the reason."""
     try:
         import yaml
     except ModuleNotFoundError:
-        raise Refused("there is no YAML parser here to check the change with") from None
+        raise Refused("pyyaml is needed to change YAML: pip install 'warmstart[mcp]'") from None
     try:
         value = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
-        raise Refused(f"it is no valid YAML{f' (line {mark.line + 1})' if mark else ''}") from None
+        raise Refused(f"it is not valid YAML{f' (line {mark.line + 1})' if mark else ''}") from None
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise Refused("it is not of the expected kind")
+        raise Refused("it is not a mapping")
     return value
 
 
 def put_entry(text: str, section: str, name: str, values: Mapping[str, Any]) -> Insertion:
-    """What puts `values` under `name` in `section`; the section is made where missing."""
+    """Return the insertion that adds `values` under `name` in `section`, creating a missing section."""
     before = parse(text)
-    inside = before.get(section)
-    if inside is not None and not isinstance(inside, dict):
-        raise Refused(f"{section} is not of the expected kind")
-    if name in (inside or {}):
-        raise Refused(f"{section}.{name} is there already")
-    made = _insert(text, before, section, {name: dict(values)})
+    others = before.get(section)
+    if others is not None and not isinstance(others, dict):
+        raise Refused(f"{section} is not a mapping")
+    if name in (others or {}):
+        raise Refused(f"{section}.{name} exists already")
+    insertion = _insert(text, before, section, {name: dict(values)})
     try:
-        same = parse(made.apply(text)) == {**before, section: {**(inside or {}), name: dict(values)}}
+        is_right = parse(insertion.apply(text)) == {**before, section: {**(others or {}), name: dict(values)}}
     except Refused:
-        same = False
-    if not same:
-        raise Refused(f"{section}.{name} cannot be added safely to what is there")
-    return made
+        is_right = False
+    if not is_right:
+        raise Refused(f"{section}.{name} cannot be added to it safely")
+    return insertion
 
 
 def _insert(text: str, before: Mapping[str, Any], section: str, entry: Mapping[str, Any]) -> Insertion:
     newline = "\r\n" if "\r\n" in text else "\n"
     flow = re.search(rf"^{re.escape(section)}[ \t]*:[ \t]*\{{(?=[ \t]*(\}})?)", text, re.M)
-    if flow:  # {"like": "JSON"}, which YAML reads too
+    if flow:  # {"written": "as JSON"}, which YAML allows
         return Insertion(flow.end(), json.dumps(entry)[1:-1] + ("" if flow.group(1) else ", "))
     header = re.search(rf"^{re.escape(section)}[ \t]*:[ \t]*(?:#[^\n]*)?(\r?\n|\Z)", text, re.M)
     if header is None:
         if section in before:  # a second one of the same name would hide the first
-            raise Refused(f"{section} is written in a way that nothing can be added to")
+            raise Refused(f"{section} is written in a way that cannot be extended safely")
         gap = "" if not text or text.endswith("\n") else newline
         lines = [f"{section}:", *_write_entry(_UNIT, entry)]
         return Insertion(len(text), gap + "".join(line + newline for line in lines))
@@ -76,7 +76,7 @@ def _write_entry(indent: str, entry: Mapping[str, Any]) -> list[str]:
 
 
 def _find_indent(text: str) -> str:
-    """Of the first line that says something."""
+    """Return the indent of the first line that is neither blank nor a comment."""
     for line in text.splitlines():
         if line.strip() and not line.lstrip().startswith("#"):
             return line[: len(line) - len(line.lstrip(" "))]
@@ -84,20 +84,20 @@ def _find_indent(text: str) -> str:
 
 
 def remove_entry(text: str, section: str, name: str) -> str:
-    """The text without the entry; the same where there is none. A section that is then empty goes too."""
+    """Return the text without the entry, and without a section that this leaves empty."""
     before = parse(text)
-    inside = before.get(section)
-    if not isinstance(inside, dict) or name not in inside:
+    entries = before.get(section)
+    if not isinstance(entries, dict) or name not in entries:
         return text
-    rest = {key: value for key, value in inside.items() if key != name}
+    rest = {key: value for key, value in entries.items() if key != name}
     left = _cut_entry(text, section, name, whole=not rest)
     wanted = {key: value for key, value in before.items() if key != section} | ({section: rest} if rest else {})
     try:
-        same = parse(left) == wanted
+        is_right = parse(left) == wanted
     except Refused:
-        same = False
-    if not same:
-        raise Refused(f"{section}.{name} is written in a way that cannot be taken out safely; remove it by hand")
+        is_right = False
+    if not is_right:
+        raise Refused(f"{section}.{name} is written in a way that cannot be removed safely; remove it by hand")
     return left
 
 
