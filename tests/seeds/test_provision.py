@@ -74,7 +74,8 @@ class TestPreview:
         for dialect in DIALECTS:
             seed = ws.provision(Task(text="deploy the shop to the cluster", dialect=dialect))
             assert seed
-            assert seed.arm == "preview"
+            assert seed.arm is None
+        assert ws.provision(Task(text="deploy the shop to the cluster", cold=True)).arm is None
         assert read_everything(ws.settings.home) == before
         assert counters(ws) == (0, 0)
 

@@ -58,7 +58,7 @@ class Seed(Struct, frozen=True, kw_only=True):
     """What a session starts with, why, and what was left out."""
 
     id: str  # of its content
-    arm: str  # warm, cold, or preview
+    arm: str | None  # the session's arm, e.g. warm or cold; None for a preview, which has no trial
     dialect: Dialect
     messages: tuple[dict[str, Any], ...] = ()  # empty for the text dialect and for an empty seed
     text: str | None = None  # only for the text dialect

@@ -48,7 +48,7 @@ class Provisioner:
     def provision(self, task: Task) -> Seed:
         """The seed for a task. With a session it is chosen once; without one it is a preview and nothing is written."""
         if task.session is None:
-            return self._compose(task, self._chooser.choose(task), "cold" if task.cold else "preview")[0]
+            return self._compose(task, self._chooser.choose(task), COLD if task.cold else None)[0]
         if not task.session.strip():
             raise Refused("the session's id is empty; give one, or none at all for a preview")
         task = structs.replace(
@@ -188,7 +188,7 @@ class Provisioner:
 
     # Composing
 
-    def _compose(self, task: Task, chosen: ChosenExamples, arm: str) -> tuple[Seed, tuple[Pick, ...]]:
+    def _compose(self, task: Task, chosen: ChosenExamples, arm: str | None) -> tuple[Seed, tuple[Pick, ...]]:
         """The seed, and which of the chosen examples it shows; a cold one is empty, and these are what it would show."""
         told = arm == TEXT
         made = compose(
@@ -211,7 +211,7 @@ class Provisioner:
             omitted = ()
         seed = Seed(
             id=_content_id(task, made),
-            arm=arm,
+            arm=arm if task.session is not None else None,
             dialect=task.dialect,
             messages=made.messages,
             text=made.text,

@@ -9,23 +9,17 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
 
-from doors.cli.test_main import run
+from command_line import run, run_json
 from places import SRC
 from template_files import old_template, write_bundle
-from templates.test_library import GITHUB
-from transcripts import cart_sessions, work_lines, write_jsonl
+from transcripts import GITHUB, cart_sessions, work_lines, write_jsonl
 
 LEARNED = {"name", "status", "category", "task_type", "examples", "sessions", "tokens"}
 TASK = "fix the failing cart tests"
-
-
-def told(*words: object, code: int = 0) -> Any:
-    return json.loads(run(*words, "--json", code=code).stdout)
 
 
 @pytest.fixture
@@ -38,18 +32,18 @@ def sessions(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def name(sessions: Path) -> str:
-    return str(told("learn")["templates"][0]["name"])
+    return str(run_json("learn")["templates"][0]["name"])
 
 
 def test_learn(sessions):
-    first = told("learn")
+    first = run_json("learn")
     assert {"considered", "refused", "templates"} <= set(first)
     assert (first["considered"], first["refused"]) == (3, {})
     (template,) = first["templates"]
     assert set(template) >= LEARNED
     assert (template["status"], template["category"], template["examples"], template["sessions"]) == ("active", "coding", 3, 3)  # fmt: skip
     assert template["tokens"] > 0
-    (again,) = told("learn")["templates"]
+    (again,) = run_json("learn")["templates"]
     assert again["change"] == "same"
     shown = run("learn").stdout
     assert "3 sessions considered" in shown
@@ -57,16 +51,16 @@ def test_learn(sessions):
 
 
 def test_learn_filters(sessions):
-    assert told("learn", "--source", "codex")["considered"] == 0
-    assert told("learn", "--since", "2026-10-02")["considered"] == 2
-    assert told("learn", "--project", "/nowhere")["considered"] == 0
-    assert told("learn", "--project", "/home/dev/shop")["considered"] == 3
+    assert run_json("learn", "--agent", "codex")["considered"] == 0
+    assert run_json("learn", "--since", "2026-10-02")["considered"] == 2
+    assert run_json("learn", "--project", "/nowhere")["considered"] == 0
+    assert run_json("learn", "--project", "/home/dev/shop")["considered"] == 3
     assert "Invalid value" in run("learn", "--since", "yesterday", code=2).stderr
 
 
 def test_learn_limits(sessions):
-    assert told("learn", "--min-calls", 99)["refused"] == {"fewer than 99 calls worked": 3}
-    assert told("learn", "--verdict", "success")["considered"] <= 3
+    assert run_json("learn", "--min-calls", 99)["refused"] == {"fewer than 99 calls worked": 3}
+    assert run_json("learn", "--verdict", "success")["considered"] <= 3
     assert run("learn", "--max-error-rate", 2, code=2).stderr
 
 
@@ -75,9 +69,9 @@ def test_learn_without_anything_says_what_to_do():
 
 
 def test_capture(sessions):
-    made = told("capture", "cart-1", "--name", "mine", "--type", "file", "--max-examples", 2, "--description", "how we do it", "--tags", "a, b,")  # fmt: skip
+    made = run_json("capture", "cart-1", "--name", "mine", "--type", "file", "--max-examples", 2, "--description", "how we do it", "--tags", "a, b,")  # fmt: skip
     assert (made["name"], made["status"], made["examples"], made["task_type"]) == ("mine", "proposed", 2, "file")
-    shown = told("templates", "show", "mine")
+    shown = run_json("templates", "show", "mine")
     assert (shown["description"], shown["tags"]) == ("how we do it", ["a", "b"])
     assert "templates approve" in run("capture", "cart-2").stdout
     assert run("capture", "nonsense", code=1).stderr.startswith("Error: ")
@@ -94,7 +88,7 @@ def test_capture_says_why_not(tmp_path):
 
 
 def test_list_and_show(name):
-    (one,) = told("templates", "list")
+    (one,) = run_json("templates", "list")
     assert {"name", "version", "status", "reason", "category", "task_type", "description", "tags", "examples", "sessions", "created", "used", "provenance"} <= set(one)  # fmt: skip
     assert (one["name"], one["version"], one["status"], one["examples"]) == (name, 1, "active", 3)
     for flag, value, fits in (
@@ -106,10 +100,10 @@ def test_list_and_show(name):
         ("--tags", "nothing", False),
         ("--status", "retired", False),
     ):
-        assert bool(told("templates", "list", flag, value)) == fits, (flag, value)
+        assert bool(run_json("templates", "list", flag, value)) == fits, (flag, value)
     assert "coding" in run("templates", "list").stdout
     assert "warmstart learn" in run("templates", "list", "--status", "retired").stdout
-    shown = told("templates", "show", name)
+    shown = run_json("templates", "show", name)
     assert [decision["by"] for decision in shown["decisions"]] == ["policy:own-sessions"]
     assert {"tool", "arguments", "result", "intent", "why", "support"} <= set(shown["examples"][0])
     text = run("templates", "show", name).stdout
@@ -121,9 +115,9 @@ def test_list_and_show(name):
 
 
 def test_approve_and_retire(name):
-    assert told("templates", "retire", name, "--reason", "for now") == {"retired": [f"{name}@1"]}
-    assert told("templates", "list")[0]["reason"] == "for now"
-    decision = told("templates", "approve", name, "--reason", "back again")
+    assert run_json("templates", "retire", name, "--reason", "for now") == {"retired": [f"{name}@1"]}
+    assert run_json("templates", "list")[0]["reason"] == "for now"
+    decision = run_json("templates", "approve", name, "--reason", "back again")
     assert (decision["status"], decision["by"], decision["reason"]) == ("active", "person", "back again")
     assert run("templates", "approve", name, code=1).stderr.startswith("Error: ")
     assert f"retired: {name}@1" in run("templates", "retire", "--from", "cart-2").stdout
@@ -137,10 +131,10 @@ def test_approve_and_retire(name):
 
 def test_delete_needs_a_yes(name):
     assert "--yes" in run("templates", "delete", name, code=2).stderr
-    assert told("templates", "list")
+    assert run_json("templates", "list")
     assert run("templates", "delete", "nonsense", "--yes", code=1).stderr
-    assert told("templates", "delete", name, "--yes") == {"deleted": [f"{name}@1"]}
-    assert told("templates", "list") == []
+    assert run_json("templates", "delete", name, "--yes") == {"deleted": [f"{name}@1"]}
+    assert run_json("templates", "list") == []
 
 
 @pytest.mark.parametrize(("answer", "left"), [(b"n\n", 1), (b"y\n", 0)])
@@ -159,7 +153,7 @@ def test_delete_asks_on_a_terminal(name, answer, left):
     os.close(theirs)
     assert b"delete every version" in said
     assert child.returncode == (1 if left else 0)
-    assert len(told("templates", "list")) == left
+    assert len(run_json("templates", "list")) == left
 
 
 def test_export_and_import(name, tmp_path):
@@ -169,10 +163,10 @@ def test_export_and_import(name, tmp_path):
     done = run("templates", "export", "--private", "-o", file)
     assert (done.stdout, "written" in done.stderr) == ("", True)
     elsewhere = ("--home", tmp_path / "elsewhere")
-    imported_there = told(*elsewhere, "templates", "import", file)
+    imported_there = run_json(*elsewhere, "templates", "import", file)
     assert set(imported_there) == {"templates", "problems"}
     assert [(one["name"], one["status"]) for one in imported_there["templates"]] == [(name, "proposed")]
-    assert told(*elsewhere, "templates", "import", file, "--approve")["templates"][0]["status"] == "active"
+    assert run_json(*elsewhere, "templates", "import", file, "--approve")["templates"][0]["status"] == "active"
     again = json.loads(run(*elsewhere, "templates", "export", "--private").stdout)
     before = json.loads(file.read_text())
     for one in (*again["templates"], *before["templates"]):
@@ -191,14 +185,14 @@ def test_import_of_what_cannot_be_read(tmp_path):
     assert "bad.json" in both.stderr
     assert "bad.json" in run("templates", "import", bad, code=1).stderr
     assert "no such file" in run("templates", "import", tmp_path / "missing.json", code=1).stderr
-    assert told("templates", "import", bad, code=1)["problems"]
+    assert run_json("templates", "import", bad, code=1)["problems"]
     assert run("templates", "import", code=2).stderr
     assert "Traceback" not in both.stderr
 
 
 def test_stats(name):
     run("provision", TASK, "--session", "new-1")
-    stats = told("templates", "stats")
+    stats = run_json("templates", "stats")
     assert {"templates", "by_status", "by_category", "by_type", "examples", "uses", "provisions", "recent"} <= set(
         stats
     )
@@ -214,40 +208,40 @@ SEED = {"seed_id", "arm", "tokens", "budget", "templates", "omitted", "reason"}
 
 
 def test_provision(name):
-    preview = told("provision", TASK)
+    preview = run_json("provision", TASK)
     assert set(preview) >= SEED | {"messages"}
     assert "text" not in preview
-    assert (preview["arm"], preview["budget"], preview["templates"]) == ("preview", 1500, [f"{name}@1"])
+    assert (preview["arm"], preview["budget"], preview["templates"]) == (None, 1500, [f"{name}@1"])
     assert 0 < preview["tokens"] <= 1500
-    text = told("provision", TASK, "--dialect", "text")
+    text = run_json("provision", TASK, "--dialect", "text")
     assert set(text) >= SEED | {"text"}
     assert "messages" not in text
     first = run("provision", TASK, "--session", "new-1", "--json").stdout
     assert json.loads(first)["arm"] == "warm"
     assert run("provision", "other", "--session", "new-1", "--json").stdout == first
-    assert told("provision", name)["templates"] == [f"{name}@1"]
-    assert told("provision", "coding")["templates"] == [f"{name}@1"]
-    assert told("provision")["templates"] == [f"{name}@1"]
-    left = told("provision", TASK, "--tools", "Bash,nothing", "--budget", "1")
+    assert run_json("provision", name)["templates"] == [f"{name}@1"]
+    assert run_json("provision", "coding")["templates"] == [f"{name}@1"]
+    assert run_json("provision")["templates"] == [f"{name}@1"]
+    left = run_json("provision", TASK, "--tools", "Bash,nothing", "--budget", "1")
     assert (left["messages"], left["tokens"]) == ([], 0)
     assert set(left["omitted"][0]) == {"template", "reason"}
     for wish in (("--category", "ops"), ("--type", "research"), ("--tags", "x"), ("--tools", ""), ("--examples", "0"), ("--project", "/nowhere")):  # fmt: skip
-        empty = told("provision", TASK, *wish)
+        empty = run_json("provision", TASK, *wish)
         assert empty["messages"] == [], wish
         assert empty["reason"], wish
     shown = run("provision", TASK).stdout
-    assert "why:" in shown
+    assert "why:" in shown and "preview (no trial)" in shown
     assert "uv run pytest" in shown
     assert "Recorded in earlier sessions" in run("provision", TASK, "--dialect", "text").stdout
     for dialect in ("anthropic", "responses", "gemini"):
         assert "uv run pytest" in run("provision", TASK, "--dialect", dialect).stdout
-        assert told("provision", TASK, "--dialect", dialect)["messages"]
+        assert run_json("provision", TASK, "--dialect", dialect)["messages"]
 
 
 def test_provision_settings_and_usage(name):
     home = Path(os.environ["WARMSTART_HOME"])
     (home / "config.toml").write_text("budget = 333\nexamples = 1\n")
-    seed = told("provision", TASK)
+    seed = run_json("provision", TASK)
     assert seed["budget"] == 333
     assert sum("tool_calls" in message for message in seed["messages"]) == 1
     for wrong in (("--dialect", "x"), ("--budget", "-1"), ("--budget", "many"), ("--category", "x"), ("--unknown",)):
@@ -266,10 +260,10 @@ def test_a_corrupt_entry_is_told_and_the_rest_served(name, tmp_path):
     exported = run("templates", "export")
     assert [one["name"] for one in json.loads(exported.stdout)["templates"]] == ["fruit"]
     assert "cannot be read" in exported.stderr
-    assert told("provision", "fruit")["messages"]
-    assert told("provision", TASK)["messages"] == []
+    assert run_json("provision", "fruit")["messages"]
+    assert run_json("provision", TASK)["messages"] == []
     assert "cannot be read" in run("templates", "show", name, code=1).stderr
-    assert told("templates", "delete", name, "--yes")["deleted"], "what cannot be read can still be deleted"
+    assert run_json("templates", "delete", name, "--yes")["deleted"], "what cannot be read can still be deleted"
 
 
 def test_hostile_text_cannot_drive_the_terminal(tmp_path):

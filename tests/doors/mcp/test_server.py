@@ -122,7 +122,7 @@ def test_the_official_client_uses_every_tool_resource_and_prompt(transport, proj
         assert len(json.dumps([tool.model_dump(exclude_none=True) for tool in listed])) < 9_000, "a small set of tools"
 
         preview = await call(client, "provision", task=TASK, budget=None)
-        assert preview == ask_cli("provision", TASK, "--dialect", "text") and preview["arm"] == "preview"
+        assert preview == ask_cli("provision", TASK, "--dialect", "text") and preview["arm"] is None
         messages = await call(client, "provision", task=TASK, dialect="openai", examples=1)
         assert warmstart.lint(messages["messages"], "openai") == [] and messages["messages"]
         seed = await call(client, "provision", task=TASK, session="mine", tools=["Bash", "Read", "Edit"], type="mixed")

@@ -12,8 +12,9 @@ from warmstart.doors.render.terminal import clean, print_table
 
 
 def show_seed(seed: Seed) -> None:
-    """What would stand before the session, why, and what was left out."""
-    click.secho(f"{seed.tokens} of {seed.budget} tokens at most, {seed.dialect} dialect, arm: {seed.arm}", bold=True)
+    """Print the seed, why it was chosen, and what was left out."""
+    arm = "preview (no trial)" if seed.arm is None else f"arm: {seed.arm}"
+    click.secho(f"{seed.tokens} tokens (budget {seed.budget}), {seed.dialect} dialect, {arm}", bold=True)
     click.echo(f"why: {clean(seed.reason)}")
     if seed.text:
         click.echo(clean(seed.text))
