@@ -1,4 +1,4 @@
-"""Documentation is tested: the reference is current, every command and setting is in it, the README's code runs."""
+"""Documentation is tested: references are current, commands and links exist, README and tutorial run as printed."""
 
 from __future__ import annotations
 
@@ -6,60 +6,165 @@ import json
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 
+import click
 import pytest
 
 import warmstart
+from doors.hooks.events import wait_for_quiet
 from loopback import serving
-from places import ROOT, SRC
+from places import DATA, ROOT, SRC
 from warmstart import config
-from warmstart.doors.cli.main import COMMANDS
+from warmstart.doors.cli.main import COMMANDS, main
 
+DOCS = ROOT / "docs"
 README = (ROOT / "README.md").read_text()
+TUTORIAL = (DOCS / "tutorial.md").read_text()
+PAGES = [*ROOT.glob("*.md"), *DOCS.glob("**/*.md")]
 SAMPLES = SRC / "warmstart" / "samples"
+PROGRAMS = Path(sys.executable).parent
 
 
-def test_the_reference_is_current():
-    pages = runpy.run_path(str(ROOT / "docs" / "reference" / "generate.py"))["PAGES"]
-    for name, make in pages.items():
-        assert (ROOT / "docs" / "reference" / name).read_text() == make(), (
-            f"run: python docs/reference/generate.py ({name})"
-        )
+def read_blocks(text: str, language: str) -> list[str]:
+    """Return the fenced blocks of a language; an empty one names those without."""
+    return [block for name, block in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.S | re.M) if name == language]
+
+
+def test_generated_pages_are_current():
+    for name, write in runpy.run_path(str(DOCS / "reference" / "generate.py"))["PAGES"].items():
+        assert (DOCS / name).read_text() == write(), f"run: python docs/reference/generate.py ({name})"
 
 
 def test_every_command_and_setting_is_documented():
-    commands, settings = ((ROOT / "docs" / "reference" / f"{page}.md").read_text() for page in ("cli", "settings"))
+    commands, settings = ((DOCS / "reference" / f"{page}.md").read_text() for page in ("cli", "settings"))
     assert all(f"`warmstart {name}`" in commands for name in COMMANDS)
-    assert all(f"`{name}`" in settings for name in config._File.__struct_fields__)
+    assert all(f"`{name}`" in settings for name in config.FileSettings.__struct_fields__)
+    variables = re.findall(r"\b(?:WARMSTART|CONFIRMATION)_[A-Z_]+\b", Path(config.__file__).read_text())
+    assert all(f"`{name}`" in settings for name in variables)
+
+
+def slug(heading: str) -> str:
+    """Return the anchor that a heading gets."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
 
 
 def test_links_lead_somewhere():
-    for page in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^):]+)\)", page.read_text()):
+            path, _, anchor = target.partition("#")
+            goal = page.parent / path if path else page
+            assert goal.exists(), f"{page.name}: {target}"
+            if anchor:
+                headings = re.findall(r"^#+ (.*)$", goal.read_text(), re.M)
+                assert anchor in map(slug, headings), f"{page.name}: {target}"
 
 
-def test_commands_of_the_readme_exist():
-    named = set(re.findall(r"warmstart ([a-z]+)", README)) - {"is"}
-    assert named <= set(COMMANDS), named - set(COMMANDS)
+def test_no_page_claims_an_index_entry():
+    claims = [page.name for page in PAGES if re.search(r"pipx? install (-U )?['\"]?warmstart", page.read_text())]
+    assert not claims, "install from a clone: pip install ."
 
 
-def test_the_demo_prints_what_the_readme_shows():
-    done = subprocess.run(
-        [sys.executable, "-m", "warmstart", "demo"],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(SRC)},
-    )
-    assert done.returncode == 0, done.stderr
-    printed = {" ".join(line.split()) for line in done.stdout.splitlines()}
-    block = README.split("```\n2. Learned")[1].split("```")[0]
-    shown = [" ".join(line.split()) for line in ("2. Learned" + block).splitlines()]
-    missing = [line for line in shown if line and not line.startswith("─") and line != "..." and line not in printed]
-    assert not missing
+def find_commands(text: str) -> Iterator[str]:
+    """Yield the commands that a page shows in its blocks and inline."""
+    for block in (block for language in ("", "sh", "bash") for block in read_blocks(text, language)):
+        yield from re.findall(r"^(?:hermes )?warmstart ([^#\n]*)", block, re.M)
+    yield from re.findall(r"`(?:hermes )?warmstart ([^`]*)`", re.sub(r"```.*?```", "", text, flags=re.S))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
+def test_commands_and_options_exist(page):
+    for shown in find_commands(page.read_text()):
+        words = [word.strip("[]") for word in shown.split("&&")[0].split("|")[0].split()]
+        command: click.Command = main
+        known = {option for parameter in main.params for option in parameter.opts}
+        while (
+            isinstance(command, click.Group)
+            and words
+            and (child := command.get_command(click.Context(command), words[0]))
+        ):
+            command = child
+            words.pop(0)
+            known |= {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+        only_holds = isinstance(command, click.Group) and not command.invoke_without_command
+        assert not only_holds or not words or not re.fullmatch("[a-z-]+", words[0]), f"no command: {shown}"
+        unknown = [word for word in words if word.startswith("--") and word.partition("=")[0] not in known]
+        assert not unknown, shown
+
+
+def test_the_picture_is_small():
+    assert 10_000 < (DOCS / "images" / "insights.png").stat().st_size < 200_000
+
+
+def run_sh(script: str, folder: Path, **variables: str) -> str:
+    """Run a block of a page as a person would paste it, and return what it printed."""
+    environ = os.environ | {"PATH": f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"} | variables
+    done = subprocess.run(["bash", "-ec", script], cwd=folder, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def squash(text: str) -> list[str]:
+    """Return the lines of a text with every run of spaces as one."""
+    return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+
+
+def test_the_demo_prints_what_the_readme_shows(tmp_path):
+    (block,) = [block for block in read_blocks(README, "") if "5 passed" in block]
+    assert set(squash(block)) <= set(squash(run_sh("warmstart demo", tmp_path)))
+
+
+def copy_samples(home: Path) -> None:
+    """Put the samples where Claude Code and Codex leave their transcripts, in a project under this home."""
+    for agent, place in (("claude_code", ".claude/projects/-orders-api"), ("codex", ".codex/sessions/2026/10/05")):
+        folder = home / place
+        folder.mkdir(parents=True)
+        for sample in (SAMPLES / agent).glob("*.jsonl"):
+            (folder / sample.name).write_text(sample.read_text().replace("/home/mira", str(home)))
+
+
+def test_the_readmes_first_commands_work(tmp_path):
+    """`make` only installs, which CI proves; the other commands run as printed."""
+    copy_samples(Path.home())
+    clone = tmp_path / "warmstart"
+    (clone / ".venv").mkdir(parents=True)
+    (clone / ".venv" / "bin").symlink_to(PROGRAMS)
+    (clone / "Makefile").write_text("demo:\n\t@true\n")
+    first, second = read_blocks(README, "sh")
+    run_sh(first, tmp_path, PATH=os.environ["PATH"])
+    assert "most repeated errors" in (clone / "insights.html").read_text()
+    assert "hooks installed" in run_sh(second, clone)
+
+
+FAKE_CLAUDE = DATA / "docs" / "claude.py"
+
+
+def test_the_tutorial_runs_as_printed(tmp_path, monkeypatch):
+    """A stand-in for Claude Code runs the installed hooks and leaves a transcript."""
+    monkeypatch.delenv("WARMSTART_HOLDOUT")
+    home = Path.home()
+    copy_samples(home)
+    (home / "orders-api").mkdir()
+    bin = tmp_path / "bin"
+    bin.mkdir()
+    (bin / "claude").write_text(f'#!/bin/sh\nexec {sys.executable} {FAKE_CLAUDE} "$@"\n')
+    (bin / "claude").chmod(0o755)
+    path = f"{bin}{os.pathsep}{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
+    steps = re.findall(r"```sh\n(.*?)```\n(?:\n```\n(.*?)```)?", TUTORIAL, re.S)
+    assert len(steps) > 8
+    for script, shown in steps:
+        printed = run_sh(script, tmp_path, PATH=path)
+        missing = [line for line in squash(shown) if line not in squash(printed)]
+        assert not missing, f"{script}\n{printed}"
+        wait_for_quiet()
+    given = (home / "given.json").read_text()
+    assert "Call that worked" in given, "the hooks gave the session its seed"
+    assert shutil.which("claude", path=path) == str(bin / "claude")
 
 
 class Provider(BaseHTTPRequestHandler):
@@ -107,7 +212,7 @@ def test_the_readmes_code_runs_with_the_real_sdk(sdk, provider, tmp_path):
     with warmstart.open() as ws:
         ws.ingest(SAMPLES)
         ws.learn()
-    (code,) = [block for block in re.findall(r"```python\n(.*?)```", README, re.S) if f"import {sdk}" in block]
+    (code,) = [block for block in read_blocks(README, "python") if f"import {sdk}" in block]
     script = tmp_path / "example.py"
     script.write_text(code)
     done = subprocess.run(
