@@ -221,4 +221,4 @@ def test_a_broken_plugin_lets_the_turn_through(played: Played, scene: str) -> No
     if scene == "broken_store":
         notes = (played.hermes.root / "warmstart-broken-store" / "hermes" / "not-seeded.jsonl").read_text().splitlines()
         assert [json.loads(note)["session"] for note in notes] == [one["session"] for one in played.told[scene]]
-        assert "no SQLite database" in notes[0]
+        assert "not a SQLite database" in notes[0]

@@ -125,6 +125,5 @@ def test_deleted_sessions_leave_no_bytes(tmp_path):
     with warmstart.open() as ws:
         ws.ingest(path)
         assert b"easily found again" in everything(ws.settings.home)
-        ws.store.delete_session(ws.sessions()[0].key)
-        ws.store.erase()
+        ws.delete_session(ws.sessions()[0].key)
         assert b"easily found again" not in everything(ws.settings.home)

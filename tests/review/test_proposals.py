@@ -88,7 +88,7 @@ def test_apply_and_discard() -> None:
     with open_warmstart() as ws:
         assert ws.reviews.apply(first.id[:10]).decided_by == "person"
         assert (home() / "memory" / "MEMORY.md").read_text() == f"- {NOTE}\n"
-        with pytest.raises(Refused, match="decided already"):
+        with pytest.raises(Refused, match="is already"):
             ws.reviews.apply(first.id)
         assert ws.reviews.discard(second.id, reason="not now").status == "discarded"
         assert ws.reviews.list("waiting") and second.id not in {row.id for row in ws.reviews.list("waiting")}

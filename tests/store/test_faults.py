@@ -346,7 +346,7 @@ def test_half_written_database_is_an_error_not_a_crash(path: Path) -> None:
         shutil.rmtree(path.parent)
         path.parent.mkdir()
         path.write_bytes(whole[:size])
-        with pytest.raises(StoreError, match=r"warmstart\.db: (damaged|no SQLite)"):
+        with pytest.raises(StoreError, match=r"warmstart\.db: (damaged|not a SQLite)"):
             open_store(path).health()
 
 
@@ -393,4 +393,4 @@ except StoreError as error:
 """
     said = finish(start(code, path))
     assert "cannot be opened for writing" in said
-    assert "rights" in said
+    assert "permissions" in said

@@ -200,7 +200,7 @@ def test_reading_does_not_wait_for_a_writer(store: SqliteStore) -> None:
         with open_store(store.path, patience=0.0) as late:
             assert len(late.list_sessions(None)) == 1
         with pytest.raises(StoreError, match="busy"):
-            reader.delete_session("k1")
+            reader.forget_session("k1", 0.0)
     assert len(store.list_sessions(None)) == 2
 
 
@@ -244,10 +244,10 @@ def test_closed_and_forked_stores_say_so(store: SqliteStore) -> None:
 
 def test_delete_takes_the_calls_with_it(store: SqliteStore) -> None:
     store.put_session(make_session("k1"), make_calls("k1"))
-    store.delete_session("k1")
+    store.forget_session("k1", 0.0)
     assert store.health()["calls"] == 0
     with pytest.raises(NotFound):
-        store.delete_session("k1")
+        store.forget_session("k1", 0.0)
 
 
 def test_deleted_content_leaves_no_bytes(store: SqliteStore) -> None:
@@ -262,7 +262,7 @@ def test_deleted_content_leaves_no_bytes(store: SqliteStore) -> None:
     store.put_session(shorter, make_calls("000"))
     for row in store.list_sessions(None):
         if "CANARY" in (row.task or ""):
-            store.delete_session(row.key)
+            store.forget_session(row.key, 0.0)
     store.erase()
     found = all_bytes(store.path)
     assert b"KEPT" in found
@@ -274,7 +274,7 @@ def test_erase_says_when_a_reader_is_in_the_way(path: Path) -> None:
     with open_store(path, patience=0.05) as store, apsw.Connection(str(path)) as reader:
         store.put_session(make_session(), [])
         reader.execute("SELECT key FROM sessions").fetchall()
-        store.delete_session("k1")
+        store.forget_session("k1", 0.0)
         with pytest.raises(StoreError, match="reading"):
             store.erase()
 

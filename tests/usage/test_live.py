@@ -277,7 +277,7 @@ def test_totals_survive_another_ingest_growth_and_a_deletion(ws, tmp_path):
     assert ws.ingest(tmp_path / "in").updated == 1
     assert known(ws) == Usage(input=50, output=15) and known(ws, "t").input == 2
     ws.usage.set(told(reasoning=9))
-    ws.store.delete_session(ws.store.find_session("s").key)
+    ws.delete_session("s")
     assert [row.name for row in ws.usage.report("session").rows] == ["t"]
     assert UsageStore(ws.store).live() == [] and len(list(UsageStore(ws.store).spent())) == 1
     ws.ingest(tmp_path / "in")

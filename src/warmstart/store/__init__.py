@@ -1,4 +1,4 @@
-"""What Warmstart remembers: sessions, their calls, and where they were read. One file of SQLite."""
+"""The store: sessions, calls, templates, trials, usage and proposals in one SQLite file."""
 
 from __future__ import annotations
 
@@ -53,22 +53,22 @@ __all__ = [
 ]
 
 SCHEME = "sqlite:///"
-SAFE_SQLITE = (3, 51, 3)  # versions before can corrupt a WAL database under two writers
+SAFE_SQLITE = (3, 51, 3)  # older versions can corrupt a WAL database under two writers
 MAGIC = b"SQLite format 3\0"
 
 
 def open_store(url: str | Path, *, patience: float = 60.0) -> SqliteStore:
-    """Open the store at a path or `sqlite:///path` (`sqlite:////path` when absolute), making it where there is none.
+    """Open the store at a path or `sqlite:///path` (`sqlite:////path` if absolute); create it if there is none.
 
-    `patience` is how many seconds a call waits for another process's write before it gives up.
+    `patience`: seconds that a call waits for another process's write.
     """
     text = str(url)
     if text.startswith(("postgres://", "postgresql://")):
-        raise ConfigError("PostgreSQL stores come later; give the path of an SQLite file")
+        raise ConfigError("PostgreSQL stores are not supported yet; give the path of a SQLite file")
     if text.startswith(SCHEME):
         text = text.removeprefix(SCHEME)
     elif "://" in text:
-        raise ConfigError(f"{text}: not a store; give a path or sqlite:///path")
+        raise ConfigError(f"{text}: not the address of a store; give a path or sqlite:///path")
     if not text or "\0" in text:
         raise ConfigError(f"{str(url)!r} names no file; give a path or sqlite:///path")
     path = Path(text).expanduser().resolve()
@@ -79,16 +79,17 @@ def open_store(url: str | Path, *, patience: float = 60.0) -> SqliteStore:
 
 
 def check_library(version: str) -> None:
+    """Raise StoreError for a SQLite library that can corrupt a store."""
     if tuple(int(part) for part in version.split(".")) < SAFE_SQLITE:
-        wanted = ".".join(map(str, SAFE_SQLITE))
-        raise StoreError(f"SQLite {version} can corrupt a store; {wanted} or newer is needed (pip install -U apsw)")
+        needed = ".".join(map(str, SAFE_SQLITE))
+        raise StoreError(f"SQLite {version} can corrupt a store; install {needed} or newer: pip install -U apsw")
 
 
 def check_header(path: Path) -> None:
-    """Refuse what is not ours or too new before anything touches it.
+    """Raise StoreError for a foreign, damaged or too new file before anything touches it.
 
-    Read through SQLite's own file layer: a plain open and close of the file would drop the locks that other
-    connections of this process hold on it (POSIX locks belong to the process, not to the descriptor).
+    The header is read through SQLite's own file layer: a plain open and close of the file would drop the locks that
+    other connections of this process hold on it (POSIX locks belong to the process, not to the descriptor).
     """
     try:
         if not path.exists():
@@ -105,11 +106,11 @@ def check_header(path: Path) -> None:
     if size == 0:
         return
     if not header.startswith(MAGIC) or size < 100:
-        raise StoreError(f"{path}: no SQLite database; it was left untouched")
+        raise StoreError(f"{path}: not a SQLite database; it was left untouched. Choose another path")
     number, application, pages = (int.from_bytes(header[at : at + 4]) for at in (60, 68, 28))
     page = int.from_bytes(header[16:18])
     if Path(f"{path}-wal").exists() or (application == number == 0 and pages <= 1):
-        return  # others have it open or are making it just now: the connection will tell
+        return  # another process has it open or is creating it: the connection checks it
     if page and size % page:
         raise KIND.explain(apsw.CorruptError("its end is missing"), path)
     KIND.check_owner(path, application, number)
@@ -119,9 +120,9 @@ creating = threading.Lock()
 
 
 def create_file(path: Path) -> None:
-    """Make the folder and an empty file that only their owner can read; SQLite gives the WAL the same rights.
+    """Create the folder and an empty file that only the owner can read; SQLite gives the WAL the same permissions.
 
-    The lock: closing the new file must not drop locks another thread takes on it in that moment.
+    The lock is needed because closing the new file would drop a lock that another thread just took on it.
     """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

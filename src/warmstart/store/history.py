@@ -1,4 +1,4 @@
-"""Stored sessions as the stages take them: decoded values, one session at a time."""
+"""Stored sessions as decoded values, one at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CALL = frozenset(PastCall.__struct_fields__) & frozenset(CallRow.__struct_field
 
 
 def decode_session(row: SessionRow, calls: Iterable[CallRow]) -> PastSession | None:
-    """Return the session as a value, or None where its record cannot be decoded."""
+    """Return the session as a value; None if its record cannot be decoded."""
     try:
         return PastSession(
             **{name: getattr(row, name) for name in _SESSION},
@@ -58,5 +58,5 @@ def read_history(
     for done, key in enumerate(keys):
         if progress:
             progress(done, len(keys), key)
-        for columns in store.rows("session_by_key", (key,)):  # none if another process has just deleted it
+        for columns in store.rows("session_by_key", (key,)):  # no row if another process just deleted the session
             yield decode_session(SessionRow.from_columns(columns), store.calls_of(key))

@@ -1,5 +1,5 @@
--- Every statement the store runs on its tables. `-- name: x` begins one. Placeholders stand in the order in which
--- values are bound, which for rows is the order of the struct's fields.
+-- Every statement that the store runs on its tables. `-- name: x` begins one. Placeholders are in the order in which
+-- values are bound; for rows that is the order of the struct's fields.
 
 -- name: put_migration
 INSERT INTO migrations (number, name, applied) VALUES (:number, :name, unixepoch('subsec'));
@@ -21,7 +21,7 @@ SELECT digest, source_uri, messages + calls + results FROM sessions WHERE key = 
 UPDATE sessions SET source_uri = :source_uri WHERE key = :key;
 
 -- name: put_session
--- An update, not a replacement: that would delete the row and, with it, its calls. first_seen stays.
+-- An update, because a replacement would delete the row and with it its calls. first_seen stays.
 INSERT INTO sessions (
     key, id, format, agent, model, project, source_uri, task, started, ended, end_reason, label, parent,
     messages, calls, results, errors, verdict, quality, confidence, category, task_type, score, usage,
@@ -77,7 +77,7 @@ FROM sessions WHERE key = :key;
 SELECT key, id, agent FROM sessions WHERE id = :id ORDER BY key LIMIT 6;
 
 -- name: keys_by_prefix
--- The last character of Unicode closes the range, so that the indexes answer.
+-- The last character of Unicode ends the range, so that the indexes are used.
 SELECT key, id, agent FROM sessions WHERE key BETWEEN ?1 AND ?1 || char(1114111)
 UNION
 SELECT key, id, agent FROM sessions WHERE id BETWEEN ?1 AND ?1 || char(1114111)
@@ -110,7 +110,7 @@ SELECT name, version, name_key, status, reason, category, task_type, project, st
 FROM templates WHERE name = :name AND version = :version;
 
 -- name: template_versions
--- By the key that alike-looking names share, the latest version first.
+-- By the key that names that look alike share, latest version first.
 SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect
 FROM templates WHERE name_key = :name_key ORDER BY version DESC;
 
@@ -121,13 +121,13 @@ WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR category = ?2) AND (?3 IS N
 ORDER BY name, version;
 
 -- name: active_of_kind
--- The strongest first; of equals the less used.
+-- Strongest first; among equals the least used.
 SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect
 FROM templates WHERE status = 'active' AND category = :category AND project = :project
 ORDER BY strength DESC, used, name;
 
 -- name: best_templates
--- For a task without words: active, fitting, the strongest first; of equals the less used.
+-- For a task without words: active templates that match, strongest first; among equals the least used.
 SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect
 FROM templates
 WHERE status = 'active' AND (?1 IS NULL OR category = ?1) AND (?2 IS NULL OR task_type = ?2)
@@ -165,11 +165,11 @@ SELECT id, name, version, ordinal, tool, body, costs FROM examples
 WHERE name = :name AND version = :version ORDER BY ordinal;
 
 -- name: templates_of
--- Which templates examples belong to.
+-- The templates of examples, given by id.
 SELECT e.id, e.name, e.version FROM json_each(?) AS wanted JOIN examples AS e ON e.id = wanted.value;
 
 -- name: examples_with_kind
--- The examples of templates, given as ["name", version] pairs, with what filters need to know.
+-- The examples of templates, given as ["name", version] pairs, with the columns that filters need.
 SELECT e.id, e.name, e.version, e.ordinal, e.tool, e.body, e.costs, t.category, t.task_type, t.used, t.body, t.effect
 FROM json_each(?) AS wanted
 JOIN templates AS t ON t.name = json_extract(wanted.value, '$[0]') AND t.version = json_extract(wanted.value, '$[1]')
@@ -208,7 +208,7 @@ SELECT session, arm, picks, task, at, experiment, assignment, propensities, pare
 FROM trials WHERE session = :session;
 
 -- name: hidden_trials
--- Of sessions whose ids were redacted: which of them is which can no longer be told.
+-- Trials of sessions whose ids were redacted and can no longer be told apart.
 SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed
 FROM trials WHERE instr(session, '{{SECRET:') > 0;
 
@@ -229,8 +229,8 @@ UPDATE templates SET used = used + 1, last_used = :at WHERE name = :name AND ver
 SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed
 FROM trials ORDER BY at DESC LIMIT :limit;
 
--- name: trial_totals
-SELECT arm, count(*) FROM trials GROUP BY arm;
+-- name: count_trials
+SELECT count(*) FROM trials;
 
 -- name: template_totals
 SELECT t.status, t.category, t.task_type, count(*), coalesce(sum(t.used), 0),
@@ -238,7 +238,7 @@ SELECT t.status, t.category, t.task_type, count(*), coalesce(sum(t.used), 0),
 FROM templates t GROUP BY t.status, t.category, t.task_type;
 
 -- name: templates_from_session
--- A body that is no JSON is of no session; json_extract alone would fail for all.
+-- An example whose body is not JSON belongs to no session; json_extract alone would fail for all.
 SELECT DISTINCT name, version FROM examples
 WHERE CASE WHEN json_valid(body) THEN json_extract(body, '$.session') END = :session;
 
@@ -250,7 +250,7 @@ SELECT session, arm, picks, task, at, experiment, assignment, propensities, pare
 FROM trials WHERE experiment = :experiment ORDER BY at, session;
 
 -- name: trials_of_session
--- With what was added to it in the same conversation, which is called `session#part`.
+-- Also the trials that add to the session in the same conversation, which are called `session#part`.
 SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed
 FROM trials
 WHERE session = :session OR transcript = :key OR (session > :session || '#' AND session < :session || '$');
@@ -269,7 +269,7 @@ UPDATE trials SET arm = 'cold', assignment = 'choice' WHERE session = :session;
 DELETE FROM seeds WHERE session = :session;
 
 -- name: closable_trials
--- One that was named by a person stays with its transcript; others follow their id. The longest known comes first.
+-- A trial with a transcript is measured again when that transcript has changed; others match by session id.
 SELECT t.session, s.key, s.agent, t.task
 FROM trials AS t JOIN sessions AS s ON s.key = t.transcript
 WHERE s.updated > t.closed
@@ -283,7 +283,7 @@ ORDER BY 1, 2;
 UPDATE trials SET transcript = :transcript, measures = :measures, closed = :closed WHERE session = :session;
 
 -- name: seed_tokens
--- Of its parts together (see trials_of_session); of a part's dialects the dearest.
+-- The sum over its parts (see trials_of_session); per part the maximum over dialects.
 SELECT sum(tokens) FROM (
     SELECT max(CASE WHEN json_valid(body) THEN json_extract(body, '$.tokens') END) AS tokens FROM seeds
     WHERE session = :session OR (session > :session || '#' AND session < :session || '$') GROUP BY session);
@@ -319,7 +319,7 @@ GROUP BY s.key ORDER BY s.started, s.key;
 UPDATE experiments SET shares = :shares WHERE name = :name;
 
 -- name: session_keys
--- The earliest first; those that do not say when they started come first of all.
+-- Earliest first; sessions without a start time come before all others.
 SELECT key FROM sessions
 WHERE (?1 IS NULL OR agent = ?1) AND (?2 IS NULL OR project = ?2) AND (?3 IS NULL OR started >= ?3)
   AND (?4 IS NULL OR verdict = ?4)
@@ -341,7 +341,7 @@ SELECT session_key, model, day, input, output, cache_read, cache_write, reasonin
 FROM spent ORDER BY session_key, model, day;
 
 -- name: usage_facts
--- Of every session; `usage` only where it was read before usage was kept by model and day.
+-- Every session; `usage` only for sessions without rows per model and day.
 SELECT key, id, agent, model, project, coalesce(started, ended),
        CASE WHEN EXISTS (SELECT 1 FROM spent WHERE session_key = sessions.key) THEN NULL ELSE usage END
 FROM sessions ORDER BY key;

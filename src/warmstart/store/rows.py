@@ -1,7 +1,7 @@
-"""The store's rows: one struct a table, its fields in the order of the table's columns.
+"""The rows of the store: one struct per table, with its fields in the order of the columns.
 
-JSON columns hold text: whoever wants the value decodes it (`msgspec.json.decode(row.score, type=Score)`), so that
-listing a thousand sessions decodes nothing. Everything here is redacted before it comes; the store only keeps it.
+JSON columns hold text, so that listing a thousand sessions decodes nothing; callers decode the values they need
+(`msgspec.json.decode(row.score, type=Score)`). Values are redacted before they reach the store.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Change = Literal["new", "updated", "same"]
 
 
 class Row(Struct, frozen=True, kw_only=True, gc=False):
-    """A line of a table."""
+    """A row of a table."""
 
     def to_columns(self) -> tuple[Any, ...]:
         return astuple(self)
@@ -40,18 +40,18 @@ class Row(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class SourceRow(Row, frozen=True, kw_only=True, gc=False):
-    """A place that was read, and how it looked then: while it looks the same it need not be read again."""
+    """A file that was read, and how it looked then. It is read again only when it looks different."""
 
     uri: str  # path or URI of the transcript
     size: int  # bytes
     mtime_ns: int  # last change, nanoseconds since the epoch
-    inode: int | None = None  # where the file system has one
-    reader: int = 0  # number of the reading program's rules: with other rules the source is read again
+    inode: int | None = None  # None: the file system has none
+    reader: int = 0  # version of the rules that read it; with other rules it is read again
     read_at: float  # seconds since the epoch
     problems: str = "[]"  # JSON list of model.Problem
 
     def to_columns(self) -> tuple[Any, ...]:
-        """SQLite's integers are signed, some file systems' inodes use the 64th bit."""
+        """Return the columns. SQLite's integers are signed, but the inodes of some file systems use the 64th bit."""
         signed = self.inode - (1 << 64) if self.inode is not None and self.inode >= 1 << 63 else self.inode
         return astuple(replace(self, inode=signed))
 
@@ -64,35 +64,35 @@ class SourceRow(Row, frozen=True, kw_only=True, gc=False):
 
 
 class SessionRow(Row, frozen=True, kw_only=True, gc=False):
-    """One session: its facts and its score."""
+    """A stored session: its facts and its score."""
 
-    key: str  # content-hash id, ours
+    key: str  # Warmstart's own id, a hash
     id: str  # the agent's own id; two agents may use the same
-    format: str  # the reader that understood it
-    agent: str  # who ran: "claude-code", "codex", ...
+    format: str  # transcript format
+    agent: str  # "claude-code", "codex", ...
     model: str | None = None  # the model that answered
-    project: str | None = None  # the working folder, or what the agent calls the project
-    source_uri: str  # the way back to the original
-    task: str | None = None  # excerpt of the first thing the user asked for
+    project: str | None = None  # the working folder, or the agent's name for the project
+    source_uri: str  # path or URI of the transcript
+    task: str | None = None  # excerpt of the first request of the user
     started: float | None = None  # seconds since the epoch
     ended: float | None = None  # seconds since the epoch
-    end_reason: str | None = None  # as the agent says it
-    label: bool | None = None  # success, where someone labelled it
+    end_reason: str | None = None  # in the agent's words
+    label: bool | None = None  # whether the task succeeded; None: nobody labelled it
     parent: str | None = None  # id of the session that spawned this one
-    messages: int  # what user and agent said
+    messages: int  # messages of user and agent
     calls: int  # tool calls
     results: int  # tool results
     errors: int  # results judged to be the agent's errors
-    verdict: Verdict  # of the score, here to be filtered by
+    verdict: Verdict  # of the score; a column, so that it can be filtered
     quality: float  # 0-1
     confidence: float  # 0-1
-    category: Category  # of work, from the tools used
-    task_type: TaskType  # narrower, from the tools used
+    category: Category  # kind of work, from the tools used
+    task_type: TaskType  # narrower kind, from the tools used
     score: str  # JSON of model.Score
     usage: str | None = None  # JSON of model.Usage
-    digest: str  # hash of the redacted content: another digest is a change
-    first_seen: float  # when it first came here; an update keeps the stored value
-    updated: float  # when its content last changed
+    digest: str  # hash of the redacted content; differs after a change
+    first_seen: float  # time of the first ingest; updates keep it
+    updated: float  # time of the last change of its content
     turns: int | None = None  # answers of the agent
 
     @classmethod
@@ -104,35 +104,35 @@ class SessionRow(Row, frozen=True, kw_only=True, gc=False):
 
     @property
     def length(self) -> int:
-        """How much happened, to tell an older copy from a longer one."""
+        """The number of messages, calls and results. An older copy of a session is shorter."""
         return self.messages + self.calls + self.results
 
 
 class CallRow(Row, frozen=True, kw_only=True, gc=False):
-    """One tool call of a session and what became of it."""
+    """A stored tool call and its outcome."""
 
     session_key: str  # SessionRow.key
-    ordinal: int  # place among the session's calls, from 0
+    ordinal: int  # position among the calls of its session, from 0
     call_id: str  # the agent's id of the call
-    tool: str  # as the agent names it
-    arguments: str  # JSON: an object, or a string where the agent wrote none
-    intent: str | None = None  # what the user or agent wanted just then
+    tool: str  # in the agent's words
+    arguments: str  # JSON: an object, or a string if the agent wrote something else
+    intent: str | None = None  # what the user or agent wanted at that point
     excerpt: str | None = None  # head and tail of the result
-    status: Status  # what became of it
-    basis: Basis  # how that is known
+    status: Status  # how the call ended
+    basis: Basis  # evidence for the status
     error_kind: ErrorKind | None = None  # only for errors
     at: float | None = None  # seconds since the epoch
-    turn: int | None = None  # in which answer of the agent, from 1
-    answered: float | None = None  # when the result came, seconds since the epoch
+    turn: int | None = None  # number of the agent's answer, from 1
+    answered: float | None = None  # time of the result, seconds since the epoch
 
 
 class SpentRow(Row, frozen=True, kw_only=True, gc=False):
-    """What a session used of one model on one day, as its transcript tells."""
+    """A session's usage of one model on one day, from its transcript."""
 
     session_key: str  # SessionRow.key
-    model: str  # '' where it is not told
-    day: str  # UTC, 2026-11-16; '' where it is not told
-    input: int | None = None  # None is unknown, here and below
+    model: str  # empty: unknown
+    day: str  # UTC, 2026-11-16; empty: unknown
+    input: int | None = None  # tokens; None: unknown, here and below
     output: int | None = None  # tokens
     cache_read: int | None = None  # tokens
     cache_write: int | None = None  # tokens
@@ -142,14 +142,14 @@ class SpentRow(Row, frozen=True, kw_only=True, gc=False):
 
 
 class LiveRow(Row, frozen=True, kw_only=True, gc=False):
-    """The same as callers report it while the session runs."""
+    """A session's usage of one model on one day, as callers report it while the session runs."""
 
     session: str  # the agent's own id
-    agent: str  # '' where it is not told
-    model: str  # '' where it is not told
-    project: str | None = None  # None: not told
+    agent: str  # empty: unknown
+    model: str  # empty: unknown
+    project: str | None = None  # None: unknown
     day: str  # UTC, 2026-11-16
-    input: int | None = None  # None is unknown, here and below
+    input: int | None = None  # tokens; None: unknown, here and below
     output: int | None = None  # tokens
     cache_read: int | None = None  # tokens
     cache_write: int | None = None  # tokens
@@ -163,98 +163,98 @@ class TemplateRow(Row, frozen=True, kw_only=True, gc=False):
 
     name: str  # as given
     version: int  # from 1
-    name_key: str  # names that look alike have the same
-    status: TemplateStatus  # proposed, active, retired
+    name_key: str  # the same for names that look alike
+    status: TemplateStatus
     reason: str  # why it has that status
-    category: Category  # of work
-    task_type: TaskType  # narrower
-    project: str  # '' for any project
-    strength: float  # to find the weakest by
+    category: Category  # kind of work
+    task_type: TaskType  # narrower kind
+    project: str  # empty: any project
+    strength: float  # to rank templates of one kind
     body: str  # JSON of model.Template without its examples
     digest: str  # of the content
     created: float  # seconds since the epoch
-    used: int = 0  # sessions it was given to
+    used: int = 0  # number of sessions that it was given to
     last_used: float | None = None  # seconds since the epoch
-    effect: str | None = None  # JSON of model.Effect: what it did to sessions it was shown to
+    effect: str | None = None  # JSON of model.Effect: measured on sessions that it was shown to
 
 
 class ExampleRow(Row, frozen=True, kw_only=True, gc=False):
     """One example of a version."""
 
-    id: int  # the store's
+    id: int  # given by the store
     name: str  # of the template
     version: int  # of the template
-    ordinal: int  # place in the template, from 0
-    tool: str  # as the agent names it
+    ordinal: int  # position in the template, from 0
+    tool: str  # in the agent's words
     body: str  # JSON of model.Example
     costs: str  # JSON: dialect -> tokens
 
 
 class FoundRow(ExampleRow, frozen=True, kw_only=True, gc=False):
-    """An example with what filters need to know of its template."""
+    """An example with the columns of its template that filters need."""
 
     category: Category  # of the template
     task_type: TaskType  # of the template
-    used: int  # sessions the template was given to
+    used: int  # number of sessions that the template was given to
     template: str  # JSON of model.Template without its examples
     effect: str | None  # JSON of model.Effect
 
 
 class TrialRow(Row, frozen=True, kw_only=True, gc=False):
-    """What a session was given, once and for ever; and, when its transcript is there, how it went."""
+    """What a session was given, fixed once; and how it went, once its transcript is known."""
 
     session: str  # the unit of assignment
-    arm: str  # warm, cold, text or the name of a template
-    picks: str  # JSON: list of model.Pick; in the cold arm what would have been given
-    task: str  # JSON: what was known before the session, redacted
+    arm: str  # warm, cold, text, or the name of a template
+    picks: str  # JSON list of model.Pick; in the cold arm those that would have been given
+    task: str  # JSON: facts known before the session, redacted
     at: float  # seconds since the epoch
-    experiment: str = ""  # '' is the standing holdout
-    assignment: Assignment = "random"  # how the arm came about
-    propensities: str = "{}"  # JSON: arm -> how probable it was
+    experiment: str = ""  # empty: the standing holdout
+    assignment: Assignment = "random"  # how the arm was assigned
+    propensities: str = "{}"  # JSON: arm -> its probability
     parent: str | None = None  # session whose arm it keeps
     transcript: str | None = None  # SessionRow.key; None: missing so far
     measures: str | None = None  # JSON of model.Measures
-    closed: float | None = None  # when the transcript was last read
+    closed: float | None = None  # time when the transcript was last measured
 
 
 class ExperimentRow(Row, frozen=True, kw_only=True, gc=False):
-    """A comparison that a person has started."""
+    """A comparison that a person started."""
 
     name: str  # as given
-    arms: str  # JSON: arm -> share, as it was started
-    shares: str  # JSON: arm -> share, as new sessions are given it now
-    metric: str  # what decides
-    salt: str  # with a session's id it decides the arm
-    after: Literal["fixed", "thompson"]  # how arms are given once there is a verdict
-    floor: float  # the control's least share then
+    arms: str  # JSON: arm -> share at the start
+    shares: str  # JSON: arm -> share for new sessions
+    metric: str  # the metric that decides
+    salt: str  # hashed with a session's id to draw the arm
+    after: Literal["fixed", "thompson"]  # how arms are drawn once there is a verdict
+    floor: float  # minimum share of the control then
     started: float  # seconds since the epoch
     stopped: float | None = None  # None: running
-    design: Design = "random"  # who plays which arm
-    horizon: float | None = None  # turns within which the first success is awaited; None: the usual window
+    design: Design = "random"  # how arms are assigned
+    horizon: float | None = None  # turns within which the first success must come; None: model.WINDOW
 
 
 class ProposalRow(Row, frozen=True, kw_only=True, gc=False):
-    """What a review wants to keep."""
+    """A proposal of a review: something to keep."""
 
     id: str  # 128 random bits
-    digest: str  # of what it says
-    kind: Literal["memory", "skill", "template"]  # what would be written
+    digest: str  # of its content
+    kind: Literal["memory", "skill", "template"]
     action: str  # add, replace, remove; create, edit, patch, delete; propose
     target: str  # memory or user; the name of a skill or template
     summary: str  # one line, redacted
-    body: str  # JSON, redacted: what is to be written
+    body: str  # JSON, redacted: the content to write
     cites: str  # JSON: numbers of the steps that show it, from 1
-    suspicions: str = "[]"  # JSON: why a person must look, whatever the policy says
-    status: Literal["waiting", "applied", "discarded"] = "waiting"  # what became of it
+    suspicions: str = "[]"  # JSON: reasons why a person must look, whatever the policy says
+    status: Literal["waiting", "applied", "discarded"] = "waiting"
     reason: str = ""  # why it has that status
-    write_origin: str  # what wanted it
-    execution_context: str  # where that ran
+    write_origin: str  # the component that proposed it
+    execution_context: str  # where that component ran
     session: str  # the agent's own id
-    session_key: str  # as SessionRow.key; the session need not be remembered
-    source: str = ""  # the transcript; '' where there is none
-    parent: str | None = None  # session that started that session
-    platform: str  # cli, telegram, ...; the agent where that is not told
-    tool_call: str | None = None  # id of the review's own call; None: no model made it
+    session_key: str  # SessionRow.key; the session need not be stored
+    source: str = ""  # path of the transcript; empty: none
+    parent: str | None = None  # session that started this session
+    platform: str  # cli, telegram, ...; the agent if that is unknown
+    tool_call: str | None = None  # id of the model's call that proposed it; None: no model did
     created: float  # seconds since the epoch
     decided: float | None = None  # seconds since the epoch
     decided_by: str | None = None  # person, policy:review

@@ -1,8 +1,9 @@
 """The store in one SQLite file.
 
-Safe to share. Processes: each opens its own store; writers take turns, readers never wait for them (WAL). Threads:
-one store may be shared, its calls take turns under a lock; who wants to read in parallel opens a store a thread.
-Forks: open after forking. What a returned `with writing()` held is on the disk (synchronous=FULL).
+- Processes: each opens its own store. Writers take turns; readers never wait for them (WAL).
+- Threads: a store can be shared; its calls take turns under a lock. To read in parallel, open one store per thread.
+- Forks: open the store after forking.
+- Durability: when `with writing()` returns, its changes are on the disk (synchronous=FULL).
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from warmstart.model import Verdict
 from warmstart.store.rows import CallRow, Change, SessionRow, SourceRow, SpentRow
 from warmstart.store.sqlite_file import Kind, SqliteFile, load_migrations, load_queries
 
-HERE = Path(__file__).parent  # read as files: importlib.resources alone costs 10 ms of every start
+HERE = Path(__file__).parent  # read as files: importing importlib.resources costs 10 ms at every start
 QUERIES = load_queries(HERE / "queries.sql")
 
-# Append only, never edit: what is recorded in someone's file does not run again.
+# Append only, never edit: a migration recorded in a user's file does not run again.
 MIGRATIONS = ("0001_sessions", "0002_templates", "0003_effect", "0004_review", "0005_paired", "0006_forgotten")
 
 SETTINGS = """
@@ -39,40 +40,43 @@ KIND = Kind(
     load_migrations=lambda: load_migrations(HERE / "migrations", MIGRATIONS),
     put_migration=QUERIES["put_migration"],
     settings=SETTINGS,
-    when_damaged="Move it away and ingest again; transcripts are untouched",
+    when_damaged="Move it away and ingest again; your transcripts are untouched",
 )
 
 
 class SqliteStore(SqliteFile):
-    """See the module. `open_store` makes one; use it in a `with`, or close it."""
+    """The store. `open_store` opens one. Use it as a context manager, or close() it."""
 
     def __init__(self, path: Path, *, patience: float = 60.0) -> None:
         super().__init__(path, KIND, patience)
 
     def run(self, query: str, values: Sequence[Any] = ()) -> apsw.Cursor:
+        """Execute a named query."""
         try:
             return self._db.execute(QUERIES[query], values)
         except UnicodeEncodeError:  # half a surrogate pair, from a transcript cut in the middle of a character
-            whole = [v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for v in values]
-            return self._db.execute(QUERIES[query], whole)
+            mended = [v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for v in values]
+            return self._db.execute(QUERIES[query], mended)
 
-    def run_many(self, query: str, values: Sequence[Sequence[Any]]) -> None:
+    def run_many(self, query: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Execute a named query once per row."""
         try:
             with self.part():
-                self._db.executemany(QUERIES[query], values)
-        except UnicodeEncodeError:  # somewhere among them: one by one, each mended where needed
-            for one in values:
-                self.run(query, one)
+                self._db.executemany(QUERIES[query], rows)
+        except UnicodeEncodeError:  # in some row: run them one by one, and mend that row
+            for row in rows:
+                self.run(query, row)
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return all rows of a named query."""
         with self._asking():
             return self._fetch(self.run(query, values))
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """A transaction: all of it is on the disk when this returns, or nothing of it after an error.
+        """Run a transaction: all of it is on the disk when this returns, or none of it after an error.
 
-        Inside another one it is a part of that: an error undoes the part, and the whole if it is not caught.
+        Inside another transaction it is a savepoint: an error undoes this part, and all of it unless it is caught.
         """
         with self._asking():
             if self._inside:
@@ -83,12 +87,12 @@ class SqliteStore(SqliteFile):
                 began = time.monotonic()
                 yield
         if (held := time.monotonic() - began) > 0.02:
-            time.sleep(min(0.003, held / 20))  # back at once it would find the store free before those who wait ask
+            time.sleep(min(0.003, held / 20))  # otherwise the next transaction would overtake those that wait
 
     def put_session(self, row: SessionRow, calls: Sequence[CallRow], spent: Sequence[SpentRow] = ()) -> Change:
-        """Remember a session. The same content again changes nothing; an older, shorter copy never wins."""
+        """Store a session. The same content changes nothing; an older, shorter copy never replaces a longer one."""
         if any(call.session_key != row.key for call in calls) or any(part.session_key != row.key for part in spent):
-            raise ValueError("calls of another session")
+            raise ValueError("a call or usage belongs to another session")
         with self.writing():
             if self.is_forgotten(row.key):
                 return "same"
@@ -107,18 +111,16 @@ class SqliteStore(SqliteFile):
             self.run_many("put_spent", [part.to_columns() for part in spent])
         return "updated" if known else "new"
 
-    def delete_session(self, key: str) -> None:
-        """Forget a session, its calls and what it cost. `erase` afterwards takes the last bytes out of the files."""
-        with self.writing():
-            forgotten = self.run("delete_session", (key,)).fetchall()
-            if not forgotten:
-                raise NotFound(f"no session {key}")
-            self.run("delete_live", forgotten[0])
-
     def forget_session(self, key: str, at: float) -> None:
-        """Delete a session, what reviews proposed from it, and refuse it when its transcript is read again."""
+        """Delete a session, its calls, usage and proposals, and refuse it when its transcript is read again.
+
+        Call `erase` afterwards to remove its bytes from the files.
+        """
         with self.writing():
-            self.delete_session(key)
+            deleted = self.run("delete_session", (key,)).fetchall()
+            if not deleted:
+                raise NotFound(f"no session {key}")
+            self.run("delete_live", deleted[0])
             self.run("delete_proposals_of", (key,))
             self.run("delete_reviewed", (key,))
             self.run("forget_session", (key, at))
@@ -128,33 +130,36 @@ class SqliteStore(SqliteFile):
         return bool(self.rows("is_forgotten", (key,))[0][0])
 
     def erase(self) -> None:
-        """Rewrite the database without what was deleted, and empty the WAL, where older pages live on."""
+        """Rewrite the database without deleted content, and empty the WAL, which holds older pages."""
         with self._asking():
             self._db.execute("VACUUM")
             blocked, _, _ = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
         if blocked:
-            raise StoreError(f"{self.path}: another process is reading; deleted, but its bytes stay until erased again")
+            raise StoreError(
+                f"{self.path}: deleted, but another process is reading, so the bytes stay in the file until the next delete"
+            )
 
     def put_source(self, row: SourceRow) -> None:
-        """Remember how a source looked when it was read."""
+        """Store how a source looked when it was read."""
         with self.writing():
             self.run("put_source", row.to_columns())
 
     def sources(self) -> list[SourceRow]:
+        """Return every source that was read."""
         return [SourceRow.from_columns(row) for row in self.rows("sources")]
 
     def find_session(self, name: str) -> SessionRow:
-        """By key or the agent's id, or by the beginning of either while it fits only one."""
-        found = self.rows("session_by_key", (name,))
-        if not found and name:
-            fitting = self.rows("keys_by_id", (name,)) or self.rows("keys_by_prefix", (name,))
-            if len(fitting) > 1:
-                few = ", ".join(f"{key[:12]} ({agent} {own_id})" for key, own_id, agent in fitting[:5])
-                raise Refused(f"{name} fits several sessions: {few}{', ...' if len(fitting) > 5 else ''}")
-            found = self.rows("session_by_key", (fitting[0][0],)) if fitting else []
-        if not found:
+        """Return a session by its key or the agent's id, or by a unique prefix of either."""
+        rows = self.rows("session_by_key", (name,))
+        if not rows and name:
+            matches = self.rows("keys_by_id", (name,)) or self.rows("keys_by_prefix", (name,))
+            if len(matches) > 1:
+                listed = ", ".join(f"{key[:12]} ({agent} {own_id})" for key, own_id, agent in matches[:5])
+                raise Refused(f"{name} matches several sessions: {listed}{', ...' if len(matches) > 5 else ''}")
+            rows = self.rows("session_by_key", (matches[0][0],)) if matches else []
+        if not rows:
             raise NotFound(f"no session {name}")
-        return SessionRow.from_columns(found[0])
+        return SessionRow.from_columns(rows[0])
 
     def list_sessions(
         self,
@@ -166,15 +171,16 @@ class SqliteStore(SqliteFile):
         project: str | None = None,
         since: float | None = None,
     ) -> list[SessionRow]:
-        """The latest first; those that do not say when they started come last."""
+        """Return sessions, newest first; those without a start time come last."""
         wanted = (agent, verdict, project, since, -1 if limit is None else limit, offset)
         return [SessionRow.from_columns(row) for row in self.rows("list_sessions", wanted)]
 
     def calls_of(self, key: str) -> list[CallRow]:
+        """Return the calls of a session, in order."""
         return [CallRow.from_columns(row) for row in self.rows("calls_of", (key,))]
 
     def health(self) -> dict[str, Any]:
-        """For `doctor`. Reads the whole file to see that it is sound."""
+        """Return facts for `warmstart doctor`. Reads the whole file to check its integrity."""
         with self._asking():
             try:
                 integrity = "; ".join(line for (line,) in self._db.execute("PRAGMA quick_check"))

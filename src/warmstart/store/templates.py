@@ -1,4 +1,4 @@
-"""Templates in the store: versions, decisions, and the word index of the active ones."""
+"""Templates in the store: versions, decisions, and the word index of active templates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warmstart.model import Decision, Effect, Example, Problem, Template, Templa
 from warmstart.store.rows import ExampleRow, FoundRow, TemplateRow
 from warmstart.store.sqlite import SqliteStore
 
-EVERYWHERE = "*"  # the scope of all examples together
+EVERYWHERE = "*"  # the scope that holds all examples
 
 _template = msgspec.json.Decoder(Template)
 _example = msgspec.json.Decoder(Example)
@@ -23,32 +23,35 @@ _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class TemplateStore:
-    """The templates of a store. Changes are made inside the store's `writing()`."""
+    """The templates of a store. Make changes inside the store's `writing()`."""
 
     def __init__(self, store: SqliteStore) -> None:
         self.store = store
-        self.problems: list[Problem] = []  # records that could not be read; the rest is served
+        self.problems: list[Problem] = []  # records that could not be read
 
     # Reading
 
     def versions(self, name_key: str) -> list[TemplateRow]:
-        """Every version of a name, the latest first."""
+        """Return every version of a template, latest first."""
         return [TemplateRow.from_columns(row) for row in self.store.rows("template_versions", (name_key,))]
 
     def find(
         self, status: TemplateStatus | None = None, category: str | None = None, task_type: str | None = None
     ) -> list[TemplateRow]:
+        """Return the templates that match."""
         return [
             TemplateRow.from_columns(row) for row in self.store.rows("list_templates", (status, category, task_type))
         ]
 
-    def best(self, category: str | None, task_type: str | None, project: str | None, most: int) -> list[TemplateRow]:
+    def best(self, category: str | None, task_type: str | None, project: str | None, limit: int) -> list[TemplateRow]:
+        """Return active templates that match, strongest first."""
         return [
             TemplateRow.from_columns(row)
-            for row in self.store.rows("best_templates", (category, task_type, project, most))
+            for row in self.store.rows("best_templates", (category, task_type, project, limit))
         ]
 
     def active_of_kind(self, category: str, project: str) -> list[TemplateRow]:
+        """Return the active templates of a category and project, strongest first."""
         return [TemplateRow.from_columns(row) for row in self.store.rows("active_of_kind", (category, project))]
 
     def version(self, name: str, version: int) -> TemplateRow:
@@ -57,7 +60,7 @@ class TemplateStore:
         return TemplateRow.from_columns(columns)
 
     def load(self, row: TemplateRow) -> Template | None:
-        """The whole template, or None (told in `problems`) where its record cannot be read."""
+        """Return the whole template; None, and an entry in `problems`, if its record cannot be read."""
         template = self.facts(row.name, row.version, row.body)
         if template is None:
             return None
@@ -67,66 +70,70 @@ class TemplateStore:
         )
 
     def facts(self, name: str, version: int, body: str) -> Template | None:
-        """A template without its examples, or None (told in `problems`)."""
+        """Return a template without its examples; None, and an entry in `problems`, if it cannot be read."""
         try:
             return _template.decode(body)
         except _BROKEN as error:
-            self._complain(name, version, error)
+            self._report(name, version, error)
             return None
 
     def examples(self, name: str, version: int) -> list[tuple[ExampleRow, Example]]:
+        """Return the readable examples of a version."""
         rows = [ExampleRow.from_columns(row) for row in self.store.rows("examples_of", (name, version))]
         return [(row, example) for row in rows if (example := self.decode(row)) is not None]
 
     def decode(self, row: ExampleRow) -> Example | None:
+        """Return the example of a row; None, and an entry in `problems`, if it cannot be read."""
         try:
             return _example.decode(row.body)
         except _BROKEN as error:
-            self._complain(row.name, row.version, error)
+            self._report(row.name, row.version, error)
             return None
 
     def cost(self, row: ExampleRow, dialect: str) -> int | None:
+        """Return the tokens of an example in a dialect, if they were counted."""
         try:
             return _costs.decode(row.costs).get(dialect)
         except _BROKEN:
             return None
 
     def decisions(self, name: str) -> list[Decision]:
-        found = self.store.rows("decisions_of", (name,))
+        """Return the decisions about a name, oldest first."""
         return [
             Decision(template=name, version=version, status=status, by=by, reason=reason, at=at)
-            for name, version, status, by, reason, at in found
+            for name, version, status, by, reason, at in self.store.rows("decisions_of", (name,))
         ]
 
     def from_session(self, session: str) -> list[tuple[str, int]]:
-        """The templates that show a call of this session: what a revoke must follow."""
+        """Return name and version of the templates that show a call of this session."""
         return [(name, version) for name, version in self.store.rows("templates_from_session", (session,))]
 
     # Searching
 
     def frequencies(self, scopes: Sequence[str], terms: Iterable[str]) -> dict[str, int]:
-        """In how many examples of these scopes each word stands; under "" how many there are."""
-        found: dict[str, int] = {}
+        """Return for each word the number of examples in these scopes that contain it; "" counts all examples."""
+        counts: dict[str, int] = {}
         wanted = json.dumps(["", *terms])
         for _scope, term, count in self.store.rows("frequencies", (json.dumps(list(scopes)), wanted)):
-            found[term] = found.get(term, 0) + count
-        return found
+            counts[term] = counts.get(term, 0) + count
+        return counts
 
-    def postings(self, scopes: Sequence[str], term: str, most: int) -> list[tuple[int, float]]:
-        return [pair for scope in scopes for pair in self.store.rows("postings_of", (scope, term, most))]
+    def postings(self, scopes: Sequence[str], term: str, limit: int) -> list[tuple[int, float]]:
+        """Return `(example id, weight)` of examples that contain a word."""
+        return [pair for scope in scopes for pair in self.store.rows("postings_of", (scope, term, limit))]
 
     def templates_of(self, ids: Sequence[int]) -> dict[int, tuple[str, int]]:
-        """Name and version of the templates that examples stand in."""
+        """Return name and version of each example's template, by example id."""
         return {id: (name, version) for id, name, version in self.store.rows("templates_of", (json.dumps(list(ids)),))}
 
     def shortlist(self, templates: Sequence[tuple[str, int]]) -> list[FoundRow]:
-        """The examples of some templates, with what filters need to know."""
+        """Return the examples of some templates, with the columns that filters need."""
         return [FoundRow.from_columns(row) for row in self.store.rows("examples_with_kind", (json.dumps(templates),))]
 
     # Writing
 
     def put(self, row: TemplateRow, examples: Sequence[tuple[Example, Mapping[str, int]]]) -> None:
-        """A new version."""
+        """Store a new version with its examples and their tokens per dialect."""
         self.store.run("put_template", row.to_columns())
         for ordinal, (example, costs) in enumerate(examples):
             body = msgspec.json.encode(example).decode()
@@ -135,37 +142,38 @@ class TemplateStore:
             ).fetchall()
 
     def decide(self, row: TemplateRow, status: TemplateStatus, by: str, reason: str, at: float) -> None:
-        """Change a status, on the record."""
+        """Change the status of a version and record the decision."""
         self.store.run("set_status", (status, reason, row.name, row.version))
         self.store.run("put_decision", (row.name, row.version, status, by, reason, at))
 
     def put_effect(self, name: str, version: int, effect: Effect) -> None:
-        """What was measured of a version, for choosing and for people."""
+        """Store the measured effect of a version."""
         self.store.run("put_effect", (msgspec.json.encode(effect).decode(), name, version))
 
     def effect(self, body: str | None) -> Effect | None:
-        """The measured effect of a row, or None where there is none or it cannot be read."""
+        """Decode a measured effect; None if there is none or it cannot be read."""
         try:
             return _effect.decode(body) if body else None
         except _BROKEN:
             return None
 
     def note(self, name: str, status: TemplateStatus, by: str, reason: str, at: float) -> None:
-        """A decision about something that is no template."""
+        """Record a decision about something other than a template."""
         self.store.run("put_decision", (name, 0, status, by, reason, at))
 
     def index(self, row: TemplateRow, weights: Iterable[Mapping[str, float]]) -> None:
-        """Make the examples of a version findable; `weights` in their order."""
-        for (example, _value), found in zip(self.examples(row.name, row.version), weights, strict=False):
-            if not found:
-                continue  # counted without a word it could not be uncounted
+        """Add the examples of a version to the word index; `weights` are in their order."""
+        for (example, _value), terms in zip(self.examples(row.name, row.version), weights, strict=False):
+            if not terms:
+                continue  # an example without a word could not be uncounted
             for scope in (row.project, EVERYWHERE):
                 self.store.run("count_term", (scope, ""))
-                for term, weight in found.items():
+                for term, weight in terms.items():
                     self.store.run("put_posting", (scope, term, example.id, weight))
                     self.store.run("count_term", (scope, term))
 
     def unindex(self, row: TemplateRow) -> None:
+        """Remove the examples of a version from the word index."""
         for columns in self.store.rows("examples_of", (row.name, row.version)):
             self._unindex_example(row, columns[0])
 
@@ -176,7 +184,7 @@ class TemplateStore:
             self.store.run("delete_postings", (example,))
 
     def delete_example(self, row: TemplateRow, example: int) -> None:
-        """Delete one example of a version, and its words from the index."""
+        """Delete one example of a version, also from the word index."""
         self._unindex_example(row, example)
         self.store.run("delete_example", (example,))
 
@@ -190,20 +198,20 @@ class TemplateStore:
         self.store.run("delete_version", (row.name, row.version))
 
     def delete(self, name_key: str) -> list[tuple[str, Any]]:
-        """Every version of a name, with all that hangs on it."""
+        """Delete every version of a template with its examples. Returns their names and versions."""
         for row in self.versions(name_key):
             self.unindex(row)
-        gone = [(str(name), version) for name, version in self.store.run("delete_template", (name_key,)).fetchall()]
-        if not gone:
+        deleted = [(str(name), version) for name, version in self.store.run("delete_template", (name_key,)).fetchall()]
+        if not deleted:
             raise NotFound(f"no template {name_key}")
-        return gone
+        return deleted
 
     # Counting
 
     def totals(self) -> list[tuple[str, str, str, int, int, int]]:
-        """`(status, category, task_type, templates, uses, examples)`."""
-        found: list[tuple[str, str, str, int, int, int]] = self.store.rows("template_totals")
-        return found
+        """Return `(status, category, task_type, templates, uses, examples)` per kind."""
+        totals: list[tuple[str, str, str, int, int, int]] = self.store.rows("template_totals")
+        return totals
 
-    def _complain(self, name: str, version: int, error: Exception) -> None:
+    def _report(self, name: str, version: int, error: Exception) -> None:
         self.problems.append(Problem(f"template {name}@{version}", f"its record cannot be read: {error}"))

@@ -1,4 +1,4 @@
-"""Trials in the store: what sessions were given, by which experiment, and what became of them."""
+"""Trials and experiments in the store: which session got which seed, and how it went."""
 
 from __future__ import annotations
 
@@ -17,28 +17,29 @@ _measures = msgspec.json.Decoder(Measures)
 
 
 class TrialStore:
-    """The trials and experiments of a store. Changes are made inside the store's `writing()`."""
+    """The trials and experiments of a store. Make changes inside the store's `writing()`."""
 
     def __init__(self, store: SqliteStore) -> None:
         self.store = store
-        self.problems: list[Problem] = []  # records that could not be read; the rest is served
+        self.problems: list[Problem] = []  # records that could not be read
 
     # Trials
 
     def trial(self, session: str) -> TrialRow | None:
-        found = self.store.rows("trial", (session,))
-        return TrialRow.from_columns(found[0]) if found else None
+        """Return the trial of a session."""
+        rows = self.store.rows("trial", (session,))
+        return TrialRow.from_columns(rows[0]) if rows else None
 
     def trials(self, experiment: str) -> list[TrialRow]:
-        """All of an experiment, the oldest first."""
+        """Return the trials of an experiment, oldest first."""
         return [TrialRow.from_columns(row) for row in self.store.rows("trials_of", (experiment,))]
 
     def trials_of_session(self, session: str, key: str) -> list[TrialRow]:
-        """What a remembered session was given: by its own id, or by the transcript that a person named."""
+        """Return the trials of a stored session: by its id, or by the transcript that a person recorded for it."""
         return [TrialRow.from_columns(row) for row in self.store.rows("trials_of_session", (session, key))]
 
     def hidden_trials(self) -> list[TrialRow]:
-        """Of sessions whose ids were redacted."""
+        """Return the trials of sessions whose ids were redacted."""
         return [TrialRow.from_columns(row) for row in self.store.rows("hidden_trials")]
 
     def mentioning(self, key: str) -> list[TrialRow]:
@@ -51,14 +52,15 @@ class TrialStore:
         self.store.run("delete_seeds", (session,))
 
     def recent_trials(self, limit: int) -> list[TrialRow]:
+        """Return the latest trials, newest first."""
         return [TrialRow.from_columns(row) for row in self.store.rows("recent_trials", (limit,))]
 
-    def totals(self) -> dict[str, int]:
-        """Trials by arm."""
-        return dict(self.store.rows("trial_totals"))
+    def count(self) -> int:
+        """Return the number of trials."""
+        return int(self.store.rows("count_trials")[0][0])
 
     def picks(self, trial: TrialRow) -> list[Pick] | None:
-        """What was chosen for a session, or None (told in `problems`) where the record cannot be read."""
+        """Return the examples chosen for a session; None, and an entry in `problems`, if they cannot be read."""
         try:
             return _picks.decode(trial.picks)
         except _BROKEN as error:
@@ -66,7 +68,7 @@ class TrialStore:
             return None
 
     def measures(self, trial: TrialRow) -> Measures | None:
-        """How the session went, or None where that is not known."""
+        """Return the measures of a session; None if they are unknown."""
         try:
             return _measures.decode(trial.measures) if trial.measures else None
         except _BROKEN as error:
@@ -74,71 +76,80 @@ class TrialStore:
             return None
 
     def put_trial(self, row: TrialRow, used: Iterable[tuple[str, int]]) -> None:
+        """Store a trial and count the use of the templates that it shows."""
         self.store.run("put_trial", row.to_columns())
         for name, version in used:
             self.store.run("count_use", (row.at, name, version))
 
     def make_cold(self, session: str) -> None:
-        """A person wants the session cold, whatever was drawn for it."""
+        """Make a session cold because a person wants it so, whatever arm was drawn."""
         self.store.run("delete_seeds", (session,))
         self.store.run("make_cold", (session,))
 
     def closable(self) -> list[tuple[str, str, str | None, str]]:
-        """Trials whose transcript has come, or has grown since: `(session, key, agent of the transcript, task)`."""
+        """Return the trials with a new or longer transcript: `(session, key, agent of the transcript, task)`."""
         return [tuple(row) for row in self.store.rows("closable_trials")]
 
     def close(self, session: str, transcript: str, measures: Measures | None, at: float) -> None:
+        """Store the transcript and measures of a trial."""
         body = msgspec.json.encode(measures).decode() if measures else None
         self.store.run("close_trial", (transcript, body, at, session))
 
     # Seeds
 
     def seed(self, session: str, dialect: str) -> str | None:
-        found = self.store.rows("seed", (session, dialect))
-        return str(found[0][0]) if found else None
+        """Return the JSON of the seed that a session was given."""
+        rows = self.store.rows("seed", (session, dialect))
+        return str(rows[0][0]) if rows else None
 
     def put_seed(self, session: str, dialect: str, body: str) -> None:
+        """Store the JSON of a session's seed."""
         self.store.run("put_seed", (session, dialect, body))
 
     def seed_tokens(self, session: str) -> int:
-        """What the session's seed cost; of several dialects the dearest."""
+        """Return the tokens of a session's seed; with several dialects, the maximum."""
         return int(self.store.rows("seed_tokens", (session,))[0][0] or 0)
 
     # Experiments
 
     def running(self) -> ExperimentRow | None:
-        found = self.store.rows("running_experiment")
-        return ExperimentRow.from_columns(found[0]) if found else None
+        """Return the running experiment."""
+        rows = self.store.rows("running_experiment")
+        return ExperimentRow.from_columns(rows[0]) if rows else None
 
     def experiments(self) -> list[ExperimentRow]:
-        """The latest first."""
+        """Return the experiments, newest first."""
         return [ExperimentRow.from_columns(row) for row in self.store.rows("experiments")]
 
     def experiment(self, name: str) -> ExperimentRow:
-        found = self.store.rows("experiment", (name,))
-        if not found:
+        """Return an experiment by its name."""
+        rows = self.store.rows("experiment", (name,))
+        if not rows:
             raise NotFound(f"no experiment {name}; see: warmstart experiment list")
-        return ExperimentRow.from_columns(found[0])
+        return ExperimentRow.from_columns(rows[0])
 
     def has_experiment(self, name: str) -> bool:
+        """Return whether an experiment has this name."""
         return bool(self.store.rows("experiment", (name,)))
 
     def put_experiment(self, row: ExperimentRow) -> None:
+        """Store a new experiment."""
         self.store.run("put_experiment", row.to_columns())
 
     def stop_experiment(self, name: str, at: float) -> None:
+        """Stop an experiment."""
         self.store.run("stop_experiment", (at, name))
 
     def set_shares(self, name: str, shares: Mapping[str, float]) -> None:
-        """How the next sessions are shared out."""
+        """Set each arm's share of new sessions."""
         self.store.run("set_shares", (msgspec.json.encode(shares).decode(), name))
 
-    # What was known before
+    # Facts from before
 
     def history(self) -> list[tuple[float, str | None, str | None, str, int, int]]:
-        """`(ended, project, model, category, errors, judged)` of every session with times, in the order of their ends."""
+        """Return `(ended, project, model, category, errors, judged)` per session with a time, ordered by its end."""
         return [tuple(row) for row in self.store.rows("error_history")]
 
     def starts(self, window: int) -> list[tuple[str, float | None, str | None, str | None, int, int]]:
-        """`(key, started, project, task, errors, judged)` over the first turns of every session that no other started."""
+        """Return `(key, started, project, task, errors, judged)` over the first turns of sessions without a parent."""
         return [tuple(row) for row in self.store.rows("session_starts", (window,))]

@@ -231,7 +231,7 @@ class TemplateLibrary(TemplateRegister):
             "by_type": count_by(2),
             "examples": sum(row[5] for row in totals),
             "uses": sum(row[4] for row in totals),
-            "provisions": sum(self._trials.totals().values()),
+            "provisions": self._trials.count(),
             "recent": [
                 {"session": trial.session, "arm": trial.arm, "at": trial.at, "templates": self._shown(trial)}
                 for trial in self._trials.recent_trials(10)

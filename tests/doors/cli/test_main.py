@@ -111,7 +111,7 @@ def test_doctor(transcript):
     Path(os.environ["WARMSTART_HOME"], "warmstart.db").write_bytes(b"rubbish" * 1000)
     sick = json.loads(run("doctor", "--json", code=1).stdout)
     assert not sick["healthy"]
-    assert "no SQLite database" in sick["store"]["error"]
+    assert "not a SQLite database" in sick["store"]["error"]
 
 
 def test_usage_errors_exit_2(transcript):

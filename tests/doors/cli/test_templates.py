@@ -75,7 +75,7 @@ def test_capture(sessions):
     assert (shown["description"], shown["tags"]) == ("how we do it", ["a", "b"])
     assert "templates approve" in run("capture", "cart-2").stdout
     assert run("capture", "nonsense", code=1).stderr.startswith("Error: ")
-    assert run("capture", "cart", code=1).stderr.startswith("Error: cart fits several"), "a beginning that fits many"
+    assert run("capture", "cart", code=1).stderr.startswith("Error: cart matches several"), "a beginning that fits many"
     assert run("capture", "cart-1", "--name", "../x", code=1).stderr.count("\n") == 1
     for wrong in (("--type", "poetry"), ("--max-examples", "0"), ("--unknown", "x")):
         assert run("capture", "cart-1", *wrong, code=2).stderr

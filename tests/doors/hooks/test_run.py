@@ -330,7 +330,7 @@ class TestTrouble:
     def test_a_damaged_store(self, taught):
         Path(os.environ["WARMSTART_HOME"], "warmstart.db").write_bytes(b"rubbish" * 1_000)
         assert answer(start()) is None and answer(prompt()) is None
-        assert "StoreError" in read_log() and "no SQLite database" in read_log()
+        assert "StoreError" in read_log() and "not a SQLite database" in read_log()
 
     def test_a_busy_store_does_not_hold_the_user(self, taught):
         busy = apsw.Connection(str(Path(os.environ["WARMSTART_HOME"], "warmstart.db")))

@@ -407,7 +407,7 @@ def test_a_store_that_cannot_be_used_is_told_at_the_start(tmp_path):
     (tmp_path / "no.db").write_text("not a database, whatever its name says" * 10)
     words = [SCRIPT, "--store", str(tmp_path / "no.db"), "mcp"]
     done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    assert done.returncode == 1 and "no SQLite database" in done.stderr
+    assert done.returncode == 1 and "not a SQLite database" in done.stderr
 
 
 def test_control_c_ends_it_quietly(project):
