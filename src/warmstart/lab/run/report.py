@@ -12,7 +12,7 @@ from warmstart.lab.chores.make import make_sessions
 from warmstart.lab.run.agent import AGENT
 from warmstart.lab.run.lab import DECIDES, EXPERIMENT, Lab
 from warmstart.lab.run.summary import ArmLine, LabReport, TaskCell, TaskLine
-from warmstart.lab.sandbox.jail import describe_walls
+from warmstart.lab.sandbox.processes import describe_walls
 from warmstart.model import Effect, Measures
 from warmstart.store import TrialRow, TrialStore
 from warmstart.trials.paired_report import analyse_paired

@@ -24,8 +24,15 @@ from warmstart.lab.sandbox.fence import (
     read_line,
     resolve_inside,
 )
-from warmstart.lab.sandbox.jail import MOST_OUTPUT, PROGRAM_PATH, Ended, run_jailed, run_program
-from warmstart.lab.sandbox.jail_walls import FOLDER_BYTES
+from warmstart.lab.sandbox.processes import (
+    FOLDER_BYTES,
+    MOST_OUTPUT,
+    PROGRAM_PATH,
+    Ended,
+    Sandbox,
+    Stage,
+    run_program,
+)
 from warmstart.lab.sandbox.programs import check_arguments, check_offered
 
 _MOST_PATTERNS, _MOST_NAMES = 100, 2_000  # of one command
@@ -35,10 +42,10 @@ _NOT_A_FAILURE = {  # exit code 1 of these is an answer
 }
 
 
-def run_command_line(line: str, folder: Path, seconds: float) -> dict[str, Any]:
-    """Run a command line in the folder, `seconds` at most, and report its output and exit code."""
+def run_command_line(line: str, sandbox: Sandbox, seconds: float) -> dict[str, Any]:
+    """Run a command line in the sandbox's folder, `seconds` at most, and report its output and exit code."""
     output, errors, code = "", "", 0
-    here, deadline = folder, time.monotonic() + seconds
+    here, deadline = sandbox.folder, time.monotonic() + seconds
     try:
         pipelines = read_line(line)
         for words in (command.words for pipeline in pipelines for command in pipeline.commands if command.words):
@@ -47,9 +54,9 @@ def run_command_line(line: str, folder: Path, seconds: float) -> dict[str, Any]:
             if (pipeline.joined == "&&" and code) or (pipeline.joined == "||" and not code):
                 continue
             if [word.text for word in pipeline.commands[0].words[:1]] == ["cd"]:
-                here, ended = _change_folder(pipeline, folder, here)
+                here, ended = _change_folder(pipeline, sandbox.folder, here)
             else:
-                ended = _run_pipeline(pipeline, folder, here, deadline - time.monotonic())
+                ended = _run_pipeline(pipeline, sandbox, here, deadline - time.monotonic())
             errors, code = ended.errors, ended.exit_code
             output += ended.output + errors
             if ended.timed_out or ended.was_stopped:
@@ -64,7 +71,7 @@ def run_command_line(line: str, folder: Path, seconds: float) -> dict[str, Any]:
 
 
 def report_end(ended: Ended, seconds: float) -> dict[str, Any]:
-    """How a jailed run ended, as a tool result."""
+    """Return how a run ended, as a tool result."""
     answer: dict[str, Any] = {"output": ended.output + ended.errors, "exit_code": ended.exit_code}
     if ended.timed_out:
         answer["error"] = f"Timed out after {seconds:g} seconds"
@@ -85,18 +92,19 @@ def _change_folder(pipeline: Pipeline, folder: Path, here: Path) -> tuple[Path, 
     return here, Ended((1,), "", f"cd: {words[0][:80]}: No such file or directory\n")
 
 
-def _run_pipeline(pipeline: Pipeline, folder: Path, here: Path, seconds: float) -> Ended:
-    stages: list[dict[str, Any]] = []
-    telling = 0
+def _run_pipeline(pipeline: Pipeline, sandbox: Sandbox, here: Path, seconds: float) -> Ended:
+    folder = sandbox.folder
+    stages: list[Stage] = []
+    last = 0
     for command in pipeline.commands:
-        telling = len(stages)  # the stage whose exit code counts: the last that was asked for
+        last = len(stages)  # the stage whose exit code counts: that of the last command, not of a sort behind it
         argv = _expand(command, folder, here)
         if _find_program(argv[0]) is None:
             return Ended((127,), "", f"{argv[0]}: command not found\n")
         redirects = [_place_redirect(redirect, folder, here) for redirect in command.redirects]
         stages += _make_stages(argv, redirects)
-    ended = run_jailed(stages, folder, here=here, seconds=seconds)
-    return structs.replace(ended, exit_codes=ended.exit_codes[telling : telling + 1])
+    ended = sandbox.run(stages, here=here, seconds=seconds)
+    return structs.replace(ended, exit_codes=ended.exit_codes[last : last + 1])
 
 
 def _expand(command: Command, folder: Path, here: Path) -> list[str]:
@@ -115,7 +123,7 @@ def _expand_words(words: Sequence[Word], folder: Path, here: Path) -> list[str]:
     return names
 
 
-def _make_stages(argv: list[str], redirects: list[tuple[int, str | int, bool]]) -> list[dict[str, Any]]:
+def _make_stages(argv: list[str], redirects: list[tuple[int, str | int, bool]]) -> list[Stage]:
     """The command itself; behind `find` a `sort`, for disks keep no order."""
     run = [_find_program(argv[0]) or argv[0], *argv[1:]]
     sort = _find_program("sort") if argv[0] == "find" else None

@@ -4,8 +4,8 @@ Results are JSON text as agents give it, so that the same judge that reads a use
 code for commands and code, `error` for everything else that failed. Whatever a model asks for gets an answer, never an
 exception; and the same call in the same folder gets the same bytes, for runs are compared.
 
-Between the model and the machine stand a fence (`fence`, `workshop_programs`) and a jail (`jail`). Both keep accidents
-in; neither is a security boundary for hostile code. Do not point a model at it that wants out.
+Between the model and the machine stand the fence (`fence`, `programs`) and, where it works, bubblewrap (`processes`). Both
+keep mistakes in; neither is a security boundary for hostile code. Do not point a model at it that wants out.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ from msgspec import Struct
 from warmstart.calls import tools
 from warmstart.lab.chores.tasks import ChoreCall
 from warmstart.lab.sandbox.fence import CommandRefused, resolve_inside
-from warmstart.lab.sandbox.jail import run_jailed, run_python, run_statements
-from warmstart.lab.sandbox.jail_inside import is_overfull
-from warmstart.lab.sandbox.jail_walls import FILE_BYTES, FOLDER_BYTES
+from warmstart.lab.sandbox.processes import FOLDER_BYTES, Sandbox, is_overfull, run_python, run_statements
+from warmstart.lab.sandbox.runner import FILE_BYTES
 from warmstart.lab.sandbox.terminal import report_end, run_command_line
 
 SQLITE = "sqlite_query"
@@ -91,11 +90,14 @@ class Workshop:
 
     folder: Path
 
-    def __init__(self, files: Mapping[str, str | bytes], *, seconds: float = 5.0, characters: int = 800) -> None:
+    def __init__(
+        self, files: Mapping[str, str | bytes], *, seconds: float = 5.0, characters: int = 800, use_bwrap: bool = True
+    ) -> None:
         self.seconds, self.characters = seconds, characters
         self._around = Path(os.path.realpath(tempfile.mkdtemp(prefix="warmstart-lab-")))
         self.folder = self._around / "folder"  # so that `..` too is ours, and looks the same in every run
         self.folder.mkdir()
+        self._sandbox = Sandbox(self.folder, use_bwrap)
         self._carry_out: dict[str, Callable[..., dict[str, Any]]] = {
             tools.TERMINAL: self._terminal,
             tools.READ: self._read_file,
@@ -189,7 +191,7 @@ class Workshop:
             raise CommandRefused(f"Not a file: {_shorten(path)}")
         if len(raw) > FILE_BYTES:
             raise CommandRefused(f"content is longer than {FILE_BYTES} bytes")
-        if is_overfull(str(self.folder)):
+        if is_overfull(self.folder):
             raise CommandRefused(f"more than {FOLDER_BYTES} bytes in the folder")
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(raw)
@@ -232,7 +234,7 @@ class Workshop:
                 yield number, line, name
 
     def _execute_code(self, code: str) -> dict[str, Any]:
-        ended = run_jailed([run_python(code)], self.folder, seconds=self.seconds)
+        ended = self._sandbox.run([run_python(code)], seconds=self.seconds)
         answer = report_end(ended, self.seconds)
         last = ended.errors.rstrip().rpartition("\n")[2]
         if ended.exit_code == 1 and last and "error" not in answer:
@@ -245,7 +247,7 @@ class Workshop:
             raise CommandRefused("sql holds a NUL character")
         if not place.is_file():
             raise CommandRefused(f"Not a database file: {_shorten(database)}")
-        ended = run_jailed([run_statements(place, sql)], self.folder, seconds=self.seconds)
+        ended = self._sandbox.run([run_statements(place, sql)], seconds=self.seconds)
         if ended.exit_code:
             return {"error": report_end(ended, self.seconds).get("error", "the query could not be run")}
         answer: dict[str, Any] = json.loads(ended.output)
@@ -262,7 +264,7 @@ class Workshop:
         return answer
 
     def _terminal(self, command: str) -> dict[str, Any]:
-        return run_command_line(command, self.folder, self.seconds)
+        return run_command_line(command, self._sandbox, self.seconds)
 
 
 def _list_files(place: Path) -> Iterator[Path]:
