@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
+_LINE_EVERY = 10.0  # seconds between progress lines where standard error is no terminal
 _UNSEEN = (*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF)
 _CLEAN: dict[int, str | None] = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)), "�") | dict.fromkeys(
     _UNSEEN
@@ -79,10 +81,10 @@ def coloured(text: str) -> Any:
 
 
 @contextmanager
-def progress_bar(title: str) -> Iterator[Progress | None]:
-    """A progress bar on standard error, on a terminal only."""
+def progress_bar(title: str, clock: Callable[[], float] = time.monotonic) -> Iterator[Progress]:
+    """Show progress on standard error: a bar on a terminal, else a plain line every 10 s at most."""
     if not sys.stderr.isatty():
-        yield None
+        yield _make_line_printer(title, clock)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -97,7 +99,23 @@ def progress_bar(title: str) -> Iterator[Progress | None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
 
-        def tell(done: int, total: int | None, what: str) -> None:
+        def update_bar(done: int, total: int | None, what: str) -> None:
             bar.update(task, completed=done, total=total, description=clean(what)[:50])
 
-        yield tell
+        yield update_bar
+
+
+def _make_line_printer(title: str, clock: Callable[[], float]) -> Progress:
+    """Return a progress that prints nothing in its first 10 s: short work stays silent."""
+    printed = clock()
+
+    def print_line(done: int, total: int | None, what: str) -> None:
+        nonlocal printed
+        if clock() - printed < _LINE_EVERY:
+            return
+        printed = clock()
+        count = f"{done}" if total is None else f"{done} of {total}"
+        sys.stderr.write(f"{title}: {count} {clean(what)[:50]}".rstrip() + "\n")
+        sys.stderr.flush()
+
+    return print_line

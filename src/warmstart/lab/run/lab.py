@@ -119,7 +119,7 @@ class Lab:
         """All sessions that are not there yet."""
         for folder in (self._training, *(self._sessions / arm for arm in self.plan.arms)):
             sweep_unfinished(folder)
-        self._learn()
+        self._learn(progress)
         held_out = self._held_out()
         agent = LabAgent(self._llm, self.plan.model.name, self.plan.limits, self._clock)
         steps = list(self.steps())
@@ -159,12 +159,14 @@ class Lab:
     def _path(self, task: LabTask, arm: str) -> Path:
         return self._sessions / arm / f"{task.id}.jsonl"
 
-    def _learn(self) -> None:
+    def _learn(self, progress: Progress | None) -> None:
         """Once: write the solver's sessions down, ingest them, learn, and start the comparison."""
         if self.ws.experiments.list():
             return
         sessions = [one for held_out in (False, True) for one in make_sessions(self.plan.seed, held_out=held_out)]
         for number, session in enumerate(sessions):
+            if progress:
+                progress(number, len(sessions), f"training: {session.id}")
             path = self._training / f"{session.id}.jsonl"
             if not path.exists():
                 keep(path, msgspec.json.encode(solve(session, _SCHOOL + number * _APART)) + b"\n")
