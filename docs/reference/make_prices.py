@@ -1,10 +1,10 @@
-"""Makes `src/warmstart/prices.json` from litellm's table of public list prices (MIT).
+"""Make `src/warmstart/usage/prices.json` from litellm's table of public list prices (MIT).
 
     pip download litellm --no-deps -d FOLDER && python docs/reference/make_prices.py FOLDER/litellm-*.whl
 
-Taken are the makers' own prices for chat models. Where a maker has retired a model, its price with a cloud that sells at the
-maker's prices stands in: old transcripts still name it. Left out are free models, prices in steps without a base price,
-and what is no text model.
+The table holds the makers' own prices for chat models. Where a maker has retired a model, a cloud that sells at the maker's
+prices stands in, because old transcripts still name the model. Free models, tiered prices without a base price and models
+that are not text models are left out.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def take(offered: dict[str, Any], providers: tuple[str, ...], names: re.Pattern[
 
 
 def named(offered: dict[str, Any], provider: str) -> list[tuple[str, Row]]:
-    """The provider's text models with a price, by the names that `parse_name` makes of theirs."""
+    """Return the provider's priced text models, under the names that `parse_name` gives them."""
     rows: list[tuple[str, Row]] = []
     for text, facts in sorted(offered.items()):
         if facts.get("litellm_provider") != provider or facts.get("mode") not in ("chat", "responses"):
@@ -97,7 +97,7 @@ def per_million(cost: float | None) -> float | None:
 
 
 def without_snapshots(rows: dict[str, Row]) -> dict[str, Row]:
-    """Snapshots that cost what their model costs go by the model's name alone."""
+    """Drop snapshots that cost the same as their model."""
     plain: dict[str, Row] = {model: row for model, row in rows.items() if strip_snapshot(model) == model}
     for model in sorted(rows):
         short = strip_snapshot(model)
@@ -110,7 +110,7 @@ def without_snapshots(rows: dict[str, Row]) -> dict[str, Row]:
 
 
 def layout(table: dict[str, Any]) -> str:
-    """One model a line, so that changes can be read."""
+    """Write one model per line, so that changes can be read."""
     makers = [
         f"  {json.dumps(maker)}: {{\n"
         + ",\n".join(f"   {json.dumps(model)}: {json.dumps(row)}" for model, row in models.items())
