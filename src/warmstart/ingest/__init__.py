@@ -1,1 +1,1 @@
-"""Transcripts in: read, judged, scored, redacted and remembered."""
+"""Transcripts in: read, judge, score, redact and store them."""

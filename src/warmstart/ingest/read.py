@@ -1,4 +1,4 @@
-"""Transcripts in, as a whole: read, judge and score a path, and remember it in a store."""
+"""Read, judge and score the transcripts of a path, and store their sessions."""
 
 from __future__ import annotations
 
@@ -23,57 +23,57 @@ from warmstart.store import SourceRow, SqliteStore
 
 Conversation = Session | Sequence[Mapping[str, Any]]
 
-READER = 3  # raised when readers, judge or score change what they say: files are then read again
-_BATCH_SESSIONS, _BATCH_CALLS = 256, 4_000  # written together: at most some 50 ms of the store's time
+READER = 3  # raise it when readers, judge or score change their results: files are then read again
+_BATCH_SESSIONS, _BATCH_CALLS = 256, 4_000  # per commit, which then takes at most some 50 ms
 
-Looks = tuple[int, int, int]  # size, time of change, inode: how a file looked
+Looks = tuple[int, int, int]  # size, modification time and inode of a file
 
 
 class Scored(Struct, frozen=True):
-    """A session and what was made of it."""
+    """A session and its score."""
 
     session: Session
     score: Score
 
 
 class Inspection(Struct, frozen=True):
-    """What a file or folder holds."""
+    """The sessions of a file or folder, and the parts that could not be read."""
 
     sessions: tuple[Scored, ...]
     problems: tuple[Problem, ...]
 
 
 class Ingested(Struct, kw_only=True):
-    """What one `ingest` did."""
+    """The result of one `ingest`."""
 
-    sessions: int = 0  # read this time
-    new: int = 0
-    updated: int = 0
-    messages: int = 0
-    calls: int = 0
-    errors: int = 0  # tool errors judged
-    unchanged: int = 0  # files not read because they look as they did
-    skipped: int = 0  # files in folders that are no transcripts
-    trials: int = 0  # closed because their transcript came or grew
-    retired: tuple[str, ...] = ()  # templates, by what was measured
-    promoted: tuple[str, ...] = ()
-    problems: list[Problem] = msgspec.field(default_factory=list)
+    sessions: int = 0  # sessions read
+    new: int = 0  # sessions that were not in the store
+    updated: int = 0  # stored sessions whose content changed
+    messages: int = 0  # messages of the sessions read
+    calls: int = 0  # tool calls of the sessions read
+    errors: int = 0  # tool errors of the sessions read
+    unchanged: int = 0  # files that look as they did, so that they were not read
+    skipped: int = 0  # files in folders that are not transcripts
+    trials: int = 0  # trials measured because their transcript is new or longer
+    retired: tuple[str, ...] = ()  # templates retired because of their measured effect
+    promoted: tuple[str, ...] = ()  # templates promoted because of their measured effect
+    problems: list[Problem] = msgspec.field(default_factory=list)  # parts that could not be read
 
 
 def judge(conversation: Conversation) -> tuple[ToolResult, ...]:
-    """What became of each tool call of a session or a plain list of OpenAI-style messages, in the order of the results."""
+    """Return the judged tool results of a session or a list of OpenAI-style messages, in order."""
     session = conversation if isinstance(conversation, Session) else from_messages(conversation, judge_result)
     return tuple(step for step in session.steps if isinstance(step, ToolResult))
 
 
 def score(conversation: Conversation, tools: Mapping[str, str] | None = None) -> Score:
-    """How a session or a plain list of OpenAI-style messages went. `tools` maps further tool names onto the base set."""
+    """Score a session or a list of OpenAI-style messages. `tools` maps your tool names to base tools."""
     session = conversation if isinstance(conversation, Session) else from_messages(conversation, judge_result)
     return score_session(session, tools)
 
 
 def inspect(path: Path | str, tools: Mapping[str, str] | None = None) -> Inspection:
-    """Parse, judge and score a file or folder; store nothing. Raises SourceError when the path itself cannot be read."""
+    """Parse, judge and score a file or folder; store nothing. Raises SourceError if the path cannot be read."""
     sessions: list[Scored] = []
     problems: list[Problem] = []
     for source in sources(Path(path)):
@@ -83,7 +83,7 @@ def inspect(path: Path | str, tools: Mapping[str, str] | None = None) -> Inspect
 
 
 def scan(source: Source, tools: Mapping[str, str] | None = None) -> Iterator[Scored]:
-    """The scored sessions of one file, as they are read. What cannot be read is in `source.problems` afterwards."""
+    """Yield the scored sessions of one file. Parts that cannot be read are in `source.problems` afterwards."""
     try:
         for session in map(strip_seed, formats.read(source, judge_result)):
             yield Scored(session, score_session(session, tools))
@@ -92,7 +92,7 @@ def scan(source: Source, tools: Mapping[str, str] | None = None) -> Iterator[Sco
 
 
 def sources(path: Path) -> Iterator[Source]:
-    """The files of a path. In a folder, what is no transcript is passed over; a file named outright is complained of."""
+    """Yield the files of a path. In a folder, files that are not transcripts are skipped; a named file never is."""
     named = not path.is_dir()
     for file in formats.find_files(path):
         source = Source(file)
@@ -106,12 +106,12 @@ def _is_transcript(source: Source) -> bool:
     except UnknownFormat:
         return False
     except SourceError:
-        return True  # it cannot be read: that is to be told
+        return True  # it cannot be read, which must be reported
     return True
 
 
 class Ingest:
-    """One run of `ingest`: files that look as they did are passed over, sessions are written in batches."""
+    """One run of `ingest`: skips files that look as they did, and writes sessions in batches."""
 
     def __init__(
         self, store: SqliteStore, recorder: Recorder, tools: Mapping[str, str], clock: Callable[[], float]
@@ -123,16 +123,17 @@ class Ingest:
         self._clock = clock
         self._records: list[Record] = []
         self._sources: list[SourceRow] = []
-        self._known: dict[str, SourceRow] = {}  # files read before
+        self._known: dict[str, SourceRow] = {}  # files read before, by URI
         self._calls = 0
 
     def run(self, paths: Iterable[Path | str], progress: Progress | None = None) -> Ingested:
+        """Read the paths and store their sessions."""
         self._known = {row.uri: row for row in self._store.sources()}
         files = list(self._files(paths))
         for done, (file, named) in enumerate(files):
             if progress:
                 progress(done, len(files), file.name)
-            self._take(Source(file), named)
+            self._read(Source(file), named)
         self._write()
         return self.report
 
@@ -145,10 +146,10 @@ class Ingest:
             except SourceError as error:
                 self.report.problems.append(Problem(self._recorder.name(error.path), error.reason))
 
-    def _take(self, source: Source, named: bool) -> None:
+    def _read(self, source: Source, named: bool) -> None:
         uri = self._recorder.name(source.uri)
-        looks = _look(source.path)  # before reading: what is appended meanwhile is read next time
-        if looks is not None and self._is_read(uri, looks):
+        looks = _look(source.path)  # before reading: content appended meanwhile is read next time
+        if looks is not None and self._is_unchanged(uri, looks):
             self.report.unchanged += 1
             return
         if not named and not _is_transcript(source):
@@ -162,7 +163,7 @@ class Ingest:
             self._close_source(uri, looks, problems)
         self.report.problems += problems
 
-    def _is_read(self, uri: str, looks: Looks) -> bool:
+    def _is_unchanged(self, uri: str, looks: Looks) -> bool:
         row = self._known.get(uri)
         return row is not None and (row.size, row.mtime_ns, row.inode) == looks and row.reader == READER
 
@@ -173,16 +174,22 @@ class Ingest:
             self._write()
 
     def _close_source(self, uri: str, looks: Looks, problems: list[Problem]) -> None:
-        """The file is read to its end: kept with its last sessions, in the same commit."""
+        """Note that a file was read to its end. The note is committed together with the file's last sessions."""
         size, mtime_ns, inode = looks
-        said = msgspec.json.encode(problems[:20]).decode()
-        now = self._clock()
         self._sources.append(
-            SourceRow(uri=uri, size=size, mtime_ns=mtime_ns, inode=inode, reader=READER, read_at=now, problems=said)
+            SourceRow(
+                uri=uri,
+                size=size,
+                mtime_ns=mtime_ns,
+                inode=inode,
+                reader=READER,
+                read_at=self._clock(),
+                problems=msgspec.json.encode(problems[:20]).decode(),
+            )
         )
 
     def _write(self) -> None:
-        """One commit costs a disk sync, however much is in it."""
+        """Store the batch in one commit, because every commit costs a disk sync."""
         if not self._records and not self._sources:
             return
         with self._store.writing():
@@ -200,7 +207,7 @@ class Ingest:
 
 
 def _look(path: Path) -> Looks | None:
-    """Size, time and identity of a file, with its SQLite log: what tells whether it was written to."""
+    """Return size, time and inode of a file, with its SQLite WAL; they change when the file is written."""
     try:
         main = path.stat()
     except OSError:

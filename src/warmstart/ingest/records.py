@@ -1,5 +1,4 @@
-"""A scored session as the store keeps it: facts, redacted arguments and short redacted excerpts, never a transcript;
-and back, as mining sees it."""
+"""Turn a scored session into rows of the store: facts, redacted arguments, short redacted excerpts; no transcript."""
 
 from __future__ import annotations
 
@@ -25,8 +24,8 @@ from warmstart.redact import Redactor, Scope
 from warmstart.store import CallRow, SessionRow, SpentRow
 from warmstart.usage.amounts import Tally
 
-INTENT, TASK = 240, 1_200  # characters kept; results and arguments come already shortened
-_CALL_IDS = re.compile(  # as agents make them: nothing can be told from them
+INTENT, TASK = 240, 1_200  # maximum characters; results and arguments arrive already clipped
+_CALL_IDS = re.compile(  # ids that agents generate: they reveal nothing
     r"\b(?:toolu_(?:vrtx_|bdrk_)?|call_(?:\d+_)?|fc_|msg_|chatcmpl-(?:tool-)?)[A-Za-z0-9]{8,40}\b"
     r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
 )
@@ -34,36 +33,37 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Record(Struct, frozen=True):
-    """One session with its calls, as stored."""
+    """A stored session with its calls."""
 
     session: SessionRow
     calls: tuple[CallRow, ...]
-    spent: tuple[SpentRow, ...] = ()  # tokens by model and day
+    spent: tuple[SpentRow, ...] = ()  # usage by model and day
 
 
 class Recorder:
-    """Turns sessions into records. The secrets of the user's environment are known to it and never pass."""
+    """Turns sessions into records, and redacts the secrets of the user's environment."""
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         self._redactor = Redactor(secrets)
         self._known = tuple(secrets.values())
 
     def name(self, text: str) -> str:
-        """A path or name that is shown or kept on its own."""
+        """Redact a path or name that is shown or stored by itself."""
         if not could_hide_secret(text) and not any(value in text for value in self._known):
             return text
         return self._redactor.scope().identifier(text)
 
     def record(self, session: Session, score: Score, now: float) -> Record:
+        """Return the redacted rows of a session."""
         scope = self._redactor.scope()
         key = session_key(session)
         answered = session.calls()
-        names = _Names(scope, _names_in(session, answered), self._known)
+        names = _Names(scope, _collect_names(session, answered), self._known)
         calls = tuple(_calls(session, answered, key, scope, names))
         spent = tuple(_spent(session.spent, key, names))
         counts = score.counts
         tools = {names.clean(name): used for name, used in counts.tools.items()}
-        evidence = tuple(structs.replace(found, sign=names.clean(found.sign)) for found in score.evidence)
+        evidence = tuple(structs.replace(reason, sign=names.clean(reason.sign)) for reason in score.evidence)
         redacted = structs.replace(score, counts=structs.replace(counts, tools=tools), evidence=evidence)
         row = SessionRow(
             key=key,
@@ -99,25 +99,33 @@ class Recorder:
 
 
 def session_key(session: Session) -> str:
-    """Who ran it, its own id and what it was asked: the same session read from another file or format is the same."""
-    said = "\0".join((session.agent, session.id, (session.task or "")[:500]))
-    return hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=16).hexdigest()
+    """Return a hash of agent, id and task: the same session has the same key in every file and format."""
+    identity = "\0".join((session.agent, session.id, (session.task or "")[:500]))
+    return hashlib.blake2b(identity.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
 def _digest(row: SessionRow, calls: tuple[CallRow, ...], spent: tuple[SpentRow, ...]) -> str:
-    """Of everything that is kept but where it came from and when."""
+    """Return a hash of everything that is stored, except where and when it was read."""
     facts = structs.replace(row, first_seen=0, updated=0, digest="", source_uri="")
-    made = hashlib.blake2b(_encode((facts, spent)), digest_size=16)
+    digest = hashlib.blake2b(_encode((facts, spent)), digest_size=16)
     for call in calls:
-        told = (call.call_id, call.tool, call.arguments, call.intent or "", call.excerpt or "", call.status, call.basis)
-        made.update("\x1f".join(told).encode("utf-8", "replace"))
-    return made.hexdigest()
+        parts = (
+            call.call_id,
+            call.tool,
+            call.arguments,
+            call.intent or "",
+            call.excerpt or "",
+            call.status,
+            call.basis,
+        )
+        digest.update("\x1f".join(parts).encode("utf-8", "replace"))
+    return digest.hexdigest()
 
 
 Answered = list[tuple[ToolCall, ToolResult | None]]
 
 
-def _names_in(session: Session, answered: Answered) -> list[str]:
+def _collect_names(session: Session, answered: Answered) -> list[str]:
     facts = (session.id, session.source_uri, session.model, session.project, session.end_reason, session.parent)
     models = (part.model for part in session.spent)
     return [
@@ -127,12 +135,12 @@ def _names_in(session: Session, answered: Answered) -> list[str]:
 
 
 class _Names:
-    """Ids, tool names and paths. They are many and nearly always clean, so they are looked through together first."""
+    """Redacts ids, tool names and paths. They are many and nearly always clean, so they are checked together first."""
 
     def __init__(self, scope: Scope, names: list[str], known: Collection[str]) -> None:
-        said = "\n".join(names)
-        plain = not could_hide_secret(_CALL_IDS.sub("", said)) and not any(value in said for value in known)
-        self._scope = None if plain or scope.identifier(said) == said else scope
+        joined = "\n".join(names)
+        plain = not could_hide_secret(_CALL_IDS.sub("", joined)) and not any(value in joined for value in known)
+        self._scope = None if plain or scope.identifier(joined) == joined else scope
 
     def clean(self, name: str) -> str:
         return self._scope.identifier(name) if self._scope else name
@@ -142,7 +150,7 @@ class _Names:
 
 
 def _spent(parts: Iterable[Spent], key: str, names: _Names) -> Iterator[SpentRow]:
-    cleaned = Tally()  # two names with secrets in them may have become one
+    cleaned = Tally()  # redaction can make two model names equal
     for part in parts:
         cleaned.take(part.usage, names.clean(part.model), part.day)
     for part in cleaned.spent():
@@ -150,7 +158,7 @@ def _spent(parts: Iterable[Spent], key: str, names: _Names) -> Iterator[SpentRow
 
 
 class _Place(NamedTuple):
-    """Where in a session a call stands."""
+    """The position of a call in its session."""
 
     key: str
     ordinal: int
@@ -164,7 +172,7 @@ def _calls(session: Session, answered: Answered, key: str, scope: Scope, names: 
     said, intent = "", ""
     for step, turn in zip(session.steps, session.number_turns(), strict=True):
         if isinstance(step, ToolCall):
-            if said:  # cleaned once, however many calls follow
+            if said:  # redact once, however many calls follow
                 said, intent = "", scope.text(first(said, INTENT))
             rows.append(_call(*next(pairs), _Place(key, len(rows), turn, intent or None), scope, names))
         elif isinstance(step, Message) and step.role != "system":
@@ -175,8 +183,8 @@ def _calls(session: Session, answered: Answered, key: str, scope: Scope, names: 
 def _call(call: ToolCall, answer: ToolResult | None, place: _Place, scope: Scope, names: _Names) -> CallRow:
     arguments = _encode(call.arguments).decode()
     excerpt = answer.text if answer else ""
-    said = f"{arguments}\n{excerpt}"
-    if scope.text(said) != said:  # something in there: each part by itself, arguments by their keys
+    joined = f"{arguments}\n{excerpt}"
+    if scope.text(joined) != joined:  # there is a secret: redact each part by itself, arguments by their keys
         arguments = _encode(scope.value(call.arguments)).decode()
         excerpt = scope.text(excerpt)
     return CallRow(

@@ -1,7 +1,7 @@
-"""A transcript without the seed that its session was given.
+"""Remove the seed from a session's transcript.
 
-Who records the whole list of messages records the seed too. Its calls all worked, so they would make every warm session
-look better than it was, and its first request would pass for the task. What we put in we take out again.
+Agents that record the whole list of messages record the seed too. Its calls all worked, so they would make every warm
+session look better than it was, and its first request would pass for the task.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from warmstart.dialects.providers import CLOSING, EXAMPLE_MARK
 from warmstart.model import Message, Session, Step
 
 _MARKS = (EXAMPLE_MARK, NOTES_MARK, TEXT_HEADER)
-_ENDS = (CLOSING, "Done, that call worked.", NOTES_REPLY)  # the second is what seeds ended with before
-_LEADING = 8  # steps within which a seed begins: it follows the system messages
+_ENDS = (CLOSING, NOTES_REPLY)
+_LEADING = 8  # a seed begins within these steps, after the system messages
 
 
 def strip_seed(session: Session) -> Session:
-    """The session from where the person's own words begin; the same one where there is no seed in it."""
+    """Return the session without its seed; the same object if there is none."""
     if not any(map(_begins, session.steps[:_LEADING])):
         return session
     kept: list[Step] = []
@@ -27,15 +27,15 @@ def strip_seed(session: Session) -> Session:
         if _begins(step):
             inside = True
         elif inside and isinstance(step, Message):
-            if step.role == "user":  # the person speaks: whatever was before, the seed is over
+            if step.role == "user":  # the user's own message always ends the seed
                 inside = False
                 kept.append(step)
             elif step.text.strip() in _ENDS:
                 inside = False
         elif not inside:
             kept.append(step)
-    asked = next((step.text for step in kept if isinstance(step, Message) and step.role == "user"), None)
-    return structs.replace(session, steps=tuple(kept), task=asked)
+    task = next((step.text for step in kept if isinstance(step, Message) and step.role == "user"), None)
+    return structs.replace(session, steps=tuple(kept), task=task)
 
 
 def _begins(step: Step) -> bool:
