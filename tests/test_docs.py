@@ -144,17 +144,18 @@ def test_the_readmes_first_commands_work(tmp_path):
 FAKE_CLAUDE = DATA / "docs" / "claude.py"
 
 
+@pytest.mark.slow
 def test_the_tutorial_runs_as_printed(tmp_path, monkeypatch):
     """A stand-in for Claude Code runs the installed hooks and leaves a transcript."""
     monkeypatch.delenv("WARMSTART_HOLDOUT")
     home = Path.home()
     copy_samples(home)
     (home / "orders-api").mkdir()
-    bin = tmp_path / "bin"
-    bin.mkdir()
-    (bin / "claude").write_text(f'#!/bin/sh\nexec {sys.executable} {FAKE_CLAUDE} "$@"\n')
-    (bin / "claude").chmod(0o755)
-    path = f"{bin}{os.pathsep}{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "claude").write_text(f'#!/bin/sh\nexec {sys.executable} {FAKE_CLAUDE} "$@"\n')
+    (programs / "claude").chmod(0o755)
+    path = f"{programs}{os.pathsep}{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
     steps = re.findall(r"```sh\n(.*?)```\n(?:\n```\n(.*?)```)?", TUTORIAL, re.S)
     assert len(steps) > 8
     for script, shown in steps:
@@ -164,7 +165,7 @@ def test_the_tutorial_runs_as_printed(tmp_path, monkeypatch):
         wait_for_quiet()
     given = (home / "given.json").read_text()
     assert "Call that worked" in given, "the hooks gave the session its seed"
-    assert shutil.which("claude", path=path) == str(bin / "claude")
+    assert shutil.which("claude", path=path) == str(programs / "claude")
 
 
 class Provider(BaseHTTPRequestHandler):
@@ -205,6 +206,7 @@ def provider(monkeypatch):
         yield Provider
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sdk", ["openai", "anthropic"])
 @pytest.mark.filterwarnings("default")
 def test_the_readmes_code_runs_with_the_real_sdk(sdk, provider, tmp_path):
