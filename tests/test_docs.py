@@ -97,6 +97,14 @@ def test_commands_and_options_exist(page):
         assert not unknown, shown
 
 
+def test_quoted_messages_exist():
+    """The table of troubles quotes messages of the daemon and its page; a number at their start is an example."""
+    quoted = re.findall(r'^\| "(?:\d+ )?([^"]+)"', (DOCS / "howto" / "confirm.md").read_text(), re.M)
+    source = "".join(path.read_text() for path in SRC.rglob("*") if path.suffix in (".py", ".js"))
+    assert len(quoted) > 3
+    assert [message for message in quoted if message not in source] == []
+
+
 def test_the_picture_is_small():
     assert 10_000 < (DOCS / "images" / "insights.png").stat().st_size < 200_000
 
