@@ -1,14 +1,14 @@
-"""How long agents wait for our hooks: whole processes of the installed program, in bare interpreter starts.
+"""Measure how long agents wait for our hooks: whole processes of the installed program, in bare interpreter starts.
 
     python bench/hook.py [--json] [--rounds N]
 
-A store holds what is learned from the sample transcripts and 1,000 made-up templates. Each event goes as JSON to a
-process of its own, as an agent's hook starts it, by turns with the same interpreter doing nothing: the start of a
-session, its first prompt, a later prompt and a stop. Every round is a session of its own.
+The store holds the templates learned from the sample transcripts and 1,000 made-up ones. Each event goes as JSON to its
+own process, as an agent starts a hook, alternating with the same interpreter doing nothing: the start of a session, its
+first prompt, a later prompt and a stop. Every round is a new session.
 
 JSON keys: `bare_ms`, `events` {name: {p50_ms, p90_ms, over_bare}} for `start`, `first_prompt`, `later_prompt`, `stop`
 (`over_bare` is the median of the pairs' ratios), `worst_over_bare`, `answered` {name: share of the processes that
-gave something}.
+answered}.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from provision import fill, made_up, quantile
 from warmstart import config
 from warmstart.pipeline import Warmstart
 
-PROJECT = "/home/mira/orders-api"  # that the samples come from
+PROJECT = "/home/mira/orders-api"  # the samples' project
 MODEL = "claude-sonnet-4-5-20250929"
 PROMPT = "the order total test fails again, please fix it"
 EVENTS = ("start", "first_prompt", "later_prompt", "stop")
@@ -74,7 +74,7 @@ def measure(user_home: Path, rounds: int) -> dict[str, Any]:
                 bare.append(start)
                 ratios[name].append(ours / start)
                 answered[name] += bool(answer)
-        shutil.rmtree(user_home / ".warmstart" / "queue")  # else the next start would have it read in the background
+        shutil.rmtree(user_home / ".warmstart" / "queue")  # or the next start would read it in the background
     events = {
         name: {
             "p50_ms": round(statistics.median(taken[name]), 1),
@@ -86,21 +86,21 @@ def measure(user_home: Path, rounds: int) -> dict[str, Any]:
     return {
         "bare_ms": round(statistics.median(bare), 1),
         "events": events,
-        "worst_over_bare": max(one["over_bare"] for one in events.values()),
+        "worst_over_bare": max(row["over_bare"] for row in events.values()),
         "answered": {name: round(n / rounds, 2) for name, n in answered.items()},
     }
 
 
 def program() -> Path:
-    """The console script beside this interpreter."""
-    found = Path(sys.executable).with_name("warmstart")
-    if not found.exists():
+    """Return the console script beside this interpreter."""
+    script = Path(sys.executable).with_name("warmstart")
+    if not script.exists():
         raise SystemExit("install the package first: pip install -e .")
-    return found
+    return script
 
 
 def event(name: str, session: str, transcript: Path) -> bytes:
-    """As Claude Code tells it."""
+    """Return an event as Claude Code writes it."""
     common = {"session_id": session, "transcript_path": str(transcript), "cwd": PROJECT, "permission_mode": "default"}
     more: dict[str, dict[str, Any]] = {
         "start": {"hook_event_name": "SessionStart", "source": "startup", "model": MODEL},
@@ -111,9 +111,10 @@ def event(name: str, session: str, transcript: Path) -> bytes:
     return json.dumps(common | more[name]).encode()
 
 
-def run(words: list[str], env: dict[str, str], said: bytes) -> tuple[float, bytes]:
+def run(words: list[str], env: dict[str, str], data: bytes) -> tuple[float, bytes]:
+    """Return the milliseconds that a process took, and its output."""
     started = time.perf_counter()
-    done = subprocess.run(words, input=said, env=env, check=True, capture_output=True)
+    done = subprocess.run(words, input=data, env=env, check=True, capture_output=True)
     return (time.perf_counter() - started) * 1e3, done.stdout
 
 

@@ -1,4 +1,4 @@
-"""Events of Claude Code's hooks, and the program that answers them."""
+"""Events of Claude Code's hooks, answered in this process or by the installed program."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import os
 import subprocess
 import sys
 import time
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from warmstart.doors.hooks.run import HookCall, run
 from warmstart.ingest.queue import Queue
 
 PROGRAM = Path(sys.executable).with_name("warmstart")
@@ -27,9 +29,17 @@ def call(said: bytes, *words: str, agent: str = "claude-code", **more: Any) -> s
     return done
 
 
-def answer(event: dict[str, Any], **more: Any) -> str | None:
-    """Return the additional context that an event is answered with, or None for silence."""
-    out = call(json.dumps(event).encode(), **more).stdout
+def answer(event: dict[str, Any], agent: str = "claude-code") -> str | None:
+    """Answer an event in this process. One that starts background work must go to the program."""
+    return _read(event, run(HookCall(agent), BytesIO(json.dumps(event).encode())))
+
+
+def answer_by_program(event: dict[str, Any], **more: Any) -> str | None:
+    return _read(event, call(json.dumps(event).encode(), **more).stdout)
+
+
+def _read(event: dict[str, Any], out: bytes | None) -> str | None:
+    """Return the additional context of an answer, or None for silence."""
     if not out:
         return None
     output = json.loads(out)

@@ -11,8 +11,11 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import warmstart
-from doors.hooks.events import PROMPT, answer, event, prompt, read_log, start, wait_for_quiet
+from doors.hooks.events import PROMPT, event, prompt, read_log, start, wait_for_quiet
+from doors.hooks.events import answer_by_program as answer
 from transcripts import cart_sessions, outcome_lines, write_jsonl
 from warmstart.doors.hooks import catch_up
 from warmstart.ingest.queue import Queue
@@ -29,6 +32,7 @@ def end(session: str) -> None:
     assert time.monotonic() - began < 15, "it does not wait for what it starts"
 
 
+@pytest.mark.slow
 def test_a_session_comes_back_as_a_closed_trial(taught):
     session = str(uuid.uuid4())
     given = [answer(start(session)), answer(prompt(session=session))]
@@ -47,6 +51,7 @@ def test_a_session_comes_back_as_a_closed_trial(taught):
     assert read_log() == ""
 
 
+@pytest.mark.slow
 def test_it_learns_from_what_it_read(tmp_path):
     for lines in cart_sessions(3):
         session = lines[0]["sessionId"]
@@ -61,6 +66,7 @@ def test_it_learns_from_what_it_read(tmp_path):
     assert answer(start(cwd=project)), "the next session starts with it"
 
 
+@pytest.mark.slow
 def test_what_a_killed_session_left_is_read_when_the_next_one_starts():
     session = str(uuid.uuid4())
     write_jsonl(folder() / f"{session}.jsonl", outcome_lines(session, [True, True]))
@@ -132,6 +138,7 @@ def test_learning_rests_after_it_took_long(tmp_path):
     assert catch_up._is_rested(tmp_path)
 
 
+@pytest.mark.slow
 def test_several_sessions_at_once(taught):
     names = [str(uuid.uuid4()) for _ in range(5)]
     for name in names:

@@ -21,6 +21,7 @@ from doors.hooks.events import (
     PROMPT,
     SESSION,
     answer,
+    answer_by_program,
     call,
     event,
     prompt,
@@ -321,27 +322,29 @@ class TestTrouble:
         assert len(read_log().splitlines()) == 1
 
     def test_a_huge_prompt_is_still_a_prompt(self, taught):
-        assert answer(prompt(PROMPT + "\n" + "log line\n" * 500_000))
+        assert answer_by_program(prompt(PROMPT + "\n" + "log line\n" * 500_000))
 
     def test_odd_text_is_carried(self, taught):
         assert call(json.dumps(prompt(PROMPT + " \ud800 \x00 \u202e")).encode("utf-8", "surrogatepass"))
-        assert answer(prompt(PROMPT + " \u0000 \u202e ümläut 🚀", session=str(uuid.uuid4())))
+        assert answer_by_program(prompt(PROMPT + " \u0000 \u202e ümläut 🚀", session=str(uuid.uuid4())))
 
     def test_a_damaged_store(self, taught):
         Path(os.environ["WARMSTART_HOME"], "warmstart.db").write_bytes(b"rubbish" * 1_000)
-        assert answer(start()) is None and answer(prompt()) is None
+        assert answer_by_program(start()) is None and answer_by_program(prompt()) is None
         assert "StoreError" in read_log() and "not a SQLite database" in read_log()
 
+    @pytest.mark.slow
     def test_a_busy_store_does_not_hold_the_user(self, taught):
         busy = apsw.Connection(str(Path(os.environ["WARMSTART_HOME"], "warmstart.db")))
         busy.execute("BEGIN IMMEDIATE")
         began = time.monotonic()
-        assert answer(start()) is None
+        assert answer_by_program(start()) is None
         assert time.monotonic() - began < 20
         busy.close()
         assert "busy" in read_log() or "gave up" in read_log()
-        assert answer(start())
+        assert answer_by_program(start())
 
+    @pytest.mark.slow
     def test_an_input_that_never_ends_is_given_up(self, taught):
         began = time.monotonic()
         waiting = subprocess.Popen(
@@ -360,21 +363,21 @@ class TestTrouble:
             resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
         for said in (start(), prompt(), event("Stop")):
-            assert answer(said, preexec_fn=fill) is None
+            assert answer_by_program(said, preexec_fn=fill) is None
         assert read_log() == ""
-        assert answer(start())
+        assert answer_by_program(start())
 
     def test_a_home_that_is_none(self, monkeypatch, tmp_path, transcript):
         file = tmp_path / "file"
         file.write_text("mine")
         monkeypatch.setenv("WARMSTART_HOME", str(file))
         for said in (start(), prompt(), event("Stop")):
-            assert answer(said) is None
+            assert answer_by_program(said) is None
         assert file.read_text() == "mine"
 
     def test_wrong_settings_of_ours(self, taught):
         Path(os.environ["WARMSTART_HOME"], "config.toml").write_text("stor = 1")
-        assert answer(start()) is None
+        assert answer_by_program(start()) is None
         assert "config.toml" in read_log()
 
     @pytest.mark.parametrize("words", [[], ["nonsense"], ["claude-code", "--home"], ["claude-code", "--bad", "x", "y"]])
@@ -397,6 +400,7 @@ class TestTrouble:
         done = call(json.dumps(start()).encode(), "--home", own)
         assert b"additionalContext" in done.stdout
 
+    @pytest.mark.slow
     def test_the_log_tells_no_secrets_and_stays_small(self, taught):
         token = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
         for said in ({"prompt": [token]}, {"session_id": token}, {"hook_event_name": token}, {"cwd": [token]}):
@@ -408,13 +412,14 @@ class TestTrouble:
         assert len(read_log()) < 1_000
         assert file.with_suffix(".log.1").stat().st_size == 100_000
 
+    @pytest.mark.slow
     def test_the_working_folder_is_no_place_to_import_from(self, taught, transcript, tmp_path):
         folder = tmp_path / "hostile"
         folder.mkdir()
         for name in ("warmstart", "msgspec", "apsw", "re2", "zstandard", "json"):
             (folder / f"{name}.py").write_text(f"open({str(tmp_path / 'owned')!r}, 'w')")
-        assert answer(start(), cwd=folder)
-        answer(event("Stop"), cwd=folder)
-        answer(event("SessionEnd", reason="other"), cwd=folder)
+        assert answer_by_program(start(), cwd=folder)
+        answer_by_program(event("Stop"), cwd=folder)
+        answer_by_program(event("SessionEnd", reason="other"), cwd=folder)
         wait_for_quiet()
         assert not (tmp_path / "owned").exists()

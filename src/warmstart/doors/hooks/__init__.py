@@ -1,1 +1,1 @@
-"""Hooks of Claude Code and Codex: what they run, and the work they leave for later."""
+"""Hooks of Claude Code and Codex: the process they run, and the background work they start."""

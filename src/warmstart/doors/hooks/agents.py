@@ -1,6 +1,6 @@
-"""The agents whose hooks we know: where their settings and transcripts are, and what their hooks do.
+"""The agents whose hooks we know: where their settings and transcripts are, and how their hooks behave.
 
-Read in the documentation of Claude Code (October 2026) and in the documentation and source of Codex (0.160).
+Sources: the documentation of Claude Code (October 2026), and the documentation and source of Codex (0.160).
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _LONGEST_PATH = 4_096
 class HookAgent(NamedTuple):
     """A program with hooks."""
 
-    name: str  # as its transcripts are called
+    name: str  # as in `Session.agent`
     title: str
     folder: str  # its own, in the user's home and in a project
-    variable: str  # what names another one
-    file: str  # the one in it that holds hooks
-    transcripts: tuple[str, ...]  # the folders in it that hold transcripts
+    variable: str  # names another folder
+    file: str  # in the folder; holds the hooks
+    transcripts: tuple[str, ...]  # folders in the folder
     endings: tuple[str, ...]  # of transcripts
-    timeouts: Mapping[str, int]  # the events that are hooked, with the seconds they may take
-    repeats_itself: bool  # a resumed session still has all that hooks gave it before
+    timeouts: Mapping[str, int]  # hooked events, with the seconds each may take
+    repeats_itself: bool  # a resumed session still has everything that hooks gave it
 
 
 CLAUDE_CODE = HookAgent(
@@ -39,7 +39,7 @@ CLAUDE_CODE = HookAgent(
     transcripts=("projects",),
     endings=(".jsonl",),
     timeouts={"SessionStart": 10, "UserPromptSubmit": 10, "Stop": 10, "SessionEnd": 5},
-    repeats_itself=False,  # only what came with prompts is replayed; SessionStart is asked again
+    repeats_itself=False,  # it replays only what came with prompts, and calls SessionStart again
 )
 CODEX = HookAgent(
     name="codex",
@@ -49,35 +49,35 @@ CODEX = HookAgent(
     file="hooks.json",
     transcripts=("sessions", "archived_sessions"),
     endings=(".jsonl", ".jsonl.zst"),
-    timeouts={"SessionStart": 10, "UserPromptSubmit": 10, "Stop": 10, "SessionEnd": 3},  # more than 3 is cut to 3
-    repeats_itself=True,  # what hooks give becomes a part of the conversation's record
+    timeouts={"SessionStart": 10, "UserPromptSubmit": 10, "Stop": 10, "SessionEnd": 3},  # more is cut to 3
+    repeats_itself=True,  # hooks' output becomes part of the recorded conversation
 )
 AGENTS = {agent.name: agent for agent in (CLAUDE_CODE, CODEX)}
 
 
 def find_home(agent: HookAgent, settings: Settings) -> Path:
-    """The agent's own folder."""
+    """Return the agent's own folder."""
     return settings.places.get(agent.variable, settings.user_home / agent.folder)
 
 
-def find_transcripts(agent: HookAgent, settings: Settings, told: str) -> list[Path]:
-    """What a hook's `transcript_path` leads to, and its subagents' beside it; nothing where it is no transcript.
+def find_transcripts(agent: HookAgent, settings: Settings, transcript_path: str) -> list[Path]:
+    """Return the transcript that a hook names and the folder of its subagents' transcripts, if there is one.
 
-    The path comes from outside: only a plain file in the agent's own folders counts, wherever links may lead.
+    The path comes from outside: with links resolved, it must be a plain file in the agent's own folders.
     """
-    if not told.endswith(agent.endings) or "\0" in told or len(told) > _LONGEST_PATH:
+    if not transcript_path.endswith(agent.endings) or "\0" in transcript_path or len(transcript_path) > _LONGEST_PATH:
         return []
     try:
-        path = Path(os.path.realpath(Path(told).expanduser()))
-        if not stat.S_ISREG(path.stat().st_mode) or not any(map(path.is_relative_to, _roots(agent, settings))):
+        path = Path(os.path.realpath(Path(transcript_path).expanduser()))
+        if not stat.S_ISREG(path.stat().st_mode) or not any(map(path.is_relative_to, _list_roots(agent, settings))):
             return []
-        beside = path.with_suffix("") / "subagents"
-        return [path, beside] if beside.is_dir() else [path]
+        subagents = path.with_suffix("") / "subagents"
+        return [path, subagents] if subagents.is_dir() else [path]
     except (OSError, RuntimeError, ValueError):
         return []
 
 
-def _roots(agent: HookAgent, settings: Settings) -> Iterator[Path]:
+def _list_roots(agent: HookAgent, settings: Settings) -> Iterator[Path]:
     homes = {find_home(agent, settings), settings.user_home / agent.folder}
     for home in homes:
         for folder in agent.transcripts:

@@ -1,6 +1,6 @@
-"""After a session: a process of its own reads what hooks have queued, closes trials and learns, while nobody waits.
+"""Read queued transcripts, close trials and learn, in a background process that outlives the agent's session.
 
-`python -m warmstart.doors.hooks.catch_up`. Only one is at work at a time, at the lowest priority; it makes no output.
+`python -m warmstart.doors.hooks.catch_up HOME [STORE]`. One works at a time, at the lowest priority and without output.
 """
 
 from __future__ import annotations
@@ -15,25 +15,15 @@ from warmstart import config
 from warmstart.doors.hooks.log import log_trouble
 from warmstart.ingest.queue import Queue
 
-_SETTLE = 1.0  # seconds: agents write the end of a transcript a moment after they say that it ended
-_REST = 10  # learning rests this many times as long as it took, however many sessions end
+_SETTLE = 1.0  # seconds: agents write a transcript's end shortly after they report the session's end
+_REST = 10  # learning pauses this many times as long as it took
 
 
 def start_catching_up(home: Path, store: str | None) -> None:
-    """Start the process and leave it alone: it outlives the session that started it.
-
-    `-P`: it starts in the user's working folder, which must not be a place to import from.
-    """
+    """Start the process, detached. `-P`: it starts in the user's working folder and must not import from there."""
     import subprocess
 
-    words = [
-        sys.executable,
-        "-P",
-        "-m",
-        "warmstart.doors.hooks.catch_up",
-        str(home.absolute()),
-        *([store] if store else []),
-    ]
+    words = [sys.executable, "-P", "-m", __name__, str(home.absolute()), *([store] if store else [])]
     flags = 0
     if os.name == "nt":
         flags = subprocess.DETACHED_PROCESS | subprocess.BELOW_NORMAL_PRIORITY_CLASS  # type: ignore[attr-defined]
@@ -48,18 +38,18 @@ def start_catching_up(home: Path, store: str | None) -> None:
 
 
 def main(home: str, store: str | None = None) -> None:
-    """What the process does."""
+    """Run the process."""
     if hasattr(os, "nice"):
         os.nice(19)
     time.sleep(_SETTLE)
     try:
         catch_up(config.load(home, store))
-    except Exception as error:  # noqa: BLE001 - nobody is there to see it: the log is the edge
+    except Exception as error:  # noqa: BLE001 - the edge of a process without output: the log reports it
         log_trouble(Path(home), "catching up", error)
 
 
 def catch_up(settings: config.Settings) -> None:
-    """Until nothing waits. What is queued while the lock is let go is seen by us or by who takes it next."""
+    """Work until the queue is empty. Entries added while the lock is free are seen here or by its next holder."""
     queue = Queue(settings.home)
     ended: list[Path] = []
     while queue.count():
@@ -67,18 +57,18 @@ def catch_up(settings: config.Settings) -> None:
             if not alone:
                 break
             ended += _work(settings)
-    for transcript in ended:  # without the lock: a model may take its time
+    for transcript in ended:  # without the lock: a model may be slow
         _review(settings, transcript)
 
 
 def _work(settings: config.Settings) -> list[Path]:
-    """Read, close, learn; what is to be reviewed afterwards."""
+    """Read, close trials and learn; return the transcripts to review afterwards."""
     from warmstart.pipeline import Warmstart
 
     with Warmstart(settings) as ws:
         ended = _list_transcripts(settings) if settings.review.claude_code else []
-        done = ws.catch_up()
-        if (done.new or done.updated) and _is_rested(settings.home):
+        report = ws.catch_up()
+        if (report.new or report.updated) and _is_rested(settings.home):
             began = time.monotonic()
             ws.learn()
             _rest(settings.home, time.monotonic() - began)
@@ -86,7 +76,7 @@ def _work(settings: config.Settings) -> list[Path]:
 
 
 def _list_transcripts(settings: config.Settings) -> list[Path]:
-    """Claude Code's own among those that wait: other agents' sessions are not reviewed."""
+    """Return the queued transcripts of Claude Code: other agents' sessions are not reviewed."""
     from warmstart.doors.hooks.agents import AGENTS, find_transcripts
 
     waiting = [entry.transcript for entry in Queue(settings.home).take()]
@@ -95,27 +85,27 @@ def _list_transcripts(settings: config.Settings) -> list[Path]:
 
 
 def _review(settings: config.Settings, transcript: Path) -> None:
-    """Off unless switched on. What goes wrong in one leaves a line in the log, and the others are still reviewed."""
+    """Review one session. An error is logged, and the other sessions are still reviewed."""
     from warmstart.pipeline import Warmstart
 
     try:
         with Warmstart(settings) as ws:
-            for done in ws.reviews.review(transcript, context="session_end"):
-                if done.warning:
-                    log_trouble(settings.home, "review", done.warning)
-    except Exception as error:  # noqa: BLE001 - nobody is there to see it: the log is the edge
+            for reviewed in ws.reviews.review(transcript, context="session_end"):
+                if reviewed.warning:
+                    log_trouble(settings.home, "review", reviewed.warning)
+    except Exception as error:  # noqa: BLE001 - the edge of a process without output: the log reports it
         log_trouble(settings.home, "review", error)
 
 
 def _is_rested(home: Path) -> bool:
-    """On a store with very much in it learning takes long: then not after every session."""
+    """Say whether it is time to learn again: with a large store, not after every session."""
     with suppress(OSError):
         return time.time() >= _learned(home).stat().st_mtime
     return True
 
 
 def _rest(home: Path, took: float) -> None:
-    """The file's time says from when on it may be done again."""
+    """Set the file's time to when learning may run again."""
     until = time.time() + _REST * took
     _learned(home).touch(0o600)
     os.utime(_learned(home), (until, until))

@@ -1,7 +1,7 @@
-"""What went wrong in hooks, for people: a hook itself must stay silent.
+"""A log of errors in hooks, which themselves must stay silent.
 
-A few lines under the home, no more than two small files. Never what was asked or answered: of unforeseen errors only
-the kind and the place, of our own the message, redacted.
+At most two small files under the home. They never hold prompts or answers: of unforeseen errors only the kind and the
+place, of Warmstart's own errors the redacted message.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from pathlib import Path
 
 from warmstart.errors import WarmstartError
 
-_LARGEST = 64_000  # bytes of a file, before it becomes the older one
+_LARGEST = 64_000  # bytes of a file before it is renamed to `.log.1`
 _LONGEST = 300  # characters of a line
 
 
 def log_trouble(home: Path, what: str, trouble: str | BaseException) -> None:
-    """Add a line. Trouble with that is nobody's: there may be no disk left to write to, and whoever calls is in some."""
+    """Add a line. Errors are ignored: the disk may be full, and the caller is already handling one."""
     with suppress(Exception):
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = _file(home)
         if file.exists() and file.stat().st_size > _LARGEST:
             file.replace(file.with_suffix(".log.1"))
-        said = trouble if isinstance(trouble, str) else describe(trouble)
-        line = " ".join(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {what}: {said}".split())[:_LONGEST]
+        reason = trouble if isinstance(trouble, str) else describe(trouble)
+        line = " ".join(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {what}: {reason}".split())[:_LONGEST]
         with file.open("a", encoding="utf-8", errors="replace") as log:
             log.write("".join(c for c in line if c.isprintable()) + "\n")
 
 
 def read_troubles(home: Path, most: int = 5) -> list[str]:
-    """The latest lines, oldest first."""
+    """Return the latest lines, oldest first."""
     try:
         return _file(home).read_text("utf-8", "replace").splitlines()[-most:]
     except OSError:
@@ -38,7 +38,7 @@ def read_troubles(home: Path, most: int = 5) -> list[str]:
 
 
 def describe(error: BaseException) -> str:
-    """What happened, without anything that came from outside."""
+    """Describe an error without text that came from outside."""
     if isinstance(error, WarmstartError):
         return f"{type(error).__name__}: {_redact(str(error))}"
     if isinstance(error, OSError) and error.strerror:

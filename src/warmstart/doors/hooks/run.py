@@ -1,15 +1,15 @@
-"""What agents' hooks call: `warmstart hook run AGENT`. One JSON object in, at most one out.
+"""The process behind agents' hooks, `warmstart hook run AGENT`: one JSON object in, at most one out.
 
-An agent waits for it, so it is short: it loads only what it needs, gives up in time, and whatever happens it ends
-well and says nothing but the protocol's answer. Trouble goes to a log under the home.
+An agent waits for it, so it loads only what it needs and gives up in time. It always exits with 0 and prints nothing but
+the protocol's answer; errors go to a log under the home.
 
 | event | what happens |
 |---|---|
-| `SessionStart` | the session's arm is drawn and written down; the best of this project is given, in a third of the budget |
-| `UserPromptSubmit` | the first prompt refines it: what fits the task is added, nothing is shown twice |
+| `SessionStart` | assigns the session to an arm and gives this project's best examples, in a third of the budget |
+| `UserPromptSubmit` | adds, at the first prompt, examples that fit the task; nothing is shown twice |
 | `Stop`, `SessionEnd` | the transcript is queued; the end also starts `catching_up` |
 
-After a compaction both parts are given again, byte for byte; after a resume what the agent does not replay itself.
+After a compaction both parts are given again, byte for byte; after a resume only the part that the agent does not replay.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from warmstart.names import could_hide_secret
 if TYPE_CHECKING:
     from warmstart.pipeline import Warmstart
 
-_TIME = 3.0  # seconds until we give up: a person waits
-_PATIENCE = 2.0  # the same for a store that others keep busy
+_TIME = 3.0  # seconds until the hook gives up: a person waits
+_PATIENCE = 2.0  # seconds to wait for a busy store
 _LARGEST_INPUT = 32_000_000  # bytes
 _LONGEST_ANSWER = 10_000  # characters; Claude Code shows no more, Codex counts bytes
-_MOST_TOKENS = 2_000  # what is sure to fit in there
+_MOST_TOKENS = 2_000  # always fit in there
 _OPENING_SHARE = 3  # the opening gets a third of the budget and of the examples
 _COLD = "cold"
 
-_finishing = threading.Lock()  # held by whoever ends the process: the answer, or the time
+_finishing = threading.Lock()  # held by the thread that ends the process: with the answer, or because time is up
 
 
-class _Call(NamedTuple):
-    """How the hook was called."""
+class HookCall(NamedTuple):
+    """The command line of the hook."""
 
     agent: str
     home: str | None = None
@@ -55,7 +55,7 @@ class _Call(NamedTuple):
 
 
 class Event(Struct, frozen=True):
-    """What an agent tells its hook. Both use the same names."""
+    """An event, as both agents write it."""
 
     hook_event_name: str = ""
     session_id: str = ""
@@ -71,14 +71,14 @@ _event = msgspec.json.Decoder(Event)
 
 
 def main(words: Sequence[str]) -> None:
-    """The hook's process: AGENT [--home PATH] [--store URL]."""
+    """Run the hook: AGENT [--home PATH] [--store URL]."""
     call = _read_words(words)
     folder = config.find_homes(call.home)[1]
     threading.Timer(_TIME, _give_up, (folder, call.agent)).start()
     answer: bytes | None = None
     try:
         answer = run(call, sys.stdin.buffer)
-    except Exception as error:  # noqa: BLE001 - an agent's session must not suffer from us; the log tells
+    except Exception as error:  # noqa: BLE001 - an agent's session must not suffer; the log reports it
         log_trouble(folder, call.agent, error)
     _finishing.acquire()
     if answer:
@@ -86,14 +86,14 @@ def main(words: Sequence[str]) -> None:
     os._exit(0)
 
 
-def run(call: _Call, stdin: BinaryIO) -> bytes | None:
-    """The answer to what is on standard input; None is silence."""
-    said = _read(stdin)
+def run(call: HookCall, stdin: BinaryIO) -> bytes | None:
+    """Return the answer to the event on standard input; None is silence."""
+    data = _read(stdin)
     if config.is_off():
         return None
     if call.agent not in AGENTS:
-        raise ConfigError(f"no agent {call.agent}; there are: {', '.join(AGENTS)}")
-    event = _event.decode(said)
+        raise ConfigError(f"unknown agent {call.agent}; known: {', '.join(AGENTS)}")
+    event = _event.decode(data)
     if event.agent_id:
         return None
     text = _Hook(call, config.load(call.home, call.store), event).answer()
@@ -106,7 +106,7 @@ def run(call: _Call, stdin: BinaryIO) -> bytes | None:
 class _Hook:
     """One event of one agent."""
 
-    def __init__(self, call: _Call, settings: config.Settings, event: Event) -> None:
+    def __init__(self, call: HookCall, settings: config.Settings, event: Event) -> None:
         self._agent = AGENTS[call.agent]
         self._store = call.store
         self._settings = settings
@@ -124,13 +124,13 @@ class _Hook:
                 self._queue()
                 self._catch_up()
             case _:
-                raise Refused("an event that nobody asked for")
+                raise Refused("an event that is not hooked")
         return None
 
-    # Giving
+    # Seeds
 
     def _start(self) -> str | None:
-        """Sessions that were killed leave their transcripts queued: the next one's start has them read."""
+        """Open the session. A new one also starts the reading of transcripts that killed sessions left in the queue."""
         try:
             return self._open_session()
         finally:
@@ -144,7 +144,7 @@ class _Hook:
         with self._open() as ws:
             if source == "resume" and self._agent.repeats_itself and TrialStore(ws.store).trial(self._session):
                 return None
-            # A fork has its parent's conversation, whose arm nobody tells: it is given nothing and left out.
+            # A fork continues its parent's conversation, whose arm is not known here: it gets nothing and is left out.
             opening = ws.provision(self._opening(cold=source == "fork"))
             parts = [opening.text or ""]
             if source == "compact" and opening.arm != _COLD and TrialStore(ws.store).trial(self._refined):
@@ -158,7 +158,7 @@ class _Hook:
             trials = TrialStore(ws.store)
             if trials.trial(self._refined):
                 return None
-            if trials.trial(self._session) is None:  # the hook came in the middle: there was no opening
+            if trials.trial(self._session) is None:  # the hook was installed in mid-session: there was no opening
                 ws.provision(self._opening(examples=0))
             return _join([ws.provision(self._refinement()).text or ""])
 
@@ -169,10 +169,10 @@ class _Hook:
 
     @property
     def _session(self) -> str:
-        """Ids are plain. One that looks like a secret would be kept under another name, and asked for in vain."""
+        """The session's id. One that looks like a secret would be stored under another name and never found again."""
         session = self._event.session_id
         if not session.strip() or len(session) > 200 or could_hide_secret(session):
-            raise Refused("a session's id that is none")
+            raise Refused("not a session id")
         return session
 
     @property
@@ -180,7 +180,7 @@ class _Hook:
         return f"{self._session}#prompt"
 
     def _opening(self, *, examples: int | None = None, cold: bool = False) -> Task:
-        """Nothing is known of the task yet, so only what this very project has."""
+        """Return the task of the opening: the prompt is not known yet, so only this project's own examples count."""
         budget, most = self._budget // _OPENING_SHARE, -(-self._settings.examples // _OPENING_SHARE)
         return Task(
             session=self._session,
@@ -217,8 +217,7 @@ class _Hook:
         folder = self._event.cwd or ""
         return folder.rstrip("/") or folder
 
-    # Taking
-
+    # Transcripts
     def _queue(self) -> None:
         queue = Queue(self._settings.home)
         for path in find_transcripts(self._agent, self._settings, self._event.transcript_path or ""):
@@ -232,23 +231,23 @@ class _Hook:
 
 
 def _join(parts: Sequence[str]) -> str:
-    """As much as the agent will show, the more fitting first to stay."""
-    left = [part for part in parts if part]
-    while len("\n\n".join(left).encode()) > _LONGEST_ANSWER:
-        left = left[1:]
-    return "\n\n".join(left)
+    """Join as many parts as the agent will show; the later ones fit the task better."""
+    shown = [part for part in parts if part]
+    while len("\n\n".join(shown).encode()) > _LONGEST_ANSWER:
+        shown = shown[1:]
+    return "\n\n".join(shown)
 
 
-# The edge
+# Input and output
 
 
-def _read_words(words: Sequence[str]) -> _Call:
+def _read_words(words: Sequence[str]) -> HookCall:
     options = dict(zip(words[1::2], words[2::2], strict=False))
-    return _Call(words[0] if words else "", options.get("--home"), options.get("--store"))
+    return HookCall(words[0] if words else "", options.get("--home"), options.get("--store"))
 
 
 def _read(stdin: BinaryIO) -> bytes:
-    """All of it: whoever writes must not find a closed pipe. What is too much is not kept."""
+    """Read everything, so that the writer never meets a closed pipe, but keep only a limited size."""
     kept: list[bytes] = []
     size = 0
     while chunk := stdin.read(1_000_000):
@@ -265,11 +264,11 @@ def _write(answer: bytes) -> None:
         sys.stdout.buffer.write(answer)
         sys.stdout.buffer.flush()
     except OSError:
-        pass  # nobody listens any more
+        pass  # the agent has gone
 
 
 def _give_up(home: Path, name: str) -> None:
-    """The time is over. Not in the middle of an answer: half of one is none."""
+    """End the process because time is up, unless the answer is being written."""
     if _finishing.acquire(blocking=False):
         log_trouble(home, name, f"gave up after {_TIME:g} seconds")
         os._exit(0)
