@@ -1,11 +1,12 @@
-"""How far the token estimate lies above what OpenAI's tokenizers count, on rendered examples of real transcripts.
+"""Compare the token estimate with OpenAI's tokenizers, on rendered examples of real transcripts.
 
     pip install bpe-openai && python bench/tokens.py [DIR] [--json]
 
-DIR (default: the shared corpus beside the project). Each session gives up to six calls, rendered as chat messages and as text.
+DIR defaults to the shared corpus beside the project. Up to six calls of each session are rendered as chat messages and as
+text.
 
-JSON keys: `texts`, `characters`, `encodings` {name: {below, lowest, p1, median, p99}} (estimate over exact count; `below` is
-how many texts were estimated too low), `microseconds_per_kb`.
+JSON keys: `texts`, `characters`, `encodings` {name: {below, lowest, p1, median, p99}} (estimate / exact count; `below` is
+the number of texts estimated too low), `microseconds_per_kb`.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ def main() -> None:
     try:
         from bpe_openai._bindings import tokenizer_for_encoding
     except ImportError:
-        sys.exit("the exact tokenizer is not here; pip install bpe-openai (41 MB)")
+        sys.exit("the exact tokenizer is not installed; run: pip install bpe-openai (41 MB)")
     if not options.dir.exists():
         sys.exit(f"{options.dir}: no such folder; give one with transcripts")
-    texts = rendered(options.dir)
+    texts = render_examples(options.dir)
     started = time.perf_counter()
     estimates = [estimate(text) for text in texts]
     spent = time.perf_counter() - started
@@ -61,7 +62,7 @@ def main() -> None:
     print(json.dumps(report)) if options.json else show(report)
 
 
-def rendered(folder: Path) -> list[str]:
+def render_examples(folder: Path) -> list[str]:
     texts: list[str] = []
     for file in find_files(folder):
         for scored in warmstart.scan(Source(file)):

@@ -1,4 +1,4 @@
-"""The linter: what each provider rejects is found, what it accepts is left alone, junk is a finding."""
+"""The linter finds what each provider rejects, passes what it accepts, and reports junk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counting tokens: never fewer than a real tokenizer finds, in linear time."""
+"""Token estimates: never below a real tokenizer's count, in linear time."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ TEXTS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow  # loads 41 MB of vocabulary
 @pytest.mark.parametrize("name", TEXTS)
 def test_never_below_a_real_tokenizer(name):
     bpe = pytest.importorskip("bpe_openai")
@@ -60,6 +61,7 @@ def test_never_below_a_real_tokenizer(name):
         assert estimate(text) >= real, (encoding, name, estimate(text), real)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["prose", "python", "json", "log", "question"])
 def test_not_absurdly_above(name):
     bpe = pytest.importorskip("bpe_openai")
@@ -77,14 +79,14 @@ def test_plausible_without_a_tokenizer():
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_more_text_costs_more(one, other):
-    """Joined is at least each alone and at most both: the joint may save or cost a token or two."""
+    """Joined text costs at least as much as each part and at most both; the joint may save or cost a token or two."""
     both = estimate(one + other)
     assert both >= max(estimate(one), estimate(other)) - 3
     assert both <= estimate(one) + estimate(other) + 3
 
 
 @given(st.text(max_size=300))
-def test_it_is_a_number_for_anything(text):
+def test_any_text_has_an_estimate(text):
     assert estimate(text) >= 2
     assert estimate(text) == estimate(text)
 

@@ -1,4 +1,4 @@
-"""Provisioning: what is chosen, what is left out and why; once a session and then the same for ever."""
+"""Provisioning: which examples are chosen and which are omitted and why; chosen once per session, then repeated."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def ws(tmp_path):
 
 
 def counters(ws: Warmstart) -> tuple[int, int]:
-    told = ws.templates.stats()
-    return told["provisions"], told["uses"]
+    stats = ws.templates.stats()
+    return stats["provisions"], stats["uses"]
 
 
 def names(seed: Any) -> set[str]:
@@ -121,11 +121,11 @@ class TestSession:
         for dialect in DIALECTS[1:]:
             seed = ws.provision(msgspec.structs.replace(self.TASK, dialect=dialect, text="the quarterly report"))
             assert (set(seed.templates), seed.arm) == (set(openai.templates), "warm")
-            said = seed.text or msgspec.json.encode(seed.messages).decode()
-            assert all(command in said for command in shown)
-            assert "quarterly" not in said
+            body = seed.text or msgspec.json.encode(seed.messages).decode()
+            assert all(command in body for command in shown)
+            assert "quarterly" not in body
 
-    def test_what_did_not_fit_does_not_return_in_another_dialect(self, ws, tmp_path):
+    def test_an_omitted_example_does_not_return_in_another_dialect(self, ws, tmp_path):
         big = [example("terminal", f"make {n} {'abcd ' * 150}", f"polish the widget {n}") for n in "abc"]
         ws.templates.import_(write_bundle(tmp_path / "big.json", template("big", *big)), approve=True)
         task = Task(text="polish the widget", session="new-2", budget=600)
@@ -206,15 +206,15 @@ class TestChoosing:
         for text in ("bake a chocolate cake", "bake a chocolate cake in the shop", "zzz", "1234 5678", "!!!" * 10):
             seed = ws.provision(Task(text=text))
             if seed:
-                assert text[0] in "1!", "without words the best there is"
+                assert text[0] in "1!", "without words the strongest templates"
             else:
-                assert seed.reason.startswith("nothing similar enough")
+                assert seed.reason.startswith("no example is similar enough")
 
     def test_no_templates_at_all(self, tmp_path):
         with warmstart.open(tmp_path / "empty") as empty:
             assert "no active templates" in empty.provision(Task(text="deploy the shop")).reason
             assert not empty.provision(Task(text="deploy the shop", session="x"))
-            assert "nothing that this session can use" in empty.provision(Task()).reason
+            assert "no example that this session can use" in empty.provision(Task()).reason
 
     def test_by_text(self, ws):
         assert names(ws.provision(Task(text="please write the quarterly report"))) == {"report"}
@@ -252,8 +252,8 @@ class TestChoosing:
         with warmstart.open(tmp_path / "home") as ws:
             ws.templates.import_(write_bundle(tmp_path / "twins.json", *twins), approve=True)
             for text in ("polish the widget", ""):
-                given = [ws.provision(Task(text=text, session=f"{text}{n}", examples=1)).templates for n in range(6)]
-                assert {one: given.count(one) for one in given} == {(f"twin {n}@1",): 2 for n in range(3)}
+                shown = [ws.provision(Task(text=text, session=f"{text}{n}", examples=1)).templates for n in range(6)]
+                assert {names: shown.count(names) for names in shown} == {(f"twin {n}@1",): 2 for n in range(3)}
             assert [row.used for row, _ in ws.templates.find()] == [4, 4, 4]
 
     def test_retired_examples_are_not_shown(self, ws):
@@ -285,7 +285,7 @@ class TestFilters:
             ({"tools": ()}, set(), "the session has no tool"),
             ({"category": "coding"}, set(), "its category is ops"),
             ({"task_type": "file"}, set(), "its type is code"),
-            ({"tags": ("bar", "x")}, {"deploy bar"}, "it has none of the tags"),
+            ({"tags": ("bar", "x")}, {"deploy bar"}, "it has none of the requested tags"),
             ({"agent": "codex"}, {"deploy"}, "it is of another agent: hermes"),
         ],
     )
@@ -294,7 +294,7 @@ class TestFilters:
         assert names(seed) == shown
         assert any(reason in why for why in reasons(seed).values())
         if not shown:
-            assert seed.reason.startswith("nothing that this session can use")
+            assert seed.reason.startswith("no example that this session can use")
         without_text = ws.provision(Task(**wish))
         assert names(without_text) <= shown | {"report"}
 
@@ -316,7 +316,7 @@ class TestFilters:
         assert any("another agent" in why for why in reasons(seed).values())
 
     def test_filters_come_before_nearness(self, tmp_path):
-        """Twenty nearer templates that will not do must not hide the one that will."""
+        """Twenty more similar templates that the filters reject must not hide the one that passes."""
         near = [template(f"near {n}", example("terminal", "x", f"polish the widget {n}")) for n in range(20)]
         far = template("far", example("hammer", "x", "polish something; the widget perhaps, or another thing"))
         with warmstart.open(make_roomy(tmp_path / "home")) as ws:
@@ -361,21 +361,26 @@ with warmstart.open() as ws:
 """
 
 
-def test_16_processes_lose_no_count(ws):
-    each = 1_000 if FULL else 60
-    running = [start_python(PROVISION, f"p{n}", str(each)) for n in range(16)]
+@pytest.mark.slow
+def test_parallel_processes_lose_no_count(ws):
+    """Smaller by default; WARMSTART_FULL=1 runs the figures of the issue (16 x 1,000 sessions)."""
+    processes, each = (16, 1_000) if FULL else (5, 40)
+    running = [start_python(PROVISION, f"p{n}", str(each)) for n in range(processes)]
     for child in running:
         _out, errors = child.communicate(timeout=1_000)
         assert child.returncode == 0, errors
-    (one,) = {len(ws.provision(Task(text="deploy the shop to the cluster", session=f"p{n}-0")).templates) for n in range(16)}  # fmt: skip
-    assert counters(ws) == (16 * each, 16 * each * one)
+    (shown,) = {len(ws.provision(Task(text="deploy the shop to the cluster", session=f"p{n}-0")).templates) for n in range(processes)}  # fmt: skip
+    assert counters(ws) == (processes * each, processes * each * shown)
     db = apsw.Connection(str(ws.store.path))
-    assert db.execute("SELECT sum(used) FROM templates").get == 16 * each * one
-    assert db.execute("SELECT count(*), count(DISTINCT session) FROM trials").fetchall() == [(16 * each, 16 * each)]
-    assert db.execute("SELECT count(*) FROM seeds").get == 16 * each
+    assert db.execute("SELECT sum(used) FROM templates").get == processes * each * shown
+    assert db.execute("SELECT count(*), count(DISTINCT session) FROM trials").fetchall() == [
+        (processes * each, processes * each)
+    ]
+    assert db.execute("SELECT count(*) FROM seeds").get == processes * each
     db.close()
 
 
+@pytest.mark.slow
 def test_the_same_session_at_once(ws):
     code = (
         "import sys, time, msgspec, warmstart\nfrom warmstart.model import Task\n"
@@ -387,8 +392,8 @@ def test_the_same_session_at_once(ws):
     at = str(time.time() + 1.0)
     texts = ("deploy the shop to the cluster", "write the quarterly report", "ops", "report")
     running = [start_python(code, at, text) for text in texts]
-    said = [child.communicate(timeout=60) for child in running]
-    assert len({out for out, _errors in said}) == 1, said[0][1]
+    outputs = [child.communicate(timeout=60) for child in running]
+    assert len({out for out, _errors in outputs}) == 1, outputs[0][1]
     assert counters(ws)[0] == 30
 
 
@@ -413,7 +418,7 @@ def test_every_dialect_passes_the_linter(ws, dialect):
 @pytest.fixture(scope="module")
 def stocked(tmp_path_factory):
     home = make_roomy(tmp_path_factory.mktemp("stocked") / "home")
-    made = [
+    templates = [
         template(
             f"t{n}",
             *(
@@ -430,7 +435,7 @@ def stocked(tmp_path_factory):
         for n in range(25)
     ]
     with warmstart.open(home) as ws:
-        ws.templates.import_(write_bundle(home.parent / "t.json", *made, old_template("odd")), approve=True)
+        ws.templates.import_(write_bundle(home.parent / "t.json", *templates, old_template("odd")), approve=True)
         yield ws
 
 
@@ -444,7 +449,7 @@ def stocked(tmp_path_factory):
     ),
     tools=st.sampled_from([None, (), ("terminal",), ("read_file", "patch")]),
 )
-def test_what_always_holds(stocked, budget, examples, dialect, text, tools):
+def test_invariants_of_every_seed(stocked, budget, examples, dialect, text, tools):
     task = Task(text=text, budget=budget, examples=examples, dialect=dialect, tools=tools)
     seed = stocked.provision(task)
     assert msgspec.json.encode(stocked.provision(task)) == msgspec.json.encode(seed)

@@ -1,1 +1,1 @@
-"""How providers want a conversation written: composing seeds, counting their tokens, linting."""
+"""The message formats of providers: render examples, compose seeds, estimate tokens, lint conversations."""

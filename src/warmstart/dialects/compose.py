@@ -1,7 +1,7 @@
-"""Examples -> seed: as many as the budget holds, in the provider's dialect, the nearest last.
+"""Compose a seed: as many examples as the budget holds, in the provider's dialect, the most similar last.
 
-Picks come best first and are taken in that order. One that does not fit has its result shortened before it is left
-out; what is left out is told, with how many tokens were missing. The same input gives the same bytes.
+Picks come best first and are taken in that order. The result of an example that does not fit is shortened before the example
+is left out; each omission says how many tokens were missing. The same input gives the same bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from warmstart.dialects.providers import (
 from warmstart.excerpt import cut
 from warmstart.model import Dialect, Example, Omission, Pick
 
-__all__ = ["EXAMPLE_MARK", "TEXT_HEADER", "Composed", "Seed", "compose", "cost", "inject", "render", "tell"]
+__all__ = ["EXAMPLE_MARK", "TEXT_HEADER", "Composed", "Seed", "compose", "cost", "inject", "render", "wrap_text"]
 
 Count = Callable[[str], int]
 
@@ -39,12 +39,12 @@ NOTES_REPLY = "Noted."
 
 _PER_MESSAGE = 4  # tokens a provider spends around each message
 _SEPARATOR = "\n\n"
-_RESULT_LIMITS = (3200, 1600, 800, 400, 200)  # characters of a result, tried in turn where the whole does not fit
+_RESULT_LIMITS = (3200, 1600, 800, 400, 200)  # characters of a result, tried in turn if the whole does not fit
 _AS_TEXT = "as text, because thinking is on and a recorded tool call has no signed thinking block"
 
 
 class Composed(Struct, frozen=True, kw_only=True):
-    """What is put before a session."""
+    """A composed seed, before it belongs to a session."""
 
     messages: tuple[dict[str, Any], ...]  # empty for the text dialect
     text: str | None  # only for the text dialect
@@ -57,24 +57,24 @@ class Composed(Struct, frozen=True, kw_only=True):
 class Seed(Struct, frozen=True, kw_only=True):
     """What a session starts with, why, and what was left out."""
 
-    id: str  # of its content
+    id: str  # digest of its content
     arm: str | None  # the session's arm, e.g. warm or cold; None for a preview, which has no trial
     dialect: Dialect
     messages: tuple[dict[str, Any], ...] = ()  # empty for the text dialect and for an empty seed
     text: str | None = None  # only for the text dialect
     tokens: int = 0
     budget: int = 0
-    templates: tuple[str, ...] = ()  # name@version of those it shows
+    templates: tuple[str, ...] = ()  # name@version of the templates it shows
     omitted: tuple[Omission, ...] = ()
-    reason: str = ""  # why it is what it is
+    reason: str = ""  # why these examples, or why none
 
     def __bool__(self) -> bool:
         return bool(self.messages or self.text)
 
     def inject(self, messages: Sequence[Any]) -> list[Any]:
-        """The conversation with the seed after its leading system messages; the input stays as it is."""
+        """Return the conversation with the seed after its leading system messages; the input is not changed."""
         if self.dialect == "text":
-            raise ValueError("a text seed goes into a system prompt or a hook's answer; ask for another dialect")
+            raise ValueError("a text seed goes into a system prompt or a hook's answer; provision in another dialect")
         return inject(self.messages, messages, self.dialect)
 
 
@@ -88,15 +88,16 @@ class _Form(NamedTuple):
 
     @property
     def is_as_counted(self) -> bool:
-        """Whether the rendering is the one that `cost` counts: a model's own ids and signatures change it."""
+        """Whether the rendering is the one that `cost` counts: some models' ids and signatures change it."""
         if self.dialect == "text":
             return True
         if self.dialect == "gemini":
             return wants_signatures(self.model)
-        return not self.is_told and not wants_nine_characters(self.model)
+        return not self.is_as_text and not wants_nine_characters(self.model)
 
     @property
-    def is_told(self) -> bool:
+    def is_as_text(self) -> bool:
+        """Whether calls are shown as text: with thinking on, Anthropic refuses calls without a signed thinking block."""
         return self.dialect == "anthropic" and self.thinking
 
     def write(self, example: Example) -> Messages | str:
@@ -129,22 +130,22 @@ def compose(
     thinking: bool = False,
     addenda: Sequence[tuple[str, str]] = (),
 ) -> Composed:
-    """The seed for these picks. `addenda` are (template, guidance) pairs; they take what room the examples leave."""
+    """Compose the seed for these picks. `addenda` are (template, guidance) pairs; they get the room that is left."""
     form = _Form(dialect, count, model, thinking)
     omitted: list[Omission] = []
     room = budget - count(TEXT_HEADER) if dialect == "text" else budget
     fitted = _fit_examples(picks, room, form, omitted)
-    notes = _fit_notes(addenda, room - sum(one.tokens for one in fitted), form, omitted)
+    notes = _fit_notes(addenda, room - sum(example.tokens for example in fitted), form, omitted)
     messages: Messages = []
     text = None
     if dialect == "text":
         text, tokens = _settle_text(fitted, notes, budget, count, omitted)
     else:
         messages = _write_notes(notes, dialect)
-        tokens = form.measure(messages) + sum(one.tokens for one in fitted)
-        for run in [[one] for one in reversed(fitted)] if form.is_told else _join_requests(fitted):
-            joints = [message for one in run[:-1] for message in one.rendered[-1:]]
-            joints += [message for one in run[1:] for message in one.rendered[:1]]
+        tokens = form.measure(messages) + sum(example.tokens for example in fitted)
+        for run in [[example] for example in reversed(fitted)] if form.is_as_text else _join_requests(fitted):
+            joints = [message for example in run[:-1] for message in example.rendered[-1:]]
+            joints += [message for example in run[1:] for message in example.rendered[:1]]
             tokens -= form.measure(joints) if joints else 0  # type: ignore[arg-type]
             messages += _write_run(run)
     reason = _summarise(len(fitted), len(picks), tokens, budget, omitted)
@@ -152,23 +153,23 @@ def compose(
         messages=tuple(messages),
         text=text,
         tokens=tokens,
-        used=tuple(one.pick for one in fitted),
+        used=tuple(example.pick for example in fitted),
         omitted=tuple(omitted),
-        reason=f"{reason}; {_AS_TEXT}" if fitted and form.is_told else reason,
+        reason=f"{reason}; {_AS_TEXT}" if fitted and form.is_as_text else reason,
     )
 
 
-def tell(made: Composed, dialect: Dialect, count: Count) -> Composed:
-    """The same as one plain exchange instead of tool calls: what the text dialect made, in another dialect's messages."""
-    if dialect == "text" or not made.text:
-        return made
-    messages = remark(made.text, NOTES_REPLY, dialect)
+def wrap_text(composed: Composed, dialect: Dialect, count: Count) -> Composed:
+    """Wrap a seed of the text dialect as one plain exchange in another dialect, without tool calls."""
+    if dialect == "text" or not composed.text:
+        return composed
+    messages = remark(composed.text, NOTES_REPLY, dialect)
     tokens = _Form(dialect, count).measure(messages)
-    return msgspec.structs.replace(made, messages=tuple(messages), text=None, tokens=tokens)
+    return msgspec.structs.replace(composed, messages=tuple(messages), text=None, tokens=tokens)
 
 
 def cost(example: Example, dialect: Dialect, count: Count) -> int:
-    """What an example takes of a budget, to be counted once, when it is learned."""
+    """Count the tokens of an example in a seed. Templates store it when they are learned."""
     form = _Form(dialect, count)
     return form.measure(form.write(example))
 
@@ -176,26 +177,26 @@ def cost(example: Example, dialect: Dialect, count: Count) -> int:
 def inject(
     seed_messages: Sequence[Mapping[str, Any]], messages: Sequence[Any], dialect: Dialect = "openai"
 ) -> list[Any]:
-    """The conversation with the seed before it, behind the system messages. A conversation that has it stays as it is.
+    """Return the conversation with the seed after the leading system messages, or unchanged if it already has the seed.
 
-    The seed goes in as a copy: what a client adds to a message later (a cache mark) does not reach the next session.
+    The seed is copied: what a client adds to a message later (a cache mark) does not reach the next session.
     """
     given = list(messages)
     at = 0
     if dialect in ("openai", "responses"):
         while at < len(given) and _read(given[at], "role") in ("system", "developer"):
             at += 1
-    seed = [_copied(message) for message in seed_messages]
-    if not seed or given[at : at + len(seed)] == seed or not set(_ids(seed)).isdisjoint(_ids(given)):
+    seed = [_copy(message) for message in seed_messages]
+    if not seed or given[at : at + len(seed)] == seed or not set(_find_ids(seed)).isdisjoint(_find_ids(given)):
         return given
     return [*given[:at], *seed, *given[at:]]
 
 
 def _fit_examples(picks: Sequence[Pick], room: int, form: _Form, omitted: list[Omission]) -> list[_Fitted]:
-    """Where the whole does not fit, each may take its share of what is left, so that the first do not crowd out the rest."""
+    """Fit the picks into the room. If not all fit whole, each may take its share, so the first do not crowd out the rest."""
     fitted: list[_Fitted] = []
     seen: set[str] = set()
-    wholes = [refuse(pick.example, form.dialect, thinking=form.thinking) or _whole(pick, form) for pick in picks]
+    wholes = [refuse(pick.example, form.dialect, thinking=form.thinking) or _render_whole(pick, form) for pick in picks]
     crowded = sum(whole.tokens for whole in wholes if not isinstance(whole, str)) > room
     for place, (pick, whole) in enumerate(zip(picks, wholes, strict=True)):
         key = call_id(pick.example)
@@ -205,61 +206,63 @@ def _fit_examples(picks: Sequence[Pick], room: int, form: _Form, omitted: list[O
             reason = "the same call is already shown"
         else:
             share = room // (len(picks) - place) if crowded else room
-            found = _fit(whole, share, form)
-            if found.tokens > share:
-                found = _fit(whole, room, form)
-            if found.tokens <= room:
-                fitted.append(found)
-                room -= found.tokens
+            example = _shorten(whole, share, form)
+            if example.tokens > share:
+                example = _shorten(whole, room, form)
+            if example.tokens <= room:
+                fitted.append(example)
+                room -= example.tokens
                 seen.add(key)
                 continue
-            reason = _explain(found.tokens, room)
+            reason = _explain(example.tokens, room)
         omitted.append(Omission(pick.template, reason))
     return fitted
 
 
-def _fit(whole: _Fitted, room: int, form: _Form) -> _Fitted:
-    """The pick with as much of its result as there is room for; where even the least is too much, that."""
+def _shorten(whole: _Fitted, room: int, form: _Form) -> _Fitted:
+    """Return the pick with as much of its result as fits the room, or its shortest form if nothing fits."""
     pick = whole.pick
     limits = [limit for limit in _RESULT_LIMITS if limit < len(pick.example.result)]
     if whole.tokens <= room or not limits:
         return whole
 
-    def shorten(limit: int) -> _Fitted:
+    def cut_result(limit: int) -> _Fitted:
         short = form.write(msgspec.structs.replace(pick.example, result=cut(pick.example.result, limit)))
         return _Fitted(pick, short, form.measure(short))
 
-    least = shorten(limits.pop())
+    least = cut_result(limits.pop())
     if least.tokens > room:
         return least
-    return next((some for limit in limits if (some := shorten(limit)).tokens <= room), least)
+    return next((short for limit in limits if (short := cut_result(limit)).tokens <= room), least)
 
 
-def _whole(pick: Pick, form: _Form) -> _Fitted:
+def _render_whole(pick: Pick, form: _Form) -> _Fitted:
     rendered = form.write(pick.example)
     known = pick.tokens if form.is_as_counted else None
     return _Fitted(pick, rendered, form.measure(rendered) if known is None else known)
 
 
 def _join_requests(fitted: Sequence[_Fitted]) -> list[list[_Fitted]]:
-    """What is shown as one exchange, the nearest last: calls that followed each other on one request. Shown apart, each
-    would teach to stop after the first."""
+    """Group calls that followed each other on one request into one exchange, the most similar last.
+
+    Shown apart, each would teach to stop after the first call.
+    """
     runs: list[list[_Fitted]] = []
-    for one in fitted:
-        home = next((run for run in runs if any(one.pick.example.adjoins(other.pick.example) for other in run)), None)
+    for fit in fitted:
+        home = next((run for run in runs if any(fit.pick.example.adjoins(other.pick.example) for other in run)), None)
         if home is None:
-            runs.append([one])
+            runs.append([fit])
         else:
-            home.append(one)
+            home.append(fit)
             home.sort(key=lambda member: member.pick.example.step or 0)
     return runs[::-1]
 
 
 def _write_run(run: Sequence[_Fitted]) -> Messages:
-    """The request once, each call with its result, the closing word once."""
+    """Write the request once, each call with its result, and the closing word once."""
     messages: Messages = []
-    for place, one in enumerate(run):
-        rendered = list(one.rendered)
+    for place, fit in enumerate(run):
+        rendered = list(fit.rendered)
         messages += rendered[1 if place else 0 : -1 if place + 1 < len(run) else None]  # type: ignore[arg-type]
     return messages
 
@@ -291,10 +294,10 @@ def _write_notes(notes: Sequence[_Note], dialect: Dialect) -> Messages:
 def _settle_text(
     fitted: list[_Fitted], notes: list[_Note], budget: int, count: Count, omitted: list[Omission]
 ) -> tuple[str, int]:
-    """The digest and its true count. Parts counted alone may add up to less than the whole: then the last one goes."""
+    """Return the text and its true count. Its parts may add up to less than the whole: then the last part is dropped."""
     while fitted or notes:
         listed = [_list_notes(notes)] if notes else []
-        text = _SEPARATOR.join([TEXT_HEADER, *listed, *(str(one.rendered) for one in reversed(fitted))])
+        text = _SEPARATOR.join([TEXT_HEADER, *listed, *(str(fit.rendered) for fit in reversed(fitted))])
         tokens = count(text)
         if tokens <= budget:
             return text, tokens
@@ -318,25 +321,25 @@ def _summarise(used: int, offered: int, tokens: int, budget: int, omitted: Seque
     return f"nothing could be shown: {omitted[0].reason}" if omitted else "nothing to show"
 
 
-def _copied(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _copied(item) for key, item in value.items()}
+        return {key: _copy(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_copied(item) for item in value]
+        return [_copy(item) for item in value]
     return value
 
 
 def _read(message: Any, name: str) -> Any:
-    """A field of a message, be it a dict or an SDK's object."""
+    """Return a field of a message, be it a dict or an SDK's object."""
     return message.get(name) if isinstance(message, Mapping) else getattr(message, name, None)
 
 
-def _ids(messages: Sequence[Any]) -> Iterator[str]:
-    """The call ids a conversation uses, whatever its dialect."""
+def _find_ids(messages: Sequence[Any]) -> Iterator[str]:
+    """Yield the call ids that a conversation uses, whatever its dialect."""
     for message in messages:
-        found = [_read(message, "call_id"), _read(message, "tool_call_id")]
+        ids = [_read(message, "call_id"), _read(message, "tool_call_id")]
         for name in ("tool_calls", "content"):
             parts = _read(message, name)
             if isinstance(parts, list | tuple):
-                found += [_read(part, key) for part in parts for key in ("id", "tool_use_id")]
-        yield from (one for one in found if isinstance(one, str))
+                ids += [_read(part, key) for part in parts for key in ("id", "tool_use_id")]
+        yield from (id for id in ids if isinstance(id, str))

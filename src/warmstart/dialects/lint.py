@@ -1,8 +1,8 @@
-"""What a provider would reject in a conversation, whoever wrote it.
+"""Find what a provider would reject in a conversation.
 
-Each rule stands for an answer of 400 that the provider is known to give. Where a provider is lenient the linter is
-too: Anthropic joins neighbours of one role, OpenAI's Responses pair calls and outputs over any distance. Junk is a
-finding, never an exception.
+Each rule stands for a 400 response that the provider is known to give. Where a provider is lenient the linter is too:
+Anthropic joins neighbours of one role, OpenAI's Responses pair calls and outputs over any distance. Junk is a finding, never
+an exception.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from warmstart.dialects.lint_calls import (
     report_open,
     show,
 )
-from warmstart.model import Dialect
+from warmstart.model import DIALECTS, Dialect
 
 __all__ = ["Finding", "lint"]
 
@@ -49,36 +49,36 @@ def lint(
     thinking: bool = False,
     model: str | None = None,
 ) -> list[Finding]:
-    """Everything that would be rejected, in the order of the messages; empty for a good conversation."""
-    given: Any = messages  # it may be anything
+    """Return everything that would be rejected, in the order of the messages; empty for a good conversation."""
+    given: Any = messages  # callers may pass anything
     context = LintContext(None if tools is None else frozenset(map(str, tools)), thinking, model and str(model))
     if dialect == "text":
         return list(_lint_text(given))
     check = _CHECKS.get(str(dialect))
     if check is None:
-        return [Finding(0, "dialect", f"{show(dialect)} is no dialect")]
+        return [Finding(0, "dialect", f"{show(dialect)} is not a dialect; choose one of {', '.join(DIALECTS)}")]
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Sequence):
-        return [Finding(0, "shape", "a conversation is a list of messages")]
-    found: list[Finding] = []
+        return [Finding(0, "shape", f"a conversation must be a list of messages, not {type(given).__name__}")]
+    findings: list[Finding] = []
     sound: list[tuple[int, Message]] = []
     for index, message in enumerate(given):
         if not isinstance(message, Mapping):
-            found.append(Finding(index, "shape", f"a message is an object, not {type(message).__name__}"))
+            findings.append(Finding(index, "shape", f"a message must be an object, not {type(message).__name__}"))
             continue
         sound.append((index, message))
         if not _is_json(message):
-            found.append(Finding(index, "encoding", "cannot be written as JSON"))
-    found += check(sound, context)
-    return sorted(found, key=lambda finding: finding.index)
+            findings.append(Finding(index, "encoding", "the message cannot be written as JSON"))
+    findings += check(sound, context)
+    return sorted(findings, key=lambda finding: finding.index)
 
 
 def _lint_text(texts: Any) -> Found:
     listed = texts if isinstance(texts, list | tuple) else [texts]
     for index, text in enumerate(listed):
         if not isinstance(text, str):
-            yield Finding(index, "shape", f"the text dialect is a string, not {type(text).__name__}")
+            yield Finding(index, "shape", f"a seed of the text dialect must be a string, not {type(text).__name__}")
         elif not _is_json(text):
-            yield Finding(index, "encoding", "cannot be written as JSON")
+            yield Finding(index, "encoding", "the text cannot be written as JSON")
 
 
 # OpenAI chat completions
@@ -86,7 +86,7 @@ def _lint_text(texts: Any) -> Found:
 
 def lint_openai(messages: list[tuple[int, Message]], context: LintContext) -> Found:
     open_calls: dict[str, int] = {}
-    answered: set[str] = set()  # of the calls made last
+    answered: set[str] = set()  # ids among the latest calls
     used: set[str] = set()
     for index, message in messages:
         role = message.get("role")
@@ -102,7 +102,7 @@ def lint_openai(messages: list[tuple[int, Message]], context: LintContext) -> Fo
         elif role in ("system", "developer", "user", "function"):
             yield from lint_content(index, message.get("content"), _CHAT_PARTS)
         else:
-            yield Finding(index, "role", f"{show(role)} is no role")
+            yield Finding(index, "role", f"{show(role)} is not a role")
     yield from report_open(open_calls, "before the end")
 
 
@@ -115,15 +115,15 @@ def _lint_openai_calls(
             yield from lint_content(index, message.get("content"), _CHAT_PARTS)
         return
     if not isinstance(calls, list | tuple) or not calls:
-        yield Finding(index, "tool_calls", "tool_calls is a list with at least one call")
+        yield Finding(index, "tool_calls", "tool_calls must be a list with at least one call")
         return
     for call in calls:
         if not isinstance(call, Mapping) or call.get("type") not in ("function", "custom"):
-            yield Finding(index, "tool_calls", "a call is an object of type function or custom")
+            yield Finding(index, "tool_calls", "a call must be an object of type function or custom")
             continue
         body = call.get(call["type"])
         if not isinstance(body, Mapping):
-            yield Finding(index, "tool_calls", f"a call needs its {call['type']}")
+            yield Finding(index, "tool_calls", f"a {call['type']} call needs an object named {call['type']}")
             body = {}
         yield from lint_id(index, call.get("id"), 40, context, used)
         if isinstance(call.get("id"), str):
@@ -145,7 +145,7 @@ def lint_responses(items: list[tuple[int, Message]], context: LintContext) -> Fo
         kind = item.get("type", "message" if "role" in item else None)
         if kind == "message":
             if item.get("role") not in ("user", "assistant", "system", "developer"):
-                yield Finding(index, "role", f"{show(item.get('role'))} is no role")
+                yield Finding(index, "role", f"{show(item.get('role'))} is not a role")
             yield from lint_content(index, item.get("content"), _ITEM_PARTS)
         elif kind in _ITEM_CALLS:
             call = item.get("call_id")
@@ -157,15 +157,15 @@ def lint_responses(items: list[tuple[int, Message]], context: LintContext) -> Fo
                 yield from lint_written(index, item.get("arguments"))
                 own = item.get("id")
                 if own is not None and not (isinstance(own, str) and own.startswith("fc")):
-                    yield Finding(index, "id", "an item's id begins with fc; the call's own goes into call_id")
+                    yield Finding(index, "id", "an item's id must begin with fc; the call's own id belongs in call_id")
         elif kind in _ITEM_OUTPUTS:
             call = item.get("call_id")
             if not has_references or call in list(open_calls):
                 yield from lint_answer(index, call, open_calls, answered)
             if not isinstance(item.get("output"), str | list | tuple):
-                yield Finding(index, "empty_content", "an output is a string or a list")
+                yield Finding(index, "empty_content", "an output must be a string or a list")
         elif not isinstance(kind, str):
-            yield Finding(index, "shape", "an item has a type or a role")
+            yield Finding(index, "shape", "an item needs a type or a role")
     yield from report_open(open_calls, "anywhere after it")
 
 

@@ -1,4 +1,4 @@
-"""What every provider asks of a call and its result: ids, names, arguments, an answer to each."""
+"""Rules that all providers share for calls and results: ids, names, arguments, a result for each call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Finding(Struct, frozen=True):
 
 
 class LintContext(NamedTuple):
-    """What is known about the request around the messages."""
+    """The request around the messages, as far as it is known."""
 
     tools: frozenset[str] | None
     thinking: bool
@@ -61,9 +61,9 @@ def lint_id(index: int, call: Any, limit: int | None, context: LintContext, used
     used.add(call)
     if wants_nine_characters(context.model):
         if not _NINE.fullmatch(call):
-            yield Finding(index, "id", f"id {show(call)} is not nine letters and digits, as Mistral wants")
+            yield Finding(index, "id", f"id {show(call)} must be nine letters and digits for Mistral")
     elif limit is not None and len(call) > limit:
-        yield Finding(index, "id", f"id of {len(call)} characters, {limit} are allowed")
+        yield Finding(index, "id", f"the id has {len(call)} characters; {limit} are allowed")
 
 
 def lint_name(index: int, name: Any, pattern: re.Pattern[str]) -> Found:
@@ -72,29 +72,31 @@ def lint_name(index: int, name: Any, pattern: re.Pattern[str]) -> Found:
 
 
 def lint_written(index: int, arguments: Any) -> Found:
-    """Empty arguments pass: that is how calls without any are written."""
+    """Check arguments written as JSON. An empty string passes: it stands for no arguments."""
     if not isinstance(arguments, str):
-        yield Finding(index, "arguments", "arguments are a string of JSON")
+        yield Finding(index, "arguments", "arguments must be a string of JSON")
     elif arguments:
         try:
             value = msgspec.json.decode(arguments)
         except (msgspec.DecodeError, ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
-            yield Finding(index, "arguments", "arguments are no JSON object")
+            yield Finding(index, "arguments", "arguments are not a JSON object")
 
 
 def lint_content(index: int, content: Any, kinds: frozenset[str]) -> Found:
-    """A message says something, in words or in parts the provider knows."""
+    """Check that a message has content, as text or as parts the provider knows."""
     if not isinstance(content, str | list | tuple) or not content:
         yield Finding(index, "empty_content", "a message needs content")
     elif not isinstance(content, str):
         for part in content:
             kind = part.get("type") if isinstance(part, Mapping) else None
             if not isinstance(kind, str) or kind not in kinds:
-                yield Finding(index, "content", f"a part of type {show(kind)}; known are {', '.join(sorted(kinds))}")
+                yield Finding(
+                    index, "content", f"a part has the type {show(kind)}; allowed are {', '.join(sorted(kinds))}"
+                )
 
 
 def show(value: Any) -> str:
-    """A value for a message: short, and safe to print whatever it is."""
+    """Return a value for a message, short and safe to print."""
     return repr(value[:80]) if isinstance(value, str) else f"a {type(value).__name__}"

@@ -1,7 +1,7 @@
-"""One example in the words of each provider: what the user wanted, the call that worked, its result, a closing word.
+"""Render one example in each provider's format: the user's request, the call that worked, its result, a closing word.
 
-Every example is a run of its own that ends on the assistant's turn, so that any of them can be left out and the rest
-still stands. What was recorded is data: the user's turn says so, and in text no recorded line starts at the margin.
+Every example is a complete exchange that ends on the assistant's turn, so any of them can be left out. Recorded text is
+data: the user's turn says so, and in the text dialect no recorded line starts at the margin.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from warmstart.model import Arguments, Dialect, Example
 Messages = list[dict[str, Any]]
 
 EXAMPLE_MARK = "[Example from an earlier session, for reference only; not a request]"
-CLOSING = "That call worked."  # not that all is done: most requests take several calls
+CLOSING = "That call worked."  # it does not say that all is done: most requests take several calls
 NO_OUTPUT = "(no output)"  # providers refuse empty content
 UNSIGNED = "skip_thought_signature_validator"  # Gemini's documented stand-in for a signature that was never made
 
@@ -50,45 +50,37 @@ class _Shown(NamedTuple):
 
     @property
     def written(self) -> str:
-        return _json(self.arguments)
+        return _encode(self.arguments)
 
 
-def render(
-    example: Example,
-    dialect: Dialect,
-    *,
-    index: int = 0,
-    mark: str = EXAMPLE_MARK,
-    model: str | None = None,
-    thinking: bool = False,
-) -> Messages | str:
-    """One example as messages, or as a block of text. `index` sets apart the ids of equal examples in one seed."""
+def render(example: Example, dialect: Dialect, *, model: str | None = None, thinking: bool = False) -> Messages | str:
+    """Render one example as messages, or as a block of text."""
     if dialect == "text":
-        return _text(example)
+        return _write_text(example)
     if dialect == "anthropic" and thinking:
-        return remark("\n".join(filter(None, (mark, _text(example)))), CLOSING, dialect)
+        return remark(f"{EXAMPLE_MARK}\n{_write_text(example)}", CLOSING, dialect)
     shown = _Shown(
-        call_id=call_id(example, index=index, model=model),
+        call_id=call_id(example, model=model),
         tool=example.tool,
-        arguments=_object(example.arguments),
-        asked=_asked(example, mark),
-        result=_result(example),
+        arguments=_wrap_arguments(example.arguments),
+        asked=_write_request(example),
+        result=_write_result(example),
     )
     match dialect:
         case "openai":
-            return _openai(shown)
+            return _render_openai(shown)
         case "anthropic":
-            return _anthropic(shown)
+            return _render_anthropic(shown)
         case "responses":
-            return _responses(shown)
+            return _render_responses(shown)
         case "gemini":
-            return _gemini(shown, signed=wants_signatures(model))
+            return _render_gemini(shown, signed=wants_signatures(model))
         case _:
             assert_never(dialect)
 
 
 def remark(text: str, reply: str, dialect: Dialect) -> Messages:
-    """A plain exchange: something told to the assistant, and its answer."""
+    """Return a plain exchange: a message to the assistant, and its reply."""
     match dialect:
         case "responses":
             return [_item("user", text), _item("assistant", reply)]
@@ -99,7 +91,7 @@ def remark(text: str, reply: str, dialect: Dialect) -> Messages:
 
 
 def text_of_content(content: Any) -> str:
-    """What a message says, be it a string or a list of parts."""
+    """Return the text of a message's content, be it a string or a list of parts."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, Sequence) else ()
@@ -108,7 +100,7 @@ def text_of_content(content: Any) -> str:
 
 
 def refuse(example: Example, dialect: Dialect, *, thinking: bool = False) -> str | None:
-    """Why an example cannot be shown in a dialect, or None. Tools are never renamed: no session has the new name."""
+    """Return why an example cannot be shown in a dialect, or None. Tools are never renamed: no session has the new name."""
     if dialect == "anthropic" and thinking:
         dialect = "text"
     if _NAMES[dialect].fullmatch(example.tool):
@@ -116,13 +108,13 @@ def refuse(example: Example, dialect: Dialect, *, thinking: bool = False) -> str
     return f"tool name {clean(first(example.tool, 80))!r} is not allowed in the {dialect} dialect"
 
 
-def call_id(example: Example, *, index: int = 0, model: str | None = None) -> str:
-    """A stable id made from what the call is, and not from where it stands: the seed's bytes do not depend on it."""
-    told = [example.tool, example.arguments, example.intent, example.correction]
-    content = msgspec.json.encode([_plain(part) for part in told])
+def call_id(example: Example, *, model: str | None = None) -> str:
+    """Return a stable id made from the call itself, not from its place in the seed."""
+    parts = [example.tool, example.arguments, example.intent, example.correction]
+    content = msgspec.json.encode([_simplify(part) for part in parts])
     if not wants_nine_characters(model):
-        return f"warm_{blake2b(content, digest_size=6).hexdigest()}_{index}"
-    number = int.from_bytes(blake2b(b"%d %b" % (index, content), digest_size=8).digest(), "big")
+        return f"warm_{blake2b(content, digest_size=6).hexdigest()}_0"
+    number = int.from_bytes(blake2b(b"0 " + content, digest_size=8).digest(), "big")
     digits = []
     for _ in range(9):
         number, digit = divmod(number, 36)
@@ -131,24 +123,24 @@ def call_id(example: Example, *, index: int = 0, model: str | None = None) -> st
 
 
 def wants_nine_characters(model: str | None) -> bool:
-    """Mistral's servers take call ids of exactly nine letters and digits."""
+    """Whether a model takes only call ids of nine letters and digits, as Mistral's servers do."""
     return model is not None and _NINE_CHARACTER_IDS.search(model) is not None
 
 
 def wants_signatures(model: str | None) -> bool:
-    """Gemini 3 and later refuse an unsigned call. An unnamed model gets the stand-in too: earlier ones pass over it."""
+    """Whether a model refuses unsigned calls, as Gemini 3 and later do. An unnamed model counts too: earlier ones ignore it."""
     return model is None or _BEFORE_SIGNATURES.search(model) is None
 
 
 def clean(text: str) -> str:
-    """Without what JSON or a server cannot carry: lone surrogates and NUL are written out as escapes."""
+    """Write lone surrogates and NUL, which JSON or a server cannot carry, as escapes."""
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
 
 
-def _plain(value: Any, depth: int = 0) -> Any:
-    """The value as every JSON writer can write it."""
+def _simplify(value: Any, depth: int = 0) -> Any:
+    """Return the value in a form that every JSON writer can write."""
     if isinstance(value, str):
         return clean(value)
     if value is None or isinstance(value, bool | int):
@@ -158,55 +150,57 @@ def _plain(value: Any, depth: int = 0) -> Any:
     if depth >= _MAX_DEPTH:
         return "[...]"
     if isinstance(value, dict):
-        return {clean(str(key)): _plain(item, depth + 1) for key, item in value.items()}
+        return {clean(str(key)): _simplify(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item, depth + 1) for item in value]
+        return [_simplify(item, depth + 1) for item in value]
     return clean(str(value))
 
 
-def _json(value: Any) -> str:
+def _encode(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _object(arguments: Arguments) -> dict[str, Any]:
-    plain = _plain(arguments)
-    return plain if isinstance(plain, dict) else {"input": plain}
+def _wrap_arguments(arguments: Arguments) -> dict[str, Any]:
+    """Return arguments as an object: providers take nothing else."""
+    simple = _simplify(arguments)
+    return simple if isinstance(simple, dict) else {"input": simple}
 
 
-def _result(example: Example) -> str:
+def _write_result(example: Example) -> str:
     return clean(example.result) if example.result.strip() else NO_OUTPUT
 
 
-def _intent(example: Example) -> str:
+def _write_intent(example: Example) -> str:
     return clean(first(example.intent.strip(), _INTENT_LIMIT)) or f"Use {clean(first(example.tool, 128))}"
 
 
-def _correction(example: Example) -> str | None:
+def _write_correction(example: Example) -> str | None:
     return clean(first(example.correction.strip(), _CORRECTION_LIMIT)) if example.correction else None
 
 
-def _asked(example: Example, mark: str) -> str:
-    correction = _correction(example)
+def _write_request(example: Example) -> str:
+    correction = _write_correction(example)
     failed = f"(A first try had failed: {correction})" if correction else ""
-    return "\n".join(filter(None, (mark, _intent(example), failed)))
+    return "\n".join(filter(None, (EXAMPLE_MARK, _write_intent(example), failed)))
 
 
-def _text(example: Example) -> str:
-    """The only line at the margin is ours; whatever was recorded stands indented below it or on it."""
-    lines = [f"- Wanted: {_line(_intent(example))}"]
-    if correction := _correction(example):
-        lines.append(f"  A first try had failed: {_line(correction)}")
-    lines.append(f"  Call that worked: {_line(clean(example.tool))} {_line(_json(_plain(example.arguments)))}")
+def _write_text(example: Example) -> str:
+    """Render an example as text. Only the first line starts at the margin; recorded lines are indented below it."""
+    lines = [f"- Wanted: {_join_lines(_write_intent(example))}"]
+    if correction := _write_correction(example):
+        lines.append(f"  A first try had failed: {_join_lines(correction)}")
+    arguments = _encode(_simplify(example.arguments))
+    lines.append(f"  Call that worked: {_join_lines(clean(example.tool))} {_join_lines(arguments)}")
     lines.append("  Result:")
-    lines += [f"    {line}" for line in _result(example).splitlines()]
+    lines += [f"    {line}" for line in _write_result(example).splitlines()]
     return "\n".join(lines)
 
 
-def _line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return " ".join(text.splitlines())
 
 
-def _openai(shown: _Shown) -> Messages:
+def _render_openai(shown: _Shown) -> Messages:
     call = {"id": shown.call_id, "type": "function", "function": {"name": shown.tool, "arguments": shown.written}}
     return [
         {"role": "user", "content": shown.asked},
@@ -216,7 +210,7 @@ def _openai(shown: _Shown) -> Messages:
     ]
 
 
-def _anthropic(shown: _Shown) -> Messages:
+def _render_anthropic(shown: _Shown) -> Messages:
     call = {"type": "tool_use", "id": shown.call_id, "name": shown.tool, "input": shown.arguments}
     return [
         {"role": "user", "content": shown.asked},
@@ -233,7 +227,7 @@ def _item(role: str, text: str) -> dict[str, Any]:
     return {"type": "message", "role": role, "content": text}
 
 
-def _responses(shown: _Shown) -> Messages:
+def _render_responses(shown: _Shown) -> Messages:
     return [
         _item("user", shown.asked),
         {"type": "function_call", "call_id": shown.call_id, "name": shown.tool, "arguments": shown.written},
@@ -246,8 +240,8 @@ def _content(role: str, part: dict[str, Any]) -> dict[str, Any]:
     return {"role": role, "parts": [part]}
 
 
-def _gemini(shown: _Shown, *, signed: bool) -> Messages:
-    """Without ids: Vertex refuses them as an unknown field, and a single call needs none."""
+def _render_gemini(shown: _Shown, *, signed: bool) -> Messages:
+    """Render without call ids: Vertex refuses them as an unknown field, and a single call needs none."""
     call: dict[str, Any] = {"functionCall": {"name": shown.tool, "args": shown.arguments}}
     if signed:
         call["thoughtSignature"] = UNSIGNED

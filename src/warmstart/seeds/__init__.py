@@ -1,1 +1,1 @@
-"""The seed of a new session: chosen once, composed, recorded, repeated."""
+"""The seed of a new session: choose examples, compose the seed, record the trial, repeat it unchanged."""

@@ -1,4 +1,4 @@
-"""New task in, seed out: assigned and chosen once a session, written down, and repeated byte for byte ever after."""
+"""Provision a session: assign its arm, choose and compose its seed once, record both, and repeat the seed byte for byte."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from warmstart.arms import COLD, HOLDOUT, MISMATCHED, RANDOM, TEXT, WORDS, assign, holdout_shares, read_shares
 from warmstart.config import Settings
-from warmstart.dialects.compose import Composed, Seed, compose, tell
+from warmstart.dialects.compose import Composed, Seed, compose, wrap_text
 from warmstart.dialects.providers import call_id
 from warmstart.dialects.tokens import estimate
 from warmstart.errors import Refused
@@ -24,17 +24,17 @@ _seed = msgspec.json.Decoder(Seed)
 
 
 class _Ticket(Struct, frozen=True):
-    """A session's arm, and how it came by it."""
+    """A session's arm, and how it was assigned."""
 
     arm: str
     assignment: Assignment
-    shares: dict[str, float]  # how probable each arm was
+    shares: dict[str, float]  # the probability of each arm
     experiment: str = HOLDOUT
-    root: str | None = None  # session whose arm it keeps
+    root: str | None = None  # the session whose arm it inherits
 
 
 class Provisioner:
-    """Assigns, chooses and composes from a store."""
+    """Provisions sessions from a store."""
 
     def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
         self._store = store
@@ -46,11 +46,11 @@ class Provisioner:
         self._chooser = ExampleChooser(self._templates)
 
     def provision(self, task: Task) -> Seed:
-        """The seed for a task. With a session it is chosen once; without one it is a preview and nothing is written."""
+        """Return the seed for a task. With a session it is chosen once; without one it is a preview that writes nothing."""
         if task.session is None:
             return self._compose(task, self._chooser.choose(task), COLD if task.cold else None)[0]
         if not task.session.strip():
-            raise Refused("the session's id is empty; give one, or none at all for a preview")
+            raise Refused("the session's id is empty; give an id, or no session at all for a preview")
         task = structs.replace(
             task,
             session=self._identifiers.identify(task.session),
@@ -67,7 +67,7 @@ class Provisioner:
             return self._settle(task, fresh)
 
     def _known_seed(self, task: Task) -> Seed | None:
-        """What the session was given before, unless a person now wants it cold."""
+        """Return the seed that the session was given before, unless it is now to be cold."""
         assert task.session is not None
         known = self._trials.seed(task.session, task.dialect)
         if known is None or (task.cold and not self._is_cold_by_choice(task)):
@@ -75,7 +75,9 @@ class Provisioner:
         try:
             return _seed.decode(known)
         except msgspec.DecodeError as error:
-            raise Refused(f"what session {task.session} was given cannot be read; see: warmstart doctor") from error
+            raise Refused(
+                f"the recorded seed of session {task.session} cannot be read; see: warmstart doctor"
+            ) from error
 
     def _trial(self, task: Task) -> TrialRow | None:
         return self._trials.trial(task.session or "")
@@ -85,7 +87,7 @@ class Provisioner:
         return trial is not None and (trial.arm, trial.assignment) == (COLD, "choice")
 
     def _settle(self, task: Task, fresh: tuple[_Ticket, ChosenExamples] | None) -> Seed:
-        """Inside a transaction: whoever comes first decides, all others get the same."""
+        """Record and return the seed inside a transaction: of concurrent callers the first decides for all."""
         assert task.session is not None
         if task.cold and (trial := self._trial(task)) and not self._is_cold_by_choice(task):
             self._trials.make_cold(trial.session)
@@ -94,16 +96,16 @@ class Provisioner:
             return known
         trial = self._trial(task)
         if trial is not None:
-            given = self._trials.picks(trial)
-            if given is None:
-                raise Refused(f"what session {task.session} was given cannot be read; see: warmstart doctor")
-            chosen = ChosenExamples(tuple(given), (), "as chosen when the session began")
+            picks = self._trials.picks(trial)
+            if picks is None:
+                raise Refused(f"the recorded seed of session {task.session} cannot be read; see: warmstart doctor")
+            chosen = ChosenExamples(tuple(picks), (), "as chosen when the session began")
             seed, _used = self._compose(task, chosen, trial.arm)
         else:
             assert fresh is not None
             ticket, chosen = fresh
-            seed, picks = self._compose(task, chosen, ticket.arm)
-            self._write_trial(task, ticket, picks)
+            seed, used = self._compose(task, chosen, ticket.arm)
+            self._write_trial(task, ticket, used)
         self._trials.put_seed(task.session, task.dialect, msgspec.json.encode(seed).decode())
         return seed
 
@@ -129,49 +131,49 @@ class Provisioner:
     # Assigning
 
     def _assign(self, task: Task) -> _Ticket:
-        """Drawn by the session's id; kept by what the session starts or what goes on from it; or as a person wants it."""
+        """Assign an arm: by choice, by the caller of a paired experiment, from the parent, or drawn by the session's id."""
         assert task.session is not None
         running = self._trials.running()
         name = running.name if running else HOLDOUT
         if task.cold:
             return _Ticket(COLD, "choice", {}, name)
         if task.arm is not None or (running is not None and running.design == "paired"):
-            return self._play(task, running)
+            return self._take_arm(task, running)
         shares = read_shares(running.shares) if running else holdout_shares(self._settings.holdout)
         salt = (running.salt,) if running else ()
         if task.parent is None:
             return _Ticket(assign(task.session, shares, *salt), "random", shares, name)
         trial = self._trials.trial(task.parent)
-        if trial is None:  # its parent was never asked about: all that it starts shall still agree
+        if trial is None:  # the parent was never provisioned; all its children still get the same arm
             return _Ticket(assign(task.parent, shares, *salt), "inherited", shares, name, task.parent)
         root = trial.parent or trial.session
         return _Ticket(trial.arm, "inherited", read_shares(trial.propensities), trial.experiment, root)
 
-    def _play(self, task: Task, running: ExperimentRow | None) -> _Ticket:
-        """In a paired experiment every task is done in every arm, so that the caller says which one this is."""
+    def _take_arm(self, task: Task, running: ExperimentRow | None) -> _Ticket:
+        """Return the arm that the caller names: a paired experiment does every task in every arm."""
         if running is None or running.design != "paired":
-            raise Refused(f"the arm {task.arm} can be asked for only while a paired experiment runs; else it is drawn")
+            raise Refused(f"the arm {task.arm} can be chosen only while a paired experiment runs; leave it out")
         shares = read_shares(running.shares)
         if task.arm not in shares:
-            raise Refused(f"{running.name} is a paired experiment: say which arm to play: {', '.join(shares)}")
+            raise Refused(f"{running.name} is a paired experiment: say which arm to use, one of {', '.join(shares)}")
         return _Ticket(task.arm, "paired", shares, running.name)
 
     def _choose_for(self, task: Task, ticket: _Ticket) -> ChosenExamples:
-        """What the arm shows. A cold session's is chosen too, though not shown: that is what it is compared by."""
-        before = self._given(task.parent) if task.continues or task.adds else ()
+        """Choose what the arm shows. A cold session's examples are chosen too and held back, to compare like with like."""
+        before = self._find_given(task.parent) if task.continues or task.adds else ()
         if task.continues and before:
-            return ChosenExamples(before, (), "as the session it goes on from")
-        chosen = self._choose_in(task, ticket)
+            return ChosenExamples(before, (), "the same as in the session that it continues")
+        chosen = self._choose_in_arm(task, ticket)
         if not task.adds:
             return chosen
         shown = {call_id(pick.example) for pick in before}
         return structs.replace(chosen, picks=tuple(p for p in chosen.picks if call_id(p.example) not in shown))
 
-    def _given(self, session: str | None) -> tuple[Pick, ...]:
+    def _find_given(self, session: str | None) -> tuple[Pick, ...]:
         trial = self._trials.trial(session) if session else None
         return tuple(self._trials.picks(trial) or ()) if trial else ()
 
-    def _choose_in(self, task: Task, ticket: _Ticket) -> ChosenExamples:
+    def _choose_in_arm(self, task: Task, ticket: _Ticket) -> ChosenExamples:
         arm = ticket.arm
         if arm == COLD and ticket.shares and not WORDS & (ticket.shares.keys() - {COLD}):
             arm = next((name for name in ticket.shares if name != COLD), arm)
@@ -183,70 +185,64 @@ class Provisioner:
             return self._chooser.choose(task)
         row = next((row for row in self._templates.versions(name_key(arm)) if row.status != "retired"), None)
         if row is None:
-            return ChosenExamples((), (), f"the template {arm} is there no longer")
-        return self._chooser.from_template(row, task, f"the experiment {ticket.experiment} gives {arm}")
+            return ChosenExamples((), (), f"the template {arm} no longer exists")
+        return self._chooser.choose_from(
+            [row], task, f"the template {arm}, an arm of the experiment {ticket.experiment}"
+        )
 
     # Composing
 
     def _compose(self, task: Task, chosen: ChosenExamples, arm: str | None) -> tuple[Seed, tuple[Pick, ...]]:
-        """The seed, and which of the chosen examples it shows; a cold one is empty, and these are what it would show."""
-        told = arm == TEXT
-        made = compose(
+        """Return the seed and the examples it shows. A cold seed is empty; its examples are those it would have shown."""
+        composed = compose(
             chosen.picks,
-            dialect="text" if told else task.dialect,
+            dialect="text" if arm == TEXT else task.dialect,
             budget=task.budget,
             count=estimate,
             model=task.model,
             thinking=task.thinking,
-            addenda=self._addenda(chosen.picks),
+            addenda=self._find_addenda(chosen.picks),
         )
-        if told:
-            made = tell(made, task.dialect, estimate)
-        used = made.used
-        reason = _reason(chosen.reason, made)
-        omitted = (*chosen.omitted, *made.omitted)
+        if arm == TEXT:
+            composed = wrap_text(composed, task.dialect, estimate)
+        used = composed.used
+        reason = f"{chosen.reason}; {composed.reason}"
+        omitted = (*chosen.omitted, *composed.omitted)
         if arm == COLD:
-            made = compose((), dialect=task.dialect, budget=task.budget, count=estimate)
-            reason = "cold by choice" if task.cold else "cold, to compare with: " + _withheld(len(used))
+            composed = compose((), dialect=task.dialect, budget=task.budget, count=estimate)
+            held_back = f"{len(used)} examples were held back" if used else "no example would have been shown"
+            reason = "cold by choice" if task.cold else f"cold, to compare with: {held_back}"
             omitted = ()
         seed = Seed(
-            id=_content_id(task, made),
+            id=_digest_seed(task, composed),
             arm=arm if task.session is not None else None,
             dialect=task.dialect,
-            messages=made.messages,
-            text=made.text,
-            tokens=made.tokens,
+            messages=composed.messages,
+            text=composed.text,
+            tokens=composed.tokens,
             budget=task.budget,
-            templates=tuple(dict.fromkeys(f"{pick.template}@{pick.version}" for pick in made.used)),
+            templates=tuple(dict.fromkeys(f"{pick.template}@{pick.version}" for pick in composed.used)),
             omitted=omitted,
             reason=reason,
         )
         return seed, used
 
-    def _addenda(self, picks: Sequence[Pick]) -> list[tuple[str, str]]:
-        found: dict[str, str] = {}
+    def _find_addenda(self, picks: Sequence[Pick]) -> list[tuple[str, str]]:
+        addenda: dict[str, str] = {}
         for name, version in dict.fromkeys((pick.template, pick.version) for pick in picks):
             for columns in self._store.rows("template", (name, version)):
                 template = self._templates.facts(name, version, TemplateRow.from_columns(columns).body)
                 if template and template.addendum:
-                    found[f"{name}@{version}"] = template.addendum
-        return list(found.items())
+                    addenda[f"{name}@{version}"] = template.addendum
+        return list(addenda.items())
 
 
-def _content_id(task: Task, made: Composed) -> str:
-    said = msgspec.json.encode([task.session, task.dialect, made.messages, made.text])
-    return hashlib.blake2b(said, digest_size=10).hexdigest()
+def _digest_seed(task: Task, composed: Composed) -> str:
+    content = msgspec.json.encode([task.session, task.dialect, composed.messages, composed.text])
+    return hashlib.blake2b(content, digest_size=10).hexdigest()
 
 
 def task_digest(text: str) -> str:
-    """Tells the same request from another without keeping it."""
-    said = " ".join(text.lower().split())
-    return hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=8).hexdigest() if said else ""
-
-
-def _withheld(examples: int) -> str:
-    return "there was nothing to show anyway" if not examples else f"{examples} examples were held back"
-
-
-def _reason(chosen: str, made: Composed) -> str:
-    return f"{chosen}; {made.reason}" if made.reason else chosen
+    """Return a digest that identifies a request without keeping its text."""
+    words = " ".join(text.lower().split())
+    return hashlib.blake2b(words.encode("utf-8", "replace"), digest_size=8).hexdigest() if words else ""
