@@ -13,13 +13,13 @@ import textwrap
 import tokenize
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import click
 import msgspec
 
 import warmstart
-from warmstart import config, formats
+from warmstart import config, formats, model
 from warmstart.doors.cli.main import main
 from warmstart.model import Price
 from warmstart.review import Reviews
@@ -229,7 +229,12 @@ def write_library() -> str:
     parts.append(describe_members(warmstart.Warmstart))
     for name, kind in PARTS.items():
         parts.append(f"\n### `Warmstart.{name}`\n\n{flatten(inspect.getdoc(kind))}\n{describe_members(kind)}")
-    parts.append("\n## Types\n\n`Step` is `Message | ToolCall | ToolResult`.\n")
+    parts.append(
+        "\n## Types\n\n`Step` is `Message | ToolCall | ToolResult`. Words that fields and parameters take:\n\n"
+    )
+    for name, value in vars(model).items():
+        if get_origin(value) is Literal:
+            parts.append(f"- `{name}`: {', '.join(map(repr, get_args(value)))}\n")
     for name, value in types.items():
         parts.append(f"\n### `{name}`\n\n{flatten(inspect.getdoc(value))}\n")
         parts.append(describe_fields(value))
@@ -245,9 +250,13 @@ def is_error(value: Any) -> bool:
 
 
 def describe_members(kind: type) -> str:
-    """The public methods and properties that a class itself defines."""
+    """The public methods and properties of a class, with those it inherits from classes of ours."""
     lines = []
-    for name, member in vars(kind).items():
+    members: dict[str, Any] = {}
+    for base in reversed(kind.__mro__):
+        if base.__module__.startswith("warmstart"):
+            members |= vars(base)
+    for name, member in members.items():
         if name.startswith("_"):
             continue
         if isinstance(member, property):
