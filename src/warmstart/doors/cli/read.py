@@ -42,8 +42,7 @@ def inspect(ws: Warmstart, paths: tuple[Path, ...], as_json: bool) -> None:
     problems: list[Problem] = []
     with progress_bar("reading") as tell:
         for done, source in enumerate(_all_sources(paths, problems)):
-            if tell:
-                tell(done, None, source.path.name)
+            tell(done, None, source.path.name)
             for scored in scan(source, ws.settings.tools):
                 if as_json:
                     print_json(_session_json(scored, recorder))
