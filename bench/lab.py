@@ -1,6 +1,6 @@
 """Does `provision` choose as well as a person would who knows the answer?
 
-    python bench/lab.py [--tasks N] [--seed S] [--gguf FILE] [--out DIR] [--json]
+    python bench/lab.py [--tasks N] [--random-seed S] [--gguf FILE] [--out DIR] [--json]
 
 The lab's tasks with a local model (needs `warmstart[lab]` and the weights, see docs/howto/lab.md): cold, warm, and "picked",
 which is what `warm` is held against. For "picked" someone who knows each task's family takes the four of its training calls
@@ -46,7 +46,7 @@ EXAMPLES, BUDGET = 4, 1_000
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--tasks", type=int, default=30)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--random-seed", type=int, default=1)
     parser.add_argument("--gguf", type=Path)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--json", action="store_true")
@@ -55,7 +55,7 @@ def main() -> None:
     weights = options.gguf or find_weights()
     plan = Plan(
         tasks=options.tasks,
-        seed=options.seed,
+        random_seed=options.random_seed,
         model=describe_weights(weights, options.gguf.stem if options.gguf else "smollm2"),
         examples=EXAMPLES,
         budget=BUDGET,
@@ -79,7 +79,7 @@ def tell(done: int, total: int | None, what: str) -> None:
 def play_picked(lab: Lab, llm: LocalLLM) -> dict[str, Transcript]:
     """Every task once with the examples that someone who knows its family would show."""
     training: dict[str, list[LabTask]] = {}
-    for session in make_sessions(lab.plan.seed):
+    for session in make_sessions(lab.plan.random_seed):
         training.setdefault(session.family, []).extend(session.tasks)
     agent = LabAgent(llm, lab.plan.model.name, lab.plan.limits, time.time)
     found = {}

@@ -107,7 +107,7 @@ def make_report(
         "at": "2026-11-16T04:40:00+00:00",
         "version": "0.1.0",
         "model": ModelFacts(name="smollm2", digest="9c1a" * 16, runtime="xllamacpp 2026.10"),
-        "seed": 1,
+        "random_seed": 1,
         "turns": TURN_LIMIT,
         "planned": count * len(names),
         "done": count * len(names),

@@ -73,8 +73,8 @@ class Imitator:
 
     STUCK = ("find_file", "average")
 
-    def __init__(self, seed: int = 1, fails_after: int | None = None) -> None:
-        tasks = make_tasks(seed=seed, split="test", per_family=2)
+    def __init__(self, random_seed: int = 1, fails_after: int | None = None) -> None:
+        tasks = make_tasks(random_seed=random_seed, split="test", per_family=2)
         self.tasks: dict[str, LabTask] = {task.request: task for task in tasks}
         assert len(self.tasks) == len(tasks)
         self.asked: list[dict[str, Any]] = []

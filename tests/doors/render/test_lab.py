@@ -27,7 +27,7 @@ def test_a_finished_run_tells_everything(reports, capsys):
     report = reports["finished"]
     out = printed(report, capsys)
     assert "smollm2 (sha256 9c1a9c1a9c1a, xllamacpp 2026.10)" in out
-    assert "seed 1; 375 of 375 sessions" in out
+    assert "random seed 1; 375 of 375 sessions" in out
     assert "walls: a folder of its own; no network" in out
     cold, warm = report.arms[0].solved, report.arms[1].solved
     assert f"warm beats cold: {warm} of 75 tasks solved instead of {cold}" in out

@@ -105,8 +105,8 @@ def _database_words(content: bytes) -> set[str]:
 def solved(tmp_path_factory: pytest.TempPathFactory) -> list[Solved]:
     """The first task of every family, the held-out ones too, after its solution."""
     root = tmp_path_factory.mktemp("solved")
-    tasks = make_tasks(seed=SEED, split="test", per_family=1)
-    tasks += make_tasks(seed=SEED, split="test", per_family=1, held_out=True)
+    tasks = make_tasks(random_seed=SEED, split="test", per_family=1)
+    tasks += make_tasks(random_seed=SEED, split="test", per_family=1, held_out=True)
     return [_solve(task, root / task.id) for task in tasks]
 
 
@@ -119,11 +119,11 @@ def copies(tmp_path: Path) -> Copies:
 
 def test_there_are_enough_families_tools_and_tasks() -> None:
     held_out = {family.name for family in FAMILIES if family.held_out}
-    tasks = make_tasks(seed=0, split="test")
+    tasks = make_tasks(random_seed=0, split="test")
     assert len(TESTED) >= 12 and len(held_out) >= 4 and len({family.name for family in FAMILIES}) == len(FAMILIES)
     assert len(tasks) >= 60 and {task.family for task in tasks} == TESTED
     assert {call.tool for task in tasks for call in task.solution} == TOOLS
-    assert {task.family for task in make_tasks(seed=0, split="train", held_out=True)} == held_out
+    assert {task.family for task in make_tasks(random_seed=0, split="train", held_out=True)} == held_out
     other_tools = {call.tool for s in make_sessions(0, held_out=True) for task in s.tasks for call in task.solution}
     assert other_tools == TOOLS
 
@@ -134,12 +134,12 @@ def test_phrasings_are_several_short_and_reworded_for_tests(family: Family) -> N
     slots = [set(re.findall(r"{(\w+)}", text)) for text in (*family.phrasings, *family.rewordings)]
     assert all(one == slots[0] for one in slots), "a phrasing does not say what is needed"
     for split in ("train", "test"):
-        for task in make_tasks(seed=SEED, split=split, per_family=6, held_out=family.held_out):
+        for task in make_tasks(random_seed=SEED, split=split, per_family=6, held_out=family.held_out):
             assert len(task.request.split()) <= 25 and "{" not in task.request
 
 
 def test_tests_are_half_reworded_in_every_selection() -> None:
-    tasks = make_tasks(seed=SEED, split="test", per_family=6)
+    tasks = make_tasks(random_seed=SEED, split="test", per_family=6)
     for some in (tasks, take(tasks, 20), take(tasks, 30)):
         reworded = sum("-test-reworded-" in task.id for task in some)
         assert 0.35 <= reworded / len(some) <= 0.65
@@ -160,7 +160,7 @@ def test_splits_share_no_name_and_no_value() -> None:
     everywhere = {split: {word for pool in POOLS.values() for word in pool[split]} for split in ("train", "test")}
     assert not everywhere["train"] & everywhere["test"]
     train = [task for held in (False, True) for s in make_sessions(SEED, held_out=held) for task in s.tasks]
-    test = make_tasks(seed=SEED, split="test", per_family=12)
+    test = make_tasks(random_seed=SEED, split="test", per_family=12)
     assert _all_words(train) & _all_words(test) <= STRUCTURE
     assert not {task.request for task in train} & {task.request for task in test}
     assert not {repr(task.solution) for task in train} & {repr(task.solution) for task in test}
@@ -169,7 +169,7 @@ def test_splits_share_no_name_and_no_value() -> None:
 def test_same_seed_same_tasks_whatever_the_hash_seed() -> None:
     script = (
         "from warmstart.lab.chores.make import make_tasks, make_sessions, take\n"
-        "tasks = make_tasks(seed=3, split='test')\n"
+        "tasks = make_tasks(random_seed=3, split='test')\n"
         "print([(t.id, t.request, sorted(t.files.items()), t.solution) for t in tasks])\n"
         "print([t.id for t in take(tasks, 20)], [(s.id, [t.request for t in s.tasks]) for s in make_sessions(3)])\n"
     )
@@ -180,14 +180,14 @@ def test_same_seed_same_tasks_whatever_the_hash_seed() -> None:
         for seed in ("1", "2")
     ]
     assert said[0] == said[1] and len(said[0]) > 10_000
-    assert [t.request for t in make_tasks(seed=1, split="test")] != [
-        t.request for t in make_tasks(seed=2, split="test")
+    assert [t.request for t in make_tasks(random_seed=1, split="test")] != [
+        t.request for t in make_tasks(random_seed=2, split="test")
     ]
 
 
 def test_fewer_tasks_are_a_part_of_more_in_the_same_order() -> None:
-    many = make_tasks(seed=SEED, split="test", per_family=8)
-    few = make_tasks(seed=SEED, split="test", per_family=3)
+    many = make_tasks(random_seed=SEED, split="test", per_family=8)
+    few = make_tasks(random_seed=SEED, split="test", per_family=3)
     ids = {task.id for task in few}
     same = [task for task in many if task.id in ids]
     assert [(t.id, t.request, t.solution) for t in same] == [(t.id, t.request, t.solution) for t in few]
@@ -197,7 +197,7 @@ def test_fewer_tasks_are_a_part_of_more_in_the_same_order() -> None:
 
 @pytest.mark.parametrize("wanted", [0, 5, 15, 20, 40, 75, 500])
 def test_take_is_even_over_families(wanted: int) -> None:
-    tasks = make_tasks(seed=SEED, split="test")
+    tasks = make_tasks(random_seed=SEED, split="test")
     taken = take(tasks, wanted)
     per_family = Counter(task.family for task in taken)
     assert len(taken) == min(wanted, len(tasks))
@@ -224,7 +224,7 @@ def test_every_solution_of_its_own_is_right(solved: list[Solved], tmp_path: Path
         assert one.outcome(), f"{one.task.id}: {one.task.request} {one.answer}"
         assert len(one.answer) < 260, one.answer
     every = [task for held_out in (False, True) for s in make_sessions(SEED, held_out=held_out) for task in s.tasks]
-    every += make_tasks(seed=SEED, split="test")
+    every += make_tasks(random_seed=SEED, split="test")
     other_ways = [task for task in every if task.id.endswith("-train-01")]
     for task in every if os.environ.get("WARMSTART_FULL") == "1" else other_ways:
         one = _solve(task, tmp_path / task.id)
@@ -232,7 +232,7 @@ def test_every_solution_of_its_own_is_right(solved: list[Solved], tmp_path: Path
 
 
 def test_nothing_is_solved_at_the_start(tmp_path: Path) -> None:
-    for task in make_tasks(seed=SEED, split="test", per_family=6):
+    for task in make_tasks(random_seed=SEED, split="test", per_family=6):
         folder = _lay_out(task, tmp_path / task.id)
         everything = "\n".join(content for content in task.files.values() if isinstance(content, str))
         for answer in ("", "Done.", task.request, everything, COUNTING, f"{task.request} {everything} {COUNTING}"):

@@ -455,7 +455,7 @@ def test_halves_share_no_task_and_no_kin():
     assert len({families[key] for key in "ade"}) == 3
     splits = [split_families(families, seed) for seed in range(20)]
     assert split_families(families, 3) == splits[3]
-    assert len({split[families["a"]] for split in splits}) == 2, "the seed decides"
+    assert len({split[families["a"]] for split in splits}) == 2, "the random seed decides"
     for split in splits:
         sizes = [sum(split[family] == half for family in families.values()) for half in (1, 2)]
         assert sorted(sizes) in ([1, 4], [2, 3]), "as even as families allow that come in any order"

@@ -265,7 +265,7 @@ def _templates_of(folder: Path) -> dict[str, tuple[str, str]]:
 def test_another_seed_makes_other_tasks(trained, tmp_path):
     requests = {}
     for seed in (1, 2):
-        lab = Lab(tmp_path / str(seed), make_plan(seed=seed), Imitator(), Clock())
+        lab = Lab(tmp_path / str(seed), make_plan(random_seed=seed), Imitator(), Clock())
         requests[seed] = {task.request for task in lab.tasks()}
         lab.close()
     assert len(requests[1]) == len(requests[2]) == 6
@@ -368,7 +368,7 @@ def test_an_unfinished_run_gives_no_verdict(trained, tmp_path):
     "other",
     [
         {"tasks": 7},
-        {"seed": 2},
+        {"random_seed": 2},
         {"arms": ("cold", "text")},
         {"limits": AgentLimits(turns=3)},
         {"grammar": True},
@@ -400,7 +400,7 @@ def test_arms_that_make_no_sense_are_refused_before_anything_is_written(tmp_path
 
 def test_no_task_is_counted_twice(tmp_path):
     """Arms are compared request by request: two tasks that ask the same would be taken for one."""
-    with pytest.raises(Refused, match=r"--tasks: 203 at most, then seed 1 makes the same again"):
+    with pytest.raises(Refused, match=r"--tasks: 203 at most, then random seed 1 makes the same again"):
         Lab(tmp_path / "run", make_plan(tasks=1_000), Imitator(), Clock())
     assert not (tmp_path / "run").exists()
     lab = Lab(tmp_path / "run", make_plan(tasks=203), Imitator(), Clock())

@@ -75,7 +75,11 @@ def asking_options(command: Any) -> Any:
     "--tasks", type=click.IntRange(1, 1_000), default=_SHORT, show_default=True, help="Tasks, each in every arm."
 )
 @click.option(
-    "--seed", type=int, default=1, show_default=True, help="Another seed makes other tasks of the same families."
+    "--random-seed",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Another number makes other tasks of the same families.",
 )
 @click.option("--turns", type=click.IntRange(1, 20), default=3, show_default=True, help="Answers a session has.")
 @click.option(
@@ -104,7 +108,7 @@ def run(ws: Warmstart, /, arms: str, out: Path | None, fresh: bool, as_json: boo
     plan = Plan(
         arms=tuple(arm.strip() for arm in arms.split(",") if arm.strip()),
         tasks=given["tasks"],
-        seed=given["seed"],
+        random_seed=given["random_seed"],
         model=facts,
         grammar=given["grammar"],
         limits=AgentLimits(
@@ -196,8 +200,8 @@ def _command(plan: Plan, given: dict[str, Any], out: Path | None) -> str:
         ",".join(plan.arms),
         "--tasks",
         str(plan.tasks),
-        "--seed",
-        str(plan.seed),
+        "--random-seed",
+        str(plan.random_seed),
     ]
     if plan.limits.turns != AgentLimits().turns:
         words += ["--turns", str(plan.limits.turns)]
@@ -248,7 +252,9 @@ def _show(report: LabReport, folder: Path, as_json: bool) -> None:
     help="With ,mismatched also what any example does, fitting or not, for half as many requests again.",
 )
 @click.option("--out", type=PATH, help="Folder of the run; the same folder goes on where it stopped.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Another seed splits the sessions otherwise.")
+@click.option(
+    "--random-seed", type=int, default=1, show_default=True, help="Another number splits the sessions differently."
+)
 @click.option("--turns", type=click.IntRange(1, 50), default=4, show_default=True, help="Answers a session has.")
 @click.option("--limit", type=click.IntRange(1), help="Sessions at most.  [default: all]")
 @click.option(
@@ -273,7 +279,7 @@ def run_replay(ws: Warmstart, /, transcripts: tuple[Path, ...], as_json: bool, *
         model=given["model"],
         endpoint=given["endpoint"],
         arms=tuple(arm.strip() for arm in given["arms"].split(",") if arm.strip()),
-        seed=given["seed"],
+        random_seed=given["random_seed"],
         turns=given["turns"],
         limit=given["limit"],
         examples=settings.examples if given["examples"] is None else given["examples"],

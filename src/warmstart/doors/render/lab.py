@@ -56,7 +56,7 @@ def _show_header(report: LabReport) -> None:
     click.echo(f" ({', '.join(about)})")
     facts = (
         tell_times(report),
-        f"seed {report.seed}",
+        f"random seed {report.random_seed}",
         f"{report.done} of {count_of(report.planned, 'session')}",
         f"up to {count_of(report.turns, 'turn')}",
         f"{count_of(report.templates, 'template')} from {count_of(report.training_sessions, 'session')}",

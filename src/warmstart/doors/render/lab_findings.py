@@ -318,7 +318,7 @@ def describe_run(report: LabReport) -> list[tuple[str, str]]:
         ("Run (UTC)", tell_times(report)),
         ("Warmstart", safe(report.version, 40) if report.version else "not recorded"),
         ("Sessions", f"{report.done} of {report.planned} planned, up to {count_of(report.turns, 'turn')} each"),
-        ("Seed of the draw", str(report.seed)),
+        ("Random seed", str(report.random_seed)),
         ("Output forced into a call by a grammar", "yes, in every arm" if report.grammar else "no"),
         ("Learned", f"{count_of(report.templates, 'template')} from {count_of(report.training_sessions, 'session')}"),
         ("Families tested", _list_names(report.families)),

@@ -1,4 +1,4 @@
-"""Families in, tasks and training sessions out: the same for the same seed, whoever asks for how many."""
+"""Families in, tasks and training sessions out: the same for the same random_seed, whoever asks for how many."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ class TrainingSession(Struct, frozen=True):
     tasks: tuple[LabTask, ...]
 
 
-def make_tasks(*, seed: int, split: Split, per_family: int = TEST_TASKS, held_out: bool = False) -> list[LabTask]:
-    """Tasks of all tested families, or of all that are held out, in an order shuffled by the seed.
+def make_tasks(
+    *, random_seed: int, split: Split, per_family: int = TEST_TASKS, held_out: bool = False
+) -> list[LabTask]:
+    """Tasks of all tested families, or of all that are held out, in an order shuffled by the random_seed.
 
     Fewer of a family are the first of more, in the same order: a short run is a part of the long one.
     """
@@ -35,21 +37,21 @@ def make_tasks(*, seed: int, split: Split, per_family: int = TEST_TASKS, held_ou
         task
         for place, family in enumerate(FAMILIES)
         if family.held_out == held_out
-        for task in _instances(family, place, split, seed, per_family)
+        for task in _instances(family, place, split, random_seed, per_family)
     ]
-    return sorted(tasks, key=lambda task: _shuffled(seed, task.id))
+    return sorted(tasks, key=lambda task: _shuffled(random_seed, task.id))
 
 
-def make_sessions(seed: int, *, held_out: bool = False) -> list[TrainingSession]:
+def make_sessions(random_seed: int, *, held_out: bool = False) -> list[TrainingSession]:
     """The sessions to learn from. They do not depend on what is tested."""
     sessions = []
     for place, family in enumerate(FAMILIES):
         if family.held_out == held_out:
-            tasks = _instances(family, place, "train", seed, SESSIONS * SESSION_TASKS)
+            tasks = _instances(family, place, "train", random_seed, SESSIONS * SESSION_TASKS)
             for number in range(SESSIONS):
                 part = tuple(tasks[number * SESSION_TASKS : (number + 1) * SESSION_TASKS])
                 sessions.append(TrainingSession(f"{family.name}-train-{number:02}", family.name, part))
-    return sorted(sessions, key=lambda session: _shuffled(seed, session.id))
+    return sorted(sessions, key=lambda session: _shuffled(random_seed, session.id))
 
 
 def take(tasks: Sequence[LabTask], count: int) -> list[LabTask]:
@@ -76,10 +78,10 @@ def _deal(tasks: Sequence[LabTask]) -> list[LabTask]:
     return [task for turn in zip_longest(*families.values()) for task in turn if task is not None]
 
 
-def _instances(family: Family, place: int, split: Split, seed: int, count: int) -> list[LabTask]:
+def _instances(family: Family, place: int, split: Split, random_seed: int, count: int) -> list[LabTask]:
     """The first so many of a family. Half of the tests are reworded; families differ in which half, so that any few
     tasks have both."""
-    draw = Draw(random.Random(f"{family.name} {split} {seed}"), split)
+    draw = Draw(random.Random(f"{family.name} {split} {random_seed}"), split)
     tasks = []
     for number in range(count):
         instance = family.make(draw)
@@ -104,5 +106,5 @@ def _number(task: LabTask) -> int:
     return int(task.id.rpartition("-")[2])
 
 
-def _shuffled(seed: int, name: str) -> str:
-    return hashlib.blake2b(f"{seed} {name}".encode(), digest_size=8).hexdigest()
+def _shuffled(random_seed: int, name: str) -> str:
+    return hashlib.blake2b(f"{random_seed} {name}".encode(), digest_size=8).hexdigest()

@@ -29,7 +29,7 @@ Check = Callable[[Finished], bool]
 class LabTask(Struct, frozen=True, kw_only=True):
     """One task with everything needed to set it up, solve it and judge it."""
 
-    id: str  # "count_lines-test-03": stable for a seed
+    id: str  # "count_lines-test-03": stable for a random seed
     family: str
     request: str  # what the user says
     files: Mapping[str, str | bytes]  # path below the folder -> what lies there before

@@ -1,7 +1,7 @@
 """Recorded sessions as they are replayed: read, redacted, and split into halves that share no task.
 
 What is learned from one half is tried on the other. Sessions of one task, as far as can be told (see replay_ties), stand in
-the same half, whatever the seed.
+the same half, whatever the random seed.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Gatherer:
         self._read: dict[str, _Read] = {}
         self._problems: list[Problem] = []
 
-    def gather(self, paths: Iterable[Path | str], seed: int, progress: Progress | None = None) -> RecordingSet:
+    def gather(self, paths: Iterable[Path | str], random_seed: int, progress: Progress | None = None) -> RecordingSet:
         """Everything in these files and folders. What cannot be read is told, the rest goes on."""
         files = [source for path in paths for source in self._sources(Path(path))]
         for done, source in enumerate(files):
@@ -105,7 +105,7 @@ class Gatherer:
             self._problems += [structs.replace(p, path=self._recorder.name(p.path)) for p in source.problems]
         joined = join({key: read.traces for key, read in self._read.items()})
         families = joined.families
-        halves = split_families(families, seed)
+        halves = split_families(families, random_seed)
         recordings: list[Recording] = []
         left_out: Counter[str] = Counter()
         for key, read in sorted(self._read.items()):
@@ -164,12 +164,12 @@ def _certain_ties(session: Session) -> Iterator[str]:
         yield f"task of {session.agent} {task}"
 
 
-def split_families(families: Mapping[str, str], seed: int) -> dict[str, int]:
-    """Family -> half. In an order drawn by the seed, each goes where there are fewer sessions."""
+def split_families(families: Mapping[str, str], random_seed: int) -> dict[str, int]:
+    """Family -> half. In an order drawn by the random seed, each goes where there are fewer sessions."""
     sizes = Counter(families.values())
     filled = {1: 0, 2: 0}
     halves: dict[str, int] = {}
-    for family in sorted(sizes, key=lambda family: (draw(family, f"replay {seed}"), family)):
+    for family in sorted(sizes, key=lambda family: (draw(family, f"replay {random_seed}"), family)):
         half = min(filled, key=lambda half: (filled[half], half))
         halves[family] = half
         filled[half] += sizes[family]

@@ -65,9 +65,9 @@ class ReplayPlan(Struct, frozen=True, kw_only=True):
     model: str  # as the endpoint calls it
     endpoint: str = ""  # its address, to be told in the report; the key is not in it
     arms: tuple[str, ...] = (COLD, WARM)
-    seed: int = 1  # of the split and the order
+    random_seed: int = 1  # of the split and the order
     turns: int = 4  # answers of the model in each replay, at most
-    limit: int | None = None  # sessions to replay, drawn by the seed; None: all
+    limit: int | None = None  # sessions to replay, drawn by the random seed; None: all
     examples: int = 3  # in a seed, at most
     budget: int = 1_500  # tokens of a seed
     request: dict[str, Any] = field(default_factory=lambda: {"temperature": 0})  # further fields of each request
@@ -126,7 +126,7 @@ def replay(
     named = structs.replace(plan, paths=tuple(recorder.name(str(Path(path).absolute())) for path in plan.paths))
     run = _Run(named, llm, out, settings, clock)
     if not run.is_prepared():
-        run.prepare(Gatherer(settings, clock).gather(plan.paths, plan.seed, progress))
+        run.prepare(Gatherer(settings, clock).gather(plan.paths, plan.random_seed, progress))
     return run.play(progress)
 
 
@@ -239,7 +239,9 @@ class _Run:
     def play(self, progress: Progress | None) -> ReplayReport:
         lines = (self._out / "recordings.jsonl").read_bytes().splitlines()
         recordings = [msgspec.json.decode(line, type=Recording) for line in lines]
-        queue = sorted(recordings, key=lambda one: draw(one.name, f"order {self._plan.seed}"))[: self._plan.limit]
+        queue = sorted(recordings, key=lambda one: draw(one.name, f"order {self._plan.random_seed}"))[
+            : self._plan.limit
+        ]
         places = {one.name: place for place, one in enumerate(queue)}
         journal = ReplayJournal(self._out / "answers.jsonl", self._llm, Redactor(self._settings.secrets))
         queue.sort(key=lambda one: one.name in journal.failed)  # what an endpoint never takes must not stand in the way
@@ -290,7 +292,7 @@ class _Run:
     ) -> None:
         """In which order is drawn. Arms without a seed are one and the same request, which is asked once."""
         shown = frozenset[NormalForm]().union(*map(calls_in, seeds.values()))
-        for arm in sorted(seeds, key=lambda arm: draw(f"{recording.name} {arm}", f"arms {self._plan.seed}")):
+        for arm in sorted(seeds, key=lambda arm: draw(f"{recording.name} {arm}", f"arms {self._plan.random_seed}")):
             if arm == COLD or seeds[arm]:
                 played[arm] = replayer.play(recording, arm, seeds[arm], shown)
         played |= {arm: played[COLD] for arm in seeds if arm not in played}
@@ -305,7 +307,7 @@ class _Run:
             endpoint=self._plan.endpoint,
             at=self._clock(),
             version=__version__,
-            seed=self._plan.seed,
+            random_seed=self._plan.random_seed,
             turns=self._plan.turns,
             recorded=frozen.recorded,
             planned=planned,

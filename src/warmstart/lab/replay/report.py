@@ -105,7 +105,7 @@ class ReplayReport(Struct, frozen=True, kw_only=True):
     endpoint: str
     at: float  # seconds since the epoch
     version: str  # of Warmstart
-    seed: int
+    random_seed: int
     turns: int  # that a replay has, at most
     recorded: int  # sessions that were read
     planned: int  # of them to be replayed

@@ -47,7 +47,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     arms: tuple[str, ...] = ("cold", "warm")
     tasks: int = 20
-    seed: int = 1
+    random_seed: int = 1
     model: ModelFacts
     grammar: bool = False
     limits: AgentLimits = AgentLimits()
@@ -62,12 +62,15 @@ class Plan(Struct, frozen=True, kw_only=True):
             raise Refused("--arms: nothing can be compared with a single arm")
         different = count_different(self.make_tasks())
         if self.tasks > different:
-            raise Refused(f"--tasks: {different} at most, then seed {self.seed} makes the same again; or take another")
+            raise Refused(
+                f"--tasks: {different} at most, then random seed {self.random_seed} makes the same again; for others take"
+                " another --random-seed"
+            )
 
     def make_tasks(self) -> list[LabTask]:
         """As many of every family as the plan may need."""
         per_family = -(-self.tasks // sum(not family.held_out for family in FAMILIES))
-        return make_tasks(seed=self.seed, split="test", per_family=per_family)
+        return make_tasks(random_seed=self.random_seed, split="test", per_family=per_family)
 
 
 class SavedPlan(Plan, frozen=True, kw_only=True):
@@ -147,14 +150,14 @@ class Lab:
     def steps(self) -> Iterator[tuple[LabTask, str]]:
         """Task by task every arm, the arms in an order of their own each time."""
         for task in self.tasks():
-            for arm in sorted(self.plan.arms, key=lambda arm: draw(f"{task.id} {arm}", f"lab {self.plan.seed}")):
+            for arm in sorted(self.plan.arms, key=lambda arm: draw(f"{task.id} {arm}", f"lab {self.plan.random_seed}")):
                 yield task, arm
 
     def count_done(self) -> int:
         return sum(self._path(task, arm).exists() for task, arm in self.steps())
 
     def session_id(self, task: LabTask, arm: str) -> str:
-        return f"lab-{self.plan.seed}-{task.id}-{arm}"
+        return f"lab-{self.plan.random_seed}-{task.id}-{arm}"
 
     def _path(self, task: LabTask, arm: str) -> Path:
         return self._sessions / arm / f"{task.id}.jsonl"
@@ -163,7 +166,9 @@ class Lab:
         """Once: write the solver's sessions down, ingest them, learn, and start the comparison."""
         if self.ws.experiments.list():
             return
-        sessions = [one for held_out in (False, True) for one in make_sessions(self.plan.seed, held_out=held_out)]
+        sessions = [
+            one for held_out in (False, True) for one in make_sessions(self.plan.random_seed, held_out=held_out)
+        ]
         for number, session in enumerate(sessions):
             if progress:
                 progress(number, len(sessions), f"training: {session.id}")
@@ -182,7 +187,7 @@ class Lab:
 
     def _held_out(self) -> tuple[str, ...]:
         """Templates that come from held-out families alone: what the control arms show."""
-        apart = {session.id for session in make_sessions(self.plan.seed, held_out=True)}
+        apart = {session.id for session in make_sessions(self.plan.random_seed, held_out=True)}
         keys = {row.key for row in self.ws.sessions(limit=100_000, agent=AGENT) if row.id in apart}
         names = []
         for row, template in self.ws.templates.find(status="active"):

@@ -49,7 +49,7 @@ class LabReport(Struct, frozen=True, kw_only=True):
     at: str  # when it is shown; UTC, ISO
     version: str  # of Warmstart, when the run began; empty: not recorded
     model: ModelFacts
-    seed: int
+    random_seed: int
     turns: int  # that a session has
     planned: int  # sessions
     done: int
