@@ -1,4 +1,4 @@
-"""Ask a person before something dangerous is done, and be sure that what was approved is what runs.
+"""Ask a person before a dangerous action runs, and run exactly what was approved.
 
     from warmstart.confirm import ask, requires_confirmation
 
@@ -7,7 +7,7 @@
     @requires_confirmation("delete_data")
     def drop(table: str) -> None: ...
 
-The daemon: `warmstart confirm serve`, or `ConfirmationServer(...).start_background()`. Names are loaded when first used.
+The daemon: `warmstart confirm serve`, or `ConfirmationServer(...).start_background()`. Names are imported on first use.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _HOMES = {
     "warmstart.confirm.errors": "BadRequest ConfirmationError Conflict Denied Expired KeyReused NotAllowed RateLimited "
     "Unauthorized Unreachable",
     "warmstart.confirm.model": "HumanDecision",
-    "warmstart.doors.web": "ConfirmationServer",  # a door: only its address is known here
+    "warmstart.doors.web": "ConfirmationServer",  # a door, so it is imported by name only
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 

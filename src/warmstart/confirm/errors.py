@@ -1,15 +1,15 @@
-"""What the confirmation side raises. Whatever it is, nothing was approved by it.
+"""Exceptions of the confirmation side. None of them ever means an approval.
 
 ConfirmationError
- ├── BadRequest       malformed: nothing was recorded
+ ├── BadRequest       malformed; nothing was recorded
  ├── Unauthorized     no token, or an unknown one
- ├── NotAllowed       known, but it may not do this
- ├── Conflict         already decided, already executed, other arguments than approved
- ├── Expired          nobody decided in time, or the approval was taken up too late
- ├── KeyReused        the idempotency key belongs to another body
- ├── RateLimited      too many of this action within the hour
- ├── Denied           a person or the policy said no
- └── Unreachable      the daemon cannot be reached or makes no sense
+ ├── NotAllowed       a known token without permission for this
+ ├── Conflict         already decided, already executed, or other arguments than approved
+ ├── Expired          nobody decided in time, or the approval lapsed before it was used
+ ├── KeyReused        the idempotency key was used with another body
+ ├── RateLimited      too many requests for this action within the hour
+ ├── Denied           a person or the policy refused
+ └── Unreachable      the daemon cannot be reached, or its answer is invalid
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ConfirmationError(WarmstartError):
     def __init__(self, message: str | None = None, *, code: str = "", decision: HumanDecision | None = None) -> None:
         super().__init__(message)
         self.code = code or type(self).code
-        self.decision = decision  # what stands in the table, where that is why
+        self.decision = decision  # the stored decision, if that is the reason
 
 
 class BadRequest(ConfirmationError):

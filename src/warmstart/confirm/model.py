@@ -1,5 +1,5 @@
-"""The types of the confirmation side: plain immutable values. Times are whole milliseconds since the epoch, UTC:
-they are hashed, and a float could be written in more than one way."""
+"""The types of the confirmation side: plain immutable values. Times are integer milliseconds since the epoch (UTC),
+because they are hashed and a float can be written in more than one way."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ STATUSES: tuple[Status, ...] = ("pending", "approved", "auto_approved", "denied"
 ALLOWED: tuple[Status, ...] = ("approved", "auto_approved")  # may be executed
 
 SHORTEST, LONGEST, USUAL = 30, 3_600, 300  # seconds that a request may wait for its decision
-LONGEST_APPROVAL = 86_400  # seconds that an approval may be taken up, whatever a policy says
-WINDOW = 3_600  # seconds over which requests of an action are counted
-MOST_AN_HOUR = 10  # requests of one action
+LONGEST_APPROVAL = 86_400  # seconds that an approval can stay valid under any policy
+WINDOW = 3_600  # seconds over which the rate limit counts requests for an action
+MOST_AN_HOUR = 10  # requests for one action, unless the policy says otherwise
 
 
 class Identity(Struct, frozen=True):
-    """Who is asking, as the token or the session says; never what a body says."""
+    """Who is calling, taken from the token or the session, never from a request body."""
 
     subject: str
-    key: str  # the subject as it is compared: names that look alike have the same
+    key: str  # the subject as it is compared: names that look alike share a key
     scopes: frozenset[str]
     credential: str  # id of the token or session
-    by_session: bool = False  # came through the page's login
+    by_session: bool = False  # logged in on the page
 
     def may(self, scope: Scope) -> bool:
         return scope in self.scopes or "admin" in self.scopes
 
 
 class NewRequest(Struct, frozen=True):
-    """What an agent asks for, checked and masked. The exact details are not in it: only their digest."""
+    """A submitted request, checked and masked. Of the exact details it holds only the digest."""
 
     action: str
     key: str  # the action as it is compared
@@ -45,15 +45,15 @@ class NewRequest(Struct, frozen=True):
     details: str  # JSON, masked
     masked: int  # how many secrets were masked
     digest: str  # sha256 of the exact action and details
-    claimed: str  # who the body says it is: shown, never believed
+    claimed: str  # the requester named in the body: shown, never trusted
     session_key: str
-    timeout: int | None  # seconds; None: as the policy says
+    timeout: int | None  # seconds; None: the policy decides
 
 
 class Request(Struct, frozen=True, array_like=True):
-    """A stored request. The fields are the columns, in their order."""
+    """A stored request. The fields are the table's columns, in order."""
 
-    id: str  # 128 random bits, in hex; knowing it allows nothing
+    id: str  # 128 random bits, in hex; knowing it grants nothing
     sequence: int  # of the audit entry that recorded it
     action: str
     action_key: str
@@ -63,19 +63,19 @@ class Request(Struct, frozen=True, array_like=True):
     digest: str
     subject: str  # of the requester
     subject_key: str
-    credential: str  # id of the token that asked: only it gets the execution token
+    credential: str  # id of the submitting token: only this token gets the execution token
     claimed: str
     session_key: str
     high_risk: bool
     quorum: int  # different people who must approve
     created: int
     timeout: int  # seconds
-    deadline: int  # absolute: it holds over restarts
+    deadline: int  # absolute, so it survives restarts
     status: Status
     decided: int | None
     decided_by: str
     reason: str
-    execute_by: int | None  # an approval does not last for ever
+    execute_by: int | None  # when the approval lapses
     executed: int | None
 
     @property
@@ -88,49 +88,49 @@ class Request(Struct, frozen=True, array_like=True):
 
     @property
     def shown(self) -> str:
-        """A hash of what people see beside the action: the audit keeps it, so that nobody shows them something else."""
-        seen = (self.description, self.details, self.masked, self.claimed, self.session_key)
-        return hashlib.sha256(msgspec.json.encode(seen)).hexdigest()
+        """Hash the texts that people see beside the action. The audit records it, so a later change is detected."""
+        texts = (self.description, self.details, self.masked, self.claimed, self.session_key)
+        return hashlib.sha256(msgspec.json.encode(texts)).hexdigest()
 
 
 class HumanDecision(Struct, frozen=True, kw_only=True):
-    """What was decided about a request, by whom and why."""
+    """The decision about a request: who decided what, when and why."""
 
     status: Status
     by: str
     reason: str
     at: int
-    request: str = ""  # its id
+    request: str = ""  # id of the request
 
 
 class Vote(Struct, frozen=True, array_like=True):
-    """One person's yes."""
+    """One person's approval."""
 
     by: str
-    key: str  # the same, as it is compared
+    key: str  # `by` as it is compared
     reason: str
     at: int
-    revoked: bool  # the token or login that it was given with was taken away
+    revoked: bool  # the token or login that was used has been revoked since
 
 
 class Delivered(Struct, frozen=True, array_like=True):
-    """How far a notification came."""
+    """The state of one notification."""
 
-    channel: str  # kind and place in the settings, such as discord#1: its address holds secrets
+    channel: str  # kind and position in the settings, such as discord#1; never the address, which holds secrets
     state: Delivery
     attempts: int
     error: str
 
 
 class AuditEntry(Struct, frozen=True, array_like=True):
-    """One transition. The fields are the columns, in their order."""
+    """One transition. The fields are the table's columns, in order."""
 
     sequence: int  # 1, 2, 3 ... without gaps
     at: int
     event: str
-    request: str  # its id; empty where it is about something else
+    request: str  # id of the request; empty if the entry is not about one
     action: str
-    actor: str  # subject of the token or session, or who of ours: policy, whitelist, clock, daemon
+    actor: str  # subject of the token or session; or policy, whitelist, clock, daemon
     credential: str
     details: str  # JSON
     previous: str  # hash of the entry before
@@ -138,14 +138,14 @@ class AuditEntry(Struct, frozen=True, array_like=True):
 
 
 class Allowance(Struct, frozen=True, array_like=True):
-    """An entry of the whitelist: one action in one session, until it ends."""
+    """A whitelist entry: one action in one session, until it expires."""
 
     id: str
     action: str
     action_key: str
     session_key: str
-    requester_key: str  # empty: whoever asks in that session
-    digest: str  # empty: whatever the details
+    requester_key: str  # empty: any requester in that session
+    digest: str  # empty: any details
     created: int
     created_by: str
     expires: int
@@ -153,21 +153,14 @@ class Allowance(Struct, frozen=True, array_like=True):
 
 
 class TokenRecord(Struct, frozen=True, array_like=True):
-    """What is kept of a token: enough to recognise it, not to use it."""
+    """The stored part of a token: enough to recognise it, not to use it."""
 
     id: str
     digest: str  # sha256 of the token
     subject: str
     subject_key: str
-    scopes: str  # with spaces between
+    scopes: str  # separated by spaces
     created: int
     created_by: str
     expires: int | None
     revoked: int | None
-
-
-class Executed(Struct, frozen=True):
-    """The approval was taken up, once."""
-
-    request: Request
-    at: int

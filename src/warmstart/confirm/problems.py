@@ -1,5 +1,5 @@
-"""What does not work just now. The log tells it once, when it begins, when it changes and when it is over; people who are
-logged in are told what it is about, without paths and addresses."""
+"""Problems that are open right now. The log reports each one when it begins, changes and ends; logged-in people see what
+it means for them, without paths and addresses."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ log = logging.getLogger("warmstart.confirm")
 Kind = Literal["store", "anchor", "deadlines", "waiters", "policy"]
 _MEANINGS: dict[Kind, str] = {
     "store": "the daemon cannot write: requests and decisions are refused",
-    "anchor": "the audit's anchor does not follow the audit: a cut end could not be seen",
-    "deadlines": "the daemon cannot see what is due: requests may expire late",
-    "waiters": "changes are not told to who waits: load the page again",
-    "policy": "another daemon on this database goes by another policy",
+    "anchor": "the audit's anchor does not follow the audit: a cut end could not be detected",
+    "deadlines": "the daemon cannot read deadlines: requests may expire late",
+    "waiters": "changes do not reach open pages: reload the page",
+    "policy": "another daemon on this database uses a different policy",
 }
 
 
 class OpenProblems:
-    """Shared by the threads of a desk."""
+    """The open problems of a desk, shared by its threads."""
 
     def __init__(self) -> None:
-        self._now: dict[Kind, str] = {}
-        self._turn = threading.Lock()
+        self._reasons: dict[Kind, str] = {}
+        self._lock = threading.Lock()
 
     def begin(self, kind: Kind, why: str) -> None:
-        with self._turn:
-            if self._now.get(kind) == why:
+        with self._lock:
+            if self._reasons.get(kind) == why:
                 return
-            self._now[kind] = why
+            self._reasons[kind] = why
         log.error("%s: %s", _MEANINGS[kind], why)
 
     def end(self, kind: Kind) -> None:
-        if kind not in self._now:  # almost always, and asked after every commit
+        if kind not in self._reasons:  # the usual case, checked after every commit without the lock
             return
-        with self._turn:
-            ended = self._now.pop(kind, None)
+        with self._lock:
+            ended = self._reasons.pop(kind, None)
         if ended is not None:
             log.warning("over: %s", _MEANINGS[kind])
 
     def has(self, kind: Kind) -> bool:
-        return kind in self._now
+        return kind in self._reasons
 
-    def tell(self) -> str:
-        """For people; empty while all is well."""
-        with self._turn:
-            return "; ".join(meaning for kind, meaning in _MEANINGS.items() if kind in self._now)
+    def describe(self) -> str:
+        """Return all open problems as one line for people; empty if there are none."""
+        with self._lock:
+            return "; ".join(meaning for kind, meaning in _MEANINGS.items() if kind in self._reasons)

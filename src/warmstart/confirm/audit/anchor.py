@@ -1,9 +1,8 @@
-"""The audit: its chain (chain.py), its newest hash kept in a file beside the database, and whether all of it is sound
-(verifying.py).
+"""The anchor: a file beside the database that holds the newest hash of the audit chain.
 
-An edit, a deletion or a swap breaks the chain; whoever computes the whole chain anew, or cuts its end off, no longer
-agrees with the file. The file is replaced after commits and so may lag behind the table, but never lead it: where the
-anchored entry is missing or another, someone was here. It can be copied elsewhere, and `verify` takes such a copy.
+An edit, a deletion or a swap breaks the chain. Recomputing the whole chain or cutting off its end contradicts the
+anchor. The file is replaced after commits, so it may lag behind the table but never lead it: if the anchored entry is
+missing or different, somebody changed the audit. A copy can be kept elsewhere, and `verify` accepts such a copy.
 """
 
 from __future__ import annotations
@@ -15,29 +14,14 @@ from pathlib import Path
 import msgspec
 
 from warmstart.atomic_files import sweep_unfinished, write_beside
-from warmstart.confirm.audit.chain import ZERO, ChainHead, append, hash_entry, read_head
-from warmstart.confirm.audit.verify import AuditVerdict, Flaw, verify
+from warmstart.confirm.audit.chain import ZERO, ChainHead, read_head
+from warmstart.confirm.audit.verify import AuditVerdict, verify
 from warmstart.confirm.store.protocol import ConfirmStore
 from warmstart.errors import StoreError
 
-__all__ = [
-    "ZERO",
-    "Anchor",
-    "AnchorUnreadable",
-    "AuditVerdict",
-    "ChainHead",
-    "Flaw",
-    "append",
-    "check_anchored",
-    "hash_entry",
-    "inspect",
-    "read_head",
-    "verify",
-]
-
 
 class AnchorUnreadable(StoreError):
-    """There is an anchor, but it makes no sense."""
+    """The anchor file exists but cannot be read or parsed."""
 
     def __init__(self, path: Path, why: Exception) -> None:
         self.why = f"{path}: the audit's anchor cannot be read: {why}"
@@ -55,7 +39,7 @@ class Anchor:
         return cls(store.anchor_path)
 
     def read(self) -> ChainHead | None:
-        """What was anchored last; None where there is no file."""
+        """Return the entry that was anchored last, or None if there is no file."""
         try:
             return msgspec.json.decode(self.path.read_bytes(), type=ChainHead)
         except FileNotFoundError:
@@ -64,17 +48,17 @@ class Anchor:
             raise AnchorUnreadable(self.path, error) from error
 
     def create(self, store: ConfirmStore) -> None:
-        """For a new database: before its first entry, so that a missing file always means that it was taken away."""
+        """Write the file for a new database, before its first entry: a missing file then always means a removed one."""
         sweep_unfinished(self.path.parent)
         with store.alone():
             if self.read() is None and read_head(store).sequence == 0:
                 self.write(ChainHead(0, ZERO))
 
     def advance(self, store: ConfirmStore) -> None:
-        """Anchor the newest entry. Refuses to paper over a chain that no longer holds what was anchored before.
+        """Anchor the newest entry. Raise StoreError if the chain no longer holds the entry anchored before.
 
-        Nobody is held up while the disk writes: only the change of names needs to be alone, so that of several
-        processes none sets the anchor back.
+        The file is written without a lock. Only the rename takes the store's lock, so that no process sets the anchor
+        of another one back.
         """
         head, anchored = read_head(store), self.read()
         if anchored == head:
@@ -91,8 +75,8 @@ class Anchor:
 
     @contextmanager
     def _written(self, head: ChainHead) -> Iterator[Path]:
-        """Beside ours, on the disk, to be renamed. Without waiting for the folder: after a power cut the older file may
-        be back, which is a lag."""
+        """Write and sync a sibling file for the caller to rename. The folder is not synced: if a power cut brings the
+        older file back, the anchor only lags."""
         try:
             with write_beside(self.path, msgspec.json.encode(head) + b"\n", synced=True) as unfinished:
                 yield unfinished
@@ -101,15 +85,15 @@ class Anchor:
 
 
 def check_anchored(store: ConfirmStore, anchored: ChainHead | None, path: Path) -> None:
-    """Raises StoreError where the table does not hold what the anchor says."""
+    """Raise StoreError unless the table holds the anchored entry."""
     if anchored is None:
         if read_head(store).sequence:
             raise StoreError(f"{path}: the audit's anchor is gone. See: warmstart confirm verify")
         return
     if anchored.sequence == 0:
         return
-    found = store.row("hash_at", {"sequence": anchored.sequence})
-    if found is None or found[0] != anchored.hash:
+    row = store.row("hash_at", {"sequence": anchored.sequence})
+    if row is None or row[0] != anchored.hash:
         raise StoreError(
             f"{store.place}: the audit does not hold entry {anchored.sequence} as it was anchored; "
             "it was cut or changed. See: warmstart confirm verify"
@@ -117,9 +101,9 @@ def check_anchored(store: ConfirmStore, anchored: ChainHead | None, path: Path) 
 
 
 def inspect(store: ConfirmStore, anchor: Anchor) -> AuditVerdict:
-    """Verify against an anchor; one that cannot be read is a flaw, and no dead end.
+    """Verify the audit against an anchor. An unreadable anchor is reported as a flaw.
 
-    It is read before the chain, never after: a daemon that goes on writing must not look like a thief.
+    The anchor is read before the chain: entries that a running daemon adds meanwhile are then no contradiction.
     """
     try:
         return verify(store, anchor.read())

@@ -1,4 +1,4 @@
-"""The audit chain: one entry a transition, each hashed together with the hash before it."""
+"""The audit chain: one entry per transition, each hashed together with the hash of the entry before it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 from warmstart.confirm.model import AuditEntry
 from warmstart.confirm.store.protocol import ConfirmStore
 
-ZERO = "0" * 64  # what stands before the first entry
+ZERO = "0" * 64  # the hash before the first entry
 
 
 class ChainHead(Struct, frozen=True, forbid_unknown_fields=True):
@@ -22,7 +22,7 @@ class ChainHead(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def hash_entry(entry: AuditEntry) -> str:
-    """Over the hash before and every column but the hash itself."""
+    """Hash the previous hash and every column except the hash itself."""
     fields = (
         entry.previous,
         entry.sequence,
@@ -48,7 +48,7 @@ def append(
     action: str = "",
     details: dict[str, Any] | None = None,
 ) -> int:
-    """Add an entry, inside the transaction of the change that it tells of. Its sequence."""
+    """Add an entry inside the transaction of the change that it records, and return its sequence."""
     head = read_head(store)
     entry = AuditEntry(
         sequence=head.sequence + 1,
@@ -68,5 +68,5 @@ def append(
 
 
 def read_head(store: ConfirmStore) -> ChainHead:
-    found = store.row("head")
-    return ChainHead(*found) if found else ChainHead(0, ZERO)
+    row = store.row("head")
+    return ChainHead(*row) if row else ChainHead(0, ZERO)

@@ -1,7 +1,7 @@
-"""Notes on what the tables must say. They lie in a database of their own that SQLite moves to the disk when it grows:
-an audit may be larger than the memory.
+"""The rows that the tables must hold, as a replay of the audit expects them.
 
-What an entry holds may be anything: somebody may have written it by hand.
+They lie in a temporary SQLite database that spills to disk, because an audit may be larger than memory. The details of
+an entry may hold any JSON: an attacker may have written the entry by hand.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ import msgspec
 
 from warmstart.confirm.model import AuditEntry
 
-Told = dict[str, Any]  # an entry's details
-Facts = dict[str, Any]  # column -> what it must hold; `born`: the entry that tells of the row's beginning
+Details = dict[str, Any]  # of an entry
+ExpectedRow = dict[str, Any]  # column -> value; FIRST_ENTRY -> sequence of the entry that created the row
+FIRST_ENTRY = "first_entry"
 
 
 class ReplayState:
-    """Use it in a `with`."""
+    """The expected rows, by kind and id. Use it in a `with`."""
 
     def __init__(self) -> None:
         self._db = apsw.Connection("")
         self._db.execute(
             """
             PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -64000;
-            CREATE TABLE notes (kind TEXT, id TEXT, facts BLOB, PRIMARY KEY (kind, id)) WITHOUT ROWID;
+            CREATE TABLE expected (kind TEXT, id TEXT, columns BLOB, PRIMARY KEY (kind, id)) WITHOUT ROWID;
             BEGIN;
             """
         ).fetchall()
@@ -37,41 +38,42 @@ class ReplayState:
     def __exit__(self, *_: object) -> None:
         self._db.close()
 
-    def get(self, kind: str, id: str) -> Facts:
-        """Empty where nothing is noted."""
-        return _read(self._db.execute("SELECT facts FROM notes WHERE kind = ? AND id = ?", (kind, id)).get)
+    def get(self, kind: str, id: str) -> ExpectedRow:
+        """Return the expected row, empty if none is expected."""
+        return _decode(self._db.execute("SELECT columns FROM expected WHERE kind = ? AND id = ?", (kind, id)).get)
 
-    def note(self, kind: str, id: str, facts: Facts) -> None:
-        self._db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?)", (kind, id, msgspec.msgpack.encode(facts)))
+    def put(self, kind: str, id: str, row: ExpectedRow) -> None:
+        self._db.execute("INSERT OR REPLACE INTO expected VALUES (?, ?, ?)", (kind, id, msgspec.msgpack.encode(row)))
 
-    def take(self, kind: str, id: str) -> Facts:
-        """What is noted; it is crossed out."""
-        return _read(self._db.execute("DELETE FROM notes WHERE kind = ? AND id = ? RETURNING facts", (kind, id)).get)
+    def pop(self, kind: str, id: str) -> ExpectedRow:
+        """Remove and return the expected row, empty if none is expected."""
+        sql = "DELETE FROM expected WHERE kind = ? AND id = ? RETURNING columns"
+        return _decode(self._db.execute(sql, (kind, id)).get)
 
-    def rest(self, kind: str) -> Iterator[tuple[str, Facts]]:
-        """What is not crossed out."""
-        for id, facts in self._db.execute("SELECT id, facts FROM notes WHERE kind = ? ORDER BY id", (kind,)):
-            yield id, _read(facts)
-
-
-def _read(facts: bytes | None) -> Facts:
-    return {} if facts is None else msgspec.msgpack.decode(facts, type=Facts)
+    def list_rest(self, kind: str) -> Iterator[tuple[str, ExpectedRow]]:
+        """Yield `(id, row)` for every row that was not popped."""
+        for id, columns in self._db.execute("SELECT id, columns FROM expected WHERE kind = ? ORDER BY id", (kind,)):
+            yield id, _decode(columns)
 
 
-def read_details(entry: AuditEntry) -> Told:
-    """Empty where they cannot be read: then the tables differ from what they tell, or the hash does."""
+def _decode(columns: bytes | None) -> ExpectedRow:
+    return {} if columns is None else msgspec.msgpack.decode(columns, type=ExpectedRow)
+
+
+def read_details(entry: AuditEntry) -> Details:
+    """Return the details, empty if they cannot be parsed: the tables or the entry's hash then differ anyway."""
     try:
-        return msgspec.json.decode(entry.details, type=Told)
+        return msgspec.json.decode(entry.details, type=Details)
     except msgspec.DecodeError:
         return {}
 
 
-def pick(told: Told, *names: str) -> Facts:
-    """What is told of these; older entries tell less."""
-    return {name: plain(told[name]) for name in names if name in told}
+def pick(details: Details, *names: str) -> ExpectedRow:
+    """Return those of the named details that the entry holds."""
+    return {name: make_plain(details[name]) for name in names if name in details}
 
 
-def plain(value: Any) -> Any:
-    """As it is, where a column could hold it."""
+def make_plain(value: Any) -> Any:
+    """Return a value that a column could hold as it is, any other as a text."""
     fits = value is None or isinstance(value, str) or (isinstance(value, int) and abs(value) < 1 << 63)
     return value if fits else repr(value)[:200]

@@ -1,5 +1,5 @@
-"""Who waits for a change hears of it at once. The audit is the feed: every change has its entry there, whichever
-process made it; one look at the entries since the last look tells which requests changed."""
+"""Wakes listeners when a request changes. The audit is the feed: every change has an entry, whichever process made it,
+so the entries since the last look show which requests changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AT_ONCE = 1_000
 
 
 class Change(NamedTuple):
-    """A request has an entry more in the audit."""
+    """A new audit entry about a request."""
 
     sequence: int
     request: str
@@ -24,7 +24,7 @@ Listener = Callable[[list[Change]], None]
 
 
 class Feed:
-    """Listeners are called in the thread that looks; they must be quick."""
+    """Calls listeners in the thread that looks; they must be quick."""
 
     def __init__(self, store: ConfirmStore) -> None:
         self.store = store
@@ -33,12 +33,8 @@ class Feed:
         self._seen = read_head(store).sequence
         self._version = store.version()
 
-    @property
-    def seen(self) -> int:
-        return self._seen
-
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call it with every change from now on. Call what is returned to end that."""
+        """Call the listener with every change from now on. Return a function that ends this."""
         with self._looking:
             self._listeners.append(listener)
 
@@ -50,7 +46,7 @@ class Feed:
         return end
 
     def look(self) -> bool:
-        """Tell the listeners what is new. Whether anything is."""
+        """Pass new changes to the listeners. Return whether anything was written since the last look."""
         with self._looking:
             if (version := self.store.version()) == self._version:
                 return False
@@ -64,6 +60,6 @@ class Feed:
             return True
 
     def read(self, since: int) -> list[Change]:
-        """Changes after a sequence, the oldest first."""
-        found = self.store.rows("changed_requests", {"since": since, "limit": _AT_ONCE})
-        return [Change(sequence, request) for sequence, request in found]
+        """Return changes after a sequence, oldest first."""
+        rows = self.store.rows("changed_requests", {"since": since, "limit": _AT_ONCE})
+        return [Change(sequence, request) for sequence, request in rows]

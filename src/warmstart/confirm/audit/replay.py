@@ -1,114 +1,120 @@
-"""What the audit tells, entry by entry: each is played, and noted is what the tables must say after it.
-
-Older entries tell less; what they do not tell is not asked of the tables.
-"""
+"""Replay the audit entry by entry: check each entry against those before it and record the rows that the tables must hold
+after it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from warmstart.confirm.audit.expected_rows import Facts, ReplayState, Told, pick, plain, read_details
-from warmstart.confirm.audit.replay_access import ACCESS, find_action, find_person
+from warmstart.confirm.audit.expected_rows import (
+    FIRST_ENTRY,
+    Details,
+    ExpectedRow,
+    ReplayState,
+    make_plain,
+    pick,
+    read_details,
+)
+from warmstart.confirm.audit.replay_access import REPLAY_ACCESS, key_action, key_person
 from warmstart.confirm.model import ALLOWED, AuditEntry
 
 
-def play(book: ReplayState, entry: AuditEntry) -> Iterable[str]:
-    """Note what an entry tells. What is wrong with it, given those before."""
-    known = _PLAYS.get(entry.event)
-    return known(book, entry, read_details(entry)) if known else ()
+def replay_entry(state: ReplayState, entry: AuditEntry) -> Iterable[str]:
+    """Record what the entry changes. Yield what is wrong with it, given the entries before."""
+    replay = _REPLAY.get(entry.event)
+    return replay(state, entry, read_details(entry)) if replay else ()
 
 
-def _submitted(book: ReplayState, entry: AuditEntry, told: Told) -> Iterator[str]:
-    if "born" in book.get("request", entry.request):
+def _replay_submitted(state: ReplayState, entry: AuditEntry, details: Details) -> Iterator[str]:
+    if FIRST_ENTRY in state.get("request", entry.request):
         yield "submits a request that was submitted before"
-    facts: Facts = {
-        "born": entry.sequence,
+    row: ExpectedRow = {
+        FIRST_ENTRY: entry.sequence,
         "sequence": entry.sequence,
         "action": entry.action,
-        "action_key": find_action(entry.action),
+        "action_key": key_action(entry.action),
         "subject": entry.actor,
-        "subject_key": find_person(entry.actor),
+        "subject_key": key_person(entry.actor),
         "credential": entry.credential,
         "created": entry.at,
-        **pick(told, "digest", "high_risk", "timeout", "quorum", "shown"),
+        **pick(details, "digest", "high_risk", "timeout", "quorum", "shown"),
     }
-    if isinstance(timeout := facts.get("timeout"), int) and abs(timeout) < 1 << 40:
-        facts["deadline"] = entry.at + timeout * 1000
-    book.note("request", entry.request, facts)
+    if isinstance(timeout := row.get("timeout"), int) and abs(timeout) < 1 << 40:
+        row["deadline"] = entry.at + timeout * 1000
+    state.put("request", entry.request, row)
 
 
-def _voted(book: ReplayState, entry: AuditEntry, told: Told) -> Iterator[str]:
-    facts = book.get("request", entry.request)
-    yield from _check_decision(facts, entry, told)
-    _note_vote(book, entry, told, facts)
-    book.note("request", entry.request, facts)
+def _replay_vote(state: ReplayState, entry: AuditEntry, details: Details) -> Iterator[str]:
+    row = state.get("request", entry.request)
+    yield from _check_decision(row, entry, details)
+    _expect_vote(state, entry, details, row)
+    state.put("request", entry.request, row)
 
 
-def _approved(book: ReplayState, entry: AuditEntry, told: Told) -> Iterator[str]:
-    facts = book.get("request", entry.request)
-    yield from _check_decision(facts, entry, told)
-    given, quorum = _note_vote(book, entry, told, facts), facts.get("quorum")
+def _replay_approved(state: ReplayState, entry: AuditEntry, details: Details) -> Iterator[str]:
+    row = state.get("request", entry.request)
+    yield from _check_decision(row, entry, details)
+    given, quorum = _expect_vote(state, entry, details, row), row.get("quorum")
     if isinstance(quorum, int) and given < quorum:
         yield f"approves with {given} of {quorum} votes"
-    _note_decision(book, entry, told, facts)
+    _expect_decision(state, entry, details, row)
 
 
-def _decided(book: ReplayState, entry: AuditEntry, told: Told) -> Iterator[str]:
-    """Otherwise than by a person's yes: denied, out of time, allowed in advance."""
-    facts = book.get("request", entry.request)
-    yield from _check_decision(facts, entry, told)
-    _note_decision(book, entry, told, facts)
+def _replay_decided(state: ReplayState, entry: AuditEntry, details: Details) -> Iterator[str]:
+    """Replay a decision other than a person's approval: denied, expired or allowed in advance."""
+    row = state.get("request", entry.request)
+    yield from _check_decision(row, entry, details)
+    _expect_decision(state, entry, details, row)
 
 
-def _check_decision(facts: Facts, entry: AuditEntry, told: Told) -> Iterator[str]:
-    if "status" in facts:
-        yield f"is about a request that was {facts['status']} before"
-    if "digest" in facts and entry.event != "expired" and told.get("digest") != facts["digest"]:
-        yield "is about other details than were submitted"
-    if entry.credential and find_person(entry.actor) == facts.get("subject_key"):
-        yield "is a decision of who asked for it"
+def _check_decision(row: ExpectedRow, entry: AuditEntry, details: Details) -> Iterator[str]:
+    if "status" in row:
+        yield f"decides a request that was already {row['status']}"
+    if "digest" in row and entry.event != "expired" and details.get("digest") != row["digest"]:
+        yield "decides other details than were submitted"
+    if entry.credential and key_person(entry.actor) == row.get("subject_key"):
+        yield "is a decision by the requester"
 
 
-def _note_decision(book: ReplayState, entry: AuditEntry, told: Told, facts: Facts) -> None:
-    """The first one counts."""
-    reason = "nobody decided in time" if entry.event == "expired" else plain(told.get("reason"))
+def _expect_decision(state: ReplayState, entry: AuditEntry, details: Details, row: ExpectedRow) -> None:
+    """Expect this decision unless there was one before: the first one counts."""
+    reason = "nobody decided in time" if entry.event == "expired" else make_plain(details.get("reason"))
     decision = {"status": entry.event, "decided": entry.at, "decided_by": entry.actor, "reason": reason}
-    book.note("request", entry.request, decision | pick(told, "execute_by") | facts)
+    state.put("request", entry.request, decision | pick(details, "execute_by") | row)
 
 
-def _note_vote(book: ReplayState, entry: AuditEntry, told: Told, facts: Facts) -> int:
-    """How many different people have approved."""
-    key = find_person(entry.actor)
+def _expect_vote(state: ReplayState, entry: AuditEntry, details: Details, row: ExpectedRow) -> int:
+    """Expect the vote's row and return how many different people have approved."""
+    key = key_person(entry.actor)
     vote = {
-        "born": entry.sequence,
+        FIRST_ENTRY: entry.sequence,
         "subject": entry.actor,
         "credential": entry.credential,
-        "reason": plain(told.get("reason")),
+        "reason": make_plain(details.get("reason")),
         "at": entry.at,
     }
-    book.note("vote", f"{entry.request} {key}", vote)
-    facts["voters"] = sorted({*facts.get("voters", ()), key})
-    return len(facts["voters"])
+    state.put("vote", f"{entry.request} {key}", vote)
+    row["voters"] = sorted({*row.get("voters", ()), key})
+    return len(row["voters"])
 
 
-def _executed(book: ReplayState, entry: AuditEntry, told: Told) -> Iterator[str]:
-    facts = book.get("request", entry.request)
-    if facts.get("status") not in ALLOWED:
-        yield "takes up what was not approved"
-    if "executed" in facts:
-        yield "takes an approval up a second time"
-    if "digest" in facts and told.get("digest") != facts["digest"]:
-        yield "takes up other details than were submitted"
-    book.note("request", entry.request, {"executed": entry.at} | facts)
+def _replay_executed(state: ReplayState, entry: AuditEntry, details: Details) -> Iterator[str]:
+    row = state.get("request", entry.request)
+    if row.get("status") not in ALLOWED:
+        yield "executes a request that was not approved"
+    if "executed" in row:
+        yield "executes an approval a second time"
+    if "digest" in row and details.get("digest") != row["digest"]:
+        yield "executes other details than were submitted"
+    state.put("request", entry.request, {"executed": entry.at} | row)
 
 
-_PLAYS: dict[str, Callable[[ReplayState, AuditEntry, Told], Iterable[str]]] = {
-    "submitted": _submitted,
-    "vote": _voted,
-    "approved": _approved,
-    "auto_approved": _decided,
-    "denied": _decided,
-    "expired": _decided,
-    "executed": _executed,
-    **ACCESS,
+_REPLAY: dict[str, Callable[[ReplayState, AuditEntry, Details], Iterable[str]]] = {
+    "submitted": _replay_submitted,
+    "vote": _replay_vote,
+    "approved": _replay_approved,
+    "auto_approved": _replay_decided,
+    "denied": _replay_decided,
+    "expired": _replay_decided,
+    "executed": _replay_executed,
+    **REPLAY_ACCESS,
 }

@@ -1,105 +1,102 @@
-"""What the audit tells of tokens, login links, logins and the whitelist: see playing.py."""
+"""Replay entries about tokens, login links, logins and the whitelist; see replay.py."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from warmstart.confirm.audit.expected_rows import ReplayState, Told, pick, plain
+from warmstart.confirm.audit.expected_rows import FIRST_ENTRY, Details, ReplayState, make_plain, pick
 from warmstart.confirm.model import AuditEntry
 from warmstart.confirm.policy import actions
 from warmstart.names import name_key
 
-find_person = lru_cache(4096)(name_key)  # as names are compared
-find_action = lru_cache(4096)(actions.key_of)
+key_person = lru_cache(4096)(name_key)
+key_action = lru_cache(4096)(actions.key_of)
 
 
-def _token_created(book: ReplayState, entry: AuditEntry, told: Told) -> Iterator[str]:
-    subject, id = str(told.get("subject")), str(told.get("token"))
-    if "born" in book.get("token", id):
-        yield "makes a token that was made before"
-    facts = {
-        "born": entry.sequence,
+def _replay_token_created(state: ReplayState, entry: AuditEntry, details: Details) -> Iterator[str]:
+    subject, id = str(details.get("subject")), str(details.get("token"))
+    if FIRST_ENTRY in state.get("token", id):
+        yield "creates a token that already exists"
+    row = {
+        FIRST_ENTRY: entry.sequence,
         "subject": subject,
-        "subject_key": find_person(subject),
+        "subject_key": key_person(subject),
         "created": entry.at,
         "created_by": entry.actor,
-        **pick(told, "scopes", "digest", "expires"),
+        **pick(details, "scopes", "digest", "expires"),
     }
-    book.note("token", id, facts)
+    state.put("token", id, row)
 
 
-def _token_revoked(book: ReplayState, entry: AuditEntry, told: Told) -> Iterable[str]:
-    id = str(told.get("token"))
-    book.note("token", id, book.get("token", id) | {"revoked": entry.at})
+def _replay_token_revoked(state: ReplayState, entry: AuditEntry, details: Details) -> Iterable[str]:
+    id = str(details.get("token"))
+    state.put("token", id, state.get("token", id) | {"revoked": entry.at})
     return ()
 
 
-def _link_created(book: ReplayState, entry: AuditEntry, told: Told) -> Iterable[str]:
-    facts = {"born": entry.sequence, "created": entry.at, **pick(told, "subject", "scopes", "expires")}
-    book.note("login link", str(told.get("digest")), facts)
+def _replay_link_created(state: ReplayState, entry: AuditEntry, details: Details) -> Iterable[str]:
+    row = {FIRST_ENTRY: entry.sequence, "created": entry.at, **pick(details, "subject", "scopes", "expires")}
+    state.put("login link", str(details.get("digest")), row)
     return ()
 
 
-def _logged_in(book: ReplayState, entry: AuditEntry, told: Told) -> Iterator[str]:
-    facts = {
-        "born": entry.sequence,
+def _replay_login(state: ReplayState, entry: AuditEntry, details: Details) -> Iterator[str]:
+    row = {
+        FIRST_ENTRY: entry.sequence,
         "subject": entry.actor,
-        "subject_key": find_person(entry.actor),
+        "subject_key": key_person(entry.actor),
         "created": entry.at,
-        **pick(told, "digest", "scopes", "expires"),
+        **pick(details, "digest", "scopes", "expires"),
     }
-    book.note("login", entry.credential, facts)
-    link = book.get("login link", str(told.get("link")))
+    state.put("login", entry.credential, row)
+    link = state.get("login link", str(details.get("link")))
     if "used" in link:
-        yield "logs in by a link that was used before"
-    book.note("login link", str(told.get("link")), link | {"used": entry.at})
+        yield "logs in with a link that was already used"
+    state.put("login link", str(details.get("link")), link | {"used": entry.at})
 
 
-def _logged_out(book: ReplayState, entry: AuditEntry, told: Told) -> Iterable[str]:
-    book.note("login", entry.credential, {"ended": entry.at} | book.get("login", entry.credential))
+def _replay_logout(state: ReplayState, entry: AuditEntry, details: Details) -> Iterable[str]:
+    state.put("login", entry.credential, {"ended": entry.at} | state.get("login", entry.credential))
     return ()
 
 
-def _shut_out(book: ReplayState, entry: AuditEntry, told: Told) -> Iterable[str]:
-    """Every login of somebody."""
-    named = told.get("logins")
-    for id in map(str, named if isinstance(named, list) else ()):
-        book.note("login", id, {"ended": entry.at} | book.get("login", id) | {"scopes": ""})
+def _replay_sessions_ended(state: ReplayState, entry: AuditEntry, details: Details) -> Iterable[str]:
+    """End every login of a person who was shut out."""
+    logins = details.get("logins")
+    for id in map(str, logins if isinstance(logins, list) else ()):
+        state.put("login", id, {"ended": entry.at} | state.get("login", id) | {"scopes": ""})
     return ()
 
 
-# What was allowed in advance
-
-
-def _whitelisted(book: ReplayState, entry: AuditEntry, told: Told) -> Iterable[str]:
-    facts = {
-        "born": entry.sequence,
+def _replay_whitelisted(state: ReplayState, entry: AuditEntry, details: Details) -> Iterable[str]:
+    row = {
+        FIRST_ENTRY: entry.sequence,
         "action": entry.action,
-        "action_key": find_action(entry.action),
-        "session_key": plain(told.get("session")),
-        "requester_key": find_person(str(told.get("requester", ""))),
+        "action_key": key_action(entry.action),
+        "session_key": make_plain(details.get("session")),
+        "requester_key": key_person(str(details.get("requester", ""))),
         "created": entry.at,
         "created_by": entry.actor,
-        **pick(told, "digest", "expires"),
+        **pick(details, "digest", "expires"),
     }
-    book.note("whitelist entry", str(told.get("entry")), facts)
+    state.put("whitelist entry", str(details.get("entry")), row)
     return ()
 
 
-def _whitelist_removed(book: ReplayState, entry: AuditEntry, told: Told) -> Iterable[str]:
-    id = str(told.get("entry"))
-    book.note("whitelist entry", id, book.get("whitelist entry", id) | {"removed": entry.at})
+def _replay_whitelist_removed(state: ReplayState, entry: AuditEntry, details: Details) -> Iterable[str]:
+    id = str(details.get("entry"))
+    state.put("whitelist entry", id, state.get("whitelist entry", id) | {"removed": entry.at})
     return ()
 
 
-ACCESS = {
-    "token_created": _token_created,
-    "token_revoked": _token_revoked,
-    "login_link_created": _link_created,
-    "login": _logged_in,
-    "logout": _logged_out,
-    "sessions_ended": _shut_out,
-    "whitelisted": _whitelisted,
-    "whitelist_removed": _whitelist_removed,
+REPLAY_ACCESS = {
+    "token_created": _replay_token_created,
+    "token_revoked": _replay_token_revoked,
+    "login_link_created": _replay_link_created,
+    "login": _replay_login,
+    "logout": _replay_logout,
+    "sessions_ended": _replay_sessions_ended,
+    "whitelisted": _replay_whitelisted,
+    "whitelist_removed": _replay_whitelist_removed,
 }

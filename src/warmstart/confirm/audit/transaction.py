@@ -1,7 +1,7 @@
-"""One change: the store inside a transaction, the moment it happens, the policy in force.
+"""One change: the store inside a transaction, the time, and the policy in force.
 
-A change that is refused but must be remembered (a late approval, a wrong token) returns its error instead of raising
-it: raising would undo the audit entry with everything else.
+A refused change that must be recorded (a late approval, a wrong token) returns its error instead of raising it:
+raising would undo the audit entry as well.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from warmstart.confirm.store.protocol import ConfirmStore
 
 
 class Transaction(NamedTuple):
-    """See the module."""
+    """A change in progress; see the module."""
 
     store: ConfirmStore
     now: int
@@ -24,7 +24,7 @@ class Transaction(NamedTuple):
     def log(
         self, event: str, who: Identity | str, request: Request | None = None, *, action: str = "", **details: Any
     ) -> int:
-        """Add an audit entry. Its sequence."""
+        """Add an audit entry and return its sequence."""
         return chain.append(
             self.store,
             event,
@@ -37,11 +37,11 @@ class Transaction(NamedTuple):
         )
 
     def find(self, id: str) -> Request | None:
-        found = self.store.row("request", {"id": id})
-        return load_request(found) if found else None
+        row = self.store.row("request", {"id": id})
+        return load_request(row) if row else None
 
 
 def load_request(row: Any) -> Request:
     values = list(row)
-    values[13] = bool(values[13])
+    values[13] = bool(values[13])  # high_risk
     return Request(*values)

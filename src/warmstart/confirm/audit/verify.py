@@ -1,8 +1,8 @@
-"""Whether the audit is sound: the chain from its first entry to its last, the anchor, the triggers, and every row of the
-tables against what the entries tell of it.
+"""Verify the audit: the chain from its first entry to its last, the anchor, the triggers, and every row of the tables
+against the entries.
 
-A flaw that a person has accepted is told apart from one that is new. Each is known by a mark, a hash of all that is
-wrong about it, so that what was accepted covers nothing else.
+Flaws that a person has accepted are counted apart from new ones. Each flaw has a mark, a hash of all that is wrong
+about it, so that an acceptance covers nothing else.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from msgspec import Struct
 from warmstart.confirm.audit.chain import ZERO, ChainHead, hash_entry
 from warmstart.confirm.audit.compare import compare_tables
 from warmstart.confirm.audit.expected_rows import ReplayState, read_details
-from warmstart.confirm.audit.replay import play
+from warmstart.confirm.audit.replay import replay_entry
 from warmstart.confirm.model import AuditEntry
 from warmstart.confirm.store.protocol import ConfirmStore
 
-MOST_MARKS = 500  # flaws that are told and accepted one by one; of more there is only a digest
+MOST_MARKS = 500  # flaws that are listed and accepted one by one; more are accepted by a digest of all
 
 
 class Flaw(Struct, frozen=True):
-    """Something that must not be."""
+    """Something that is wrong with the audit or the tables."""
 
-    sequence: int | None  # of the entry; None where it is about the whole
+    sequence: int | None  # of the entry; None for a flaw of the database as a whole
     problem: str
-    mark: str = ""  # empty: accepting mends it, so that another one like it is new
+    mark: str = ""  # empty: accepting repairs it, so a later one like it is new
 
 
 class Acceptance(Struct, frozen=True):
-    """Somebody has looked at flaws and goes on."""
+    """A person looked at flaws and accepted them."""
 
     sequence: int  # of its entry
     at: int
@@ -42,56 +42,56 @@ class Acceptance(Struct, frozen=True):
 
 
 class AuditVerdict(Struct, frozen=True, kw_only=True):
-    """What a look through everything found."""
+    """The result of a verification."""
 
-    ok: bool  # nothing is wrong but what was accepted
+    ok: bool  # there is no flaw that was not accepted
     entries: int
     head: ChainHead
     anchor: ChainHead | None  # None: there is none
     lag: int  # entries after the anchor
-    flaws: int  # that nobody has accepted
-    problems: list[Flaw]  # those, or the first of them
-    lasting: int  # of them, that cannot be mended
-    digest: str  # of those
-    accepted: int  # flaws that were found, and accepted before
+    flaws: int  # not accepted
+    problems: list[Flaw]  # the flaws not accepted, or the first of them
+    lasting: int  # flaws not accepted that cannot be repaired
+    digest: str  # of the lasting flaws
+    accepted: int  # flaws that exist and were accepted before
     acceptances: list[Acceptance]
 
 
 def verify(store: ConfirmStore, anchored: ChainHead | None, *, unreadable: str = "") -> AuditVerdict:
-    """Look through everything. `unreadable`: why there is no telling what was anchored."""
-    with ReplayState() as book, store.snapshot():
-        found = _Findings(store)
-        walk = _Walk(anchored)
+    """Verify everything. `unreadable` says why the anchor could not be read."""
+    with ReplayState() as state, store.snapshot():
+        findings = _Findings(store)
+        chain = _ChainCheck(anchored)
         for row in store.stream("all_entries"):
             entry = AuditEntry(*row)
-            for flaw in walk.take(entry):
-                found.add(flaw)
-            for problem in play(book, entry):
-                found.add(_mark(entry.sequence, problem, problem, entry.hash))
-        for problem, evidence in compare_tables(store, book):
-            found.add(_mark(None, problem, *evidence))
+            for flaw in chain.check(entry):
+                findings.add(flaw)
+            for problem in replay_entry(state, entry):
+                findings.add(_mark(entry.sequence, problem, problem, entry.hash))
+        for problem, evidence in compare_tables(store, state):
+            findings.add(_mark(None, problem, *evidence))
         for problem in store.check_guards():
-            found.add(Flaw(None, problem))
-    for flaw in walk.end(unreadable):
-        found.add(flaw)
-    return found.conclude(walk)
+            findings.add(Flaw(None, problem))
+    for flaw in chain.check_anchor(unreadable):
+        findings.add(flaw)
+    return findings.conclude(chain)
 
 
 def _mark(sequence: int | None, problem: str, *evidence: Any) -> Flaw:
-    """A flaw with its mark: the same as long as nothing about it changes, however it is worded."""
+    """Make a flaw whose mark stays the same as long as its evidence does."""
     return Flaw(sequence, problem, hashlib.sha256(msgspec.json.encode([sequence, *evidence])).hexdigest()[:32])
 
 
-class _Walk:
-    """Along the chain, and past the anchor."""
+class _ChainCheck:
+    """Checks the chain entry by entry, and whether it holds the anchored entry."""
 
     def __init__(self, anchored: ChainHead | None) -> None:
         self.anchored = anchored
-        self.met = anchored is not None and anchored.sequence == 0  # the anchored entry
+        self.anchor_met = anchored is not None and anchored.sequence == 0
         self.head = ChainHead(0, ZERO)
         self.count = 0
 
-    def take(self, entry: AuditEntry) -> Iterator[Flaw]:
+    def check(self, entry: AuditEntry) -> Iterator[Flaw]:
         before, right = self.head, hash_entry(entry)
         if entry.sequence != before.sequence + 1:
             missing = f"follows entry {before.sequence}: entries are missing or out of order"
@@ -100,70 +100,70 @@ class _Walk:
             broken = "does not continue the entry before it"
             yield _mark(entry.sequence, broken, "previous", entry.previous, before.hash)
         if entry.hash != right:
-            changed = "was changed: its hash does not fit what it says"
+            changed = "was changed: its hash does not match its content"
             yield _mark(entry.sequence, changed, "hash", entry.hash, right)
         self.head = ChainHead(entry.sequence, entry.hash)
         self.count += 1
-        self.met = self.met or self.head == self.anchored
+        self.anchor_met = self.anchor_met or self.head == self.anchored
 
-    def end(self, unreadable: str) -> Iterator[Flaw]:
-        """What is wrong with the anchor: mended by anchoring anew."""
+    def check_anchor(self, unreadable: str) -> Iterator[Flaw]:
+        """Yield what is wrong with the anchor. Accepting repairs it by writing a new anchor."""
         if unreadable:
-            yield Flaw(None, f"{unreadable}: a cut at the end could not be seen")
+            yield Flaw(None, f"{unreadable}: a cut at the end could not be detected")
         elif self.anchored is None:
-            yield Flaw(None, "the anchor is missing: a cut at the end could not be seen")
-        elif not self.met:
+            yield Flaw(None, "the anchor is missing: a cut at the end could not be detected")
+        elif not self.anchor_met:
             yield Flaw(self.anchored.sequence, "is not there as it was anchored: the end was cut or rewritten")
 
 
 class _Findings:
-    """Flaws as they are found: those that were accepted are only counted, of the others the first are kept."""
+    """Collects flaws: accepted ones are only counted, of the others the first are kept."""
 
     def __init__(self, store: ConfirmStore) -> None:
         self._acceptances: list[Acceptance] = []
-        self._marks: set[str] = set()
-        self._wholes: set[tuple[int, str]] = set()  # of more flaws than are named: how many, and their digest
+        self._accepted_marks: set[str] = set()
+        self._accepted_digests: set[tuple[int, str]] = set()  # (count, digest) of more flaws than MOST_MARKS
         for row in store.stream("acceptances"):
-            self._read(AuditEntry(*row))
+            self._read_acceptance(AuditEntry(*row))
         self._accepted = self._lasting = 0
         self._digest = hashlib.sha256()
-        self._named: list[Flaw] = []
-        self._mendable: list[Flaw] = []
+        self._listed: list[Flaw] = []
+        self._repairable: list[Flaw] = []
 
-    def _read(self, entry: AuditEntry) -> None:
-        told = read_details(entry)
-        flaws, marks = told.get("flaws", 0), told.get("marks", [])
+    def _read_acceptance(self, entry: AuditEntry) -> None:
+        details = read_details(entry)
+        flaws, marks = details.get("flaws", 0), details.get("marks", [])
         if not isinstance(flaws, int) or not isinstance(marks, list):
             return
         self._acceptances.append(Acceptance(entry.sequence, entry.at, entry.actor, flaws))
         if flaws > MOST_MARKS:
-            self._wholes.add((flaws, str(told.get("digest"))))
+            self._accepted_digests.add((flaws, str(details.get("digest"))))
         else:
-            self._marks.update(str(one) for one in marks)
+            self._accepted_marks.update(map(str, marks))
 
     def add(self, flaw: Flaw) -> None:
         if not flaw.mark:
-            self._mendable.append(flaw)
-        elif flaw.mark in self._marks:
+            self._repairable.append(flaw)
+        elif flaw.mark in self._accepted_marks:
             self._accepted += 1
         else:
             self._lasting += 1
             self._digest.update(flaw.mark.encode())
             if self._lasting <= MOST_MARKS:
-                self._named.append(flaw)
+                self._listed.append(flaw)
 
-    def conclude(self, walk: _Walk) -> AuditVerdict:
+    def conclude(self, chain: _ChainCheck) -> AuditVerdict:
         digest = self._digest.hexdigest()
-        if (self._lasting, digest) in self._wholes:
-            self._accepted, self._lasting, self._named = self._accepted + self._lasting, 0, []
+        if (self._lasting, digest) in self._accepted_digests:
+            self._accepted, self._lasting, self._listed = self._accepted + self._lasting, 0, []
         return AuditVerdict(
-            ok=not self._lasting and not self._mendable,
-            entries=walk.count,
-            head=walk.head,
-            anchor=walk.anchored,
-            lag=max(0, walk.head.sequence - (walk.anchored.sequence if walk.anchored else 0)),
-            flaws=self._lasting + len(self._mendable),
-            problems=self._named + self._mendable,
+            ok=not self._lasting and not self._repairable,
+            entries=chain.count,
+            head=chain.head,
+            anchor=chain.anchored,
+            lag=max(0, chain.head.sequence - (chain.anchored.sequence if chain.anchored else 0)),
+            flaws=self._lasting + len(self._repairable),
+            problems=self._listed + self._repairable,
             lasting=self._lasting,
             digest=digest,
             accepted=self._accepted,

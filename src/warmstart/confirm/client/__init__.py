@@ -1,1 +1,1 @@
-"""For programs that ask: submit a request, wait for the decision, then act."""
+"""The client: submit a request, wait for the decision, then act."""

@@ -1,7 +1,8 @@
-"""For agents: ask, wait, and only then act. Whatever goes wrong raises: silence, trouble and nonsense all mean no.
+"""Ask for a confirmation, wait for it, and only then act. Every failure raises: silence, errors and invalid answers all
+mean no.
 
-Standard library only, so that a hook that asks starts fast. A request outlives the daemon's restarts and lost answers:
-submitting is repeated under one idempotency key, waiting goes on by the request's id.
+Standard library only, so that a hook starts fast. A request survives restarts of the daemon and lost answers: the
+submission is repeated with one idempotency key, the wait continues with the request's id.
 """
 
 from __future__ import annotations
@@ -28,36 +29,37 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _WAIT = 25  # seconds of one long poll
-_SHORT_WAIT = 5  # of one that may be given up meanwhile
-_PATIENCE = 5.0  # seconds to reach a daemon that does not answer, before anything was submitted
+_SHORT_WAIT = 5  # seconds of one long poll that may be cancelled
+_PATIENCE = 5.0  # seconds to keep trying to reach a daemon for a call other than waiting
 _PAUSE = 0.3  # seconds between attempts
+_NONSENSE = "the answer is not that of a confirmation daemon"
 
 
 class Ticket(NamedTuple):
-    """A request that was handed in."""
+    """A submitted request."""
 
     daemon: Daemon
     id: str
     action: str
-    deadline: float  # by our own clock, monotonic
+    deadline: float  # on this process's monotonic clock
     page_url: str  # where people decide
-    cancelled: threading.Event | None = None  # set by who no longer wants it
+    cancelled: threading.Event | None = None  # set it to give the request up
 
     def wait(self) -> HumanDecision:
-        """Until it is decided. Returns an approval; raises Denied, Expired or Unreachable."""
+        """Wait for the decision. Return an approval; raise Denied, Expired or Unreachable."""
         return _read_decision(self._poll())
 
     def take_up(self, details: Any = None) -> None:
-        """Right before the deed, with what is about to be done: raises Conflict where that is not what was approved,
-        or was done before."""
+        """Use the approval up, right before acting. Raise Conflict if these are not the approved details or the approval
+        was already used."""
         execution = self._poll().get("execution")
         if not isinstance(execution, dict):
-            raise Expired(f"{self.action}: the approval was taken up before, or is too old")
+            raise Expired(f"{self.action}: the approval was already used or has lapsed; ask again")
         body = {"token": execution.get("token"), "action": self.action, "details": {} if details is None else details}
         self._call("POST", f"/confirm/{self.id}/execute", body, until=time.monotonic() + _PATIENCE)
 
     def _poll(self) -> dict[str, Any]:
-        """The request, once it is no longer pending."""
+        """Return the request once it is no longer pending."""
         longest = _WAIT if self.cancelled is None else _SHORT_WAIT
         while True:
             left = self.deadline - time.monotonic()
@@ -69,11 +71,12 @@ class Ticket(NamedTuple):
                 raise Expired(f"{self.action}: nobody decided in time")
 
     def _call(self, method: str, path: str, body: Any = None, *, until: float) -> dict[str, Any]:
-        """What nobody wants any more is not asked for, and above all not taken up: the audit would say it was done."""
+        """Call the daemon unless the request was cancelled: a cancelled one must never be executed, because the audit
+        would record it as done."""
 
         def check() -> None:
             if self.cancelled is not None and self.cancelled.is_set():
-                raise Expired(f"{self.action}: given up before it was decided or done", code="cancelled")
+                raise Expired(f"{self.action}: cancelled before it was decided or done", code="cancelled")
 
         return _call_patiently(self.daemon, method, path, body, until=until, check=check)
 
@@ -89,15 +92,16 @@ def submit(
     within: float | None = None,
     cancelled: threading.Event | None = None,
 ) -> Ticket:
-    """Hand a request in, without waiting for its decision. Most callers want `ask`.
+    """Submit a request without waiting for its decision. Most callers want `ask`.
 
-    Without a timeout the daemon's policy says how long it may wait; `within` is how many seconds we can, whatever it
-    says. Who sets `cancelled`, from another thread, gives it up: it is no longer waited for, and never taken up.
+    Without a `timeout` the daemon's policy says how long the request may wait. `within` limits this program's own wait,
+    in seconds. Setting `cancelled` from another thread gives the request up: it ends the wait, and the request is never
+    executed.
     """
     if timeout is not None and not 0 < timeout <= LONGEST:
-        raise BadRequest(f"timeout: up to {LONGEST} seconds")
+        raise BadRequest(f"timeout: {timeout} is not between 0 and {LONGEST} seconds")
     check_value(details)
-    asked = daemon or find_daemon()
+    daemon = daemon or find_daemon()
     body = {
         "action": action,
         "description": description,
@@ -108,7 +112,7 @@ def submit(
         body["timeout_seconds"] = max(SHORTEST, int(timeout + 0.999))
     began = time.monotonic()
     headers = {"Idempotency-Key": secrets.token_hex(16)}
-    receipt = _call_patiently(asked, "POST", "/confirm", body, headers=headers, until=began + _PATIENCE)
+    receipt = _call_patiently(daemon, "POST", "/confirm", body, headers=headers, until=began + _PATIENCE)
     id, page = receipt.get("id"), receipt.get("page_url", "")
     seconds = receipt.get("timeout_seconds") if timeout is None else timeout
     if (
@@ -117,11 +121,11 @@ def submit(
         or not isinstance(seconds, int | float)
         or not 0 < seconds <= LONGEST
     ):
-        raise Unreachable(f"{asked.url}: an answer that makes no sense")
-    deadline = time.monotonic() + seconds  # not before the daemon's own
+        raise Unreachable(f"{daemon.url}: {_NONSENSE}")
+    deadline = time.monotonic() + seconds  # not before the daemon's own deadline
     if within is not None:
         deadline = min(deadline, began + within)
-    return Ticket(asked, id, action, deadline, str(page), cancelled)
+    return Ticket(daemon, id, action, deadline, str(page), cancelled)
 
 
 def ask(
@@ -135,13 +139,13 @@ def ask(
     within: float | None = None,
     cancelled: threading.Event | None = None,
 ) -> HumanDecision:
-    """Ask a person and wait for the answer. Returns the approval, taken up and good for once; raises
-    ConfirmationError (Denied, Expired, RateLimited, Unreachable ...) for everything else.
+    """Ask a person and wait for the answer. Return the approval, already used up and valid for one action; raise
+    ConfirmationError (Denied, Expired, RateLimited, Unreachable ...) otherwise.
 
-    Without a timeout the daemon's policy says how long; `within` and `cancelled` are those of `submit`.
+    `timeout`, `within` and `cancelled` are those of `submit`.
     """
     check_value(details)
-    exact = write_canonical(details)  # as it is now: what changes while we wait is noticed
+    exact = write_canonical(details)  # to notice changes during the wait
     ticket = submit(
         action,
         description,
@@ -154,7 +158,7 @@ def ask(
     )
     decision = ticket.wait()
     if write_canonical(details) != exact:
-        raise BadRequest(f"{action}: the details changed while it was asked about")
+        raise BadRequest(f"{action}: the details changed during the wait; ask again with the new ones")
     ticket.take_up(details)
     return decision
 
@@ -168,21 +172,21 @@ def requires_confirmation(
     session_key: str = "",
     daemon: Daemon | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A function that asks before every call, with its arguments as details, and only then runs.
+    """Decorate a function so that it asks before every call, with its arguments as details, and only then runs.
 
-    Arguments must be JSON values; where they are not, `describe(*args, **kwargs)` says what they are. They are looked
-    at again right before the call: other ones than approved do not run.
+    Arguments must be JSON values; otherwise `describe(*args, **kwargs)` must return the details. They are compared again
+    right before the call: arguments that were not approved do not run.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        told = description or f"{function.__qualname__}: {(inspect.getdoc(function) or 'call it').splitlines()[0]}"
-        tell = describe or functools.partial(_arguments, inspect.signature(function))
+        text = description or f"{function.__qualname__}: {(inspect.getdoc(function) or 'call it').splitlines()[0]}"
+        get_details = describe or functools.partial(_bind_arguments, inspect.signature(function))
 
         def confirm(args: Any, kwargs: Any, cancelled: threading.Event | None = None) -> None:
-            details = tell(*args, **kwargs)
-            ticket = submit(action, told, details, timeout, session_key=session_key, daemon=daemon, cancelled=cancelled)
+            details = get_details(*args, **kwargs)
+            ticket = submit(action, text, details, timeout, session_key=session_key, daemon=daemon, cancelled=cancelled)
             ticket.wait()
-            ticket.take_up(tell(*args, **kwargs))
+            ticket.take_up(get_details(*args, **kwargs))
 
         if inspect.iscoroutinefunction(function):
 
@@ -194,7 +198,7 @@ def requires_confirmation(
                 try:
                     await asyncio.to_thread(confirm, args, kwargs, cancelled)
                 finally:
-                    cancelled.set()  # the thread outlives a cancelled task, and must not take up what will not be done
+                    cancelled.set()  # the thread outlives a cancelled task and must not execute its request
                 return await function(*args, **kwargs)
 
             return cast("Callable[P, R]", call_later)
@@ -209,8 +213,8 @@ def requires_confirmation(
     return decorate
 
 
-def _arguments(signature: inspect.Signature, *args: Any, **kwargs: Any) -> dict[str, Any]:
-    """Arguments by name, defaults too: what really arrives. The object a method belongs to is left out."""
+def _bind_arguments(signature: inspect.Signature, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    """Return the arguments by name, including defaults, without `self` and `cls`."""
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
     return {name: value for name, value in bound.arguments.items() if name not in ("self", "cls")}
@@ -226,16 +230,16 @@ def _call_patiently(
     until: float,
     check: Callable[[], None] | None = None,
 ) -> dict[str, Any]:
-    """Try again while the daemon cannot be reached, as during its restart; what it answers counts at once. `check` comes
-    before every attempt, and may raise."""
+    """Call the daemon, and try again until a time while it cannot be reached, as during a restart. `check` runs before
+    every attempt and may raise."""
     while True:
         if check:
             check()
         try:
             return call(daemon, method, path, body, headers=headers, timeout=_WAIT + 10)
-        except NotFound as error:  # another database than the one it was handed in to
-            raise Unreachable(f"{daemon.url}: the request is not known there: {error}") from error
-        except Unauthorized as error:  # we did send one
+        except NotFound as error:  # the daemon uses another database than the one submitted to
+            raise Unreachable(f"{daemon.url}: the daemon does not know this request: {error}") from error
+        except Unauthorized as error:  # a token was sent
             raise Unauthorized(f"{daemon.url}: {UNKNOWN_TOKEN}") from error
         except Unreachable:
             if time.monotonic() + _PAUSE > until:
@@ -244,17 +248,17 @@ def _call_patiently(
 
 
 def _read_decision(state: dict[str, Any]) -> HumanDecision:
-    """An approval, or its opposite as an exception."""
-    found = state.get("decision")
-    if not isinstance(found, dict) or not isinstance(state.get("id"), str):
-        raise Unreachable("the daemon's answer makes no sense")
+    """Return an approval; raise for any other decision."""
+    given = state.get("decision")
+    if not isinstance(given, dict) or not isinstance(state.get("id"), str):
+        raise Unreachable(_NONSENSE)
     try:
-        at = int(datetime.fromisoformat(str(found.get("at"))).timestamp() * 1000)
+        at = int(datetime.fromisoformat(str(given.get("at"))).timestamp() * 1000)
         decision = HumanDecision(
-            status=found["status"], by=str(found["by"]), reason=str(found["reason"]), at=at, request=state["id"]
+            status=given["status"], by=str(given["by"]), reason=str(given["reason"]), at=at, request=state["id"]
         )
     except (KeyError, ValueError, OverflowError) as error:
-        raise Unreachable(f"the daemon's answer makes no sense: {error}") from error
+        raise Unreachable(f"{_NONSENSE}: {error}") from error
     because = f": {decision.reason}" if decision.reason else ""
     match decision.status:
         case "approved" | "auto_approved":
@@ -264,4 +268,4 @@ def _read_decision(state: dict[str, Any]) -> HumanDecision:
         case "expired":
             raise Expired(f"{state.get('action')}: nobody decided in time", decision=decision)
         case _:
-            raise Unreachable("the daemon's answer makes no sense")
+            raise Unreachable(_NONSENSE)

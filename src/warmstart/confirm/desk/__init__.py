@@ -1,1 +1,1 @@
-"""Where requests are submitted, decided, expired and taken up."""
+"""Submit, decide, expire and execute requests."""

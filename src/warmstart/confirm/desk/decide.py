@@ -1,16 +1,18 @@
-"""A request ends: decided by people, run out by the clock; and an approval is taken up, once.
+"""Decide requests, expire them, and execute an approval once.
 
-Who is first wins by one conditional UPDATE; everybody else is told what stands in the table.
+A single conditional UPDATE lets the first decision win; every later one gets the stored decision back.
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
+import msgspec
+
 from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.desk.submit import find_allowance
 from warmstart.confirm.errors import ConfirmationError, Conflict, Expired, NotAllowed
-from warmstart.confirm.model import ALLOWED, Executed, Identity, Request
+from warmstart.confirm.model import ALLOWED, Identity, Request
 from warmstart.confirm.policy.standing import judge, read_votes
 from warmstart.confirm.tokens.tokens import is_same
 from warmstart.errors import NotFound
@@ -19,48 +21,47 @@ Answer = Literal["approved", "denied"]
 
 
 class DecisionRequest(NamedTuple):
-    """What somebody wants to decide, and why."""
+    """The decision that somebody wants to make."""
 
     answer: Answer
     reason: str = ""  # masked
-    digest: str | None = None  # of what was shown to them
+    digest: str | None = None  # of the request that the decider saw
 
 
-def decide(turn: Transaction, who: Identity, id: str, wish: DecisionRequest) -> Request | Exception:
-    """Approve or deny. With a quorum, an approval is a vote until enough different people gave theirs."""
-    request = turn.find(id)
+def decide(tx: Transaction, who: Identity, id: str, wish: DecisionRequest) -> Request | Exception:
+    """Approve or deny a request. With a quorum, an approval is a vote until enough different people have voted."""
+    request = tx.find(id)
     if request is None:
         return _not_there(id)
-    if (refused := _check_decider(turn, who, request, wish)) is not None:
-        turn.log("decision_refused", who, request, why=refused.code, wanted=wish.answer)
+    if (refused := _check_decider(tx, who, request, wish)) is not None:
+        tx.log("decision_refused", who, request, why=refused.code, wanted=wish.answer)
         return refused
-    if (late := _check_open(turn, request)) is not None:
+    if (late := _check_open(tx, request)) is not None:
         return late
-    if wish.answer == "approved" and (waiting := _vote(turn, who, request, wish)) is not None:
+    if wish.answer == "approved" and (waiting := _vote(tx, who, request, wish)) is not None:
         return waiting
-    return _resolve(turn, who, request, wish)
+    return _resolve(tx, who, request, wish)
 
 
-def _check_decider(
-    turn: Transaction, who: Identity, request: Request, wish: DecisionRequest
-) -> ConfirmationError | None:
-    ruling = turn.policy.rule_on(request.action)
+def _check_decider(tx: Transaction, who: Identity, request: Request, wish: DecisionRequest) -> ConfirmationError | None:
+    ruling = tx.policy.rule_on(request.action)
     if who.key == request.subject_key:
-        return NotAllowed("who asks does not decide: this is your own request", code="own_request")
+        return NotAllowed("this is your own request: somebody else must decide it", code="own_request")
     if not ruling.lets_decide(who.subject):
-        return NotAllowed(f"the policy lets others decide about {request.action}", code="not_a_decider")
+        return NotAllowed(f"the policy does not let you decide about {request.action}", code="not_a_decider")
     if wish.answer == "approved" and ruling.decision == "deny":
         return NotAllowed(f"the policy does not allow {request.action}", code="denied_by_policy")
     if wish.digest is not None and not is_same(wish.digest, request.digest):
-        return Conflict("the request is not the one that was shown; load it again", code="changed")
+        return Conflict("this is not the request that you were shown; load it again", code="changed")
     return None
 
 
-def _check_open(turn: Transaction, request: Request) -> ConfirmationError | None:
-    """Whether it can still be decided. A deadline that has passed counts now, not when the clock gets to it."""
-    if request.status == "pending" and request.deadline <= turn.now:
-        expire(turn, request.id)
-        request = turn.find(request.id) or request
+def _check_open(tx: Transaction, request: Request) -> ConfirmationError | None:
+    """Return why the request can no longer be decided, or None if it can. A request past its deadline expires here,
+    even if the watch has not seen it yet."""
+    if request.status == "pending" and request.deadline <= tx.now:
+        expire(tx, request.id)
+        request = tx.find(request.id) or request
     if request.status == "pending":
         return None
     if request.status == "expired":
@@ -68,113 +69,113 @@ def _check_open(turn: Transaction, request: Request) -> ConfirmationError | None
     return Conflict(f"already {request.status} by {request.decided_by}", decision=request.decision)
 
 
-def _vote(turn: Transaction, who: Identity, request: Request, wish: DecisionRequest) -> Request | Conflict | None:
-    """Count an approval. None: that was the last one needed."""
-    standing = judge(request, read_votes(turn.store, request.id), turn.policy.rule_on(request.action))
+def _vote(tx: Transaction, who: Identity, request: Request, wish: DecisionRequest) -> Request | Conflict | None:
+    """Record an approval. Return None if it was the last one needed."""
+    standing = judge(request, read_votes(tx.store, request.id), tx.policy.rule_on(request.action))
     others = [vote for vote in standing.votes if vote.key != who.key]
     if standing.missing and len(others) < len(standing.votes):
-        return Conflict("you have approved already; others must too", code="already_voted")
+        return Conflict("you have already approved this; others must approve it too", code="already_voted")
     vote = {
         "request": request.id,
         "subject_key": who.key,
         "subject": who.subject,
         "credential": who.credential,
         "reason": wish.reason,
-        "at": turn.now,
+        "at": tx.now,
     }
-    turn.store.rows("put_vote", vote)
+    tx.store.rows("put_vote", vote)
     given = len(others) + 1
     if given >= standing.quorum:
         return None
-    turn.log("vote", who, request, reason=wish.reason, given=given, quorum=standing.quorum, digest=request.digest)
+    tx.log("vote", who, request, reason=wish.reason, given=given, quorum=standing.quorum, digest=request.digest)
     return request
 
 
-def _resolve(turn: Transaction, who: Identity, request: Request, wish: DecisionRequest) -> Request | ConfirmationError:
-    lasts = turn.policy.defaults.execute_seconds * 1000
+def _resolve(tx: Transaction, who: Identity, request: Request, wish: DecisionRequest) -> Request | ConfirmationError:
+    until = tx.now + tx.policy.defaults.execute_seconds * 1000
     change = {
         "id": request.id,
         "status": wish.answer,
-        "now": turn.now,
+        "now": tx.now,
         "by": who.subject,
         "reason": wish.reason,
-        "execute_by": turn.now + lasts if wish.answer == "approved" else None,
+        "execute_by": until if wish.answer == "approved" else None,
     }
-    won = turn.store.row("resolve", change) is not None
-    after = turn.find(request.id)
+    won = tx.store.row("resolve", change) is not None
+    after = tx.find(request.id)
     assert after is not None
     if not won:
-        return _check_open(turn, after) or Conflict(decision=after.decision)
+        return _check_open(tx, after) or Conflict(decision=after.decision)
     limits: dict[str, Any] = {} if after.execute_by is None else {"execute_by": after.execute_by}
-    turn.log(wish.answer, who, after, reason=wish.reason, digest=after.digest, **limits)
+    tx.log(wish.answer, who, after, reason=wish.reason, digest=after.digest, **limits)
     return after
 
 
-def expire(turn: Transaction, id: str) -> bool:
-    """End a request whose time is over. False: somebody was faster, or it is not over yet."""
-    if turn.store.row("expire", {"id": id, "now": turn.now}) is None:
+def expire(tx: Transaction, id: str) -> bool:
+    """Expire a request that is past its deadline. Return False if it is already decided or not due yet."""
+    if tx.store.row("expire", {"id": id, "now": tx.now}) is None:
         return False
-    turn.log("expired", "clock", turn.find(id))
+    tx.log("expired", "clock", tx.find(id))
     return True
 
 
-def expire_due(turn: Transaction, most: int = 500) -> int:
-    """End everything whose time is over."""
-    due = turn.store.rows("due_requests", {"now": turn.now, "limit": most})
-    return sum(expire(turn, id) for (id,) in due)
+def expire_due(tx: Transaction, most: int = 500) -> int:
+    """Expire every request past its deadline, up to `most`. Return how many were expired."""
+    due = tx.store.rows("due_requests", {"now": tx.now, "limit": most})
+    return sum(expire(tx, id) for (id,) in due)
 
 
 class Deed(NamedTuple):
-    """What an agent is about to do, and the token that lets it."""
+    """What an agent is about to do, and its execution token."""
 
     token: str
-    digest: str  # of the exact action and details, computed anew
+    digest: str  # of the exact action and details, freshly computed
 
 
-def execute(turn: Transaction, who: Identity, id: str, deed: Deed, token: str) -> Executed | Exception:
-    """Take an approval up. `token` is the one that was given out for this request."""
-    request = turn.find(id)
+def execute(tx: Transaction, who: Identity, id: str, deed: Deed, token: str) -> Request | Exception:
+    """Use an approval up, right before the agent acts. `token` is the execution token of this request."""
+    request = tx.find(id)
     if request is None or request.subject_key != who.key:
         return _not_there(id)
-    refused = _check_deed(turn, who, request, deed, token)
-    if refused is None and turn.store.row("take_up", {"id": id, "now": turn.now}) is None:
+    refused = _check_deed(tx, who, request, deed, token)
+    if refused is None and tx.store.row("take_up", {"id": id, "now": tx.now}) is None:
         refused = Conflict("already executed", code="already_executed", decision=request.decision)
     if refused is not None:
-        turn.log("execution_refused", who, request, why=refused.code, digest=deed.digest)
+        tx.log("execution_refused", who, request, why=refused.code, digest=deed.digest)
         return refused
-    turn.log("executed", who, request, digest=deed.digest)
-    return Executed(turn.find(id) or request, turn.now)
+    tx.log("executed", who, request, digest=deed.digest)
+    return msgspec.structs.replace(request, executed=tx.now)
 
 
-def _check_deed(turn: Transaction, who: Identity, request: Request, deed: Deed, token: str) -> ConfirmationError | None:
-    if (late := _check_open(turn, request)) is None:
+def _check_deed(tx: Transaction, who: Identity, request: Request, deed: Deed, token: str) -> ConfirmationError | None:
+    if (late := _check_open(tx, request)) is None:
         return Conflict("not decided yet", code="not_approved")
     if request.status not in ALLOWED:
         return late if isinstance(late, Expired) else Conflict(str(late), code="not_approved", decision=late.decision)
     if who.credential != request.credential or not is_same(deed.token, token):
-        return NotAllowed("not the execution token of this request", code="bad_token")
+        return NotAllowed("this is not the execution token of this request", code="bad_token")
     if request.executed is not None:
         return Conflict("already executed", code="already_executed", decision=request.decision)
-    if request.execute_by is None or request.execute_by <= turn.now:
-        return Expired("the approval was not taken up in time", decision=request.decision)
+    if request.execute_by is None or request.execute_by <= tx.now:
+        return Expired("the approval was not used in time", decision=request.decision)
     if not is_same(deed.digest, request.digest):
         return Conflict("these are not the action and details that were approved", code="changed")
-    return _check_standing(turn, request)
+    return _check_standing(tx, request)
 
 
-def _check_standing(turn: Transaction, request: Request) -> NotAllowed | None:
-    """Whether it would be approved today: by the policy in force, and by those who are still trusted."""
-    ruling = turn.policy.rule_on(request.action)
+def _check_standing(tx: Transaction, request: Request) -> NotAllowed | None:
+    """Return why the approval no longer holds under the policy in force, or None if it does."""
+    ruling = tx.policy.rule_on(request.action)
     if ruling.decision == "deny" or (ruling.high_risk and request.status == "auto_approved"):
         return NotAllowed(f"the policy no longer allows {request.action}", code="denied_by_policy")
     if request.status == "auto_approved":
-        if find_allowance(turn, request, ruling) is None:
-            return NotAllowed(f"{request.action} is no longer allowed without asking; ask again", code="lapsed")
+        if find_allowance(tx, request, ruling) is None:
+            return NotAllowed(f"{request.action} is no longer allowed without asking; submit it again", code="lapsed")
         return None
-    standing = judge(request, read_votes(turn.store, request.id), ruling)
+    standing = judge(request, read_votes(tx.store, request.id), ruling)
     if standing.missing:
-        given = f"{len(standing.votes)} of {standing.quorum} approvals still count"
-        return NotAllowed(f"the approval of {request.action} no longer stands: {given}; ask again", code="lapsed")
+        given = f"only {len(standing.votes)} of {standing.quorum} approvals still count"
+        return NotAllowed(f"the approval of {request.action} has lapsed: {given}; submit it again", code="lapsed")
     return None
 
 

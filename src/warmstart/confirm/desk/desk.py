@@ -1,7 +1,7 @@
-"""class Desk: where requests are handed in, decided and taken up. Doors call it; it knows no HTTP.
+"""The desk: submit, decide and execute requests. Doors call it; it knows nothing of HTTP.
 
-Every change returns a Future that is done when it is on the disk. Reads are answered at once, from a connection of
-their own: they never wait for a writer.
+Every change returns a Future that is done when the change is on disk. Reads use a connection of their own and never
+wait for a writer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from warmstart.confirm.model import (
     Allowance,
     AuditEntry,
     Delivered,
-    Executed,
     Identity,
     NewRequest,
     Request,
@@ -48,11 +47,11 @@ from warmstart.confirm.tokens import access
 from warmstart.confirm.tokens.tokens import derive
 
 T = TypeVar("T")
-_FIRST = 1 << 62  # before the newest
+_FIRST = 1 << 62  # above every sequence
 
 
 class Desk:
-    """Open one a process on a database; `close()` it."""
+    """Open one per process and database; `close()` it."""
 
     def __init__(
         self,
@@ -63,7 +62,7 @@ class Desk:
         channels: Sequence[str] = (),
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`channels` are the names of those that a new request is told to; who tells them reads the outbox."""
+        """`channels` names the notification channels for new requests. The notifier sends what lies in the outbox."""
         self.policy = policy or Policy()
         self.masker = Masker(secrets)
         self.channels = tuple(channels)
@@ -78,14 +77,14 @@ class Desk:
             self.feed = Feed(opened.enter_context(open_store(database)))
             anchoring_store = opened.enter_context(open_store(database))
             self._stores = opened.pop_all()
-        self.troubles = OpenProblems()
+        self.problems = OpenProblems()
         self._rule_on = lru_cache(1024)(self.policy.rule_on)
-        self._anchorer = Anchorer(anchoring_store, self.anchor, self.troubles)
-        self._writer = Writer(self._writing_store, self._after_commit, self.troubles)
-        self._watch = Watch(self, self._anchorer.call)
+        self._anchorer = Anchorer(anchoring_store, self.anchor, self.problems)
+        self._writer = Writer(self._writing_store, self._after_commit, self.problems)
+        self._watch = Watch(self, self._anchorer.wake)
 
     def announce(self, address: str, version: str) -> None:
-        """We are a daemon: say so in the audit, and by which policy we go. The end is told there, too."""
+        """Record in the audit that a daemon started here with this policy; closing the desk records the stop."""
         presence = Presence(self.policy, address, version)
         self.change(presence.start).result()
         self._watch.presence = presence
@@ -101,38 +100,38 @@ class Desk:
 
     @property
     def trouble(self) -> str:
-        """What does not work just now, for people who are logged in; empty while all is well. The log says why."""
-        return self.troubles.tell()
+        """The open problems, for logged-in people; empty if there are none. The log has the reasons."""
+        return self.problems.describe()
 
     def change(self, make: Callable[[Transaction], T | Exception]) -> Future[T]:
-        """Any change, in a transaction. The moment it counts for is when it is made, not when it was queued."""
+        """Queue a change for the writer. Its time is when it runs, not when it was queued."""
         return self._writer.put(lambda: make(Transaction(self._writing_store, self.now(), self.policy)))
 
     def log(self, event: str, who: Identity | str, **details: Any) -> Future[int]:
-        """Only an audit entry."""
-        return self.change(lambda turn: turn.log(event, who, **details))
+        """Record an audit entry without any other change."""
+        return self.change(lambda tx: tx.log(event, who, **details))
 
     # Requests
 
     def submit(self, who: Identity, new: NewRequest, key: submit.Key | None = None) -> Future[Request]:
-        return self.change(lambda turn: submit.submit(turn, who, new, key, self.channels))
+        return self.change(lambda tx: submit.submit(tx, who, new, key, self.channels))
 
     def decide(self, who: Identity, id: str, wish: decide.DecisionRequest) -> Future[Request]:
-        return self.change(lambda turn: decide.decide(turn, who, id, wish))
+        return self.change(lambda tx: decide.decide(tx, who, id, wish))
 
-    def execute(self, who: Identity, id: str, token: str, action: str, details: Any) -> Future[Executed]:
+    def execute(self, who: Identity, id: str, token: str, action: str, details: Any) -> Future[Request]:
         deed = decide.Deed(token, digest_deed(action, details))
-        return self.change(lambda turn: decide.execute(turn, who, id, deed, self.execution_token(id)))
+        return self.change(lambda tx: decide.execute(tx, who, id, deed, self.execution_token(id)))
 
     def execution_token(self, id: str) -> str:
-        """Derived, not stored: a waiter that comes back after a restart gets the same one."""
+        """Return the request's execution token. It is derived, so a waiter gets the same one after a restart."""
         return derive(self._keys["execution"], id)
 
     def csrf_token(self, session: str) -> str:
         return derive(self._keys["csrf"], session)
 
     def may_execute(self, who: Identity, request: Request) -> bool:
-        """Whether this asker gets the execution token: only who submitted it, only while it is of use."""
+        """Return whether this caller gets the execution token: only the submitter, only while the approval is valid."""
         return (
             request.status in ALLOWED
             and request.executed is None
@@ -142,42 +141,42 @@ class Desk:
         )
 
     def find(self, id: str) -> Request | None:
-        """As the policy in force sees it."""
-        found = self.store.row("request", {"id": id})
-        return self.see(load_request(found)) if found else None
+        """Return a request under the policy in force, or None."""
+        row = self.store.row("request", {"id": id})
+        return self.apply_policy(load_request(row)) if row else None
 
-    def see(self, request: Request) -> Request:
-        """A request with the risk and the quorum that count now; one that is over as it was."""
+    def apply_policy(self, request: Request) -> Request:
+        """Return an open request with the risk and the quorum that apply now, a closed one unchanged."""
         if not self._is_open(request):
             return request
         ruling = self._rule_on(request.action)
         quorum = max(request.quorum, ruling.quorum)
         return msgspec.structs.replace(request, quorum=quorum, high_risk=request.high_risk or ruling.high_risk)
 
-    def stand(self, request: Request) -> Standing:
-        """Who has approved: of a request that is still open, those whose word counts now."""
+    def find_standing(self, request: Request) -> Standing:
+        """Return the approvals of a request; of an open one, separate those that no longer count."""
         votes = self.votes(request.id)
         if not self._is_open(request):
             return Standing(request.quorum, votes, [])
         return judge(request, votes, self._rule_on(request.action))
 
     def _is_open(self, request: Request) -> bool:
-        """Whether it can still be decided or taken up."""
+        """Return whether the request can still be decided or executed."""
         if request.status == "pending":
             return True
         return request.status == "approved" and request.executed is None and (request.execute_by or 0) > self.now()
 
     def is_overdue(self, request: Request) -> bool:
-        """Whether it is still pending in the table, but its time is over."""
+        """Return whether the request is pending in the table although its deadline has passed."""
         return request.status == "pending" and request.deadline <= self.now()
 
     def expire(self, id: str) -> Future[bool]:
-        return self.change(lambda turn: decide.expire(turn, id))
+        return self.change(lambda tx: decide.expire(tx, id))
 
     def list_requests(
         self, *, status: Status | None, action: str | None, subject_key: str | None, limit: int, before: int | None
     ) -> list[Request]:
-        """The newest first; None does not filter."""
+        """Return requests, newest first. None does not filter."""
         wanted = {
             "status": status or "",
             "action_key": key_of(action) if action else "",
@@ -203,12 +202,12 @@ class Desk:
         return int(self.store.row("count_pending", {"now": self.now()})[0])
 
     def audit(self, limit: int, since: int | None) -> list[AuditEntry]:
-        """Entries after a sequence; without one the latest. The oldest first."""
+        """Return entries after a sequence, or the latest ones; oldest first."""
         if since is not None:
             return [AuditEntry(*row) for row in self.store.rows("entries", {"since": since, "limit": limit})]
         return [AuditEntry(*row) for row in reversed(self.store.rows("latest_entries", {"limit": limit}))]
 
-    # Who comes in
+    # Tokens, logins and the whitelist
 
     def find_identity(self, secret: str) -> Identity | None:
         return access.find_identity(self.store, secret, self.now())
@@ -217,27 +216,27 @@ class Desk:
         return access.find_session(self.store, secret, self.now())
 
     def log_in(self, code: str) -> Future[access.BrowserSession]:
-        return self.change(lambda turn: access.log_in(turn, code))
+        return self.change(lambda tx: access.log_in(tx, code))
 
     def log_out(self, who: Identity) -> Future[None]:
-        return self.change(lambda turn: access.log_out(turn, who))
+        return self.change(lambda tx: access.log_out(tx, who))
 
     def allowances(self) -> list[Allowance]:
         return access.list_allowances(self.store, self.now())
 
     def allow(self, new: access.NewAllowance, by: Identity) -> Future[Allowance]:
-        return self.change(lambda turn: access.add_allowance(turn, new, by))
+        return self.change(lambda tx: access.add_allowance(tx, new, by))
 
     def disallow(self, id: str, by: Identity) -> Future[str]:
-        return self.change(lambda turn: access.remove_allowance(turn, id, by))
+        return self.change(lambda tx: access.remove_allowance(tx, id, by))
 
     def _after_commit(self) -> None:
         self.feed.look()
-        self._anchorer.call()
+        self._anchorer.wake()
 
 
 def _load_keys(store: ConfirmStore) -> dict[str, str]:
-    """Keys of this database, made when first needed."""
+    """Return the keys of this database, creating those that are missing."""
     names = ("execution", "csrf")
     with store.writing():
         for name in names:

@@ -1,8 +1,8 @@
-"""Failed logins and refused accesses are recorded, but a flood of them must not fill the disk: the first of a minute
-one by one, the rest as a number.
+"""Record failed logins and refused accesses without letting a flood of them fill the disk: the first of each minute one
+by one, the rest as a count.
 
-Nobody's flood hides what somebody else does: who is known has a count of their own, for each route. Otherwise an agent
-could send thirty junk tokens and then try, unseen, to approve itself.
+Known callers have a count of their own per route, so that no flood hides what somebody else does. Otherwise an agent
+could send thirty junk tokens and then try, unrecorded, to approve its own request.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from warmstart.confirm.model import Identity
 
 _ONE_BY_ONE = 30
 _MINUTE = 60_000
-_MOST_KINDS = 1_000  # a minute; what comes after those shares a count
+_MOST_KINDS = 1_000  # per minute; further kinds share a count
 
 
 class _Kind(NamedTuple):
-    """What is counted together."""
+    """Failures that are counted together."""
 
     who: Identity | str
     event: str
@@ -28,7 +28,7 @@ class _Kind(NamedTuple):
 
 
 class FailureLog:
-    """Used in one thread."""
+    """Records failures of one daemon. Use it in one thread."""
 
     def __init__(self, desk: Desk, now: Callable[[], int]) -> None:
         self._desk = desk
@@ -37,7 +37,7 @@ class FailureLog:
         self._counts: Counter[_Kind] = Counter()
 
     def note(self, event: str, who: Identity | str, route: str = "", **details: Any) -> Any:
-        """Record it. A Future that is done when it is on the disk; None where it is only counted."""
+        """Record a failure. Return a Future that is done when it is on disk, or None if it is only counted."""
         minute = self._now() // _MINUTE
         if minute != self._minute:
             self.close()
@@ -47,7 +47,7 @@ class FailureLog:
         return self._desk.log(event, who, **details) if self._counts[kind] <= _ONE_BY_ONE else None
 
     def close(self) -> None:
-        """Record how many more there were, of whom and where."""
+        """Record how many failures of each kind were only counted."""
         for kind, count in self._counts.items():
             if (more := count - _ONE_BY_ONE) > 0:
                 self._desk.log("more_failures", kind.who, what=kind.event, route=kind.route, count=more)

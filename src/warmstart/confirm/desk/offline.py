@@ -1,7 +1,7 @@
-"""Changes made on the database itself, without the daemon: tokens, login links, the whitelist.
+"""Changes on the database itself, without the daemon: tokens, login links, the whitelist.
 
-Who can write the file can do these; that is why it is readable by its owner only, and why a daemon that is to hold
-against the agents of a machine runs as another user than they.
+Everyone who can write the file can make them. That is why the file is readable by its owner only, and why a daemon
+that must withstand the agents on its machine runs as another user.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from warmstart.confirm.audit.anchor import Anchor, AuditVerdict, check_anchored, inspect, read_head
+from warmstart.confirm.audit.anchor import Anchor, check_anchored, inspect
+from warmstart.confirm.audit.chain import read_head
 from warmstart.confirm.audit.transaction import Transaction
+from warmstart.confirm.audit.verify import AuditVerdict
 from warmstart.confirm.policy.policy import Policy
 from warmstart.confirm.store.open import locate, open_store, open_to_read
 from warmstart.confirm.store.protocol import ConfirmStore, Database, ServerAddress
@@ -25,7 +27,7 @@ T = TypeVar("T")
 
 
 def name_local_user() -> str:
-    """For the audit: who did it without a token."""
+    """Return the audit's name for a person who acts without a token."""
     try:
         import pwd
 
@@ -35,7 +37,7 @@ def name_local_user() -> str:
 
 
 def change_database(path: Database, make: Callable[[Transaction], T | Exception], policy: Policy | None = None) -> T:
-    """One change with its audit entry, anchored. Makes the database where there is none."""
+    """Make one change with its audit entry and anchor it. Create the database if there is none."""
     with open_store(path) as store:
         anchor = Anchor.of(store)
         anchor.create(store)
@@ -48,8 +50,8 @@ def change_database(path: Database, make: Callable[[Transaction], T | Exception]
 
 
 def shut_out(path: Database, make: Callable[[Transaction], T]) -> T:
-    """A change that takes something away from somebody. It is made whatever state the audit is in: who did something to
-    that must not stay in by it."""
+    """Make a change that revokes somebody's access, whatever state the audit is in: nobody must keep access by damaging
+    it."""
     with open_store(path) as store:
         result = _change(store, make)
         try:
@@ -65,41 +67,41 @@ def _change(store: ConfirmStore, make: Callable[[Transaction], T], policy: Polic
 
 
 def verify_database(path: Database, anchor: Path | None = None) -> AuditVerdict:
-    """Look through everything and change nothing. `anchor`: a copy kept elsewhere."""
+    """Verify everything and change nothing. `anchor` is a copy that was kept elsewhere."""
     with open_to_read(path) as store:
         return inspect(store, _find_anchor(store, anchor))
 
 
 def accept_audit(path: Database, shown: AuditVerdict | None = None, anchor: Path | None = None) -> None:
-    """A person has looked at what `verify` found and goes on: recorded, mended as far as it can be, anchored anew.
+    """Accept the flaws that a person has seen: record them, repair what can be repaired, and anchor the chain again.
 
-    Nothing but what was `shown` to them is accepted.
+    Only the flaws `shown` to that person are accepted.
     """
     with open_store(path) as store:
-        found = inspect(store, _find_anchor(store, anchor))
-        if shown is not None and (found.lasting, found.digest) != (shown.lasting, shown.digest):
-            raise Refused("something else is wrong now than a moment ago; nothing was accepted. Look again")
+        verdict = inspect(store, _find_anchor(store, anchor))
+        if shown is not None and (verdict.lasting, verdict.digest) != (shown.lasting, shown.digest):
+            raise Refused("the flaws changed since you looked; nothing was accepted. Look again")
+        head = verdict.head
         with store.writing():
-            if found.head.sequence and store.row("hash_at", {"sequence": found.head.sequence}) != (found.head.hash,):
+            if head.sequence and store.row("hash_at", {"sequence": head.sequence}) != (head.hash,):
                 raise Refused("the audit was cut or changed just now; nothing was accepted. Look again")
             store.restore_guards()
-            Transaction(store, int(time.time() * 1000), Policy()).log(
-                "audit_accepted", name_local_user(), **_describe_flaws(found)
-            )
+            tx = Transaction(store, int(time.time() * 1000), Policy())
+            tx.log("audit_accepted", name_local_user(), **_describe_flaws(verdict))
         with store.alone():
             Anchor.of(store).write(read_head(store))
 
 
-def _describe_flaws(found: AuditVerdict) -> dict[str, Any]:
-    """What is accepted: how many flaws, each by its mark, and of more than can be named a digest of all."""
-    lasting = [flaw for flaw in found.problems if flaw.mark]
+def _describe_flaws(verdict: AuditVerdict) -> dict[str, Any]:
+    """Return the details of an acceptance: the number of flaws, their marks, and a digest of all."""
+    lasting = [flaw for flaw in verdict.problems if flaw.mark]
     return {
-        "anchor": {"sequence": found.anchor.sequence, "hash": found.anchor.hash} if found.anchor else None,
-        "flaws": found.lasting,
-        "digest": found.digest,
-        "marks": [flaw.mark for flaw in lasting] if found.lasting == len(lasting) else [],
+        "anchor": {"sequence": verdict.anchor.sequence, "hash": verdict.anchor.hash} if verdict.anchor else None,
+        "flaws": verdict.lasting,
+        "digest": verdict.digest,
+        "marks": [flaw.mark for flaw in lasting] if verdict.lasting == len(lasting) else [],
         "entries": sorted({flaw.sequence for flaw in lasting if flaw.sequence is not None}),
-        "mended": [flaw.problem for flaw in found.problems if not flaw.mark],
+        "mended": [flaw.problem for flaw in verdict.problems if not flaw.mark],
     }
 
 
@@ -108,7 +110,7 @@ def _find_anchor(store: ConfirmStore, elsewhere: Path | None) -> Anchor:
 
 
 def find_database(where: Database) -> Database:
-    """Raises NotFound where there is none: to look at it is not to make it."""
+    """Return the place of an existing database. Raise NotFound if there is none: a look must not create one."""
     place = locate(where)
     if isinstance(place, ServerAddress):
         from warmstart.confirm.store.postgres import has_schema

@@ -1,7 +1,7 @@
-"""Which daemons run on a database, and by which policy each goes: that stands in the audit, at every start.
+"""Detect daemons on one database that use different policies. Every daemon records its start and policy in the audit.
 
-A daemon that sees another start with another policy says so in the audit, where that one sees it in turn: so both warn,
-and nobody has to know who was killed long ago. Machines and addresses tell daemons apart.
+A daemon that sees another one start with a different policy records that, and the other one reads it: so both warn, and
+a daemon that was killed long ago causes no warning. Daemons are identified by machine and address.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ STARTED, STOPPED, DIFFERS = "started", "stopped", "policy_differs"
 
 
 class _Other(NamedTuple):
-    """A daemon that goes by another policy."""
+    """A daemon with a different policy."""
 
     instance: str
     policy: str
 
 
 class Presence:
-    """Of one daemon."""
+    """One daemon's record of itself and its view of the others."""
 
     def __init__(self, policy: Policy, address: str, version: str) -> None:
         self._instance = make_id()
@@ -36,38 +36,39 @@ class Presence:
         self._version = version
         self._policy = policy.digest
         self._seen = 0
-        self._others: dict[str, _Other] = {}  # by their addresses
-        self._newcomers: list[str] = []  # that are to be told
+        self._others: dict[str, _Other] = {}  # by address
+        self._newcomers: list[str] = []  # instances that do not know yet that their policy differs
 
     @property
     def others(self) -> str:
-        """Where others go by another policy than we do; empty where nobody does."""
-        found = (f"{address} (policy {other.policy[:12]})" for address, other in sorted(self._others.items()))
-        return ", ".join(found)
+        """The addresses of daemons with a different policy; empty if there are none."""
+        others = (f"{address} (policy {other.policy[:12]})" for address, other in sorted(self._others.items()))
+        return ", ".join(others)
 
-    def start(self, turn: Transaction) -> None:
-        self._seen = self._log(turn, STARTED, version=self._version)
+    def start(self, tx: Transaction) -> None:
+        self._seen = self._log(tx, STARTED, version=self._version)
 
-    def stop(self, turn: Transaction) -> None:
-        self._log(turn, STOPPED)
+    def stop(self, tx: Transaction) -> None:
+        self._log(tx, STOPPED)
 
     def look(self, store: ConfirmStore) -> bool:
-        """See who started and stopped since the last look. Whether somebody is to be told that we differ."""
+        """Read who started and stopped since the last look. Return whether a newcomer's policy differs from ours."""
         head = read_head(store).sequence
         if head > self._seen:
             for row in store.rows("daemons", {"since": self._seen, "until": head}):
-                self._hear(AuditEntry(*row))
+                self._read(AuditEntry(*row))
             self._seen = head
         return bool(self._newcomers)
 
-    def tell(self, turn: Transaction) -> None:
+    def report(self, tx: Transaction) -> None:
+        """Record for each newcomer that its policy differs from ours."""
         for instance in self._newcomers:
-            self._log(turn, DIFFERS, other=instance)
+            self._log(tx, DIFFERS, other=instance)
         self._newcomers.clear()
 
-    def _hear(self, entry: AuditEntry) -> None:
-        told = {name: str(value) for name, value in read_details(entry).items()}
-        address, instance, policy = (told.get(name, "") for name in ("address", "instance", "policy"))
+    def _read(self, entry: AuditEntry) -> None:
+        details = {name: str(value) for name, value in read_details(entry).items()}
+        address, instance, policy = (details.get(name, "") for name in ("address", "instance", "policy"))
         known = self._others.get(address)
         if instance == self._instance:
             return
@@ -79,8 +80,8 @@ class Presence:
         elif entry.event == STARTED:
             self._others[address] = _Other(instance, policy)
             self._newcomers.append(instance)
-        elif told.get("other") == self._instance:
+        elif details.get("other") == self._instance:
             self._others[address] = _Other(instance, policy)
 
-    def _log(self, turn: Transaction, event: str, **more: Any) -> int:
-        return turn.log(event, "daemon", policy=self._policy, instance=self._instance, address=self._address, **more)
+    def _log(self, tx: Transaction, event: str, **more: Any) -> int:
+        return tx.log(event, "daemon", policy=self._policy, instance=self._instance, address=self._address, **more)

@@ -1,4 +1,4 @@
-"""A request comes in: refused, allowed or waiting, and on the disk before anybody is told."""
+"""Submit a request: refuse it, allow it, or let it wait. It is on disk before anybody is notified."""
 
 from __future__ import annotations
 
@@ -16,58 +16,59 @@ from warmstart.confirm.tokens.tokens import make_id
 
 
 class Key(NamedTuple):
-    """An idempotency key, and the body it came with."""
+    """An idempotency key and the digest of the body it came with."""
 
     key: str
     digest: str
 
 
 class SubmitVerdict(NamedTuple):
-    """Why a request need not wait."""
+    """Who or what allows a request without asking."""
 
     by: str
     reason: str
 
 
 def submit(
-    turn: Transaction, who: Identity, new: NewRequest, key: Key | None = None, channels: Sequence[str] = ()
+    tx: Transaction, who: Identity, new: NewRequest, key: Key | None = None, channels: Sequence[str] = ()
 ) -> Request | ConfirmationError:
-    """Record a request. Deny comes first, then high-risk, then what allows."""
-    if key is not None and (known := _replay(turn, who, key)) is not None:
+    """Record a request. Deny wins over high-risk, high-risk over allow."""
+    if key is not None and (known := _replay(tx, who, key)) is not None:
         return known
-    ruling = turn.policy.rule_on(new.action)
+    ruling = tx.policy.rule_on(new.action)
     if ruling.decision == "deny":
-        turn.log("denied_by_policy", "policy", action=new.action, digest=new.digest, requester=who.subject)
-        return Denied(f"{new.action}: the policy does not allow it", code="denied_by_policy")
-    if (limited := _check_limit(turn, who, new, ruling)) is not None:
+        tx.log("denied_by_policy", "policy", action=new.action, digest=new.digest, requester=who.subject)
+        return Denied(f"{new.action}: denied by the policy", code="denied_by_policy")
+    if (limited := _check_limit(tx, who, new, ruling)) is not None:
         return limited
-    request = _record(turn, who, new, ruling)
+    request = _record(tx, who, new, ruling)
     if key is not None:
         answer = {"credential": who.credential, "key": key.key, "digest": key.digest, "request": request.id}
-        turn.store.rows("put_answer", answer)
+        tx.store.rows("put_answer", answer)
     if request.status == "pending":
         for channel in channels:
-            turn.store.rows("put_notice", {"request": request.id, "channel": channel, "due": turn.now})
+            tx.store.rows("put_notice", {"request": request.id, "channel": channel, "due": tx.now})
     return request
 
 
-def _replay(turn: Transaction, who: Identity, key: Key) -> Request | KeyReused | None:
-    found = turn.store.row("answer", {"credential": who.credential, "key": key.key})
-    if found is None:
+def _replay(tx: Transaction, who: Identity, key: Key) -> Request | KeyReused | None:
+    """Return the request that was submitted before with this key."""
+    row = tx.store.row("answer", {"credential": who.credential, "key": key.key})
+    if row is None:
         return None
-    digest, id = found
-    request = turn.find(id)
+    digest, id = row
+    request = tx.find(id)
     return request if request is not None and digest == key.digest else KeyReused()
 
 
-def _check_limit(turn: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -> RateLimited | None:
-    """Counted from the table: a restart forgets nothing."""
-    since = turn.now - WINDOW * 1000
-    count, oldest = turn.store.row("count_recent", {"action_key": new.key, "since": since})
+def _check_limit(tx: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -> RateLimited | None:
+    """Count recent requests in the table, so that a restart does not reset the limit."""
+    since = tx.now - WINDOW * 1000
+    count, oldest = tx.store.row("count_recent", {"action_key": new.key, "since": since})
     if count < ruling.rate_limit:
         return None
     wait = max(1, math.ceil((oldest - since) / 1000))
-    turn.log("rate_limited", who, action=new.action, digest=new.digest, limit=ruling.rate_limit)
+    tx.log("rate_limited", who, action=new.action, digest=new.digest, limit=ruling.rate_limit)
     return RateLimited(
         f"{new.action}: {ruling.rate_limit} an hour are allowed; try again in {wait} seconds",
         limit=ruling.rate_limit,
@@ -75,10 +76,9 @@ def _check_limit(turn: Transaction, who: Identity, new: NewRequest, ruling: Ruli
     )
 
 
-def find_allowance(turn: Transaction, request: Request, ruling: Ruling) -> SubmitVerdict | None:
-    """What allows a request without asking, if anything does: of what was good when it came in, what still is.
-
-    Nothing does for high-risk actions.
+def find_allowance(tx: Transaction, request: Request, ruling: Ruling) -> SubmitVerdict | None:
+    """Return what allows a request without asking: the policy, or a whitelist entry that was valid at submission and
+    still is. High-risk actions always need a person.
     """
     if ruling.high_risk:
         return None
@@ -91,11 +91,11 @@ def find_allowance(turn: Transaction, request: Request, ruling: Ruling) -> Submi
         "digest": request.digest,
         "now": request.created,
     }
-    found = turn.store.row("allowance", wanted) if request.session_key else None
-    return SubmitVerdict("whitelist", f"whitelist entry {found[0]} by {found[7]}") if found else None
+    row = tx.store.row("allowance", wanted) if request.session_key else None
+    return SubmitVerdict("whitelist", f"whitelist entry {row[0]} by {row[7]}") if row else None
 
 
-def _record(turn: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -> Request:
+def _record(tx: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -> Request:
     timeout = min(new.timeout or ruling.timeout, ruling.longest)
     request = Request(
         id=make_id(),
@@ -113,9 +113,9 @@ def _record(turn: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -
         session_key=new.session_key,
         high_risk=ruling.high_risk,
         quorum=ruling.quorum,
-        created=turn.now,
+        created=tx.now,
         timeout=timeout,
-        deadline=turn.now + timeout * 1000,
+        deadline=tx.now + timeout * 1000,
         status="pending",
         decided=None,
         decided_by="",
@@ -123,7 +123,7 @@ def _record(turn: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -
         execute_by=None,
         executed=None,
     )
-    sequence = turn.log(
+    sequence = tx.log(
         "submitted",
         who,
         request,
@@ -134,19 +134,19 @@ def _record(turn: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -
         timeout=timeout,
     )
     request = msgspec.structs.replace(request, sequence=sequence)
-    if (allowed := find_allowance(turn, request, ruling)) is not None:
-        request = _allow(turn, request, allowed)
-    turn.store.rows("put_request", msgspec.structs.asdict(request))
+    if (allowed := find_allowance(tx, request, ruling)) is not None:
+        request = _allow(tx, request, allowed)
+    tx.store.rows("put_request", msgspec.structs.asdict(request))
     return request
 
 
-def _allow(turn: Transaction, request: Request, allowed: SubmitVerdict) -> Request:
-    until = turn.now + turn.policy.defaults.execute_seconds * 1000
-    turn.log("auto_approved", allowed.by, request, reason=allowed.reason, digest=request.digest, execute_by=until)
+def _allow(tx: Transaction, request: Request, allowed: SubmitVerdict) -> Request:
+    until = tx.now + tx.policy.defaults.execute_seconds * 1000
+    tx.log("auto_approved", allowed.by, request, reason=allowed.reason, digest=request.digest, execute_by=until)
     return msgspec.structs.replace(
         request,
         status="auto_approved",
-        decided=turn.now,
+        decided=tx.now,
         decided_by=allowed.by,
         reason=allowed.reason,
         execute_by=until,

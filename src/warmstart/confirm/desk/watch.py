@@ -1,4 +1,4 @@
-"""A thread of the desk that looks around: what is due, what other processes changed, what is no longer wrong."""
+"""The desk's watch thread: expires due requests, notices changes by other processes, and ends problems that are over."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from warmstart.errors import StoreError
 if TYPE_CHECKING:
     from warmstart.confirm.desk.desk import Desk
 
-_EVERY = 0.05  # seconds between looks for what other processes changed and for deadlines
-_AROUND_EVERY = 1.0  # seconds
+_EVERY = 0.05  # seconds between looks at deadlines and at changes by other processes
+_AROUND_EVERY = 1.0  # seconds between looks at a full disk and at other daemons
 
 
 class Watch:
-    """`on_news` is called where another process has written."""
+    """Runs the thread. Calls `on_news` after another process has written."""
 
     def __init__(self, desk: Desk, on_news: Callable[[], None]) -> None:
-        self.presence: Presence | None = None  # of a daemon
+        self.presence: Presence | None = None  # set if the desk belongs to a daemon
         self._desk = desk
         self._on_news = on_news
         self._ending = threading.Event()
@@ -45,12 +45,12 @@ class Watch:
                 if time.monotonic() - looked_around > _AROUND_EVERY:
                     looked_around = time.monotonic()
                     self._look_around()
-                self._desk.troubles.end("deadlines")
-            except StoreError as error:  # a full disk may be a free one in a moment
-                self._desk.troubles.begin("deadlines", str(error))
+                self._desk.problems.end("deadlines")
+            except StoreError as error:  # it may be over at the next look
+                self._desk.problems.begin("deadlines", str(error))
 
     def _look(self) -> None:
-        """Expire what is due and see what other processes changed."""
+        """Pass on changes by other processes and expire due requests."""
         desk = self._desk
         if desk.feed.look():
             self._on_news()
@@ -59,14 +59,14 @@ class Watch:
             desk.change(decide.expire_due).result()
 
     def _look_around(self) -> None:
-        """Whether a disk that was full still is, and who else is here."""
+        """Try to write again after a failure, and look for daemons with other policies."""
         desk, presence = self._desk, self.presence
-        with suppress(StoreError):  # the writer tells of it
-            if desk.troubles.has("store"):
+        with suppress(StoreError):  # the writer reports it
+            if desk.problems.has("store"):
                 desk.log("writing_again", "daemon").result()
             if presence is not None and presence.look(desk.feed.store):
-                desk.change(presence.tell).result()
+                desk.change(presence.report).result()
         if presence is not None and presence.others:
-            desk.troubles.begin("policy", presence.others)
+            desk.problems.begin("policy", presence.others)
         else:
-            desk.troubles.end("policy")
+            desk.problems.end("policy")

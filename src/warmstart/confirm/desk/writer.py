@@ -1,8 +1,8 @@
-"""One thread writes; whoever wants a change queues it and gets a Future that is done when it is on the disk.
+"""The writer thread: callers queue changes and get Futures that are done when the change is on disk.
 
-Changes that come in while the disk is busy are committed together: one wait for the disk serves them all, so that
-hundreds a second are durable on a disk that manages a hundred waits. Each is a part of its own: an error in one undoes
-only that one.
+Changes that arrive while the disk is busy are committed together: one fsync serves them all, so a disk that manages a
+hundred fsyncs a second makes hundreds of changes durable. Each change is a savepoint of its own: an error undoes only
+that change.
 """
 
 from __future__ import annotations
@@ -29,14 +29,12 @@ class _Job(NamedTuple):
 
 
 class Writer:
-    """Owns a store. `on_commit` is called after every transaction, in the writer's thread."""
+    """Owns a store. Calls `on_commit` in its thread after every transaction."""
 
-    def __init__(
-        self, store: ConfirmStore, on_commit: Callable[[], None], troubles: OpenProblems | None = None
-    ) -> None:
+    def __init__(self, store: ConfirmStore, on_commit: Callable[[], None], problems: OpenProblems) -> None:
         self._store = store
         self._on_commit = on_commit
-        self._troubles = troubles or OpenProblems()
+        self._problems = problems
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._gate = threading.Lock()
         self._closed = False
@@ -44,8 +42,8 @@ class Writer:
         self._thread.start()
 
     def put(self, change: Callable[[], T | Exception]) -> Future[T]:
-        """Queue a change. An exception that it returns is for the caller, and what it wrote stays; one that it raises
-        undoes what it wrote."""
+        """Queue a change. An exception that it returns goes to the caller and its writes stay; one that it raises undoes
+        its writes."""
         future: Future[T] = Future()
         with self._gate:
             if self._closed:
@@ -54,7 +52,7 @@ class Writer:
         return future
 
     def stop(self) -> None:
-        """Write what is queued, then end."""
+        """Write all queued changes, then end."""
         with self._gate:
             if self._closed:
                 return
@@ -70,7 +68,7 @@ class Writer:
                 self._commit(batch)
 
     def _gather(self) -> tuple[list[_Job], bool]:
-        """Wait for a change, and take those along that wait behind it."""
+        """Wait for a change and take along those queued behind it. The flag says whether to end afterwards."""
         batch: list[_Job] = []
         job = self._jobs.get()
         while job is not None:
@@ -89,31 +87,31 @@ class Writer:
         try:
             with self._store.writing():
                 done = [(job.future, self._apply(job)) for job in batch]
-        except Exception as error:  # noqa: BLE001 - every caller is told
-            self._troubles.begin("store", str(error) or type(error).__name__)
+        except Exception as error:  # noqa: BLE001 - every caller gets it
+            self._problems.begin("store", str(error) or type(error).__name__)
             for job in batch:
                 job.future.set_exception(error)
             return
-        self._troubles.end("store")
+        self._problems.end("store")
         for future, result in done:
             if isinstance(result, Exception):
                 future.set_exception(result)
             else:
                 future.set_result(result)
-        self._tell()
+        self._notify()
 
     def _apply(self, job: _Job) -> Any:
         try:
             with self._store.part():
                 return job.change()
         except StoreError:
-            raise  # the disk is full or the file is damaged: the whole transaction is lost
-        except Exception as error:  # noqa: BLE001 - the caller is told
+            raise  # a full disk or a damaged file: the whole transaction is lost
+        except Exception as error:  # noqa: BLE001 - the caller gets it
             return error
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         try:
             self._on_commit()
-            self._troubles.end("waiters")
+            self._problems.end("waiters")
         except StoreError as error:
-            self._troubles.begin("waiters", str(error))
+            self._problems.begin("waiters", str(error))

@@ -1,1 +1,1 @@
-"""What of a request is stored and shown: secrets masked, nothing dangerous hidden."""
+"""Mask the secrets of a request without hiding anything that could act."""

@@ -1,22 +1,23 @@
-"""How much of a secret a mask may cover: nothing that could act.
+"""Decide how much of a secret a mask may cover: nothing that could act.
 
-People approve what they read, and the agent writes what they read. What finds secrets reads on to the next space, so
-that `API_KEY=abc;rm${IFS}-rf${IFS}~` is one find: were it masked whole, the agent could hide a command in it. Hence:
+People approve what they read, and the agent writes that text. The redactor reads a secret up to the next space, so
+`API_KEY=abc;rm${IFS}-rf${IFS}~` is one hit: if all of it were masked, the agent could hide a command in it. Hence:
 
-- A mask covers letters and digits, what joins them (`_ + ~ - .`), and escapes of these. Whatever a shell, a URL, SQL or
-  a path reads as a sign stays, in its order: no mask holds a space, a quote, a bracket, `; | & $ / = ..` or a `%0a`.
-- What the name or the place makes secret is covered up to the first sign that ends a word. What follows may be a
-  command, whatever it looks like, and is shown; so is what reads like a path or an option, and what a shell would run
-  (``PASSWORD=`reboot` ``). Part of a password with `;` in a command is then seen: that is the lesser evil. Under a key
-  of its own in the arguments (`{"password": ...}`) it is no part of a command: words after signs are shown there too,
-  but not what looks drawn.
-- A vendor's form proves a secret wherever it stands; the user's own values are known to be some.
-- What only looks random may be a key, or the target: a namespace, an account, a file. Of it the middle is covered, a
-  half or more, and both ends stay. Addresses of wallets and what stands under a key that names a target stay whole.
-- What is encoded and holds more than a secret is shown decoded.
+- A mask covers letters and digits, the characters that join them (`_ + ~ - .`), and escapes of these. Every character
+  that a shell, a URL, SQL or a path treats as syntax stays, in order: no mask holds a space, a quote, a bracket,
+  `; | & $ / = ..` or a `%0a`.
+- A value that is secret because of its name or place is covered up to the first character that ends a word. The rest
+  may be a command and is shown, and so are paths, options and anything that a shell would run (``PASSWORD=`reboot` ``).
+  A password with `;` in a command is then partly visible, which is the lesser evil. Under a key of its own in the
+  arguments (`{"password": ...}`) the value is not part of a command: there, words after such characters are shown too,
+  but not those that look random.
+- A vendor's format proves a secret anywhere, and the user's own values are known secrets.
+- A value that merely looks random may be a key or a target: a namespace, an account, a file. Its middle is covered, a
+  half or more, and both ends stay. Wallet addresses and values under a key that names a target stay whole.
+- Encoded text that holds more than a secret is shown decoded.
 - Of a private key the lines are covered, not the dashes around them.
 
-What a mask covers cannot act by itself, but it may be acted on: `TOKEN=x9; $TOKEN`. People are told to look for that.
+A mask cannot act by itself, but something may act on it: `TOKEN=x9; $TOKEN`. The page warns people about that.
 """
 
 from __future__ import annotations
@@ -30,22 +31,22 @@ from warmstart.redact import Hit
 from warmstart.redact.opaque import drawn_score, looks_random
 from warmstart.redact.views import from_base64, from_hex
 
-KNOWN, FORM, PLACE, LOOKS = range(4)  # how sure a find is: its rank
+KNOWN, FORM, PLACE, LOOKS = range(4)  # the rank of a hit: the lower, the surer
 _BY_PLACE = frozenset(
     "password token code cookie sessionid url-password url-token bearer basic-auth authorization mnemonic".split()
 )
-_SAMPLE = 512  # characters that decide about a longer piece
-ENDS = 8  # characters that are shown at each end of what only looks random, at most
+_SAMPLE = 512  # characters of a longer piece that are examined
+ENDS = 8  # characters shown at each end of a value that merely looks random, at most
 
 _SIGN = re.compile(
     r"(?P<letters>[^\W_]+)"
     r"|(?P<escape>\\{1,8}(?:u00|x)[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|&#(?:[0-9]{2,3}|[xX][0-9a-fA-F]{2});)"
-    r"|(?P<colour>\x1b\[[0-9:]{0,64}m)"  # with `;` in it, it would be the end of a command
+    r"|(?P<colour>\x1b\[[0-9:]{0,64}m)"  # without `;`, which would end a command
     r"|(?P<sign>.)",
     re.S,
 )
 _JOINTS = frozenset("_+~-.")
-_QUIET = frozenset("!#^:*=")  # these end no word, neither in a shell nor in SQL
+_QUIET = frozenset("!#^:*=")  # these do not end a word, neither in a shell nor in SQL
 _HEX = re.compile(r"[0-9a-fA-F]{2}")
 _HOST = re.compile(r"@(?:[\w-]+(?:\.[\w-]+)+|[\w.-]*[:/])")
 _IN_URL = re.compile(r"://[^\s\"'`<>,;|]*\Z")
@@ -59,22 +60,22 @@ _PHRASE_LEAD = re.compile(
 _PHRASE = re.compile(r"\s*[a-z]{2,12}(?:[ ,]{1,2}[a-z]{2,12}){3,23}\s*\Z")
 _PAIR = re.compile(r"(?:\A|; ?)[\w.-]{1,64}=([^\s;\"',|&$<>(){}`\\]+)")
 _LOGIN = re.compile(r"[\w.@+-]{1,64}:(?=\S)")
-_COMMAND = re.compile(r"\s|\$[{(]|`")  # what a command has and a drawn password has not
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}\Z")  # of a wallet: its key has 64 digits
+_COMMAND = re.compile(r"\s|\$[{(]|`")  # occurs in commands, not in random passwords
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}\Z")  # of a wallet, whose key has 64 digits
 _LABEL = re.compile(r"[^.]+")
 _ATOM = re.compile(r"[^_+~-]+")
 _KEY_LINE = re.compile(r"(?:(?<=\\[nr])|(?<![A-Za-z0-9+/\\]))[A-Za-z0-9+/]{4,}={0,2}")
-_WIDE = 30  # characters that a line of a key has at least; its last may be shorter
+_WIDE = 30  # characters in a line of a key at least; its last line may be shorter
 _LINE_END = re.compile(r"(?:\\{1,4}[nr]|\s)+")
 _KEY_END = re.compile(r"(?:\\{1,4}[nr]|\s){0,16}-{4,5} ?END ")
 _ENCODED = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
 _ACTS = re.compile(r"[\s;|&$`<>(){}]")
-_SURE = 24  # characters of base64 that are no text by chance
+_SURE = 24  # characters of base64 that do not decode to text by chance
 _DEEPEST = 3  # encodings inside encodings
 
 
 class Cover(NamedTuple):
-    """A span that a mask stands for; `plain` is what it holds, where that is shown beside the mask."""
+    """A span to mask; `plain` is its decoded text if that is shown beside the mask."""
 
     start: int
     end: int
@@ -84,11 +85,11 @@ class Cover(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Letters, digits and what joins them."""
+    """A run of letters, digits and the characters that join them."""
 
     start: int
     end: int
-    word: int  # 0: no sign that ends a word stands before it
+    word: int  # how many word-ending characters stand before it
     in_path: bool
     is_option: bool
 
@@ -96,21 +97,20 @@ class _Piece(NamedTuple):
 def cover(
     text: str, hits: Sequence[Hit], known: frozenset[str], more: Sequence[Cover], *, prose: bool = False
 ) -> list[Cover]:
-    """What of these finds is to be masked, from left to right. `known` are values that nobody but the user chose;
-    prose is not run by anything."""
-    found = {Cover(*span, hit.rank, hit.kind) for hit in hits for span in _cover_hit(text, hit, known, prose)}
-    return _unwrap(text, _merge(found | set(more)))
+    """Return the spans to mask, left to right. `known` are the user's own secrets. In `prose` nothing is executed."""
+    covers = {Cover(*span, hit.rank, hit.kind) for hit in hits for span in _cover_hit(text, hit, known, prose)}
+    return _unwrap(text, _merge(covers | set(more)))
 
 
-def count_finds(hits: Sequence[Hit], covers: Sequence[Cover]) -> int:
-    """How many secrets these covers belong to: a find may have several, and finds may overlap."""
+def count_secrets(hits: Sequence[Hit], covers: Sequence[Cover]) -> int:
+    """Count the secrets behind these covers: a hit may have several covers, and hits may overlap."""
     spans = sorted(hit[:2] for hit in hits)
     count, at, until = 0, 0, -1
-    for one in covers:
-        if one.start < until:
+    for span in covers:
+        if span.start < until:
             continue
         count += 1
-        until = one.end
+        until = span.end
         while at < len(spans) and spans[at][0] < until:
             until = max(until, spans[at][1])
             at += 1
@@ -118,7 +118,7 @@ def count_finds(hits: Sequence[Hit], covers: Sequence[Cover]) -> int:
 
 
 def cover_named(text: str, start: int = 0) -> list[tuple[int, int]]:
-    """What to mask of a value that has a telling name of its own."""
+    """Return the spans to mask in a value whose key says that it is a secret."""
     pieces = _cut(text, start, len(text), _is_in_url(text, start))
     if _PHRASE.match(text, start):
         return [piece[:2] for piece in pieces]
@@ -127,7 +127,7 @@ def cover_named(text: str, start: int = 0) -> list[tuple[int, int]]:
 
 
 def cover_decoded(plain: str) -> list[tuple[int, int]]:
-    """What to mask of a text that was encoded, beside what is found in it: it may be a login, or a command."""
+    """Return the spans to mask in a decoded text, besides the redactor's hits: it may be a login or a command."""
     login = _LOGIN.match(plain)
     if login:
         return cover_named(plain, login.end())
@@ -161,18 +161,18 @@ def _cover_hit(text: str, hit: Hit, known: frozenset[str], prose: bool) -> Itera
 
 
 def _is_a_guess(text: str, hit: Hit) -> bool:
-    """Whether nothing but its look says that it is secret, or a word that may as well say what it is a name of."""
+    """Return whether a hit is uncertain: it merely looks random, or the word before it may just name an object."""
     if hit.rank == LOOKS or hit.kind == "authorization":
         return True
     if hit.rank == KNOWN:
-        return hit.kind != "env"  # a value seen under a telling name before: here it may be anything
+        return hit.kind != "env"  # a value seen before under a secret's name: here it may be anything
     return hit.kind in _BY_PLACE and _NOUN.search(text[max(hit.start - 16, 0) : hit.start]) is not None
 
 
 def _is_run(text: str, hit: Hit) -> bool:
-    """Whether what a name or a place makes secret is what a shell would run, or the file that it would write to:
-    ``PASSWORD=`reboot` ``, `cat token | x9`, `<password>db1</dev/null`. In a table it is a secret after all, and so it
-    is between two tags at the end of a line, which a shell refuses."""
+    """Return whether a shell would run a value that looks secret by name or place, or write to a file of that name:
+    ``PASSWORD=`reboot` ``, `cat token | x9`, `<password>db1</dev/null`. In a table it is a secret after all, and also
+    between two tags at the end of a line, which a shell refuses."""
     if not (hit.rank == PLACE or hit.kind in _BY_PLACE) or text.startswith("@", hit.end):
         return False
     before = text[max(hit.start - 80, 0) : hit.start]
@@ -186,10 +186,10 @@ def _is_in_url(text: str, start: int) -> bool:
 
 
 def _cut(text: str, start: int, end: int, in_url: bool = False) -> list[_Piece]:
-    """The pieces of a span. In a URL every sign ends a word."""
+    """Return the pieces of a span. In a URL every syntax character ends a word."""
     pieces: list[_Piece] = []
     word, word_start, in_path = 0, start, False
-    begin = stop = -1  # of the piece that is being read
+    begin = stop = -1  # of the current piece
     before = ""
     for match in _SIGN.finditer(text, start, end):
         sign = _read_sign(match)
@@ -213,14 +213,14 @@ def _is_quiet(sign: str, text: str, match: re.Match[str]) -> bool:
     if sign == "@":
         return _HOST.match(text, match.start()) is None
     if sign == "%":
-        return _HEX.match(text, match.end()) is None  # `%253b`: escaped twice
+        return _HEX.match(text, match.end()) is None  # `%253b` is escaped twice
     if sign == "?":
         return _QUERY.match(text, match.start()) is None
     return sign in _QUIET
 
 
 def _read_sign(match: re.Match[str]) -> str:
-    """What a sign or an escape stands for; nothing for a colour."""
+    """Return the character that a match stands for, decoding escapes; empty for a colour code."""
     raw = match.group()
     if match.lastgroup == "colour":
         return ""
@@ -234,7 +234,7 @@ def _read_sign(match: re.Match[str]) -> str:
 
 
 def _is_first(text: str, piece: _Piece) -> bool:
-    """Whether it is where a value stands, and nothing that leads elsewhere."""
+    """Return whether a piece is in the value's place and is not a path or an option."""
     return piece.word == 0 and (not (piece.in_path or piece.is_option) or _is_drawn(text, piece, 8))
 
 
@@ -243,12 +243,12 @@ def _is_drawn(text: str, piece: _Piece, least: int) -> bool:
 
 
 def _looks_drawn(word: str, least: int) -> bool:
-    """Whether a word was drawn rather than made of words; a few characters prove little."""
+    """Return whether a word looks randomly drawn. Fewer than `least` characters prove nothing."""
     if len(word) < least:
         return False
     sample = word[:_SAMPLE]
     mixed = any(map(str.isdigit, sample)) and any(map(str.isalpha, sample))
-    most = len(sample) / 5 if len(sample) >= 16 else 0  # hex has pairs that words have too
+    most = len(sample) / 5 if len(sample) >= 16 else 0  # hex contains letter pairs that words have too
     return looks_random(word) or (mixed and drawn_score(sample) < most)
 
 
@@ -257,25 +257,25 @@ def _reads(word: str) -> bool:
 
 
 def _cover_middles(text: str, start: int, end: int, *, whole: bool = False) -> Iterator[tuple[int, int]]:
-    """What was drawn, without its ends unless `whole`; a name or a host around it stays."""
+    """Yield random-looking parts, without their ends unless `whole`; a name or a host around them stays."""
     pieces = _cut(text, start, end)
-    least = 16 if pieces and pieces[-1].word else 8  # with signs between, each may be a word of its own
+    least = 16 if pieces and pieces[-1].word else 8  # with syntax between, each piece may be a word of its own
     for piece in pieces:
         for begin, stop in _split(text, piece.start, piece.end):
             atom = text[begin:stop]
             if not _looks_drawn(atom, least) or _ADDRESS.match(atom):
                 continue
-            yield (begin, stop) if whole else _middle(text, begin, stop)
+            yield (begin, stop) if whole else _find_middle(text, begin, stop)
 
 
-def _middle(text: str, start: int, end: int) -> tuple[int, int]:
-    """Without its ends; whole where an escape might be cut in two."""
+def _find_middle(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return a span without its ends, or all of it if an escape could be cut in two."""
     kept = 0 if set(text[start:end]) & set("\\%&") else min(ENDS, (end - start) // 4)
     return start + kept, end - kept
 
 
 def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """A piece at its dots, and where there are words in it at every joint."""
+    """Split a piece at its dots, and a label that contains words at every joining character."""
     for label in _LABEL.finditer(text, start, end):
         atoms = list(_ATOM.finditer(text, *label.span()))
         if any(_reads(atom.group()) for atom in atoms):
@@ -285,8 +285,8 @@ def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _cover_key(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The lines of a private key; a command between or after them is no such line."""
-    first = last = -1  # of lines that follow each other
+    """Yield the lines of a private key; a command between or after them is not such a line."""
+    first = last = -1  # of consecutive lines
     for line in _KEY_LINE.finditer(text, start, end):
         is_wide = line.end() - line.start() >= _WIDE and not _is_path(line.group())
         if first >= 0 and _LINE_END.fullmatch(text, last, line.start()):
@@ -299,28 +299,28 @@ def _cover_key(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         first, last = line.span() if is_wide else (-1, -1)
     if first >= 0:
         yield first, last
-    yield from (piece[:2] for piece in _cut(text, start, end) if _is_drawn(text, piece, 16))  # where lines are escaped
+    yield from (piece[:2] for piece in _cut(text, start, end) if _is_drawn(text, piece, 16))  # if lines are escaped
 
 
 def _is_path(line: str) -> bool:
     return line.startswith("/") or any(map(_reads, line.split("/") if "/" in line else ()))
 
 
-def _merge(found: set[Cover]) -> list[Cover]:
-    """Overlapping covers as one; the surest find names it."""
+def _merge(covers: set[Cover]) -> list[Cover]:
+    """Merge overlapping covers; the surest one gives the kind."""
     merged: list[Cover] = []
-    for one in sorted(found):
-        if merged and one.start < merged[-1].end:
+    for span in sorted(covers):
+        if merged and span.start < merged[-1].end:
             last = merged[-1]
-            sure = min(last, one, key=lambda cover: cover.rank)
-            merged[-1] = Cover(last.start, max(last.end, one.end), sure.rank, sure.kind)
+            surest = min(last, span, key=lambda cover: cover.rank)
+            merged[-1] = Cover(last.start, max(last.end, span.end), surest.rank, surest.kind)
         else:
-            merged.append(one)
+            merged.append(span)
     return merged
 
 
 def _unwrap(text: str, covers: list[Cover]) -> list[Cover]:
-    """The same, with what lies encoded under them beside it, where that is more than a secret."""
+    """Add the decoded text to covers over encoded text that holds more than a secret."""
     at = 0
     for block in _find_encoded(text) if covers else ():
         start, end = block[0][0], block[-1][1]
@@ -334,7 +334,7 @@ def _unwrap(text: str, covers: list[Cover]) -> list[Cover]:
 
 
 def _find_encoded(text: str) -> Iterator[list[tuple[int, int]]]:
-    """Runs that may be base64 or hex; lines of one text together."""
+    """Yield runs that may be base64 or hex; consecutive lines of one text form one block."""
     block: list[tuple[int, int]] = []
     for run in _ENCODED.finditer(text):
         if block:
@@ -348,12 +348,12 @@ def _find_encoded(text: str) -> Iterator[list[tuple[int, int]]]:
 
 
 def _decode_block(block: str) -> str:
-    """What could act in it; where slashes are none of base64, in a name between them."""
+    """Return decoded text that could act; also try the parts between slashes, which may not belong to base64."""
     return _decode(block) or "\n".join(filter(None, map(_decode, block.split("/") if "/" in block else ())))
 
 
 def _decode(run: str, depth: int = 0) -> str:
-    """The text behind a run that could act; empty if there is none."""
+    """Return a run's decoded text if it could act, else an empty text."""
     raw = run.encode() if len(run) >= 12 else b""
     plain = (from_hex(raw) or from_base64(raw) or b"").decode("ascii")
     if _could_act(plain.strip(), len(run)):

@@ -1,7 +1,7 @@
-"""What is kept of what an agent says: nothing secret, nothing that shows otherwise than it is.
+"""Mask secrets and strip deceptive characters from the texts of an agent before they are stored.
 
-The exact details are hashed and forgotten; people see them with secrets masked, and the agent sends them once more
-when it acts. So the database holds no secret, and still what runs is what was approved.
+The exact details are hashed and dropped. People see them with secrets masked, and the agent sends them again when it
+acts. So the database holds no secret, and still only the approved arguments run.
 """
 
 from __future__ import annotations
@@ -13,40 +13,41 @@ import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from warmstart.confirm.canonical import escape_character
 from warmstart.names import could_hide_secret
 
 if TYPE_CHECKING:
     from warmstart.confirm.masking.masks import Masks
     from warmstart.redact import Redactor, Scope
 
-_HIDDEN = ("Cf", "Cs", "Co", "Cn")  # zero-width, direction marks, halves, private and no characters
+_HIDDEN = ("Cf", "Cs", "Co", "Cn")  # zero-width and direction marks, surrogates, private use, unassigned
 
 
 class Masker:
-    """Knows the user's own secrets; finds others by their look."""
+    """Masks the user's own secrets, and others that it recognises by their form."""
 
     def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
         self._secrets = dict(secrets or {})
         self._redactor: Redactor | None = None
         self._loading = threading.Lock()
 
-    def text(self, text: str) -> str:
-        """Prose, such as descriptions and reasons."""
-        plain = strip_hidden(text, keep="\n\x1b")  # a secret may be coloured
-        return strip_hidden(self._masks().text(plain, prose=True))
+    def mask_text(self, text: str) -> str:
+        """Mask prose, such as descriptions and reasons."""
+        plain = strip_hidden(text, keep="\n\x1b")  # a secret may contain colour codes
+        return strip_hidden(self._masks().mask_text(plain, prose=True))
 
     def conceal(self, text: str) -> str:
-        """What no agent wrote and nobody approves, such as the error of a channel: nothing of a secret stays."""
+        """Remove secrets completely from a text that no agent wrote and nobody approves, such as a channel's error."""
         return self._scope().text(strip_hidden(text))
 
-    def details(self, value: Any) -> tuple[str, int]:
-        """`(JSON, how many were masked)`."""
+    def mask_details(self, value: Any) -> tuple[str, int]:
+        """Return `(JSON, number of masked secrets)`."""
         masks = self._masks()
-        masked = masks.value(value)
+        masked = masks.mask_value(value)
         return json.dumps(masked, sort_keys=True, separators=(",", ":"), ensure_ascii=False), masks.count
 
-    def identify(self, name: str) -> str:
-        """A name or an id. Two that hold secrets must not become one."""
+    def mask_name(self, name: str) -> str:
+        """Mask a name or an id. A hash is appended so that two names with secrets stay different."""
         plain = strip_hidden(name)
         if could_hide_secret(plain) or any(value in plain for value in self._secrets.values()):
             plain = self._scope().identifier(plain)
@@ -62,7 +63,7 @@ class Masker:
 
     def _scope(self) -> Scope:
         with self._loading:
-            if self._redactor is None:  # takes a moment to load
+            if self._redactor is None:  # loading it takes a moment
                 from warmstart.redact import Redactor
 
                 self._redactor = Redactor(self._secrets)
@@ -70,7 +71,7 @@ class Masker:
 
 
 def strip_hidden(text: str, keep: str = "\n") -> str:
-    """Without characters that show nothing or turn text around; control characters become spaces but for some."""
+    """Remove invisible and direction-changing characters; replace control characters not in `keep` by spaces."""
     if text.isascii() and text.isprintable():
         return text
     kept = []
@@ -84,19 +85,14 @@ def strip_hidden(text: str, keep: str = "\n") -> str:
 
 
 def is_turned(text: str) -> bool:
-    """Whether it has letters that are written from right to left: what shows it may change the order of its words."""
+    """Return whether a text has right-to-left letters: a terminal or page may then reorder its words."""
     return not text.isascii() and any(map(_is_turned, text))
 
 
 def write_turned(text: str) -> str:
-    """With such letters as escapes, in the order in which they are stored."""
-    return "".join(_escape(character) if _is_turned(character) else character for character in text)
+    """Replace right-to-left letters by escapes, in stored order."""
+    return "".join(escape_character(character) if _is_turned(character) else character for character in text)
 
 
 def _is_turned(character: str) -> bool:
     return unicodedata.bidirectional(character) in ("R", "AL", "AN")
-
-
-def _escape(character: str) -> str:
-    code = ord(character)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,1 +1,1 @@
-"""Telling people that a request waits: messages, channels, retries."""
+"""Notify people that a request waits: messages, channels, retries."""

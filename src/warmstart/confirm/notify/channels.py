@@ -1,4 +1,5 @@
-"""Channels by apprise: Telegram, Discord, Slack, e-mail, ntfy, the desktop and a hundred more, each by an address."""
+"""Notification channels through apprise: Telegram, Discord, Slack, e-mail, ntfy, the desktop and a hundred more, each
+given by an address."""
 
 from __future__ import annotations
 
@@ -9,11 +10,11 @@ from warmstart.confirm.notify.messages import Notification
 from warmstart.confirm.notify.notifier import Channel, Undelivered
 from warmstart.errors import ConfigError
 
-_ROOM = 1_000  # where a plug-in does not say how much it takes
+_ROOM = 1_000  # characters, if a plug-in does not state its limit
 
 
 def make_channels(addresses: Sequence[str]) -> list[Channel]:
-    """Raises ConfigError for an address that apprise does not know; the address is not repeated: it holds secrets."""
+    """Make a channel per address. The ConfigError for an unknown address does not repeat it, since it holds secrets."""
     if not addresses:
         return []
     try:
@@ -25,14 +26,14 @@ def make_channels(addresses: Sequence[str]) -> list[Channel]:
         kind = address.partition(":")[0].lower()
         plugin = apprise.Apprise.instantiate(address, suppress_exceptions=True)
         if plugin is None or not kind.isalnum():
-            raise ConfigError(f"notify: address {number} is none that apprise knows; see its documentation")
+            raise ConfigError(f"notify: apprise does not know address {number}; see its documentation")
         room = int(getattr(plugin, "body_maxlen", 0) or _ROOM)
         channels.append(Channel(f"{kind}#{number}", kind, room, _Sender(address)))
     return channels
 
 
 class _Sender:
-    """Sends through one address. Plain text, as it is: nothing in it is markup or an escape."""
+    """Sends plain text through one address, without interpreting markup or escapes."""
 
     def __init__(self, address: str) -> None:
         import apprise

@@ -1,7 +1,7 @@
-"""What people are told about a request: short, plain, nothing that a channel could take for a command.
+"""Write the notification of a request: short, plain, and without anything that a channel could interpret.
 
-An agent wrote the description. In a chat it must not call everybody, look like a link to somewhere else or hide behind
-another text; and there is no link that decides, only one to the page, where the whole of it stands.
+An agent wrote the description. In a chat it must not mention everybody, show a link of its own or hide behind another
+text. No link in the message decides anything; the only link opens the request on the page.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import NamedTuple
 from warmstart.confirm.masking.masker import is_turned, strip_hidden
 from warmstart.confirm.model import Request
 
-_GAP = "\u200b"  # shows nothing, and parts a mention from its sign
+_GAP = "\u200b"  # zero-width space, breaks mentions and links
 _LONGEST = 1_500  # characters of a message, however much the channel takes
 _SHORTEST = 40  # characters of a description worth showing
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>:])")
 
 _TURNED = "(has letters written from right to left, so its words may be in another order here)"
 
-# Kinds of channels by their scheme. Whatever stands in none of these is taken for one that reads markdown.
+# Kinds of channels by their scheme. A kind in none of these sets is treated as one that reads markdown.
 _PLAIN = frozenset("mailto mailtos ntfy ntfys json jsons xml xmls form forms gotify gotifys pover syslog sns".split())
-_ESCAPED_BY_APPRISE = frozenset(("slack", "tgram"))  # as text: it sees to &, < and >
+_ESCAPED_BY_APPRISE = frozenset(("slack", "tgram"))  # apprise escapes &, < and > for them
 _DESKTOP = frozenset("dbus kde glib qt gnome macosx windows growl growls".split())
 _NO_TAGS = str.maketrans({"<": "‹", ">": "›", "&": "＆"})
 
@@ -33,7 +33,7 @@ class Notification(NamedTuple):
 
 
 def write_message(request: Request, page_url: str, kind: str, room: int) -> Notification:
-    """For one kind of channel, within `room` characters: the description is cut, the link never."""
+    """Write the message for a kind of channel within `room` characters. The description may be cut, the link never."""
     title = "Approval needed (high risk)" if request.high_risk else "Approval needed"
     head = f"{escape(request.action, kind)}, asked by {escape(request.subject, kind)}"
     if is_turned(request.description):
@@ -46,9 +46,9 @@ def write_message(request: Request, page_url: str, kind: str, room: int) -> Noti
 
 
 def escape(text: str, kind: str) -> str:
-    """Text of an agent, so that this kind of channel shows it as it is."""
+    """Escape an agent's text so that this kind of channel shows it literally."""
     text = " ".join(strip_hidden(text).split())
-    text = text.replace("://", f":{_GAP}//").replace("www.", f"www{_GAP}.")  # no link but ours
+    text = text.replace("://", f":{_GAP}//").replace("www.", f"www{_GAP}.")  # the only link is ours
     if kind in _PLAIN:
         return text
     if kind in _DESKTOP:
@@ -59,7 +59,7 @@ def escape(text: str, kind: str) -> str:
 
 
 def cut(text: str, kind: str, room: int) -> str:
-    """As much of a text as fits when it is escaped; never half an escape."""
+    """Escape as much of a text as fits, without cutting an escape in two."""
     if _measure(text, kind) <= room:
         return escape(text, kind)
     plain = " ".join(strip_hidden(text).split())
@@ -74,6 +74,6 @@ def cut(text: str, kind: str, room: int) -> str:
 
 
 def _measure(text: str, kind: str) -> int:
-    """Its length as it is sent."""
+    """Return a text's length as it is sent."""
     escaped = escape(text, kind)
     return len(html.escape(escaped, quote=False) if kind in _ESCAPED_BY_APPRISE else escaped)

@@ -1,1 +1,1 @@
-"""What may happen without asking, what never may, and who decides the rest."""
+"""Policies: which actions are allowed, which are denied, and who decides the rest."""

@@ -1,7 +1,7 @@
-"""Which actions are the same, and which are dangerous whatever anybody says.
+"""Compare action names, and list the actions that are high-risk under every policy.
 
-Names are compared without case and without caring which separator was used; anything but plain letters, digits and
-separators is refused outright, so that no look-alike, invisible or wide letter dodges a rule.
+Comparison ignores case and the kind of separator. Names with anything but ASCII letters, digits and separators are
+refused, so that no look-alike, invisible or full-width letter dodges a rule.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _GLOB = re.compile(r"[A-Za-z0-9 _.:/*?-]{1,200}\Z")
 _SEPARATORS = re.compile(r"[ _.:/-]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # where a camel-case word begins
 
-# May be extended by a policy, never shrunk.
+# A policy can extend this list, never shorten it.
 HIGH_RISK = (
     "deploy_production",
     "delete_data",
@@ -34,21 +34,21 @@ HIGH_RISK = (
 
 
 def check_action(action: str) -> str:
-    """The action as it is shown and hashed. Raises BadRequest for what could be taken for another one."""
+    """Return the action as it is shown and hashed. Raise BadRequest for a name with other characters."""
     if not _ACTION.match(action):
         raise BadRequest(f"action: {ACTION_WORDS}")
     return action
 
 
 def key_of(action: str) -> str:
-    """What is compared: `Deploy-Production` and `deploy_production` are one action, as is every spelling of a
-    high-risk one."""
+    """Return the key for comparison: `Deploy-Production` and `deploy_production` share it, and so do all spellings of a
+    high-risk action."""
     key = _SEPARATORS.sub("_", action.lower())
     return _SQUEEZED.get(squeeze(key), key)
 
 
 def squeeze(key: str) -> str:
-    """Without separators: `DEPLOYPRODUCTION` is meant to be caught as well."""
+    """Remove separators, so that `DEPLOYPRODUCTION` is caught as well."""
     return key.replace("_", "")
 
 
@@ -57,19 +57,19 @@ def is_born_high_risk(action: str) -> bool:
 
 
 def check_glob(glob: str) -> str | None:
-    """What is wrong with a pattern of actions."""
+    """Return what is wrong with a pattern of actions, or None."""
     if not _GLOB.match(glob):
-        return "a pattern is made of letters, digits, spaces, _ - . : / and the wildcards * and ?"
+        return "a pattern consists of letters, digits, spaces, _ - . : / and the wildcards * and ?"
     return None
 
 
 def matches_strictly(glob: str, action: str) -> bool:
-    """For rules that allow: the name itself."""
+    """Match for rules that allow: only the name itself."""
     return fnmatchcase(key_of(action), key_of(glob))
 
 
 def matches_broadly(glob: str, action: str) -> bool:
-    """For rules that restrict: also written as `deployProduction`, or without any separator."""
+    """Match for rules that restrict: also `deployProduction` and spellings without separators."""
     pattern = key_of(glob)
     if "*" not in pattern and "?" not in pattern and squeeze(pattern) == squeeze(key_of(action)):
         return True

@@ -1,4 +1,4 @@
-"""Whether enough people may decide for a quorum to be reached, over all rules that meet at one action."""
+"""Check whether a quorum can be reached under all rules that match one action."""
 
 from __future__ import annotations
 
@@ -8,57 +8,58 @@ from fnmatch import fnmatchcase
 from warmstart.confirm.policy.actions import key_of
 from warmstart.names import name_key
 
-_ANY = "x"  # what stands for a wildcard in an example
+_ANY = "x"  # replaces a wildcard in an example
 
 
 def count_deciders(lists: Iterable[Iterable[str]]) -> int | None:
-    """How many different people fit one pattern of each list. None: there is no telling how many fit a wildcard."""
-    found = [[name_key(name) for name in names if name.strip()] for names in lists]
-    plain = [names for names in found if not any(is_pattern(name) for name in names)]
+    """Count the people who match one pattern of every list. Return None if every list has a wildcard."""
+    keys = [[name_key(name) for name in names if name.strip()] for names in lists]
+    plain = [names for names in keys if not any(_is_pattern(name) for name in names)]
     if not plain:
         return None
-    return sum(all(any(fnmatchcase(one, name) for name in names) for names in found) for one in set(plain[0]))
+    return sum(all(any(fnmatchcase(person, name) for name in names) for names in keys) for person in set(plain[0]))
 
 
-def is_pattern(name: str) -> bool:
+def _is_pattern(name: str) -> bool:
     return any(character in name for character in "*?[")
 
 
 def find_example(glob: str) -> str:
-    """A name that a pattern of actions fits."""
+    """Return a name that matches a pattern of actions."""
     return key_of(glob).replace("*", _ANY).replace("?", _ANY)
 
 
-def find_common(one: str, other: str) -> str | None:
-    """A name that both patterns of actions fit; None where there is none."""
-    left, right = key_of(one), key_of(other)
+def find_common(left: str, right: str) -> str | None:
+    """Return a name that matches both patterns of actions, or None if there is none."""
+    left, right = key_of(left), key_of(right)
     longer = _find_shortest(left.replace("*", "?*"), right.replace("*", "?*"))  # reads better: deploy_x, not deploy_
     return longer if longer is not None else _find_shortest(left, right)
 
 
-def _find_shortest(one: str, other: str) -> str | None:
-    ends = (len(one), len(other))
+def _find_shortest(left: str, right: str) -> str | None:
+    """Walk both patterns at once, breadth first, until both end."""
+    ends = (len(left), len(right))
     names = {(0, 0): ""}
     reached = [(0, 0)]
-    for at in reached:  # grows while it is walked: the nearest first
-        if at == ends:
-            return names[at]
-        for step, letter in _steps(one, other, *at):
-            if step not in names:
-                names[step] = names[at] + letter
-                reached.append(step)
+    for place in reached:  # grows during the loop
+        if place == ends:
+            return names[place]
+        for next_place, letter in _find_steps(left, right, *place):
+            if next_place not in names:
+                names[next_place] = names[place] + letter
+                reached.append(next_place)
     return None
 
 
-def _steps(one: str, other: str, left: int, right: int) -> Iterator[tuple[tuple[int, int], str]]:
-    """From a place in each pattern: where one letter more, or a * that stands for nothing, leads."""
-    mine, theirs = one[left : left + 1], other[right : right + 1]
+def _find_steps(left: str, right: str, at: int, to: int) -> Iterator[tuple[tuple[int, int], str]]:
+    """Yield the places after one more letter, or after a * that matches nothing."""
+    mine, theirs = left[at : at + 1], right[to : to + 1]
     if mine == "*":
-        yield (left + 1, right), ""
+        yield (at + 1, to), ""
     if theirs == "*":
-        yield (left, right + 1), ""
+        yield (at, to + 1), ""
     if not mine or not theirs or mine == theirs == "*":
         return
     letters = {letter for letter in (mine, theirs) if letter not in "*?"}
     if len(letters) < 2:
-        yield (left + (mine != "*"), right + (theirs != "*")), letters.pop() if letters else _ANY
+        yield (at + (mine != "*"), to + (theirs != "*")), letters.pop() if letters else _ANY

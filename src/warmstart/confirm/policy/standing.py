@@ -1,4 +1,4 @@
-"""Which approvals stand under the policy in force now: an answer is worth what its giver is still trusted with."""
+"""Decide which approvals count under the policy in force: a vote counts while its giver may still decide."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from warmstart.confirm.store.protocol import ConfirmStore
 
 
 class Standing(NamedTuple):
-    """How far a request is."""
+    """The approvals of a request so far."""
 
     quorum: int  # different people who must approve
     votes: list[Vote]  # that count
-    lapsed: list[Vote]  # that no longer do
+    lapsed: list[Vote]  # that no longer count
 
     @property
     def missing(self) -> int:
@@ -23,13 +23,13 @@ class Standing(NamedTuple):
 
 
 def read_votes(store: ConfirmStore, id: str) -> list[Vote]:
-    """Every approval of a request, the oldest first."""
-    found = store.rows("votes", {"request": id})
-    return [Vote(by, key, reason, at, bool(revoked)) for by, key, reason, at, revoked in found]
+    """Return every approval of a request, oldest first."""
+    rows = store.rows("votes", {"request": id})
+    return [Vote(by, key, reason, at, bool(revoked)) for by, key, reason, at, revoked in rows]
 
 
 def judge(request: Request, votes: Iterable[Vote], ruling: Ruling) -> Standing:
-    """A policy of later can only ask for more: the quorum that the request came in with holds as well."""
+    """Separate votes that count from lapsed ones. A later policy can only raise the quorum of the submission."""
     standing = Standing(max(request.quorum, ruling.quorum), [], [])
     for vote in votes:
         (standing.votes if _counts(vote, ruling) else standing.lapsed).append(vote)
@@ -37,9 +37,9 @@ def judge(request: Request, votes: Iterable[Vote], ruling: Ruling) -> Standing:
 
 
 def _counts(vote: Vote, ruling: Ruling) -> bool:
-    """Its giver may decide now, and what it was given with was not taken from them.
+    """Return whether the voter may decide now and the token or login used was not revoked.
 
-    Who was shut out may not have been who they seemed. Who logged out, or whose token or login has run out since, could
-    decide when they did, and nobody has said otherwise.
+    After a revocation it is doubtful who really voted. After a logout or a normal expiry it is not: the vote was valid
+    when it was given.
     """
     return not vote.revoked and ruling.lets_decide(vote.by)

@@ -1,1 +1,1 @@
-"""The confirmation database: one protocol, SQLite and PostgreSQL behind it."""
+"""The confirmation database: one protocol, implemented for SQLite and PostgreSQL."""

@@ -10,7 +10,7 @@ from warmstart.errors import ConfigError
 
 
 def open_store(where: Database, *, patience: float = 30.0) -> ConfirmStore:
-    """Open the database at a path or `postgresql://...`, making it where there is none.
+    """Open the database at a path or `postgresql://...`, creating it if there is none.
 
     `patience`: seconds to wait for another process's write.
     """
@@ -25,7 +25,7 @@ def open_store(where: Database, *, patience: float = 30.0) -> ConfirmStore:
 
 
 def open_to_read(where: Database, *, patience: float = 30.0) -> ConfirmStore:
-    """Open a database only to look: nothing is made, upgraded or left behind, and read-only copies can be read."""
+    """Open a database to read: nothing is created, upgraded or left behind, so read-only copies can be read."""
     place = locate(where)
     if isinstance(place, ServerAddress):
         from warmstart.confirm.store.postgres import open_server_to_read
@@ -37,11 +37,12 @@ def open_to_read(where: Database, *, patience: float = 30.0) -> ConfirmStore:
 
 
 def locate(where: Database, home: Path | None = None) -> Path | ServerAddress:
-    """A file, or a server. Raises ConfigError for servers that we do not know."""
+    """Return a file's path or a server's address. Raise ConfigError for an unknown kind of server."""
     if isinstance(where, Path | ServerAddress):
         return where
     if where.startswith(("postgresql://", "postgres://")):
         return ServerAddress(where, home or config.find_homes()[1])
     if "://" in where:
-        raise ConfigError(f"{where.partition('://')[0]}://: no store; give the path of a file or postgresql://...")
+        kind = where.partition("://")[0]
+        raise ConfigError(f"{kind}://: not a supported database; give the path of a file or postgresql://...")
     return Path(where).expanduser()

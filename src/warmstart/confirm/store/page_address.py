@@ -1,4 +1,4 @@
-"""Where the page of a database's daemon is: kept beside the anchor at every start, for who makes login links later."""
+"""The page's address, saved beside the anchor at every start, for the commands that print login links."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ DEFAULT_PAGE = "http://127.0.0.1:6080"
 
 
 def remember_page(store: ConfirmStore, url: str) -> None:
-    """Without it links may lead to the usual place: no reason not to start."""
+    """Save the address. A failure does not stop the start: links then lead to the default address."""
     with suppress(OSError):
         write_whole(_file(store), url.encode() + b"\n")
 
 
 def recall_page(store: ConfirmStore) -> str:
-    """As the daemon said when it last started; empty where none has."""
+    """Return the address that the daemon saved last, empty if none did."""
     try:
         return _file(store).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError):

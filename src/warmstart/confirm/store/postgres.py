@@ -1,7 +1,8 @@
-"""The confirmation daemon's store in PostgreSQL, in a schema of its own. Needs psycopg 3.
+"""The confirmation store in PostgreSQL, in a schema of its own. Needs psycopg 3.
 
-Writers of all machines take turns by one advisory lock, as SQLite's do by the file's: the audit is one chain. The anchor
-is a file under the home of whoever runs the daemon, away from the database: who administers that cannot reach it.
+The audit is one chain, so the writers of all machines take turns through one advisory lock, as SQLite's do through the
+file lock. The anchor is a file under the home of the user who runs the daemon, out of the database administrator's
+reach.
 """
 
 from __future__ import annotations
@@ -26,20 +27,17 @@ try:
 except ImportError as error:
     raise ConfigError("PostgreSQL needs psycopg; install it with: pip install 'warmstart[postgres]'") from error
 
-MIGRATIONS = ("0001_confirm_postgres",)  # append only, never edit
-TURNSTILE = 0x57524D43  # the advisory lock that writers take
-_AT_ONCE = 2_000  # rows of a stream
+MIGRATIONS = load_migrations(MIGRATIONS_FOLDER, ["0001_confirm_postgres"])  # append only, never edit
+WRITE_LOCK = 0x57524D43  # id of the advisory lock that writers take
+_AT_ONCE = 2_000  # rows fetched at a time from a stream
 _QUERIES = {name: re.sub(r":([a-z_]+)", r"%(\1)s", sql) for name, sql in QUERIES.items()}
 
 
-def open_server(
-    address: ServerAddress, patience: float, migrations: Sequence[Migration] | None = None
-) -> ConfirmPostgresStore:
-    """Make the schema where there is none, upgrade it where it is older."""
+def open_server(address: ServerAddress, patience: float) -> ConfirmPostgresStore:
+    """Open a server's database, creating or upgrading the schema."""
     server = read_address(address)
     server.anchor.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    known = load_migrations(MIGRATIONS_FOLDER, MIGRATIONS) if migrations is None else migrations
-    store = ConfirmPostgresStore(server, patience, known)
+    store = ConfirmPostgresStore(server, patience)
     try:
         store.migrate()
     except BaseException:
@@ -49,8 +47,8 @@ def open_server(
 
 
 def open_server_to_read(address: ServerAddress, patience: float) -> ConfirmPostgresStore:
-    """Only to look: a session can change nothing by itself, see `connect`."""
-    store = ConfirmPostgresStore(read_address(address), patience, load_migrations(MIGRATIONS_FOLDER, MIGRATIONS))
+    """Open a server's database to read; statements outside a write transaction change nothing, see `connect`."""
+    store = ConfirmPostgresStore(read_address(address), patience)
     try:
         store.check_schema()
     except BaseException:
@@ -60,26 +58,26 @@ def open_server_to_read(address: ServerAddress, patience: float) -> ConfirmPostg
 
 
 def has_schema(address: ServerAddress, patience: float = 30.0) -> bool:
-    """Whether there is a confirmation database: to look is not to make one."""
-    known = load_migrations(MIGRATIONS_FOLDER, MIGRATIONS)
-    with ConfirmPostgresStore(read_address(address), patience, known) as store:
+    """Return whether the server holds a confirmation database, without creating one."""
+    with ConfirmPostgresStore(read_address(address), patience) as store:
         return store.find_schema() is not None
 
 
 class ConfirmPostgresStore:
-    """See store.py. A connection that is lost is made anew at the next call; nothing that was under way is repeated."""
+    """The ConfirmStore of protocol.py. A lost connection is replaced at the next call; an interrupted change is never
+    repeated."""
 
-    def __init__(self, server: Server, patience: float, migrations: Sequence[Migration]) -> None:
+    def __init__(self, server: Server, patience: float, migrations: Sequence[Migration] = MIGRATIONS) -> None:
         self.place = server.place
         self.anchor_path = server.anchor
         self._server = server
         self._patience = patience
         self._migrations = migrations
-        self._turn = threading.RLock()
+        self._lock = threading.RLock()
         self._closed = False
         self._db: psycopg.Connection[Any] | None = None
         self._inside = False  # a transaction
-        self._pause = (0.0, "")  # until when nobody tries to connect again, and why
+        self._pause = (0.0, "")  # no new connection attempt until this time, and why
 
     def __enter__(self) -> Self:
         return self
@@ -88,7 +86,7 @@ class ConfirmPostgresStore:
         self.close()
 
     def close(self) -> None:
-        with self._turn:
+        with self._lock:
             self._closed = True
             if self._db is not None:
                 with suppress(psycopg.Error):
@@ -100,8 +98,8 @@ class ConfirmPostgresStore:
             return cursor.fetchall() if cursor.description else []
 
     def row(self, query: str, values: Values | None = None) -> Any:
-        found = self.rows(query, values)
-        return found[0] if found else None
+        rows = self.rows(query, values)
+        return rows[0] if rows else None
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -109,7 +107,7 @@ class ConfirmPostgresStore:
             self._take_turn()
             self._check_version()  # upgraded since we opened?
             yield
-            if self._connection().execute("COMMIT").statusmessage != "COMMIT":  # that of a failed one is a ROLLBACK
+            if self._connection().execute("COMMIT").statusmessage != "COMMIT":  # a failed transaction answers ROLLBACK
                 raise StoreError(f"{self.place}: a statement failed; nothing of this change was kept")
 
     @contextmanager
@@ -136,9 +134,9 @@ class ConfirmPostgresStore:
             yield
 
     def version(self) -> int:
-        """Every change has its entry in the audit."""
-        found = self.row("head")
-        return int(found[0]) if found else 0
+        """Return the newest sequence: every change has an audit entry."""
+        head = self.row("head")
+        return int(head[0]) if head else 0
 
     def stream(self, query: str) -> Iterator[Any]:
         with self._asking(), self._connection().cursor(name="stream") as cursor:
@@ -148,39 +146,38 @@ class ConfirmPostgresStore:
 
     def check_guards(self) -> list[str]:
         with self._asking():
-            found = {name: sql for _, name, sql in self._first(FIND_TRIGGERS).fetchall()}
-        return compare_guards(wanted_guards(self._migrations), found)
+            guards = {name: sql for _, name, sql in self._first(FIND_TRIGGERS).fetchall()}
+        return compare_guards(wanted_guards(self._migrations), guards)
 
     def restore_guards(self) -> None:
         with self._asking():
             restore_guards(self._connection(), self._migrations)
 
     def check_schema(self) -> None:
-        """Raises StoreError where there is none, or not the one that this program knows."""
+        """Raise StoreError unless there is a schema of the version that this program knows."""
         if (number := self.find_schema()) is None:
             raise StoreError(f"{self.place}: holds no confirmation database")
         if number < len(self._migrations):
             raise StoreError(
                 f"{self.place}: written by an older Warmstart (schema {number}, this one knows {len(self._migrations)}); "
-                "it was left untouched. A start upgrades it"
+                "it was left untouched. Start the daemon to upgrade it"
             )
 
     def find_schema(self) -> int | None:
-        """How many migrations it has had; None where there is no schema."""
+        """Return how many migrations the schema has had, or None if there is no schema."""
         with self._asking():
-            found = self._first(
+            row = self._first(
                 "SELECT to_regnamespace(%s) IS NOT NULL, to_regclass('migrations') IS NOT NULL, "
                 "EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace(%s))",
                 (SCHEMA, SCHEMA),
             ).fetchone()
-            there, ours, anything = found or (False, False, False)
+            exists, ours, anything = row or (False, False, False)
             if anything and not ours:
                 raise StoreError(f"{self.place}: the schema {SCHEMA} is another program's; it was left untouched")
-            return self._check_version() if ours else 0 if there else None
+            return self._check_version() if ours else 0 if exists else None
 
     def migrate(self) -> None:
-        """Run what the schema has not had yet: all of it, or nothing. Processes may race here: each looks again where it
-        is alone."""
+        """Run all missing migrations in one transaction. Processes may race here, so each looks again under the lock."""
         if self.find_schema() == len(self._migrations):
             return
         with self._transaction("BEGIN READ WRITE"):
@@ -195,8 +192,8 @@ class ConfirmPostgresStore:
             db.execute("COMMIT")
 
     def _check_version(self) -> int:
-        found = self._first("SELECT coalesce(max(number), 0) FROM migrations").fetchone()
-        number = int(found[0]) if found else 0
+        row = self._first("SELECT coalesce(max(number), 0) FROM migrations").fetchone()
+        number = int(row[0]) if row else 0
         if number > len(self._migrations):
             raise StoreTooNew(
                 f"{self.place}: written by a newer Warmstart (schema {number}, this one knows {len(self._migrations)}); "
@@ -205,12 +202,12 @@ class ConfirmPostgresStore:
         return number
 
     def _take_turn(self) -> None:
-        """Until the end of the transaction. The server ends it where we fall silent: see `connect`."""
-        self._connection().execute("SELECT pg_advisory_xact_lock(%s)", (TURNSTILE,))
+        """Take the write lock until the transaction ends. The server ends it if this client falls silent: see `connect`."""
+        self._connection().execute("SELECT pg_advisory_xact_lock(%s)", (WRITE_LOCK,))
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
-        """What was not committed inside is undone."""
+        """Run a transaction and roll back what the body did not commit."""
         with self._asking():
             assert not self._inside, "a transaction inside another"
             self._first(begin)
@@ -224,8 +221,8 @@ class ConfirmPostgresStore:
                     db.execute("ROLLBACK")
 
     def _first(self, sql: str, values: Any = None) -> psycopg.Cursor[Any]:
-        """Run a statement. Where it begins a transaction or stands alone, a connection that broke while nobody used it is
-        made anew: nothing was under way. (Alone, nothing can be changed: see `connect`.)"""
+        """Run a statement that begins a transaction or stands alone. A connection that broke while idle is replaced,
+        because nothing was in progress. (A lone statement can change nothing: see `connect`.)"""
         db = self._connection()
         try:
             return db.execute(sql, values)
@@ -239,13 +236,14 @@ class ConfirmPostgresStore:
             raise StoreError(f"{self.place}: the store is closed")
         if self._db is not None and not self._db.closed:
             return self._db
-        if self._inside:  # on another connection the rest would stand alone
+        if self._inside:  # on another connection, the rest of the change would be applied alone
             raise StoreUnreachable(f"{self.place}: the connection was lost in the middle of a change")
         self._db = self._connect()
         return self._db
 
     def _connect(self) -> psycopg.Connection[Any]:
-        """Who reads must not be held up by one try after the other: after one that took long there is as long a pause."""
+        """Connect. After a failed attempt, refuse at once for as long as that attempt took, so that readers are not held
+        up by one attempt after the other."""
         until, why = self._pause
         if time.monotonic() < until:
             raise StoreUnreachable(why)
@@ -253,30 +251,30 @@ class ConfirmPostgresStore:
         try:
             return connect(self._server, self._patience)
         except psycopg.Error as error:
-            why = f"{self.place}: cannot be reached: {self._server.tell(error)}"
+            why = f"{self.place}: cannot be reached: {self._server.describe_error(error)}"
             ended = time.monotonic()
             self._pause = (ended + (ended - began), why)
             raise StoreUnreachable(why) from None
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
-        """Errors of psycopg as ours, and without the chain: whoever prints it whole must find no password."""
-        with self._turn:
+        """Raise psycopg's errors as ours, without the cause: a printed traceback must not show the password."""
+        with self._lock:
             try:
                 yield
             except psycopg.errors.DiskFull:
                 raise StoreFull(f"{self.place}: no space left; nothing of this change was kept") from None
             except psycopg.errors.LockNotAvailable:
-                raise StoreError(f"{self.place}: others have kept it busy for too long; try again") from None
+                raise StoreError(f"{self.place}: other writers kept it busy for too long; try again") from None
             except psycopg.Error as error:
-                told = self._server.tell(error)
+                message = self._server.describe_error(error)
                 if self._db is None or self._db.closed:
-                    raise StoreUnreachable(f"{self.place}: the connection was lost: {told}") from None
-                raise StoreError(f"{self.place}: {told}") from None
+                    raise StoreUnreachable(f"{self.place}: the connection was lost: {message}") from None
+                raise StoreError(f"{self.place}: {message}") from None
 
 
 def _fit(values: Values) -> dict[str, Any]:
-    """Truth is a number in our columns, and PostgreSQL's texts hold no NUL: nothing that has one is ever found."""
+    """Convert booleans to the integers of our columns, and replace NUL, which PostgreSQL's texts cannot hold."""
     fitting: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Where a PostgreSQL server is and how it is connected to, without ever showing the password that its address may hold."""
+"""Parse a PostgreSQL address and connect to it, without ever showing the password that it may hold."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from warmstart.confirm.store.protocol import ServerAddress
 from warmstart.errors import ConfigError, StoreError
 
 SCHEMA = "warmstart_confirm"
-_SHORTEST_SILENCE = 1.0  # seconds: a busy machine is not a dead one
+_SHORTEST_SILENCE = 1.0  # seconds: a busy machine may pause that long
 
-# Where the address does not say: a server that falls silent is noticed within seconds, not hours.
+# Defaults for parameters that the address does not set: a silent server is noticed within seconds, not hours.
 _USUAL = {
     "application_name": "warmstart confirm",
     "client_encoding": "utf8",
@@ -26,9 +26,9 @@ _USUAL = {
     "tcp_user_timeout": "10000",
 }
 
-# What a transaction or a lone statement goes by. Reads see what was committed before they began, not before the
-# transaction waited for its turn. What changes something must say so: BEGIN READ WRITE. Who holds everybody up and falls
-# silent is ended by the server. A commit is on the disk.
+# Settings of each session. Read committed: a read sees what was committed before it began, not before the transaction
+# waited for the lock. Read only: a change must say BEGIN READ WRITE. The idle timeout lets the server end a client that
+# holds the lock and falls silent. synchronous_commit: a commit is on disk.
 _SETTINGS = """
 SELECT set_config('search_path', %(schema)s, false),
     set_config('lock_timeout', %(patience)s, false),
@@ -41,21 +41,21 @@ SELECT set_config('search_path', %(schema)s, false),
 
 @dataclass(frozen=True)
 class Server:
-    """An address, read."""
+    """A parsed address."""
 
     place: str  # for messages: host, port and database
     anchor: Path  # the file that holds the audit's newest hash
     parameters: dict[str, Any] = field(repr=False)  # for psycopg; may hold a password
 
-    def tell(self, error: Exception) -> str:
-        """What an error says, in one line."""
+    def describe_error(self, error: Exception) -> str:
+        """Return the first line of an error, without the password."""
         text = (str(error).strip().splitlines() or [type(error).__name__])[0]
         password = str(self.parameters.get("password") or "")
         return text.replace(password, "***") if password else text
 
 
 def read_address(address: ServerAddress) -> Server:
-    """Raises ConfigError where it is none, without repeating it: what is misread may be the password."""
+    """Parse an address. The ConfigError for a bad one does not repeat it: a part of it may be the password."""
     try:
         given = psycopg.conninfo.conninfo_to_dict(address.url)
     except psycopg.Error:
@@ -63,8 +63,8 @@ def read_address(address: ServerAddress) -> Server:
     host, port, name = (str(given.get(key) or "") for key in ("host", "port", "dbname"))
     if "@" in host + name or (port and not port.replace(",", "").isdigit()):
         raise ConfigError(
-            "no address of a PostgreSQL server: it is postgresql://USER@HOST:PORT/DATABASE, "
-            "and in a user or password : / @ % are written as %3A %2F %40 %25"
+            "not the address of a PostgreSQL server; give postgresql://USER@HOST:PORT/DATABASE, "
+            "and write : / @ % in a user or password as %3A %2F %40 %25"
         )
     mark = hashlib.sha256(f"{host}:{port}/{name}".encode()).hexdigest()[:12]
     shown = f"{host}:{port}" if port else host
@@ -76,7 +76,8 @@ def read_address(address: ServerAddress) -> Server:
 
 
 def connect(server: Server, patience: float) -> psycopg.Connection[Any]:
-    """`patience`: seconds to wait for others' writes. Who falls silent in the middle of one has a third of that."""
+    """Connect. `patience`: seconds to wait for other writers; the server ends a writer that is silent for a third of
+    that."""
     db: psycopg.Connection[Any] = psycopg.connect(autocommit=True, **server.parameters)
     try:
         if db.info.parameter_status("server_encoding") != "UTF8":

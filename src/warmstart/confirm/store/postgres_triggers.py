@@ -1,4 +1,4 @@
-"""The audit's triggers in PostgreSQL: each is what it says and what its function does."""
+"""The audit's triggers in PostgreSQL: the statement of each, together with its function's body."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from warmstart.confirm.store.postgres_address import SCHEMA
 from warmstart.confirm.store.triggers import read_functions, read_triggers
 from warmstart.store.sqlite_file import Migration
 
-# One that is switched off, or whose function is not ours, says so.
+# The text of a trigger that is switched off, or whose function is not ours, says so.
 FIND_TRIGGERS = f"""
 SELECT c.relname, t.tgname,
     replace(pg_get_triggerdef(t.oid), '{SCHEMA}.', '') || '; '
@@ -25,14 +25,14 @@ WHERE c.relnamespace = to_regnamespace('{SCHEMA}') AND NOT t.tgisinternal
 
 
 def wanted_guards(migrations: Sequence[Migration]) -> dict[str, str]:
-    """By their names, with what their functions do."""
+    """Return each trigger's statement and its function's body, by trigger name."""
     functions = read_functions(migrations)
     triggers = read_triggers(migrations)
-    return {name: f"{sql} {functions[_called(sql)][1]}" for name, sql in triggers.items()}
+    return {name: f"{sql} {functions[_find_function(sql)][1]}" for name, sql in triggers.items()}
 
 
-def _called(trigger: str) -> str:
-    """The function of a trigger: `... EXECUTE FUNCTION name();`"""
+def _find_function(trigger: str) -> str:
+    """Return the function that a trigger calls: `... EXECUTE FUNCTION name();`"""
     return trigger.rpartition(" ")[2].partition("(")[0]
 
 

@@ -1,7 +1,7 @@
-"""The confirmation daemon's own database: a SQLite file, or PostgreSQL for teams, by the same statements.
+"""The confirmation database: a SQLite file, or PostgreSQL for teams, with the same statements.
 
-What a returned `with writing()` held is on the disk. One thread at a time: a store that is shared takes turns under a
-lock. Statements are named in queries.sql and bound by name; schemas and triggers are each database's own.
+When `with writing()` returns, its changes are on disk. A store may be shared by threads, which take turns under a lock.
+Statements are named in queries.sql and bound by name; schemas and triggers differ per database.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Database = Path | str | ServerAddress
 
 
 class ConfirmStore(Protocol):
-    """A database. `open_store` opens one; use it in a `with`, or close it."""
+    """An open database. `open_store` returns one; use it in a `with`, or close it."""
 
     place: str  # for messages, without secrets
     anchor_path: Path
@@ -42,31 +42,31 @@ class ConfirmStore(Protocol):
     def close(self) -> None: ...
 
     def rows(self, query: str, values: Values | None = None) -> list[Any]:
-        """What a statement answers. One that changes something needs `writing` around it."""
+        """Run a statement and return its rows. A statement that changes something needs `writing` around it."""
 
     def row(self, query: str, values: Values | None = None) -> Any:
-        """The first row, or None."""
+        """Run a statement and return its first row, or None."""
 
     def writing(self) -> AbstractContextManager[None]:
-        """A transaction, alone: all of it is on the disk when this returns, or nothing of it after an error."""
+        """Hold a write transaction: on return all of it is on disk, after an error nothing of it."""
 
     def part(self) -> AbstractContextManager[None]:
-        """Of a transaction: an error undoes only this."""
+        """Hold a savepoint inside a transaction: an error undoes only this part."""
 
     def alone(self) -> AbstractContextManager[None]:
-        """Nobody writes meanwhile, in no process; nothing is written here either."""
+        """Hold the write lock without writing: no process writes meanwhile."""
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Several reads of one moment, whatever others write meanwhile."""
+        """Hold a read transaction: all reads see the same state."""
 
     def version(self) -> int:
-        """Another number as soon as anyone else has written: cheap to ask often."""
+        """Return a number that changes when anyone else has written. Cheap enough to poll."""
 
     def stream(self, query: str) -> Iterator[Any]:
-        """What a statement answers, row by row, however much it is. Inside `snapshot`."""
+        """Run a statement inside `snapshot` and yield its rows without loading all of them."""
 
     def check_guards(self) -> list[str]:
-        """What is wrong with the triggers that keep the audit append-only."""
+        """Return what is wrong with the triggers that keep the audit append-only."""
 
     def restore_guards(self) -> None:
-        """Those triggers as they must be, and no others. Inside `writing`."""
+        """Inside `writing`: restore these triggers and drop all others."""

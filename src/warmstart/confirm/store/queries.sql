@@ -1,5 +1,5 @@
--- Every statement of the confirmation store. `-- name: x` begins one; values are bound by name, so that the same text
--- serves SQLite and PostgreSQL.
+-- Every statement of the confirmation store. `-- name: x` begins one. Values are bound by name, so the same text works
+-- for SQLite and PostgreSQL.
 
 -- name: put_migration
 INSERT INTO migrations (number, name, applied) VALUES (:number, :name, :applied);
@@ -84,14 +84,14 @@ SELECT id FROM requests WHERE status = 'pending' AND deadline <= :now ORDER BY d
 SELECT count(*), min(created) FROM requests WHERE action_key = :action_key AND created > :since;
 
 -- name: resolve
--- The one place where a pending request ends with an answer. Whoever is first wins; after the deadline nobody does.
+-- The only statement that decides a pending request. The first decision wins; after the deadline none does.
 UPDATE requests
 SET status = :status, decided = :now, decided_by = :by, reason = :reason, execute_by = :execute_by
 WHERE id = :id AND status = 'pending' AND deadline > :now
 RETURNING id;
 
 -- name: expire
--- The other one: without an answer.
+-- The only statement that expires a pending request.
 UPDATE requests
 SET status = 'expired', decided = :now, decided_by = 'clock', reason = 'nobody decided in time'
 WHERE id = :id AND status = 'pending' AND deadline <= :now
@@ -103,14 +103,14 @@ WHERE id = :id AND executed IS NULL AND status IN ('approved', 'auto_approved') 
 RETURNING id;
 
 -- name: put_vote
--- Who has voted before and may again did so with something that was taken away since.
+-- A second vote of the same person is possible only after the token or login of the first was revoked.
 INSERT INTO votes (request, subject_key, subject, credential, reason, at)
 VALUES (:request, :subject_key, :subject, :credential, :reason, :at)
 ON CONFLICT (request, subject_key)
 DO UPDATE SET subject = excluded.subject, credential = excluded.credential, reason = excluded.reason, at = excluded.at;
 
 -- name: votes
--- A login that was taken away may do nothing: one that merely ended keeps its scopes.
+-- A revoked login has no scopes; one that merely ended keeps them.
 SELECT subject, subject_key, reason, at,
     EXISTS (SELECT 1 FROM tokens WHERE id = votes.credential AND revoked IS NOT NULL)
     OR EXISTS (SELECT 1 FROM sessions WHERE id = votes.credential AND scopes = '')
@@ -157,7 +157,7 @@ SELECT id, digest, subject, subject_key, scopes, created, expires, ended FROM se
 UPDATE sessions SET ended = :now WHERE id = :id AND ended IS NULL RETURNING subject;
 
 -- name: end_sessions_of
--- Also those that have ended by themselves: what was approved with them may still wait to be taken up.
+-- Also logins that have already ended: an approval given with one may still wait to be executed.
 UPDATE sessions SET ended = coalesce(ended, :now), scopes = ''
 WHERE subject_key = :subject_key AND scopes <> '' AND expires > :since
 RETURNING id, ended = :now AND expires > :now;
@@ -166,12 +166,11 @@ RETURNING id, ended = :now AND expires > :now;
 INSERT INTO outbox (request, channel, state, due) VALUES (:request, :channel, 'queued', :due);
 
 -- name: due_notices
-SELECT o.id, o.request, o.channel, o.attempts, r.status, r.deadline
-FROM outbox o JOIN requests r ON r.id = o.request
-WHERE o.state = 'queued' AND o.due <= :now ORDER BY o.due, o.id LIMIT :limit;
+SELECT id, request, channel, attempts FROM outbox
+WHERE state = 'queued' AND due <= :now ORDER BY due, id LIMIT :limit;
 
 -- name: claim_notice
--- So that of two daemons on one database only one tries.
+-- Lets only one of several daemons on a database send the notice.
 UPDATE outbox SET due = :until WHERE id = :id AND state = 'queued' AND due <= :now RETURNING id;
 
 -- name: settle_notice

@@ -1,5 +1,5 @@
-"""The triggers that keep the audit append-only: as the migrations make them, against what a database has. By name alone
-they could be empty."""
+"""Compare the triggers that keep the audit append-only with the migrations that create them. Names alone do not suffice:
+a trigger of the right name could do nothing."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ _FUNCTION = re.compile(r"^CREATE FUNCTION (\w+)\(\).*?\$\$(.*?)\$\$;", re.M | re
 
 
 def read_triggers(migrations: Iterable[Migration]) -> dict[str, str]:
-    """The statement that makes each, by its name."""
-    return {found[1]: found[0] for migration in migrations for found in _TRIGGER.finditer(migration.sql)}
+    """Return the statement that creates each trigger, by its name."""
+    return {match[1]: match[0] for migration in migrations for match in _TRIGGER.finditer(migration.sql)}
 
 
 def read_functions(migrations: Iterable[Migration]) -> dict[str, tuple[str, str]]:
-    """`(statement, body)` of each function that a trigger of PostgreSQL calls."""
-    return {found[1]: (found[0], found[2]) for migration in migrations for found in _FUNCTION.finditer(migration.sql)}
+    """Return `(statement, body)` of each PostgreSQL function that a trigger calls, by its name."""
+    return {match[1]: (match[0], match[2]) for migration in migrations for match in _FUNCTION.finditer(migration.sql)}
 
 
-def flatten(sql: str) -> str:
-    """What is compared: without caring for line ends."""
+def _flatten(sql: str) -> str:
+    """Collapse whitespace for comparison."""
     return " ".join(sql.rstrip("; \n").split())
 
 
-def compare_guards(wanted: Mapping[str, str], found: Mapping[str, str]) -> list[str]:
-    """What is wrong, by the triggers' names and statements."""
-    gone = [f"the trigger {name} is gone from the database" for name in sorted(wanted.keys() - found.keys())]
-    foreign = [f"the trigger {name[:60]} is none of ours" for name in sorted(found.keys() - wanted.keys())]
-    others = [
-        f"the trigger {name} does something else than it should"
-        for name in sorted(wanted.keys() & found.keys())
-        if flatten(wanted[name]) != flatten(found[name])
+def compare_guards(wanted: Mapping[str, str], present: Mapping[str, str]) -> list[str]:
+    """Return what is wrong with the triggers of a database, given statements by name."""
+    gone = [f"the trigger {name} is gone from the database" for name in sorted(wanted.keys() - present.keys())]
+    foreign = [f"the trigger {name[:60]} is not one of ours" for name in sorted(present.keys() - wanted.keys())]
+    changed = [
+        f"the trigger {name} was changed"
+        for name in sorted(wanted.keys() & present.keys())
+        if _flatten(wanted[name]) != _flatten(present[name])
     ]
-    return gone + others + foreign
+    return gone + changed + foreign

@@ -1,1 +1,1 @@
-"""Who may do what: tokens, logins, allowances, and proof of the daemon."""
+"""Access: tokens, logins, whitelist entries, and the proof that the daemon is ours."""

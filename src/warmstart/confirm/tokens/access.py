@@ -1,4 +1,4 @@
-"""Tokens, logins and the whitelist in the store: who may come in, and what was allowed in advance."""
+"""Create, find and revoke tokens, logins and whitelist entries in the store."""
 
 from __future__ import annotations
 
@@ -25,27 +25,25 @@ from warmstart.names import name_key
 
 LINK_LASTS = 15 * 60  # seconds
 SESSION_LASTS = 12 * 3600
-_STILL_OF_USE = (
-    LONGEST + LONGEST_APPROVAL
-) * 1000  # milliseconds after a login that an approval given with it may wait
+_APPROVAL_LASTS = (LONGEST + LONGEST_APPROVAL) * 1000  # milliseconds after a login's end that its approvals may count
 PAGE_SCOPES = ("approver:decide", "audit:read")
 
 
 class NewToken(NamedTuple):
-    """A token, the one time it can be read."""
+    """A new token; its secret is available only here."""
 
     secret: str
     record: TokenRecord
 
 
 def create_token(
-    turn: Transaction, subject: str, scopes: Iterable[str], *, by: str, seconds: int | None = None
+    tx: Transaction, subject: str, scopes: Iterable[str], *, by: str, seconds: int | None = None
 ) -> NewToken:
     secret = make_secret()
-    expires = None if seconds is None else turn.now + seconds * 1000
-    record = make_record(secret, subject, scopes, now=turn.now, by=by, expires=expires)
-    turn.store.rows("put_token", msgspec.structs.asdict(record))
-    turn.log(
+    expires = None if seconds is None else tx.now + seconds * 1000
+    record = make_record(secret, subject, scopes, now=tx.now, by=by, expires=expires)
+    tx.store.rows("put_token", msgspec.structs.asdict(record))
+    tx.log(
         "token_created",
         by,
         subject=record.subject,
@@ -57,13 +55,13 @@ def create_token(
     return NewToken(secret, record)
 
 
-def revoke_token(turn: Transaction, id: str, *, by: str) -> str:
-    """From now on it is unknown. Whose it was."""
-    found = turn.store.row("revoke_token", {"id": id, "now": turn.now})
-    if found is None:
-        raise NotFound(f"no token {id} that is still good; see: warmstart confirm token list")
-    turn.log("token_revoked", by, subject=found[0], token=id)
-    return str(found[0])
+def revoke_token(tx: Transaction, id: str, *, by: str) -> str:
+    """Revoke a token and return its subject."""
+    row = tx.store.row("revoke_token", {"id": id, "now": tx.now})
+    if row is None:
+        raise NotFound(f"no valid token {id}; see: warmstart confirm token list")
+    tx.log("token_revoked", by, subject=row[0], token=id)
+    return str(row[0])
 
 
 def list_tokens(store: ConfirmStore) -> list[TokenRecord]:
@@ -71,84 +69,83 @@ def list_tokens(store: ConfirmStore) -> list[TokenRecord]:
 
 
 def find_identity(store: ConfirmStore, secret: str, now: int) -> Identity | None:
-    """Whose token that is."""
-    found = store.row("token_by_digest", {"digest": digest_secret(secret)})
-    return recognise(secret, TokenRecord(*found) if found else None, now)
+    """Return whose token that is, or None for an unknown, revoked or expired one."""
+    row = store.row("token_by_digest", {"digest": digest_secret(secret)})
+    return recognise(secret, TokenRecord(*row) if row else None, now)
 
 
 # People on the page
 
 
 class BrowserSession(NamedTuple):
-    """A login on the page; the secret goes into the cookie."""
+    """A login on the page; the cookie holds its secret."""
 
     secret: str
     identity: Identity
     expires: int
 
 
-def create_login(turn: Transaction, subject: str, scopes: Iterable[str] = PAGE_SCOPES, *, by: str) -> str:
-    """The code of a link that logs its opener in, once."""
-    name, wanted = check_subject(subject), " ".join(check_scopes(scopes))
+def create_login(tx: Transaction, subject: str, scopes: Iterable[str] = PAGE_SCOPES, *, by: str) -> str:
+    """Create a one-time login link and return its code."""
     code = make_secret("")
-    told: dict[str, Any] = {
+    link: dict[str, Any] = {
         "digest": digest_secret(code),
-        "subject": name,
-        "scopes": wanted,
-        "expires": turn.now + LINK_LASTS * 1000,
+        "subject": check_subject(subject),
+        "scopes": " ".join(check_scopes(scopes)),
+        "expires": tx.now + LINK_LASTS * 1000,
     }
-    turn.store.rows("put_login", told | {"created": turn.now})
-    turn.log("login_link_created", by, **told)
+    tx.store.rows("put_login", link | {"created": tx.now})
+    tx.log("login_link_created", by, **link)
     return code
 
 
-def log_in(turn: Transaction, code: str) -> BrowserSession | ConfirmationError:
+def log_in(tx: Transaction, code: str) -> BrowserSession | ConfirmationError:
     link = digest_secret(code)
-    found = turn.store.row("use_login", {"digest": link, "now": turn.now})
-    if found is None:
+    row = tx.store.row("use_login", {"digest": link, "now": tx.now})
+    if row is None:
         return Unauthorized(
-            "the link was used before or is too old; make one: warmstart confirm login", code="bad_login"
+            "this login link was already used or has expired; make a new one: warmstart confirm login", code="bad_login"
         )
-    subject, scopes = found
+    subject, scopes = row
     secret = make_secret("")
     identity = Identity(subject, name_key(subject), frozenset(scopes.split()), make_id(), by_session=True)
-    expires = turn.now + SESSION_LASTS * 1000
-    told: dict[str, Any] = {"digest": digest_secret(secret), "scopes": scopes, "expires": expires}
-    row = {"id": identity.credential, "subject": subject, "subject_key": identity.key, "created": turn.now}
-    turn.store.rows("put_session", told | row)
-    turn.log("login", identity, link=link, **told)
+    expires = tx.now + SESSION_LASTS * 1000
+    session: dict[str, Any] = {"digest": digest_secret(secret), "scopes": scopes, "expires": expires}
+    person = {"id": identity.credential, "subject": subject, "subject_key": identity.key, "created": tx.now}
+    tx.store.rows("put_session", session | person)
+    tx.log("login", identity, link=link, **session)
     return BrowserSession(secret, identity, expires)
 
 
 def find_session(store: ConfirmStore, secret: str, now: int) -> BrowserSession | None:
-    found = store.row("session", {"digest": digest_secret(secret)})
-    if found is None:
+    row = store.row("session", {"digest": digest_secret(secret)})
+    if row is None:
         return None
-    id, _, subject, key, scopes, _, expires, ended = found
+    id, _, subject, key, scopes, _, expires, ended = row
     if ended is not None or expires <= now:
         return None
     return BrowserSession(secret, Identity(subject, key, frozenset(scopes.split()), id, by_session=True), expires)
 
 
-def log_out(turn: Transaction, who: Identity) -> None:
-    if turn.store.row("end_session", {"id": who.credential, "now": turn.now}) is not None:
-        turn.log("logout", who)
+def log_out(tx: Transaction, who: Identity) -> None:
+    if tx.store.row("end_session", {"id": who.credential, "now": tx.now}) is not None:
+        tx.log("logout", who)
 
 
-def end_sessions(turn: Transaction, subject: str, *, by: str) -> int:
-    """Shut somebody out: every login on the page, and what was approved with them no longer counts. How many there were."""
-    since = turn.now - _STILL_OF_USE
-    ended = turn.store.rows("end_sessions_of", {"subject_key": name_key(subject), "now": turn.now, "since": since})
+def end_sessions(tx: Transaction, subject: str, *, by: str) -> int:
+    """Revoke every login of a person on the page; approvals given with them no longer count. Return how many were open."""
+    since = tx.now - _APPROVAL_LASTS
+    ended = tx.store.rows("end_sessions_of", {"subject_key": name_key(subject), "now": tx.now, "since": since})
     count = sum(bool(live) for _, live in ended)
-    turn.log("sessions_ended", by, subject=subject, count=count, logins=[id for id, _ in ended])
+    tx.log("sessions_ended", by, subject=subject, count=count, logins=[id for id, _ in ended])
     return count
 
 
-# What was allowed in advance
+# The whitelist
 
 
 class NewAllowance(NamedTuple):
-    """One action in one session, for a while."""
+    """A whitelist entry to be made: one action in one session, for a while."""
 
     action: str
     key: str
@@ -158,9 +155,11 @@ class NewAllowance(NamedTuple):
     digest: str = ""
 
 
-def add_allowance(turn: Transaction, new: NewAllowance, by: Identity | str) -> Allowance | ConfirmationError:
-    if turn.policy.is_high_risk(new.action):
-        return Conflict(f"{new.action} is high-risk: it is asked about every time", code="high_risk")
+def add_allowance(tx: Transaction, new: NewAllowance, by: Identity | str) -> Allowance | ConfirmationError:
+    if tx.policy.is_high_risk(new.action):
+        return Conflict(
+            f"{new.action} is high-risk and cannot be whitelisted: a person decides each time", code="high_risk"
+        )
     entry = Allowance(
         id=make_id(),
         action=new.action,
@@ -168,13 +167,13 @@ def add_allowance(turn: Transaction, new: NewAllowance, by: Identity | str) -> A
         session_key=new.session_key,
         requester_key=name_key(new.requester),
         digest=new.digest,
-        created=turn.now,
+        created=tx.now,
         created_by=by if isinstance(by, str) else by.subject,
-        expires=turn.now + new.seconds * 1000,
+        expires=tx.now + new.seconds * 1000,
         removed=None,
     )
-    turn.store.rows("put_allowance", msgspec.structs.asdict(entry))
-    turn.log(
+    tx.store.rows("put_allowance", msgspec.structs.asdict(entry))
+    tx.log(
         "whitelisted",
         by,
         action=new.action,
@@ -187,13 +186,13 @@ def add_allowance(turn: Transaction, new: NewAllowance, by: Identity | str) -> A
     return entry
 
 
-def remove_allowance(turn: Transaction, id: str, by: Identity | str) -> str | NotFound:
-    """The action that it allowed."""
-    found = turn.store.row("remove_allowance", {"id": id, "now": turn.now})
-    if found is None:
+def remove_allowance(tx: Transaction, id: str, by: Identity | str) -> str | NotFound:
+    """Remove a whitelist entry and return its action."""
+    row = tx.store.row("remove_allowance", {"id": id, "now": tx.now})
+    if row is None:
         return NotFound(f"no whitelist entry {id[:40]}")
-    turn.log("whitelist_removed", by, action=found[0], entry=id)
-    return str(found[0])
+    tx.log("whitelist_removed", by, action=row[0], entry=id)
+    return str(row[0])
 
 
 def list_allowances(store: ConfirmStore, now: int) -> list[Allowance]:

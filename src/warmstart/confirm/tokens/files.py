@@ -1,4 +1,4 @@
-"""Tokens in files under the home, readable by their owner only: the agents' own, and that of the terminal's desk."""
+"""Token files under the home, readable by their owner only: one for agents, one for commands that decide."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from warmstart.errors import ConfigError, Refused
 
 AGENT_TOKEN = "confirm-agent.token"
 APPROVER_TOKEN = "confirm.token"
-_SCOPES = {AGENT_TOKEN: "agent:submit", APPROVER_TOKEN: "approver:decide"}  # that each of them needs
-UNKNOWN_TOKEN = (  # to agents
-    "the daemon does not know this token: it was made for another database, was revoked or is too old; make another: "
+_SCOPES = {AGENT_TOKEN: "agent:submit", APPROVER_TOKEN: "approver:decide"}  # the scope that each file needs
+UNKNOWN_TOKEN = (  # shown to agents
+    "the daemon does not know this token: it was made for another database, was revoked or has expired; make another: "
     "warmstart confirm token create --scope agent:submit --subject NAME --save --replace"
 )
 
 
 def read_token_file(path: Path) -> str:
-    """Empty where there is none."""
+    """Return the token, empty if there is no file. Raise ConfigError if others can read it."""
     try:
         mode = path.stat().st_mode
         token = path.read_text("utf-8").strip()
@@ -34,7 +34,7 @@ def read_token_file(path: Path) -> str:
 
 
 def need_token(path: Path) -> str:
-    """Raises Unauthorized where there is none, and says how to come by one."""
+    """Return the token. The Unauthorized for a missing one says how to make it."""
     if token := read_token_file(path):
         return token
     scope = _SCOPES.get(path.name, "...")
@@ -44,7 +44,7 @@ def need_token(path: Path) -> str:
 
 
 def save_token(path: Path, secret: str) -> None:
-    """For its owner only, from the first moment on."""
+    """Write a token file that only its owner can read, from the first moment on."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(path, f"{secret}\n".encode())

@@ -1,6 +1,6 @@
-"""Tokens: 256 random bits, shown once, kept as a hash. Whoever has one is its subject.
+"""Tokens: 256 random bits, shown once and stored as a hash. The holder of a token acts as its subject.
 
-A plain hash is enough: there is nothing to guess in 256 random bits, so nothing that a slow hash would protect.
+A fast hash is enough: 256 random bits cannot be guessed, so a slow hash would protect nothing.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from warmstart.confirm.model import SCOPES, Identity, TokenRecord
 from warmstart.errors import BadName, ConfigError
 from warmstart.names import check_name, name_key
 
-_OURS = frozenset(("policy", "whitelist", "clock", "daemon", "nobody"))
-PREFIX = "wsc_"  # says what it is when it turns up where it should not
+_RESERVED = frozenset(("policy", "whitelist", "clock", "daemon", "nobody"))  # the daemon's own actors in the audit
+PREFIX = "wsc_"  # makes a leaked token recognisable
 
 
 def make_secret(prefix: str = PREFIX) -> str:
@@ -23,7 +23,7 @@ def make_secret(prefix: str = PREFIX) -> str:
 
 
 def make_id() -> str:
-    """128 random bits."""
+    """Return 128 random bits in hex."""
     return secrets.token_hex(16)
 
 
@@ -32,13 +32,13 @@ def digest_secret(secret: str) -> str:
 
 
 def derive(key: str, *parts: str) -> str:
-    """A secret that only the holder of `key` can make, always the same for the same parts: one that is given out may
-    be asked for again after a lost answer or a restart, and need not be stored."""
+    """Derive a secret from a key. The same parts give the same secret, so it need not be stored and can be sent again
+    after a lost answer or a restart."""
     return hmac.new(bytes.fromhex(key), "\0".join(parts).encode(), hashlib.sha256).hexdigest()
 
 
 def is_same(given: str, wanted: str) -> bool:
-    """Compared in constant time."""
+    """Compare in constant time."""
     return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), wanted.encode())
 
 
@@ -46,24 +46,27 @@ def check_scopes(scopes: Iterable[str]) -> list[str]:
     wanted = sorted(set(scopes))
     unknown = [scope for scope in wanted if scope not in SCOPES]
     if unknown or not wanted:
-        raise ConfigError(f"scopes are {', '.join(SCOPES)}{f'; not {unknown[0]}' if unknown else ''}")
+        given = f"unknown scope {unknown[0]}" if unknown else "no scope given"
+        raise ConfigError(f"{given}; choose from {', '.join(SCOPES)}")
     if "agent:submit" in wanted and "approver:decide" in wanted:
-        raise ConfigError("a token that both submits and decides is an agent that approves itself; make two")
+        raise ConfigError(
+            "a token that submits and decides would let an agent approve its own requests; make two tokens"
+        )
     return wanted
 
 
 def check_subject(subject: str) -> str:
-    """A person's or an agent's name. Those that we use ourselves would lie in the audit."""
+    """Check the name of a person or an agent. The daemon's own names are refused: they would mislead in the audit."""
     name = check_name(subject)
-    if name_key(name) in _OURS:
-        raise BadName(f"{name} is a name that the daemon itself goes by; take another")
+    if name_key(name) in _RESERVED:
+        raise BadName(f"{name} is a name that the daemon uses for itself; choose another")
     return name
 
 
 def make_record(
     secret: str, subject: str, scopes: Iterable[str], *, now: int, by: str, expires: int | None = None
 ) -> TokenRecord:
-    """What is kept of a new token."""
+    """Make the record that is stored for a new token."""
     name = check_subject(subject)
     return TokenRecord(
         id=secrets.token_hex(6),
@@ -79,7 +82,7 @@ def make_record(
 
 
 def recognise(secret: str, record: TokenRecord | None, now: int) -> Identity | None:
-    """Who that is; None for whom we do not know, or no longer."""
+    """Return the identity of a token's holder, or None if the token is unknown, revoked or expired."""
     if record is None or not is_same(digest_secret(secret), record.digest):
         return None
     if record.revoked is not None or (record.expires is not None and record.expires <= now):

@@ -20,7 +20,7 @@ from warmstart.errors import ConfigError, Refused
 from warmstart.pipeline import Warmstart
 
 if TYPE_CHECKING:
-    from warmstart.confirm.audit.anchor import AuditVerdict
+    from warmstart.confirm.audit.verify import AuditVerdict
 
 _MOST_FLAWS = 100  # that are printed
 database_option = click.option(
@@ -89,7 +89,7 @@ def login(ws: Warmstart, db: str | None, subject: str, url: str, as_json: bool) 
 
     path = find_database(find_path(ws, db))
     code, page = change_database(
-        path, lambda turn: (create_login(turn, subject, by=name_local_user()), url or recall_page(turn.store))
+        path, lambda tx: (create_login(tx, subject, by=name_local_user()), url or recall_page(tx.store))
     )
     if not page:
         click.echo(f"no daemon has said where its page is; if not {DEFAULT_PAGE}, give --url", err=True)
@@ -111,7 +111,7 @@ def logout(ws: Warmstart, subject: str, db: str | None, as_json: bool) -> None:
     from warmstart.confirm.tokens.access import end_sessions
 
     path = find_database(find_path(ws, db))
-    ended = shut_out(path, lambda turn: end_sessions(turn, subject, by=name_local_user()))
+    ended = shut_out(path, lambda tx: end_sessions(tx, subject, by=name_local_user()))
     if as_json:
         print_json({"ended": ended})
     else:
@@ -144,7 +144,7 @@ def create(ws: Warmstart, /, scopes: tuple[str, ...], db: str | None, as_json: b
     seconds = None if options["days"] is None else options["days"] * 86_400
     made = change_database(
         find_path(ws, db),
-        lambda turn: create_token(turn, options["subject"], scopes, by=name_local_user(), seconds=seconds),
+        lambda tx: create_token(tx, options["subject"], scopes, by=name_local_user(), seconds=seconds),
     )
     if file:
         save_token(file, made.secret)
@@ -219,7 +219,7 @@ def revoke(ws: Warmstart, id: str, db: str | None, as_json: bool) -> None:
     from warmstart.confirm.tokens.access import revoke_token
 
     path = find_database(find_path(ws, db))
-    subject = shut_out(path, lambda turn: revoke_token(turn, id, by=name_local_user()))
+    subject = shut_out(path, lambda tx: revoke_token(tx, id, by=name_local_user()))
     if as_json:
         print_json({"id": id, "subject": subject, "good": False})
     else:
@@ -255,13 +255,13 @@ def add(ws: Warmstart, /, action: str, db: str | None, as_json: bool, **options:
 
     details = options["details"]
     digest = digest_deed(check_action(action), parse_json(details.encode())) if details else ""
-    session = Masker(ws.settings.secrets).identify(options["session_key"])
+    session = Masker(ws.settings.secrets).mask_name(options["session_key"])
     new = NewAllowance(
         action, key_of(check_action(action)), session, options["minutes"] * 60, options["requester"], digest
     )
     policy = load_policy(options["policy"]) if options["policy"] else None
     path = find_database(find_path(ws, db))
-    entry = change_database(path, lambda turn: add_allowance(turn, new, name_local_user()), policy)
+    entry = change_database(path, lambda tx: add_allowance(tx, new, name_local_user()), policy)
     if as_json:
         print_json(_describe_entry(entry))
     else:
@@ -299,11 +299,11 @@ def remove(ws: Warmstart, id: str, db: str | None, as_json: bool) -> None:
     from warmstart.confirm.desk.offline import change_database, find_database, name_local_user
     from warmstart.confirm.tokens.access import list_allowances, remove_allowance
 
-    def take(turn: Any) -> Any:
-        fitting = [one.id for one in list_allowances(turn.store, turn.now) if one.id.startswith(id)]
+    def take(tx: Any) -> Any:
+        fitting = [one.id for one in list_allowances(tx.store, tx.now) if one.id.startswith(id)]
         if len(fitting) > 1:
             raise ConfigError(f"{id} fits {len(fitting)} entries; give more of the id")
-        return remove_allowance(turn, fitting[0] if fitting else id, name_local_user())
+        return remove_allowance(tx, fitting[0] if fitting else id, name_local_user())
 
     action = change_database(find_database(find_path(ws, db)), take)
     if as_json:

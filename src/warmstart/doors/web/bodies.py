@@ -139,9 +139,9 @@ def say_wrong(what: str, field: str) -> str:
 def make_request(body: SubmitBody, masker: Masker) -> NewRequest:
     """Checked, masked and hashed. What is exact and secret ends here."""
     action = check_action(body.action)
-    description = masker.text(body.description).strip() or "(nothing readable)"
+    description = masker.mask_text(body.description).strip() or "(nothing readable)"
     details = {} if body.details is None else body.details
-    shown, masked = masker.details(details)
+    shown, masked = masker.mask_details(details)
     return NewRequest(
         action=action,
         key=key_of(action),
@@ -149,8 +149,8 @@ def make_request(body: SubmitBody, masker: Masker) -> NewRequest:
         details=shown,
         masked=masked,
         digest=digest_deed(action, details),
-        claimed=masker.identify(body.requester) if body.requester else "",
-        session_key=masker.identify(body.session_key) if body.session_key else "",
+        claimed=masker.mask_name(body.requester) if body.requester else "",
+        session_key=masker.mask_name(body.session_key) if body.session_key else "",
         timeout=body.timeout_seconds,
     )
 
@@ -167,10 +167,12 @@ def make_key(header: str | None, body: SubmitBody) -> Key | None:
 def make_wish(answer: Answer, body: DecideBody | None, masker: Masker) -> DecisionRequest:
     if body is None:
         return DecisionRequest(answer)
-    return DecisionRequest(answer, masker.text(body.reason), body.digest)
+    return DecisionRequest(answer, masker.mask_text(body.reason), body.digest)
 
 
 def make_allowance(body: AllowBody, masker: Masker) -> NewAllowance:
     action = check_action(body.action)
     digest = "" if body.details is None else digest_deed(action, body.details)
-    return NewAllowance(action, key_of(action), masker.identify(body.session_key), body.seconds, body.requester, digest)
+    return NewAllowance(
+        action, key_of(action), masker.mask_name(body.session_key), body.seconds, body.requester, digest
+    )

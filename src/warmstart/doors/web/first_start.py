@@ -34,11 +34,11 @@ def prepare_first_start(desk: Desk, page_url: str, home: Path) -> FirstStart | N
     """
     remember_page(desk.store, page_url)
 
-    def make(turn: Transaction) -> tuple[str, str] | None:
-        if list_tokens(turn.store):
+    def make(tx: Transaction) -> tuple[str, str] | None:
+        if list_tokens(tx.store):
             return None
-        code = create_login(turn, OWNER, by="daemon")
-        return code, create_token(turn, AGENT, ["agent:submit"], by="daemon").secret
+        code = create_login(tx, OWNER, by="daemon")
+        return code, create_token(tx, AGENT, ["agent:submit"], by="daemon").secret
 
     made = desk.change(make).result()
     if made is None:

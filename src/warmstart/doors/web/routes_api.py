@@ -70,7 +70,8 @@ async def execute(
     details = {} if data.details is None else data.details
     action = check_action(data.action)
     done = await asyncio.wrap_future(context.desk.execute(who_asks(request), id, data.token, action, details))
-    return ExecutedView(id, done.request.status, show_time(done.at), done.request.digest)
+    assert done.executed is not None
+    return ExecutedView(id, done.status, show_time(done.executed), done.digest)
 
 
 @get("/whitelist", opt=needs("admin"), responses=answers(401, 403, 503))

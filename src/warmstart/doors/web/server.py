@@ -135,7 +135,7 @@ class ConfirmationServer:
         while not all(server.started for server in servers) and not any(task.done() for task in running):
             await asyncio.sleep(0.002)
         self._ready.set()
-        warming = asyncio.create_task(asyncio.to_thread(self.desk.masker.text, "warm"))  # loads the redactor
+        warming = asyncio.create_task(asyncio.to_thread(self.desk.masker.mask_text, "warm"))  # loads the redactor
         ended = asyncio.create_task(self._stopping.wait())
         await asyncio.wait([ended, *running], return_when=asyncio.FIRST_COMPLETED)
         waiters.close()

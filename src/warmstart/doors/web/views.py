@@ -179,7 +179,7 @@ def show_decision(decision: HumanDecision | None) -> DecisionView | None:
 
 def show_request(desk: Desk, request: Request, who: Identity, addresses: Addresses) -> RequestView:
     """As this asker may see it: only who submitted it gets the execution token."""
-    request, standing = desk.see(request), desk.stand(request)
+    request, standing = desk.apply_policy(request), desk.find_standing(request)
     details = json.loads(request.details)
     execution = None
     if desk.may_execute(who, request) and request.execute_by is not None:

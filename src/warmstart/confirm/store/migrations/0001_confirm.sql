@@ -1,4 +1,4 @@
--- Requests and what became of them, who may do what, the audit chain, and what still has to be told to people.
+-- Requests and decisions, tokens and logins, the audit chain, and the outbox of notifications.
 -- Times are milliseconds since the epoch.
 
 CREATE TABLE migrations (
@@ -143,7 +143,7 @@ BEGIN SELECT RAISE(ABORT, 'the audit is append-only'); END;
 CREATE TRIGGER audit_is_never_shortened BEFORE DELETE ON audit
 BEGIN SELECT RAISE(ABORT, 'the audit is append-only'); END;
 
--- INSERT OR REPLACE would delete a row without asking the trigger above.
+-- INSERT OR REPLACE would delete a row without firing the trigger above.
 CREATE TRIGGER audit_only_grows BEFORE INSERT ON audit
 WHEN NEW.sequence IS NOT (SELECT coalesce(max(sequence), 0) + 1 FROM audit)
   OR NEW.previous IS NOT coalesce((SELECT hash FROM audit WHERE sequence = NEW.sequence - 1),

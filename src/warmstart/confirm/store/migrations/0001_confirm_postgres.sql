@@ -1,4 +1,4 @@
--- The same as 0001_confirm.sql, in PostgreSQL's words.
+-- The schema of 0001_confirm.sql for PostgreSQL.
 
 CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied BIGINT NOT NULL);
 

@@ -3,7 +3,7 @@
 // turn the line around or push words out of sight is written out.
 
 const HIDDEN = /[\p{C}\p{Z}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/u;
-const SECRET = /\{\{SECRET:[^{}\s]{1,80}\}\}(?:⟨[0-9,]+ characters?(?: on [0-9,]+ lines)?(?:⟩|(?=, which read decoded: )))?/u;
+const SECRET = /\{\{SECRET:[^{}\s]{1,80}\}\}(?:⟨[0-9,]+ characters?(?: on [0-9,]+ lines)?(?:⟩|(?=, decoded: )))?/u;
 const SPACES = / {16,}/u;
 const EMPTY_LINES = /\n(?:[ \t]*\n){3,}/u;
 const MARKS = /\p{M}{4,}/u; // piled up, they cover the lines around
