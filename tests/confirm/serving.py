@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -12,7 +13,8 @@ from urllib.parse import urlsplit
 from litestar import Litestar
 from litestar.routes import HTTPRoute
 
-from warmstart.confirm.audit.anchor import Anchor, AuditVerdict, verify
+from warmstart.confirm.audit.anchor import Anchor
+from warmstart.confirm.audit.verify import AuditVerdict, verify
 from warmstart.confirm.store.open import open_store
 from warmstart.confirm.tokens import access
 from warmstart.doors.web import ConfirmationServer
@@ -80,6 +82,14 @@ def send(
         connection.close()
 
 
+def wait_until(is_so: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait for something that happens at once on an idle machine."""
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.02)
+
+
 def routes_of(app: Litestar) -> set[tuple[str, str]]:
     """Every method and path that is served."""
     found = set()
@@ -107,7 +117,7 @@ class House:
             ("root", "admin"),
         ]
         made = self.desk.change(
-            lambda turn: [access.create_token(turn, name, [scope], by="test").secret for name, scope in people]
+            lambda tx: [access.create_token(tx, name, [scope], by="test").secret for name, scope in people]
         ).result()
         self.agent, self.other_agent, self.approver, self.second, self.auditor, self.admin = made
 
@@ -129,7 +139,7 @@ class House:
         self.start()
 
     def make_token(self, subject: str, *scopes: str) -> str:
-        made = self.desk.change(lambda turn: access.create_token(turn, subject, scopes, by="test")).result()
+        made = self.desk.change(lambda tx: access.create_token(tx, subject, scopes, by="test")).result()
         return made.secret
 
     def call(self, method: str, path: str, body: Any = None, token: str | None = None, **more: Any) -> Answer:
@@ -161,7 +171,7 @@ class House:
         return [entry["event"] for entry in self.audit() if not id or entry["request"] == id]
 
     def log_in(self, subject: str = "dora") -> Person:
-        code = self.desk.change(lambda turn: access.create_login(turn, subject, by="test")).result()
+        code = self.desk.change(lambda tx: access.create_login(tx, subject, by="test")).result()
         answer = send(self.page, "POST", "/login", {"code": code})
         assert answer.status == 200, answer
         return Person(self.page, answer.headers["set-cookie"].split(";")[0], answer.body["csrf_token"])

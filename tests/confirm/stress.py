@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from warmstart.confirm.audit.anchor import Anchor, verify
+from warmstart.confirm.audit.anchor import Anchor
+from warmstart.confirm.audit.verify import verify
 from warmstart.confirm.desk.offline import change_database
 from warmstart.confirm.model import ALLOWED
 from warmstart.confirm.store.open import open_store
@@ -103,7 +104,7 @@ def run_race(urls: list[str], agent: str, approvers: list[str], requests: int, c
 HERD = """
 import os, sys, time
 from warmstart.doors.web import ConfirmationServer
-from warmstart.confirm.policy import parse_policy
+from warmstart.confirm.policy.policy import parse_policy
 from warmstart.redact import Redactor
 database, faster, epoch = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
 policy = parse_policy("[defaults]\\nrate_limit = 1000000000\\nexecute_seconds = 86400")

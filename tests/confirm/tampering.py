@@ -9,7 +9,8 @@ from pathlib import Path
 
 import apsw
 
-from warmstart.confirm.audit.anchor import Anchor, hash_entry
+from warmstart.confirm.audit.anchor import Anchor
+from warmstart.confirm.audit.chain import hash_entry
 from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.canonical import digest_deed
 from warmstart.confirm.desk.decide import DecisionRequest, decide, expire_due
@@ -17,11 +18,9 @@ from warmstart.confirm.desk.submit import submit
 from warmstart.confirm.model import AuditEntry, Identity, NewRequest
 from warmstart.confirm.policy.policy import Policy
 from warmstart.confirm.store.open import open_store
-from warmstart.confirm.store.protocol import MIGRATIONS_FOLDER
 from warmstart.confirm.store.sqlite import MIGRATIONS
 from warmstart.confirm.store.triggers import read_triggers
 from warmstart.confirm.tokens.access import create_token
-from warmstart.store.sqlite_file import load_migrations
 
 AGENT = Identity("agent", "agent", frozenset(["agent:submit"]), "t-agent")
 BOSS = Identity("boss", "boss", frozenset(["approver:decide"]), "t-boss")
@@ -33,6 +32,20 @@ def anchor_of(path: Path) -> Anchor:
     return Anchor(path.with_name(path.name + ".anchor"))
 
 
+def run_sql(path: Path, *statements: str) -> None:
+    """Run statements on a file, without the daemon's settings."""
+    db = apsw.Connection(str(path))
+    db.pragma("foreign_keys", False)
+    for statement in statements:
+        db.execute(statement).fetchall()
+    db.close()
+
+
+def drop_guards() -> str:
+    """Return the statements that drop the triggers of the audit."""
+    return "; ".join(f"DROP TRIGGER {guard}" for guard in GUARDS)
+
+
 def make_history(path: Path, requests: int = 60) -> None:
     """A database with some of everything."""
     dice = random.Random(1)
@@ -41,17 +54,17 @@ def make_history(path: Path, requests: int = 60) -> None:
         anchor.create(store)
         now = int(time.time() * 1000)
         with store.writing():
-            turn = Transaction(store, now, Policy())
-            create_token(turn, "agent", ["agent:submit"], by="test")
+            tx = Transaction(store, now, Policy())
+            create_token(tx, "agent", ["agent:submit"], by="test")
             for n in range(requests):
                 new = NewRequest(
                     f"act_{n}", f"act_{n}", f"do {n}", "{}", 0, digest_deed(f"act_{n}", {}), "", "", 30 + n
                 )
-                made = submit(turn, AGENT, new)
+                made = submit(tx, AGENT, new)
                 assert not isinstance(made, Exception)
                 if dice.random() < 0.6:
-                    decide(turn, BOSS, made.id, DecisionRequest(dice.choice(("approved", "denied")), "because"))
-            expire_due(turn._replace(now=now + 60_000))
+                    decide(tx, BOSS, made.id, DecisionRequest(dice.choice(("approved", "denied")), "because"))
+            expire_due(tx._replace(now=now + 60_000))
         anchor.advance(store)
 
 
@@ -66,7 +79,7 @@ def tamper(path: Path, dice: random.Random) -> str:
         what = dice.choice(("edit", "edit and rehash", "delete", "swap", "truncate", "insert", "rewrite", "requests"))
         at = dice.randint(1, last)
         _HANDS[what](db, dice, at, last)
-        for sql in read_triggers(load_migrations(MIGRATIONS_FOLDER, MIGRATIONS)).values():  # the trace is covered up
+        for sql in read_triggers(MIGRATIONS).values():  # the trace is covered up
             db.execute(sql)
         db.execute("COMMIT")
         return f"{what} at {at} of {last}"

@@ -11,7 +11,8 @@ import pytest
 
 from confirm.serving import House, check
 from confirm.tampering import GUARDS, anchor_of, copy_database, make_history, tamper
-from warmstart.confirm.audit.anchor import ZERO, ChainHead, read_head, verify
+from warmstart.confirm.audit.chain import ZERO, ChainHead, read_head
+from warmstart.confirm.audit.verify import verify
 from warmstart.confirm.desk.offline import accept_audit, change_database, verify_database
 from warmstart.confirm.store.open import open_store
 from warmstart.errors import StoreError
@@ -85,11 +86,11 @@ def test_a_missing_or_broken_anchor_is_told(history: Path) -> None:
     assert not verdict.ok
     assert "missing" in verdict.problems[0].problem
     with pytest.raises(StoreError, match="is gone"):
-        change_database(history, lambda turn: turn.log("x", "test"))
+        change_database(history, lambda tx: tx.log("x", "test"))
     anchor.path.write_text("{}")
     assert "cannot be read" in verify_database(history).problems[0].problem
     with pytest.raises(StoreError, match=r"cannot be read.*See: warmstart confirm verify"):
-        change_database(history, lambda turn: turn.log("x", "test"))
+        change_database(history, lambda tx: tx.log("x", "test"))
 
 
 def test_a_person_can_go_on_after_looking(history: Path) -> None:
@@ -127,7 +128,7 @@ def test_what_a_killed_process_left_is_swept_up(history: Path) -> None:
     for file in (old, new):
         file.write_text("half")
     os.utime(old, (0, 0))
-    change_database(history, lambda turn: turn.log("x", "test"))
+    change_database(history, lambda tx: tx.log("x", "test"))
     assert (old.exists(), new.exists()) == (False, True), "the other may be at work"
 
 

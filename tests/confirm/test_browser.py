@@ -175,7 +175,7 @@ def test_the_usual_port_of_the_page_is_one_that_browsers_open() -> None:
 def test_a_login_link_works_once_and_not_for_long(house: House) -> None:
     from warmstart.confirm.tokens.access import create_login
 
-    codes = [house.desk.change(lambda turn: create_login(turn, "dora", by="t")).result() for _ in range(2)]
+    codes = [house.desk.change(lambda tx: create_login(tx, "dora", by="t")).result() for _ in range(2)]
     first = send(house.page, "POST", "/login", {"code": codes[0]})
     assert first.status == 200
     assert first.body["scopes"] == ["approver:decide", "audit:read"]
@@ -193,7 +193,7 @@ def test_looking_at_the_link_does_not_spend_it(house: House) -> None:
     """A code stands in the fragment, which no browser or scanner sends; and only POST uses it up."""
     from warmstart.confirm.tokens.access import create_login
 
-    code = house.desk.change(lambda turn: create_login(turn, "dora", by="t")).result()
+    code = house.desk.change(lambda tx: create_login(tx, "dora", by="t")).result()
     for path in ("/login", f"/login?code={code}"):
         send(house.page, "GET", path)
         send(house.page, "HEAD", path)

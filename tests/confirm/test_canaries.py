@@ -84,12 +84,12 @@ def test_the_first_secrets_are_masked_whoever_comes_first() -> None:
     """Rules are compiled on first use; a thread that comes while another compiles must not find nothing."""
     code = """
 import sys, threading
-from warmstart.confirm.masking import Masker
+from warmstart.confirm.masking.masker import Masker
 sys.setswitchinterval(1e-6)
 masker, start, shown = Masker(), threading.Barrier(12), []
 def mask(n):
     start.wait()
-    shown.append(masker.details({"note": "use ghp_" + "a1B2c3D4" * 4 + f"{n:04d}", "password": "hunter2!"})[0])
+    shown.append(masker.mask_details({"note": "use ghp_" + "a1B2c3D4" * 4 + f"{n:04d}", "password": "hunter2!"})[0])
 threads = [threading.Thread(target=mask, args=(n,)) for n in range(12)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()

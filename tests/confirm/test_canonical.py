@@ -102,12 +102,12 @@ def test_people_see_what_is_hidden() -> None:
 
 def test_secrets_are_masked_and_names_stay_apart() -> None:
     masker = Masker({"SHOP_TOKEN": "correct-horse-battery"})
-    text, found = masker.details({"password": "hunter2!", "note": "use correct-horse-battery", "n": 1})
+    text, found = masker.mask_details({"password": "hunter2!", "note": "use correct-horse-battery", "n": 1})
     assert found == 2
     assert "hunter2" not in text
     assert "correct-horse" not in text
-    assert "correct-horse" not in masker.text("it is correct-horse-battery")
-    assert masker.identify("session-1") == "session-1"
-    one, other = masker.identify("ghp_" + "a1B2" * 9), masker.identify("ghp_" + "c3D4" * 9)
+    assert "correct-horse" not in masker.mask_text("it is correct-horse-battery")
+    assert masker.mask_name("session-1") == "session-1"
+    one, other = masker.mask_name("ghp_" + "a1B2" * 9), masker.mask_name("ghp_" + "c3D4" * 9)
     assert one != other
     assert "ghp_" not in one

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from confirm.houses import on_both_databases
 from confirm.serving import RISK, WORK, House, Person
 from warmstart.confirm.policy.policy import Policy, parse_policy
 from warmstart.confirm.tokens import access
@@ -38,7 +39,7 @@ def execute(house: House, id: str) -> Any:
 
 def revoke(house: House, subject: str) -> None:
     (id,) = [one.id for one in access.list_tokens(house.desk.store) if one.subject == subject and not one.revoked]
-    house.desk.change(lambda turn: access.revoke_token(turn, id, by="test")).result()
+    house.desk.change(lambda tx: access.revoke_token(tx, id, by="test")).result()
 
 
 def names(votes: list[dict[str, str]]) -> list[str]:
@@ -74,7 +75,7 @@ def test_a_vote_given_with_a_token_that_was_revoked_does_not_count(house: House)
 def test_a_vote_outlives_a_token_that_ran_out(house: House) -> None:
     """Nobody has taken it away."""
     short = house.desk.change(
-        lambda turn: access.create_token(turn, "dan", ["approver:decide"], by="t", seconds=5)
+        lambda tx: access.create_token(tx, "dan", ["approver:decide"], by="t", seconds=5)
     ).result()
     id = submit(house)
     house.approve(id, short.secret)
@@ -101,7 +102,7 @@ def test_a_vote_of_who_was_shut_out_does_not_count(house: House, logs_out: bool)
     vote_on_page(house, dora, id)
     if logs_out:
         dora.call("POST", "/logout")
-    ended = house.desk.change(lambda turn: access.end_sessions(turn, "DORA", by="test")).result()
+    ended = house.desk.change(lambda tx: access.end_sessions(tx, "DORA", by="test")).result()
     assert ended == (0 if logs_out else 1)
     found = house.approve(id).body
     assert (found["status"], names(found["lapsed"])) == ("pending", ["dora"])
@@ -121,7 +122,7 @@ def test_an_approval_that_would_not_stand_today_is_not_taken_up(house: House, st
     assert (found["status"], found["missing"] > 0) == ("approved", True)
     answer = execute(house, id)
     assert (answer.status, answer.code) == (403, "lapsed")
-    assert "ask again" in answer.body["error"]
+    assert "submit it again" in answer.body["error"]
     last = [entry for entry in house.audit() if entry["request"] == id][-1]
     assert (last["event"], last["details"]["why"]) == ("execution_refused", "lapsed")
     house.restart(policy=rule(quorum=2))
@@ -136,6 +137,7 @@ def test_an_approval_does_not_outlive_its_giver(house: House) -> None:
     assert execute(house, id).code == "lapsed"
 
 
+@on_both_databases
 def test_a_request_says_how_many_are_needed_now(open_house: Callable[..., House]) -> None:
     house = open_house()
     waiting, over = (house.submit().body["id"] for _ in range(2))
@@ -155,6 +157,7 @@ def test_a_request_says_how_many_are_needed_now(open_house: Callable[..., House]
     assert dora.call("POST", f"/confirm/{waiting}/approve", {"typed_action": "send_mail"}).body["missing"] == 1
 
 
+@on_both_databases
 def test_what_was_allowed_in_advance_is_allowed_when_it_is_taken_up(open_house: Callable[..., House]) -> None:
     house = open_house(policy=parse_policy('[[rule]]\naction = "read_*"\ndecision = "allow"'))
     entry = house.call("POST", "/whitelist", {"action": "send_mail", "session_key": "s"}, house.admin).body

@@ -10,6 +10,7 @@ import time
 import apsw
 import pytest
 
+from confirm.houses import on_both_databases
 from confirm.serving import RISK, WORK, House, send
 from warmstart.confirm.desk import failures
 from warmstart.confirm.model import Identity
@@ -20,6 +21,7 @@ from warmstart.errors import StoreError
 # Pending requests only in memory
 
 
+@on_both_databases
 def test_a_pending_request_survives_a_restart_and_its_waiter_comes_back(house: House) -> None:
     receipt = house.submit().body
     house.restart()
@@ -33,6 +35,7 @@ def test_a_pending_request_survives_a_restart_and_its_waiter_comes_back(house: H
     assert answers[0]["status"] == "approved"
 
 
+@on_both_databases
 def test_the_deadline_is_absolute_and_runs_on_while_the_daemon_is_down(house: House) -> None:
     receipt = house.submit(WORK | {"timeout_seconds": 30}).body
     house.stop()
@@ -68,6 +71,7 @@ def test_an_agents_token_does_not_decide(house: House) -> None:
     assert house.approve(id, house.other_agent).status == 403
 
 
+@on_both_databases
 def test_the_requester_does_not_decide_whatever_its_scopes(house: House) -> None:
     """Another token of the same person is the same person, in whatever spelling."""
     id = house.submit(token=house.admin).body["id"]
@@ -102,7 +106,7 @@ def test_a_revoked_token_is_unknown(house: House) -> None:
     from warmstart.confirm.tokens.access import list_tokens, revoke_token
 
     mine = next(record for record in list_tokens(house.desk.store) if record.subject == "agent-1")
-    house.desk.change(lambda turn: revoke_token(turn, mine.id, by="test")).result()
+    house.desk.change(lambda tx: revoke_token(tx, mine.id, by="test")).result()
     assert house.submit().status == 401
 
 
@@ -157,6 +161,7 @@ def test_a_whitelist_entry_holds_for_nothing_else(house: House) -> None:
         assert house.submit(WORK | {"session_key": "s-1"} | other).status == 202
 
 
+@on_both_databases
 def test_a_whitelist_entry_ends(house: House) -> None:
     allow(house, seconds=60, requester="agent-1")
     assert house.submit(WORK | {"session_key": "s-1"}).status == 200
@@ -193,6 +198,7 @@ def test_deny_comes_before_everything(open_house) -> None:
 # Approve after expiry, double decisions
 
 
+@on_both_databases
 def test_a_decision_after_the_deadline_is_too_late(house: House) -> None:
     id = house.submit(WORK | {"timeout_seconds": 30}).body["id"]
     house.clock.ahead += 30
@@ -204,6 +210,7 @@ def test_a_decision_after_the_deadline_is_too_late(house: House) -> None:
     assert house.events(id) == ["submitted", "expired"]
 
 
+@on_both_databases
 def test_the_first_decision_stands(house: House) -> None:
     id = house.submit().body["id"]
     assert house.deny(id, body={"reason": "not today"}).status == 200
@@ -213,6 +220,7 @@ def test_the_first_decision_stands(house: House) -> None:
     assert house.get(id)["status"] == "denied"
 
 
+@on_both_databases
 def test_what_nobody_looks_at_expires_too(house: House) -> None:
     id = house.submit(WORK | {"timeout_seconds": 30}).body["id"]
     house.clock.ahead += 30
@@ -222,6 +230,7 @@ def test_what_nobody_looks_at_expires_too(house: House) -> None:
     assert house.events(id) == ["submitted", "expired"]
 
 
+@on_both_databases
 def test_a_quorum_is_of_different_people(open_house) -> None:
     house = open_house(policy=parse_policy('[[rule]]\naction = "delete_data"\nquorum = 2'))
     id = house.submit(RISK).body["id"]
@@ -251,6 +260,7 @@ def approved(house: House) -> tuple[House, str, str]:
     return house, id, house.get(id)["execution"]["token"]
 
 
+@on_both_databases
 def test_only_what_was_approved_runs_and_only_once(approved: tuple[House, str, str]) -> None:
     house, id, token = approved
     others = [{"table": "orders_2025"}, {"table": "orders_2024", "force": True}, {}, {"table": ["orders_2024"]}]
@@ -265,6 +275,7 @@ def test_only_what_was_approved_runs_and_only_once(approved: tuple[House, str, s
     assert house.events(id) == ["submitted", "approved", *["execution_refused"] * 5, "executed", "execution_refused"]
 
 
+@on_both_databases
 def test_the_execution_token_is_for_the_one_who_asked(approved: tuple[House, str, str]) -> None:
     house, id, token = approved
     assert house.get(id, house.approver)["execution"] is None
@@ -338,6 +349,7 @@ def test_the_audit_only_grows(house: House) -> None:
 # Auto-approvals, expiries, rate limits, failed logins unlogged
 
 
+@on_both_databases
 def test_every_transition_has_its_entry(open_house) -> None:
     house = open_house(rate_limit=2)
     allow(house)
@@ -418,6 +430,7 @@ def test_counts_of_failures_stay_few(house: House, monkeypatch: pytest.MonkeyPat
 # The rate limiter in memory
 
 
+@on_both_databases
 def test_the_rate_limit_counts_over_restarts_and_slides(open_house) -> None:
     house = open_house(rate_limit=3)
     for _ in range(3):
@@ -468,6 +481,7 @@ def test_a_link_that_is_opened_decides_nothing(house: House) -> None:
 # Retries
 
 
+@on_both_databases
 def test_the_same_key_gets_the_same_answer(house: House) -> None:
     header = {"Idempotency-Key": "k-1"}
     first = house.submit(headers=header)
@@ -494,6 +508,7 @@ def test_a_key_is_plain(house: House) -> None:
         assert house.submit(headers={"Idempotency-Key": wrong}).status == 400, wrong
 
 
+@on_both_databases
 def test_the_same_key_at_the_same_moment_makes_one_request(house: House) -> None:
     header = {"Idempotency-Key": "k-2"}
     answers: list[str] = []

@@ -63,7 +63,7 @@ def test_over_https_the_cookie_is_for_this_host_alone(open_house) -> None:
     house = open_house(public_url="https://box.example")
     page = house.local_page
     for origin, name in (("https://box.example", "__Host-warmstart_confirm"), (page, "warmstart_confirm")):
-        code = house.desk.change(lambda turn: access.create_login(turn, "dora", by="t")).result()
+        code = house.desk.change(lambda tx: access.create_login(tx, "dora", by="t")).result()
         answer = send(page, "POST", "/login", {"code": code}, headers={"Origin": origin})
         cookie, csrf = answer.headers["set-cookie"], answer.body["csrf_token"]
         assert cookie.startswith(f"{name}=") and "Path=/" in cookie and "Domain" not in cookie

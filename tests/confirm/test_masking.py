@@ -26,7 +26,7 @@ masker = Masker({"SHOP_PASSWORD": OWN})
 
 
 def show(value: Any) -> Any:
-    return json.loads(masker.details(value)[0])
+    return json.loads(masker.mask_details(value)[0])
 
 
 def uncover(told: str, text: str) -> list[str]:
@@ -103,7 +103,7 @@ def test_what_is_shown_does_what_runs(command: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["after a key", "in a login of a URL", "in a value", "after a login"])
 def test_the_description_hides_no_command_either(name: str) -> None:
-    told = masker.text(f"runs {COMMANDS[name]}")
+    told = masker.mask_text(f"runs {COMMANDS[name]}")
     assert "touch${IFS}PWNED" in told
     assert MASK.search(told)
 
@@ -322,7 +322,7 @@ def test_secrets_of_all_forms_are_masked_as_before(encoding: str) -> None:
     left = []
     for secret in secrets:
         text, parts = ENCODINGS[encoding](secret)
-        left += [secret for shown in (show({"x": text})["x"], masker.text(text)) if leaks(shown, parts)]
+        left += [secret for shown in (show({"x": text})["x"], masker.mask_text(text)) if leaks(shown, parts)]
     assert [secret.name for secret in left if secret.kind == "vendor"] == []
     assert len(left) <= 0.05 * 2 * len(secrets), {secret.name for secret in left}
 
@@ -332,10 +332,12 @@ def test_secrets_of_all_forms_are_masked_as_before(encoding: str) -> None:
 
 def test_masks_are_counted_numbered_and_never_make_two_keys_one() -> None:
     token = "ghp_" + "a1B2" * 9
-    text, count = masker.details({"a": token, "b": f"{token} P=1", "password": "P@ssw0rd!"})
+    text, count = masker.mask_details({"a": token, "b": f"{token} P=1", "password": "P@ssw0rd!"})
     assert count == 3, "a secret with two masks is one"
     assert text.count("{{SECRET:github#1}}⟨40 characters⟩") == 2
-    assert masker.details({"b": 1, "a": {"password": "x1"}}) == masker.details({"a": {"password": "x1"}, "b": 1})
+    assert masker.mask_details({"b": 1, "a": {"password": "x1"}}) == masker.mask_details(
+        {"a": {"password": "x1"}, "b": 1}
+    )
     mask = "{{SECRET:github#1}}⟨40 characters⟩"
     both = show({token: "rm", mask: "ls"})
     assert sorted(both.values()) == ["ls", "rm"]
@@ -343,7 +345,7 @@ def test_masks_are_counted_numbered_and_never_make_two_keys_one() -> None:
 
 
 def test_a_value_that_was_named_once_is_not_whole_elsewhere() -> None:
-    shown = masker.details(
+    shown = masker.mask_details(
         {"a": {"password": "xK7qqW9zP2vB"}, "b": "as agreed: xK7qqW9zP2vB", "c": "xK7qqW9zP2vB --all"}
     )[0]
     assert "xK7qqW9zP2vB" not in shown
@@ -365,5 +367,5 @@ def test_hostile_arguments_take_no_longer_than_others() -> None:
         "\\",
     ):
         began = time.monotonic()
-        masker.details({"c": "API_KEY=abc123" + piece * (size // len(piece))})
+        masker.mask_details({"c": "API_KEY=abc123" + piece * (size // len(piece))})
         assert time.monotonic() - began < 30, piece

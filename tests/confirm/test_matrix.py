@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 from urllib.parse import urlsplit
 
+from confirm.houses import on_both_databases
 from confirm.serving import WORK, House, Person, routes_of, send
 from warmstart.confirm.tokens import access
 from warmstart.doors.web.app import make_api, make_page
@@ -69,10 +70,11 @@ def test_the_matrix_names_every_route(house: House) -> None:
     assert all(method == "GET" and (path in ("/", "/login") or path.startswith("/assets")) for method, path in own), own
 
 
+@on_both_databases
 def test_every_token_at_every_route_of_the_api(house: House) -> None:
-    expired = house.desk.change(lambda turn: access.create_token(turn, "old", [X], by="t", seconds=1)).result().secret
-    revoked = house.desk.change(lambda turn: access.create_token(turn, "gone", [X], by="t")).result()
-    house.desk.change(lambda turn: access.revoke_token(turn, revoked.record.id, by="t")).result()
+    expired = house.desk.change(lambda tx: access.create_token(tx, "old", [X], by="t", seconds=1)).result().secret
+    revoked = house.desk.change(lambda tx: access.create_token(tx, "gone", [X], by="t")).result()
+    house.desk.change(lambda tx: access.revoke_token(tx, revoked.record.id, by="t")).result()
     house.clock.ahead += 2
     holders = {
         None: [None, "", "wsc_unknown", expired, revoked.secret],
@@ -148,7 +150,7 @@ def test_half_a_login_gets_in_nowhere_on_the_page(house: House) -> None:
 
 def log_in(house: House, scope: str) -> Person:
     code = house.desk.change(
-        lambda turn: access.create_login(turn, "p-" + scope.replace(":", "-"), [scope], by="t")
+        lambda tx: access.create_login(tx, "p-" + scope.replace(":", "-"), [scope], by="t")
     ).result()
     answer = send(house.page, "POST", "/login", {"code": code})
     return Person(house.page, answer.headers["set-cookie"].split(";")[0], answer.body["csrf_token"])
@@ -183,7 +185,7 @@ def test_nobody_gets_a_token_that_submits_and_decides() -> None:
     from warmstart.confirm.tokens.tokens import check_scopes
     from warmstart.errors import ConfigError
 
-    with pytest.raises(ConfigError, match="approves itself"):
+    with pytest.raises(ConfigError, match="approve its own requests"):
         check_scopes([A, D])
     for wrong in ([], ["agent"], ["approver:decide", "all"]):
         with pytest.raises(ConfigError):
@@ -201,6 +203,7 @@ def test_agents_see_their_own_only(house: House) -> None:
     assert house.call("GET", f"/confirm/{theirs}", token=house.agent).status == 404
 
 
+@on_both_databases
 def test_lists_continue_where_they_ended(house: House) -> None:
     ids = [house.submit().body["id"] for _ in range(5)]
     house.deny(ids[2])

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from confirm.serving import RISK, WORK, House
+from confirm.serving import RISK, WORK, House, wait_until
 from loopback import serving
 from warmstart.confirm.model import Request
 from warmstart.confirm.notify.channels import make_channels
@@ -27,46 +27,50 @@ pytestmark = pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:Deprecati
 CHATS = ("discord", "slack", "tgram", "mmost", "rocket", "matrix", "msteams", "something_new")
 
 
-class Target(BaseHTTPRequestHandler):
-    """What receives notifications; `statuses` are answered one after the other, then 200."""
+class Target:
+    """A web hook: remembers what it received. Answers with `statuses` one after the other, then with 200, each after
+    `hold` seconds."""
 
-    got: list[tuple[str, Any]] = []  # noqa: RUF012
-    statuses: list[int] = []  # noqa: RUF012
-    hold = 0.0
+    def __init__(self) -> None:
+        self.received: list[tuple[str, Any]] = []
+        self.statuses: list[int] = []
+        self.hold = 0.0
+        self.address = ""
 
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        time.sleep(self.hold)
-        status = self.statuses.pop(0) if self.statuses else 200
-        if status == 200:
-            self.got.append((self.path, body))
-        self.send_response(status)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
+    def make_handler(self) -> type[BaseHTTPRequestHandler]:
+        target = self
 
-    def log_message(self, *_args: object) -> None:
-        pass
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                time.sleep(target.hold)
+                status = target.statuses.pop(0) if target.statuses else 200
+                if status == 200:
+                    target.received.append((self.path, body))
+                self.send_response(status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_args: object) -> None:
+                pass
+
+        return Handler
 
 
 @pytest.fixture
-def target() -> Iterator[str]:
-    Target.got, Target.statuses, Target.hold = [], [], 0.0
-    with serving(Target) as address:
-        yield f"json://{address}/hook"
+def target() -> Iterator[Target]:
+    """One per test: a handler that still sleeps when its test has ended reports to nobody else."""
+    made = Target()
+    with serving(made.make_handler()) as address:
+        made.address = f"json://{address}/hook"
+        yield made
 
 
-def wait_until(is_so: Any, seconds: float = 10.0) -> None:
-    end = time.monotonic() + seconds
-    while not is_so() and time.monotonic() < end:
-        time.sleep(0.05)
-    assert is_so()
-
-
-def test_people_are_told_and_get_a_link_that_decides_nothing(open_house, target: str) -> None:
-    house = open_house(notify=[target])
+def test_people_are_told_and_get_a_link_that_decides_nothing(open_house, target: Target) -> None:
+    house = open_house(notify=[target.address])
     receipt = house.submit(RISK).body
     wait_until(lambda: house.get(receipt["id"])["notifications"][0]["state"] == "sent")
-    ((path, told),) = Target.got
+    ((path, told),) = target.received
     assert path == "/hook"
     assert told["title"] == "Approval needed (high risk)"
     assert RISK["description"] in told["message"]
@@ -76,18 +80,18 @@ def test_people_are_told_and_get_a_link_that_decides_nothing(open_house, target:
     assert house.events(receipt["id"]) == ["submitted", "notified"]
 
 
-def test_nobody_waits_for_a_channel(open_house, target: str) -> None:
-    Target.hold = 8.0
-    house = open_house(notify=[target])
+def test_nobody_waits_for_a_channel(open_house, target: Target) -> None:
+    target.hold = 8.0
+    house = open_house(notify=[target.address])
     began = time.monotonic()
     ids = [house.submit().body["id"] for _ in range(3)]
     assert house.approve(ids[0]).status == 200
     assert time.monotonic() - began < 7.5
 
 
-def test_a_failure_is_tried_again_and_seen(open_house, target: str) -> None:
-    Target.statuses = [500]
-    house = open_house(notify=[target])
+def test_a_failure_is_tried_again_and_seen(open_house, target: Target) -> None:
+    target.statuses = [500]
+    house = open_house(notify=[target.address])
     id = house.submit().body["id"]
     wait_until(lambda: house.get(id)["notifications"][0]["attempts"] == 1)
     first = house.get(id)["notifications"][0]
@@ -131,13 +135,13 @@ def test_a_channel_that_never_answers_is_undeliverable_and_nothing_is_approved(h
     assert house.get(id)["status"] == "pending"
 
 
-def test_what_is_to_be_told_survives_a_restart(open_house, target: str) -> None:
+def test_what_is_to_be_told_survives_a_restart(open_house, target: Target) -> None:
     house = open_house()
     house.desk.channels = ("json#1", "gone#2")
     id = house.submit().body["id"]
-    house.restart(notify=[target])
+    house.restart(notify=[target.address])
     wait_until(lambda: [n["state"] for n in house.get(id)["notifications"]] == ["sent", "undeliverable"])
-    assert len(Target.got) == 1
+    assert len(target.received) == 1
 
 
 def test_what_is_decided_is_not_told_any_more(house: House) -> None:
@@ -178,8 +182,8 @@ def test_why_it_failed_is_kept_when_it_is_too_late(house: House, ends: str) -> N
     assert house.get(id)["status"] == ("expired" if ends == "expired" else "denied")
 
 
-def test_what_is_allowed_unasked_tells_nobody(open_house, target: str) -> None:
-    house = open_house(notify=[target])
+def test_what_is_allowed_unasked_tells_nobody(open_house, target: Target) -> None:
+    house = open_house(notify=[target.address])
     house.call("POST", "/whitelist", {"action": "send_mail", "session_key": "s"}, house.admin)
     id = house.submit(WORK | {"session_key": "s"}).body["id"]
     assert house.get(id)["notifications"] == []

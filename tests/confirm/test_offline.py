@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from confirm.commands import run, run_json
 from confirm.serving import House, check
-from confirm.tampering import anchor_of
-from confirm.test_verify import drop_guards, run_sql
-from doors.cli.test_confirm import run, run_json
+from confirm.tampering import anchor_of, drop_guards, run_sql
 from warmstart.confirm.desk.offline import change_database
 from warmstart.confirm.store.open import open_store
 from warmstart.confirm.tokens.access import create_login, list_tokens
@@ -68,7 +67,7 @@ def test_somebody_can_always_be_shut_out(database: Path, house: House, trouble) 
     after = anchor_of(database).path.read_bytes() if anchor_of(database).path.exists() else None
     assert after == before, "the evidence stays"
     with pytest.raises(StoreError):
-        change_database(database, lambda turn: create_login(turn, "x", by="test"))
+        change_database(database, lambda tx: create_login(tx, "x", by="test"))
     assert run("verify", "--accept", "--yes", *where).exit_code == 0
     house.start()
     assert house.approve(house.submit().body["id"]).status == 401

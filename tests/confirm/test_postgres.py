@@ -9,70 +9,31 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from confirm.postgres import Postgres, start_postgres
+from confirm.commands import run, run_json, start_daemon, stop_daemon
+from confirm.postgres import Postgres
 from confirm.serving import WORK, House, check
 from confirm.stress import run_kills, run_race
-from confirm.test_deciding_again import (  # noqa: F401
-    test_a_request_says_how_many_are_needed_now,
-    test_what_was_allowed_in_advance_is_allowed_when_it_is_taken_up,
-)
-from confirm.test_flaws import (  # noqa: F401
-    approved,
-    test_a_decision_after_the_deadline_is_too_late,
-    test_a_pending_request_survives_a_restart_and_its_waiter_comes_back,
-    test_a_quorum_is_of_different_people,
-    test_a_whitelist_entry_ends,
-    test_every_transition_has_its_entry,
-    test_only_what_was_approved_runs_and_only_once,
-    test_the_deadline_is_absolute_and_runs_on_while_the_daemon_is_down,
-    test_the_execution_token_is_for_the_one_who_asked,
-    test_the_first_decision_stands,
-    test_the_rate_limit_counts_over_restarts_and_slides,
-    test_the_requester_does_not_decide_whatever_its_scopes,
-    test_the_same_key_at_the_same_moment_makes_one_request,
-    test_the_same_key_gets_the_same_answer,
-    test_what_nobody_looks_at_expires_too,
-)
-from confirm.test_matrix import (  # noqa: F401
-    test_every_token_at_every_route_of_the_api,
-    test_lists_continue_where_they_ended,
-)
-from confirm.test_presence import (  # noqa: F401
-    others,
-    test_daemons_that_differ_say_so_until_they_do_not,
-)
-from confirm.test_waiting import (  # noqa: F401
-    test_a_long_poll_ends_with_the_decision,
-    test_people_see_everything_live,
-    test_what_another_process_decides_is_heard_too,
-    test_who_comes_back_gets_what_was_missed,
-)
-
-# The same tests, on the houses of this module.
-from doors.cli.test_confirm import (  # noqa: F401
-    run,
-    run_json,
-    start,
-    stop,
-    test_a_running_daemon_sees_what_is_done_to_its_file,
-)
-from warmstart.confirm.audit.anchor import Anchor, read_head
+from warmstart.confirm.audit.anchor import Anchor
+from warmstart.confirm.audit.chain import read_head
 from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.desk.offline import accept_audit, change_database, verify_database
 from warmstart.confirm.policy.policy import parse_policy
+from warmstart.confirm.store import postgres as postgres_store
+from warmstart.confirm.store import sqlite
 from warmstart.confirm.store.open import locate, open_store
+from warmstart.confirm.store.postgres_address import read_address
 from warmstart.confirm.store.protocol import ServerAddress
 from warmstart.confirm.tokens import access
 from warmstart.doors.web import ConfirmationServer
 from warmstart.errors import ConfigError, StoreError, StoreTooNew, StoreUnreachable
-from warmstart.store.sqlite_file import Migration, load_migrations
+from warmstart.store.sqlite_file import Migration
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -82,36 +43,16 @@ with warnings.catch_warnings():
 PASSWORD = "s3cret-w0rd"
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Postgres]:
-    with start_postgres() as running:
-        yield running
+@pytest.fixture
+def engine() -> str:
+    """The houses of this module are on PostgreSQL."""
+    return "postgres"
 
 
 @pytest.fixture
-def address(server: Postgres) -> str:
-    """Of a new database."""
-    return server.make_database()
-
-
-@pytest.fixture
-def open_house(tmp_path: Path, server: Postgres) -> Iterator[Callable[..., House]]:
-    houses: list[House] = []
-
-    def make(**options: Any) -> House:
-        houses.append(House(tmp_path, **{"database": server.make_database()} | options))
-        return houses[-1]
-
-    yield make
-    for house in houses:
-        house.stop()
-        verdict = check(house.database)
-        assert (verdict.ok, verdict.lag) == (True, 0), verdict.problems
-
-
-@pytest.fixture
-def house(open_house: Callable[..., House]) -> House:
-    return open_house()
+def address(postgres: Postgres) -> str:
+    """The address of a new database."""
+    return postgres.make_database()
 
 
 def put(store: Any, name: str) -> None:
@@ -157,7 +98,7 @@ def test_what_is_done_behind_its_back_is_found(house: House) -> None:
         found = check(house.database)
         assert found.problems[0].sequence == 3
         assert [flaw.problem for flaw in found.problems if "trigger" in flaw.problem] == [
-            f"the trigger {name} does something else than it should"
+            f"the trigger {name} was changed"
             for name in ("audit_is_never_changed", "audit_is_never_shortened", "audit_only_grows")
         ]
         db.execute("UPDATE audit SET actor = %s WHERE sequence = 3", (before,))
@@ -210,12 +151,12 @@ def test_every_table_and_trigger_is_compared(rich: House, statement: str) -> Non
 
 
 @pytest.fixture
-def rich(server: Postgres, tmp_path: Path) -> House:
+def rich(postgres: Postgres, tmp_path: Path) -> House:
     """A daemon that has stopped, with some of everything."""
     from confirm.serving import RISK
 
     house = House(
-        tmp_path, database=server.make_database(), policy=parse_policy('[[rule]]\naction = "delete_*"\nquorum = 2')
+        tmp_path, database=postgres.make_database(), policy=parse_policy('[[rule]]\naction = "delete_*"\nquorum = 2')
     )
     for body in (WORK, RISK):
         id = house.submit(body).body["id"]
@@ -275,18 +216,18 @@ def test_every_machine_anchors_what_any_of_them_wrote(address: str, tmp_path: Pa
 # Trouble with the server
 
 
-def test_a_connection_that_broke_unused_is_made_anew(house: House, server: Postgres) -> None:
+def test_a_connection_that_broke_unused_is_made_anew(house: House, postgres: Postgres) -> None:
     id = house.submit().body["id"]
-    server.cut_connections()
+    postgres.cut_connections()
     assert house.get(id)["status"] == "pending"
     assert house.approve(id).status == 200
 
 
-def test_a_change_that_loses_its_connection_is_lost_whole(address: str, server: Postgres) -> None:
+def test_a_change_that_loses_its_connection_is_lost_whole(address: str, postgres: Postgres) -> None:
     with open_store(address) as store:
         with pytest.raises(StoreUnreachable), store.writing():
             put(store, "before")
-            server.cut_connections()
+            postgres.cut_connections()
             with suppress(StoreUnreachable):
                 put(store, "broken")
             with suppress(StoreUnreachable):
@@ -313,9 +254,9 @@ def test_what_failed_inside_is_not_called_committed(address: str) -> None:
             put(store, "loose")
 
 
-def test_without_its_server_nothing_is_approved(house: House, server: Postgres) -> None:
+def test_without_its_server_nothing_is_approved(house: House, postgres: Postgres) -> None:
     id = house.submit().body["id"]
-    server.switch_off()
+    postgres.switch_off()
     try:
         answers = [house.submit(), house.approve(id), house.call("GET", f"/confirm/{id}", token=house.agent)]
         assert [(answer.status, answer.code) for answer in answers] == [(503, "store")] * 3
@@ -323,7 +264,7 @@ def test_without_its_server_nothing_is_approved(house: House, server: Postgres) 
         with pytest.raises(StoreUnreachable, match="cannot be reached"):
             open_store(house.database)
     finally:
-        server.switch_on()
+        postgres.switch_on()
     end = time.monotonic() + 10
     while house.call("GET", "/health").body.get("trouble") != "":
         assert time.monotonic() < end, "by itself, without another change"
@@ -352,12 +293,12 @@ def test_who_waits_too_long_for_a_turn_is_told(address: str) -> None:
             put(other, "x")
 
 
-def test_a_server_that_is_set_up_otherwise(server: Postgres) -> None:
+def test_a_server_that_is_set_up_otherwise(postgres: Postgres) -> None:
     """Snapshots that are taken before the wait for a turn would break the chain; a commit must be on the disk."""
-    address = server.make_database()
+    address = postgres.make_database()
     name = address.partition("?")[0].rpartition("/")[2]
-    server.run(f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
-    server.run(f"ALTER DATABASE {name} SET synchronous_commit = off")
+    postgres.run(f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
+    postgres.run(f"ALTER DATABASE {name} SET synchronous_commit = off")
     with ExitStack() as opened:
         stores = [opened.enter_context(open_store(address)) for _ in range(2)]
         assert stores[0]._db.execute("SHOW synchronous_commit").fetchone() == ("on",)
@@ -368,7 +309,7 @@ def test_a_server_that_is_set_up_otherwise(server: Postgres) -> None:
             desk.close()
     assert check(address).ok
     with pytest.raises(StoreError, match="UTF8"):
-        open_store(server.make_database("ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"))
+        open_store(postgres.make_database("ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"))
 
 
 # Several daemons
@@ -379,9 +320,9 @@ def test_of_many_deciders_at_several_daemons_exactly_one_wins(house: House) -> N
     with ExitStack() as running:
         urls = [house.api]
         for _ in range(2):
-            process, told = start("--port", "0", "--db", house.database)
-            running.callback(stop, process)
-            urls.append(told["api_url"])
+            process, printed = start_daemon("--port", "0", "--db", house.database)
+            running.callback(stop_daemon, process)
+            urls.append(printed["api_url"])
         approvers = [house.approver, house.second, house.admin]
         found = run_race(urls, house.agent, approvers, 30, clients=24)
     assert (found["exactly_one"], found["wrong"], set(found["refused"])) == (30, [], {409})
@@ -422,34 +363,44 @@ def test_nothing_acknowledged_is_lost_by_kill_9(address: str) -> None:
 # Versions
 
 
-def test_older_databases_are_upgraded_and_newer_left_alone(address: str, tmp_path: Path) -> None:
-    """The same for both kinds of database."""
-    from warmstart.confirm.store import postgres, sqlite
-    from warmstart.confirm.store.protocol import MIGRATIONS_FOLDER
+def open_sqlite(path: Path, migrations: list[Migration]) -> Any:
+    kind = sqlite.KIND._replace(schema=len(migrations), load_migrations=lambda: migrations)
+    return sqlite.ConfirmSqliteStore(path, kind, 5.0)
 
-    for module, open_one, place in (
-        (sqlite, sqlite.open_file, tmp_path / "confirm.db"),
-        (postgres, postgres.open_server, locate(address)),
-    ):
-        first = load_migrations(MIGRATIONS_FOLDER, module.MIGRATIONS)
-        second = Migration(len(first) + 1, "next", "ALTER TABLE keys ADD COLUMN note TEXT NOT NULL DEFAULT 'n'")
-        broken = second._replace(sql="CREATE TABLE half (id INTEGER); SELECT 1 FROM nowhere")
-        old = open_one(place, 5.0)
-        with old.writing():
-            put(old, "kept")
-        with pytest.raises(StoreError, match="nowhere"):
-            open_one(place, 5.0, [*first, broken])
-        with open_one(place, 5.0) as same, same.writing():
-            pass  # all of it, or nothing
-        with open_one(place, 5.0, [*first, second]) as new:
-            assert new._db.execute("SELECT name, note FROM keys").fetchall() == [("kept", "n")]
-        with pytest.raises(StoreTooNew), old.writing():  # an older program that was running meanwhile
-            raise AssertionError("wrote to a newer database")
-        old.close()
-        with pytest.raises(StoreTooNew, match=f"schema {second.number}, this one knows {len(first)}"):
-            open_store(place)
-        with open_one(place, 5.0, [*first, second]) as new:
-            assert has(new, "kept"), "left untouched"
+
+def open_postgres(address: ServerAddress, migrations: list[Migration]) -> Any:
+    store = postgres_store.ConfirmPostgresStore(read_address(address), 5.0, migrations)
+    try:
+        store.migrate()
+    except StoreError:
+        store.close()
+        raise
+    return store
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_older_databases_are_upgraded_and_newer_left_alone(address: str, tmp_path: Path, kind: str) -> None:
+    place: Any = tmp_path / "confirm.db" if kind == "sqlite" else locate(address)
+    open_at: Any = open_sqlite if kind == "sqlite" else open_postgres
+    first = sqlite.MIGRATIONS if kind == "sqlite" else postgres_store.MIGRATIONS
+    second = Migration(len(first) + 1, "next", "ALTER TABLE keys ADD COLUMN note TEXT NOT NULL DEFAULT 'n'")
+    broken = second._replace(sql="CREATE TABLE half (id INTEGER); SELECT 1 FROM nowhere")
+    old = open_store(place, patience=5.0)
+    with old.writing():
+        put(old, "kept")
+    with pytest.raises(StoreError, match="nowhere"):
+        open_at(place, [*first, broken])
+    with open_store(place) as same, same.writing():
+        pass  # a failed upgrade changed nothing
+    with open_at(place, [*first, second]) as new:
+        assert new._db.execute("SELECT name, note FROM keys").fetchall() == [("kept", "n")]
+    with pytest.raises(StoreTooNew), old.writing():  # an older program that was running meanwhile
+        raise AssertionError("wrote to a newer database")
+    old.close()
+    with pytest.raises(StoreTooNew, match=f"schema {second.number}, this one knows {len(first)}"):
+        open_store(place)
+    with open_at(place, [*first, second]) as new:
+        assert has(new, "kept"), "left untouched"
 
 
 def test_several_processes_may_make_the_schema(address: str) -> None:
@@ -499,21 +450,21 @@ def test_the_commands_take_an_address(address: str, tmp_path: Path) -> None:
 
 
 def test_the_password_is_printed_nowhere(
-    server: Postgres, open_house: Callable[..., House], caplog: pytest.LogCaptureFixture, tmp_path: Path
+    postgres: Postgres, open_house: Callable[..., House], caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     caplog.set_level(logging.DEBUG)
     told: list[str] = []
-    good = with_password(server.make_database())
+    good = with_password(postgres.make_database())
     assert PASSWORD in good
     house = open_house(database=good)
     told.append(repr(house.server.settings) + repr(locate(good)))
-    server.cut_connections()
+    postgres.cut_connections()
     house.submit()
-    server.switch_off()
+    postgres.switch_off()
     try:
         told += [str(house.submit().body), run("verify", "--db", good).output]
     finally:
-        server.switch_on()
+        postgres.switch_on()
     told.append(str(house.audit()))
     wrong = [
         good.replace("?", "-missing?"),

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import warmstart
+from confirm.houses import on_both_databases
 from confirm.serving import House, send
 from warmstart.confirm.policy.policy import Policy, parse_policy
 from warmstart.doors.web import ConfirmationServer
@@ -45,6 +46,7 @@ def test_a_start_says_which_policy_is_in_force(house: House) -> None:
     assert house.call("GET", "/health").body["trouble"] == "", "what has stopped does not differ"
 
 
+@on_both_databases
 def test_daemons_that_differ_say_so_until_they_do_not(
     house: House, others: ExitStack, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -52,11 +54,11 @@ def test_daemons_that_differ_say_so_until_they_do_not(
     other = ConfirmationServer(database=house.database, port=0, ui_port=0, policy=STRICT)
     others.enter_context(other)
 
-    def troubles() -> list[bool]:
+    def problems() -> list[bool]:
         return [bool(send(url, "GET", "/health").body["trouble"]) for url in (house.api, other.api_url)]
 
-    wait_for(troubles, [True, True])
-    assert "another policy" in house.desk.trouble
+    wait_for(problems, [True, True])
+    assert "a different policy" in house.desk.trouble
     told = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
     assert len(told) == 2, "each once"
     assert any(other.api_url in text for text in told)
@@ -85,7 +87,7 @@ def test_daemons_that_agree_say_nothing(house: House, others: ExitStack) -> None
 def test_who_was_killed_is_not_waited_for(house: House) -> None:
     """Its start stands in the audit without an end."""
     house.desk.change(
-        lambda turn: turn.log("started", "daemon", policy="x", instance="dead", address="box http://127.0.0.1:1")
+        lambda tx: tx.log("started", "daemon", policy="x", instance="dead", address="box http://127.0.0.1:1")
     ).result()
     house.stop()
     house.start()

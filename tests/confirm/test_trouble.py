@@ -3,51 +3,27 @@
 from __future__ import annotations
 
 import logging
-import os
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import apsw
 import pytest
 
-import warmstart
-from confirm.serving import WORK, House
+from confirm.commands import run_apart
+from confirm.serving import WORK, House, wait_until
 from rights import take_writing
-from warmstart.confirm.audit.anchor import read_head
+from warmstart.confirm.audit.chain import read_head
 from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.desk.writer import Writer
 from warmstart.confirm.policy.policy import Policy
+from warmstart.confirm.problems import OpenProblems
 from warmstart.confirm.store.open import open_store
 from warmstart.confirm.store.protocol import ConfirmStore
 from warmstart.confirm.store.sqlite import ConfirmSqliteStore
 from warmstart.errors import Refused, StoreError
-
-SOURCE = str(Path(warmstart.__file__).parents[1])
-
-
-def run_apart(code: str, path: Path) -> str:
-    """What a process of its own says of the store at a path."""
-    prelude = (
-        "import os, sys, warmstart.confirm.store.sqlite\n"
-        "from warmstart.confirm.store.open import open_store\n"
-        "from warmstart.errors import StoreError\n"
-        "path = sys.argv[1]\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", prelude + code, str(path)],
-        env=os.environ | {"PYTHONPATH": SOURCE},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout + done.stderr
 
 
 def put(store: ConfirmStore, name: str) -> None:
@@ -136,7 +112,7 @@ def test_the_log_says_once_what_is_wrong_and_when_it_is_over(
     anchor.chmod(0o600)
     wait_until(lambda: house.desk.trouble == "")
     assert [record.getMessage() for record in caplog.records][1:] == [
-        "over: the audit's anchor does not follow the audit: a cut end could not be seen"
+        "over: the audit's anchor does not follow the audit: a cut end could not be detected"
     ]
 
 
@@ -153,13 +129,6 @@ def test_health_says_that_nothing_can_be_written_until_it_can(house: House, capl
     db.pragma("max_page_count", most)
     wait_until(lambda: house.call("GET", "/health").body["trouble"] == "")
     assert "writing_again" in house.events()
-
-
-def wait_until(what: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def test_nobody_can_fill_the_log(house: House) -> None:
@@ -203,7 +172,7 @@ def test_one_broken_change_does_not_take_the_others_along(tmp_path: Path) -> Non
 def test_what_is_queued_is_written_before_the_end(tmp_path: Path) -> None:
     with open_store(tmp_path / "confirm.db") as store:
         done: list[int] = []
-        writer = Writer(store, lambda: None)
+        writer = Writer(store, lambda: None, OpenProblems())
         futures = [writer.put(lambda n=n: done.append(n)) for n in range(500)]
         writer.stop()
         assert all(future.done() for future in futures)
@@ -274,7 +243,7 @@ except StoreError as error:
 """
     said = run_apart(code, path)
     assert "cannot be opened for writing" in said
-    assert "rights" in said
+    assert "Check the permissions" in said
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
@@ -326,5 +295,5 @@ def test_a_transaction_inside_another_leaves_that_one_whole(store: ConfirmSqlite
 def test_a_damaged_file_has_advice_of_its_own(tmp_path: Path) -> None:
     path = tmp_path / "confirm.db"
     path.write_bytes(b"no database at all, but long enough to look like one" * 100)
-    with pytest.raises(StoreError, match=r"damaged .* Stop the daemon, keep a copy of the file, bring back a backup"):
+    with pytest.raises(StoreError, match=r"damaged .* Stop the daemon, keep a copy of the file, and restore a backup"):
         open_store(path)

@@ -13,12 +13,12 @@ from typing import Any
 import apsw
 import pytest
 
+from confirm.commands import run, run_apart, run_json
 from confirm.serving import RISK, WORK, House, check
-from confirm.tampering import GUARDS, anchor_of, copy_database
-from doors.cli.test_confirm import run, run_json
+from confirm.tampering import GUARDS, anchor_of, copy_database, drop_guards, run_sql
 from rights import let_in
-from warmstart.confirm.audit.anchor import AuditVerdict, ChainHead, hash_entry, verify
-from warmstart.confirm.audit.chain import ZERO
+from warmstart.confirm.audit.chain import ZERO, ChainHead, hash_entry
+from warmstart.confirm.audit.verify import AuditVerdict, verify
 from warmstart.confirm.desk.offline import accept_audit, verify_database
 from warmstart.confirm.model import AuditEntry
 from warmstart.confirm.policy.policy import parse_policy
@@ -68,18 +68,6 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def database(written: Path, tmp_path: Path) -> Path:
     copy_database(written, tmp_path / "copy.db")
     return tmp_path / "copy.db"
-
-
-def run_sql(path: Path, *statements: str) -> None:
-    db = apsw.Connection(str(path))
-    db.pragma("foreign_keys", False)
-    for statement in statements:
-        db.execute(statement).fetchall()
-    db.close()
-
-
-def drop_guards() -> str:
-    return "; ".join(f"DROP TRIGGER {guard}" for guard in GUARDS)
 
 
 def problems(verdict: AuditVerdict) -> str:
@@ -155,7 +143,7 @@ def test_rows_cannot_be_removed_unseen(database: Path, table: str) -> None:
 )
 def test_rows_cannot_be_put_in_unseen(database: Path, row: str) -> None:
     run_sql(database, f"INSERT INTO {row}")
-    assert "the audit does not tell of it" in problems(check(database))
+    assert "the audit does not record it" in problems(check(database))
 
 
 @pytest.mark.parametrize(
@@ -206,21 +194,21 @@ def test_a_decision_after_a_decision_is_found(database: Path) -> None:
     id, digest = find(database, "denied"), find(database, "denied", "digest")
     forge(database, "approved", id, "alice", "t", {"digest": digest, "reason": ""})
     run_sql(database, f"UPDATE requests SET status = 'approved', decided_by = 'alice', reason = '' WHERE id = '{id}'")
-    assert "was denied before" in problems(check(database))
+    assert "already denied" in problems(check(database))
 
 
 def test_an_approval_of_something_else_or_by_too_few_is_found(database: Path) -> None:
     id = find(database, "pending", more="AND quorum = 2")
     forge(database, "approved", id, "alice", "t", {"digest": "0" * 64, "reason": ""})
     found = problems(check(database))
-    assert "is about other details than were submitted" in found
+    assert "decides other details than were submitted" in found
     assert "approves with 1 of 2 votes" in found
 
 
 def test_an_approval_of_ones_own_request_is_found(database: Path) -> None:
     id, digest = find(database, "pending"), find(database, "pending", "digest")
     forge(database, "approved", id, "Agent-1", "t", {"digest": digest, "reason": ""})
-    assert "is a decision of who asked for it" in problems(check(database))
+    assert "is a decision by the requester" in problems(check(database))
 
 
 @pytest.mark.parametrize("status", ["pending", "denied", "approved"])
@@ -228,7 +216,7 @@ def test_what_was_not_approved_was_not_taken_up(database: Path, status: str) -> 
     id, digest = find(database, status), find(database, status, "digest")
     forge(database, "executed", id, "agent-1", "t", {"digest": digest})
     told = problems(check(database))
-    assert ("a second time" if status == "approved" else "what was not approved") in told
+    assert ("a second time" if status == "approved" else "that was not approved") in told
 
 
 @pytest.mark.parametrize(
@@ -340,8 +328,6 @@ def test_looking_leaves_nothing_behind(database: Path) -> None:
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become somebody whom rights keep out")
 @pytest.mark.parametrize("live", [False, True])
 def test_a_read_only_copy_can_be_verified(database: Path, live: bool) -> None:
-    from confirm.test_trouble import run_apart
-
     folder = database.parent / "copy"
     folder.mkdir()
     keeper = open_store(database) if live else None  # leaves a WAL beside the file
@@ -355,8 +341,6 @@ def test_a_read_only_copy_can_be_verified(database: Path, live: bool) -> None:
     for file in folder.iterdir():
         file.chmod(0o444)
     code = """
-from pathlib import Path
-from warmstart.confirm.desk.offline import verify_database
 os.setuid(65534)
 try:
     print(verify_database(Path(path)).problems)
@@ -364,7 +348,7 @@ except StoreError as error:
     print(error)
 """
     told = run_apart(code, folder / "copy.db")
-    assert ("both must lie in a folder that can be written" in told) if live else told == "[]\n"
+    assert ("copy both files to a writable" in told) if live else told == "[]\n"
     folder.chmod(0o755)
 
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from confirm.houses import on_both_databases
 from confirm.serving import WORK, Answer, House
 from warmstart.confirm.audit import feed
 from warmstart.confirm.desk.decide import DecisionRequest
@@ -85,6 +86,7 @@ def wait_in_thread(house: House, id: str, seconds: int = 20) -> tuple[threading.
     return thread, answers
 
 
+@on_both_databases
 def test_a_long_poll_ends_with_the_decision(house: House) -> None:
     id = house.submit().body["id"]
     thread, answers = wait_in_thread(house, id)
@@ -112,6 +114,7 @@ def test_a_long_poll_hears_of_the_deadline(house: House) -> None:
     assert answers[0][0] - moved < SOON
 
 
+@on_both_databases
 def test_what_another_process_decides_is_heard_too(house: House) -> None:
     """A second desk on the same file stands for another process: nothing is shared but the database."""
     id = house.submit().body["id"]
@@ -171,6 +174,7 @@ def test_a_request_can_be_followed_to_its_end(house: House) -> None:
         assert events.rest() == b""
 
 
+@on_both_databases
 def test_people_see_everything_live(house: House) -> None:
     person = house.log_in()
     with follow(house.page, "/events", person.secrets) as events:
@@ -184,6 +188,7 @@ def test_people_see_everything_live(house: House) -> None:
         assert int(second) > int(first)
 
 
+@on_both_databases
 def test_who_comes_back_gets_what_was_missed(house: House) -> None:
     admin = bearer(house.admin)
     with follow(house.api, "/events", admin) as events:
@@ -246,7 +251,7 @@ def test_a_stream_ends_with_the_login(house: House) -> None:
 
 def revoke(house: House, subject: str) -> None:
     found = next(record for record in access.list_tokens(house.desk.store) if record.subject == subject)
-    house.desk.change(lambda turn: access.revoke_token(turn, found.id, by="test")).result()
+    house.desk.change(lambda tx: access.revoke_token(tx, found.id, by="test")).result()
 
 
 @pytest.mark.parametrize("subject", ["agent-1", "bob"])

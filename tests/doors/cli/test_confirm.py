@@ -4,39 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from confirm.commands import run, run_json, start_daemon, stop_daemon
+from confirm.houses import on_both_databases
 from confirm.serving import RISK, WORK, House, send
 from confirm.tampering import GUARDS
-from places import SRC
 from warmstart.confirm.notify.messages import Notification
 from warmstart.confirm.notify.notifier import Channel, Notifier, Undelivered
 from warmstart.doors.cli.confirm import lay_out
-from warmstart.doors.cli.main import main
 from warmstart.doors.render.terminal import clean
-
-
-def run(*arguments: str, input: str | None = None) -> Result:
-    return CliRunner().invoke(main, ["confirm", *arguments], input=input)
-
-
-def run_json(*arguments: str) -> Any:
-    done = run(*arguments, "--json")
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
 
 
 @pytest.fixture
@@ -189,6 +174,7 @@ def test_tokens_are_made_listed_and_revoked(open_house: Callable[..., House]) ->
     assert run_json("verify")["ok"]
 
 
+@on_both_databases
 def test_a_running_daemon_sees_what_is_done_to_its_file(house: House) -> None:
     database = ["--db", str(house.database)]
     made = run_json("token", "create", "--scope", "agent:submit", "--subject", "late", *database)
@@ -264,35 +250,12 @@ def test_looking_does_not_make_a_database() -> None:
 # The daemon as a process
 
 
-def start(*options: str, **more: str) -> tuple[subprocess.Popen[str], dict[str, Any]]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "warmstart", "confirm", "serve", "--ui-port", "0", "--json", *options],
-        env=os.environ | {"PYTHONPATH": SRC} | more,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout
-    line = process.stdout.readline()
-    if not line:
-        _, error = process.communicate()
-        raise AssertionError(error)
-    return process, json.loads(line)
-
-
-def stop(process: subprocess.Popen[str]) -> str:
-    process.send_signal(signal.SIGTERM)
-    _, error = process.communicate(timeout=20)
-    assert process.returncode == 0, error
-    return error
-
-
 def test_five_minutes_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start, log in by the printed link, let an agent ask, approve, stop; start again."""
     from warmstart.confirm import Daemon, submit
     from warmstart.confirm.tokens.files import read_token_file
 
-    process, told = start(CONFIRMATION_PORT="0", CONFIRMATION_RATE_LIMIT="1")
+    process, told = start_daemon(CONFIRMATION_PORT="0", CONFIRMATION_RATE_LIMIT="1")
     try:
         token = read_token_file(Path(told["agent_token_file"]))
         ticket = submit("delete_data", "Drop it", {"x": 1}, daemon=Daemon(told["api_url"], token))
@@ -307,10 +270,10 @@ def test_five_minutes_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         again = send(told["api_url"], "POST", "/confirm", RISK, token=token)
         assert again.status == 429, "the limit of the environment"
     finally:
-        assert stop(process) == ""
-    process, told = start("--port", "0")
+        assert stop_daemon(process) == ""
+    process, told = start_daemon("--port", "0")
     assert (told["login_url"], told["agent_token_file"]) == (None, None)
-    stop(process)
+    stop_daemon(process)
     assert run_json("verify")["ok"]
 
 
@@ -324,7 +287,7 @@ def test_a_bad_start_says_why(tmp_path: Path) -> None:
         (["--port", "0", "--db", str(tmp_path)], {}, "not a file"),
     ):
         with pytest.raises(AssertionError) as error:
-            start(*options, **more)
+            start_daemon(*options, **more)
         assert told in str(error.value)
         assert "Traceback" not in str(error.value)
 

@@ -79,13 +79,13 @@ class Daemon:
         return self.server.page_url
 
     def make_link(self, subject: str = "alice") -> str:
-        code = self.server.desk.change(lambda turn: access.create_login(turn, subject, by="test")).result()
+        code = self.server.desk.change(lambda tx: access.create_login(tx, subject, by="test")).result()
         return f"{self.page}/login#{code}"
 
     def token(self, subject: str, *scopes: str) -> str:
         """The same one for the same subject."""
         if subject not in self._tokens:
-            made = self.server.desk.change(lambda turn: access.create_token(turn, subject, scopes, by="test")).result()
+            made = self.server.desk.change(lambda tx: access.create_token(tx, subject, scopes, by="test")).result()
             self._tokens[subject] = made.secret
         return self._tokens[subject]
 

@@ -68,7 +68,7 @@ def test_log_out(alice, daemon):
 
 
 def test_a_login_that_may_only_read_the_audit(people, daemon):
-    make = lambda turn: access.create_login(turn, "rita", ["audit:read"], by="test")  # noqa: E731
+    make = lambda tx: access.create_login(tx, "rita", ["audit:read"], by="test")  # noqa: E731
     person = people()
     person.page.goto(f"{daemon.page}/login#{daemon.server.desk.change(make).result()}")
     person.wait("This login may not see requests")

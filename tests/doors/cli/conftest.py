@@ -1,0 +1,7 @@
+"""Daemons for test_confirm.py."""
+
+from confirm.houses import engine as engine
+from confirm.houses import house as house
+from confirm.houses import no_daemon_of_ours as no_daemon_of_ours
+from confirm.houses import open_house as open_house
+from confirm.houses import postgres as postgres
