@@ -1,31 +1,31 @@
-"""Everything Warmstart raises on purpose.
+"""The exceptions that Warmstart raises on purpose.
 
 WarmstartError
- ├── SourceError          a transcript cannot be read at all
- │    └── UnknownFormat   readable, but no reader knows it
+ ├── SourceError          a file cannot be read
+ │    └── UnknownFormat   the file can be read, but no reader knows its format
  ├── StoreError           the database cannot be used
- │    ├── StoreTooNew     written by a newer Warmstart; left untouched
- │    ├── StoreFull       the disk is full; nothing acknowledged was lost
+ │    ├── StoreTooNew     a newer Warmstart wrote it; it was left untouched
+ │    ├── StoreFull       the disk is full; acknowledged changes are safe
  │    └── StoreUnreachable  the database server does not answer, or the connection was lost
  ├── ConfigError          a setting is wrong
- ├── NotFound             no session or template of that name
- ├── BadName              a name that must not be stored
- ├── ModelContextError    a model's context window is too small for the work; a ValueError too
- └── Refused              understood, and declined with a reason
+ ├── NotFound             no session or template has that name
+ ├── BadName              the name cannot be stored
+ ├── ModelContextError    the model's context window is too small; also a ValueError
+ └── Refused              the request was understood and declined, with a reason
 """
 
 from __future__ import annotations
 
 
 class WarmstartError(Exception):
-    """Something went wrong in Warmstart."""
+    """The base class of Warmstart's exceptions."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
 
 
 class SourceError(WarmstartError):
-    """The transcript cannot be read."""
+    """A file cannot be read."""
 
     def __init__(self, path: str, reason: str, line: int | None = None) -> None:
         self.path = path
@@ -35,7 +35,7 @@ class SourceError(WarmstartError):
 
 
 class UnknownFormat(SourceError):
-    """No reader knows this kind of file."""
+    """No reader knows the format of the file."""
 
 
 class StoreError(WarmstartError):
@@ -47,11 +47,11 @@ class StoreTooNew(StoreError):
 
 
 class StoreFull(StoreError):
-    """The disk is full; what was acknowledged before is safe."""
+    """The disk is full; changes acknowledged before are safe."""
 
 
 class StoreUnreachable(StoreError):
-    """The database server cannot be reached; a change that was under way may or may not have been kept."""
+    """The database server cannot be reached; a change in progress may or may not have been committed."""
 
 
 class ConfigError(WarmstartError):
@@ -59,7 +59,7 @@ class ConfigError(WarmstartError):
 
 
 class NotFound(WarmstartError):
-    """There is nothing of that name."""
+    """Nothing has that name."""
 
 
 class BadName(WarmstartError):
@@ -74,10 +74,15 @@ class ModelContextError(WarmstartError, ValueError):
         self.window = window
         self.minimum = minimum
         super().__init__(
-            f"{model} has a context window of {window:,} tokens, and at least {minimum:,} are needed: choose a larger"
-            " model, or, if the window is really larger, set it as model.context_length"
+            f"{model} has a context window of {window:,} tokens; at least {minimum:,} are needed: choose a larger"
+            " model, or set model.context_length if the window is larger than that"
         )
 
 
 class Refused(WarmstartError):
-    """Understood, and declined."""
+    """The request was understood and declined."""
+
+
+def explain(error: OSError) -> str:
+    """Return the reason of a system error, as it stands in Warmstart's messages."""
+    return (error.strerror or str(error)).lower()

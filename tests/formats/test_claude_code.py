@@ -116,7 +116,7 @@ def test_an_endless_session_keeps_its_ends(tmp_path):
     session = draft.close()
     assert (len(session.steps), session.unkept) == (100_000, 250)
     assert (session.steps[0].text, session.steps[-1].text) == ("0", "100249")
-    assert "counted, not kept" in source.problems[0].reason
+    assert "counted but not kept" in source.problems[0].reason
 
 
 def counted(path: Path) -> tuple[int, int]:

@@ -157,7 +157,7 @@ def test_contents_of_every_kind(path: Path, database: sqlite3.Connection) -> Non
     texts = [m.text for m in steps(session, Message)][2:]
     assert texts == ["See this\n[image_url]", "[broken", "bytes � here", "42", "a�b"]
     assert steps(session, ToolResult)[-1].outcome == UNKNOWN
-    assert any("no JSON" in problem for problem in problems)
+    assert any("not JSON" in problem for problem in problems)
 
 
 def test_columns_that_are_not_there(path: Path, database: sqlite3.Connection) -> None:

@@ -178,7 +178,7 @@ def test_bad_labels_are_reported(tmp_path: Path) -> None:
         assert "labels.json" in source.problems[0].reason
     with (tmp_path / "labels.json").open("wb") as file:
         file.truncate((16 << 20) + 1)
-    assert label_beside(source, "s1") is None and "longer than" in source.problems[-1].reason
+    assert label_beside(source, "s1") is None and "larger than" in source.problems[-1].reason
 
 
 def test_only_a_plain_yes_or_no_is_a_label() -> None:

@@ -106,7 +106,7 @@ def test_strange_values_cost_only_themselves(tmp_path: Path) -> None:
     assert [s.id for s in sessions] == ["s", "1-0"] and [s.label for s in sessions] == [None, None]
     assert [c.call_id for c in steps(sessions[0], ToolCall)] == ["1"]
     assert steps(sessions[0], ToolResult)[0].outcome.status == "unknown"
-    assert any("no list" in problem for problem in problems)
+    assert any("not a list" in problem for problem in problems)
 
 
 def test_a_cut_off_file_gives_the_simulations_before(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_a_200_mb_line(tmp_path):
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": SRC}
     )
     told, peak = said.stdout.strip().split("\n")
-    assert told.startswith("2|a line of 200 MB is longer than")
+    assert told.startswith("2|skipped a line of 200 MB; the limit is")
     assert int(peak) < 300
 
 
@@ -114,7 +114,7 @@ def test_a_document_with_a_huge_element(tmp_path):
         out.write('"}, ' + json.dumps({"role": "assistant", "content": "bye"}) + "]}")
     found = warmstart.inspect(path)
     assert [step.text for step in found.sessions[0].session.steps] == ["hello", "bye"]
-    assert "longer than" in found.problems[0].reason
+    assert "skipped a value of 60 MB" in found.problems[0].reason
 
 
 def test_empty_missing_folder_and_forbidden(tmp_path):

@@ -1,6 +1,6 @@
-"""Transcripts in: one module a format, each with `NAME`, `sniff(head)` and `read(source, judge)`.
+"""Transcripts in: one module per format, each with `NAME`, `sniff(head)` and `read(source, judge)`.
 
-Adding a format is one module, its line in FORMATS, and two fixture files under tests/data/<format>/.
+A new format is one module, its entry in FORMATS, and two fixture files under tests/data/<format>/.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-from warmstart.errors import SourceError, UnknownFormat
+from warmstart.errors import SourceError, UnknownFormat, explain
 from warmstart.formats import (
     anthropic,
     atif,
@@ -34,7 +34,7 @@ __all__ = ["FORMATS", "Format", "Source", "detect", "find_files", "read"]
 
 
 class Format(Protocol):
-    """What a format module offers."""
+    """The names that a format module must define."""
 
     @property
     def NAME(self) -> str: ...  # noqa: N802
@@ -42,7 +42,7 @@ class Format(Protocol):
     def read(self, source: Source, judge: Judge) -> Iterator[Session]: ...
 
 
-FORMATS: tuple[Format, ...] = (  # the most particular first
+FORMATS: tuple[Format, ...] = (  # the most specific first: the first that recognises a file reads it
     hermes_db,
     claude_code,
     codex,
@@ -61,7 +61,10 @@ _SUFFIXES = frozenset((".jsonl", ".json", ".ndjson", ".zst", ".db", ".sqlite", "
 
 
 def detect(source: Source) -> Format:
-    """The reader for a file, from its content. Raises SourceError when it cannot be read, UnknownFormat when none fits."""
+    """Return the reader of a file, recognised by its content.
+
+    Raises SourceError for a file that cannot be read and UnknownFormat for one that no reader recognises.
+    """
     if source.head.empty:
         raise UnknownFormat(source.shown, "the file is empty")
     known = _sniff(source.head) or _sniff(source.look_further())
@@ -75,16 +78,16 @@ def _sniff(head: SourceHead) -> Format | None:
 
 
 def read(source: Source, judge: Judge) -> Iterator[Session]:
-    """The sessions of one file, each result judged as it is read."""
+    """Yield the sessions of one file; each result is judged as it is read."""
     yield from detect(source).read(source, judge)
 
 
 def find_files(path: Path) -> Iterator[Path]:
-    """The files that may be transcripts: the path itself, or everything below a folder that looks like one."""
+    """Yield the path itself, or for a folder every file below it whose ending a transcript may have."""
     try:
         mode = path.stat().st_mode
     except OSError as error:
-        raise SourceError(str(path), (error.strerror or str(error)).lower()) from error
+        raise SourceError(str(path), explain(error)) from error
     if not stat.S_ISDIR(mode):
         if not stat.S_ISREG(mode):
             raise SourceError(str(path), "not a regular file")

@@ -1,7 +1,8 @@
-"""Anthropic messages without an envelope: a list, `{messages: [...]}`, or JSONL; and the task folders of Cline and Roo.
+"""Anthropic API messages: a JSON list, `{messages: [...]}` or JSONL; also the task folders of Cline and Roo Code.
 
-`is_error` is told where it stands; its absence says nothing here. Older Cline and Roo write a call as XML at the end of
-the assistant's text and its result as the user's text `[tool for '...'] Result:`; only a pair of both is a call.
+`is_error` counts where a result has it; a result without it is judged by its text. Older versions of Cline and Roo write
+a call as XML at the end of the assistant's text and its result as the user text `[tool for '...'] Result:`; only the
+two together count as a call.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.claude_code import Block, TokenUsage, result_text, usage_of
-from warmstart.formats.session_builder import SessionBuilder, parse_time
+from warmstart.formats.claude_code import Block, TokenUsage, usage_of
+from warmstart.formats.fields import parse_time, text_of
+from warmstart.formats.session_builder import SessionBuilder
 from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Session, Signal
 from warmstart.ports import Judge
@@ -30,7 +32,6 @@ _CLOSING = re.compile(r"</([a-z][a-z0-9_]{2,40})>\s*\Z")
 _PARAMETER = re.compile(r"<([A-Za-z_][A-Za-z0-9_]{0,40})>")
 _RESULT = re.compile(r"\A\s*\[([a-z][a-z0-9_]{2,40})(?:\]| .{0,4000}?\]) Result:[ \n]*", re.S)
 _MAX_PARAMETERS = 32
-_GOOD, _BAD = Signal(failed=False), Signal(failed=True)
 
 
 class _Message(msgspec.Struct, gc=False):
@@ -43,7 +44,7 @@ class _Message(msgspec.Struct, gc=False):
 
 
 class _Record(_Message, gc=False):
-    """A line: one message, or a whole conversation."""
+    """A line: one message or a whole conversation."""
 
     id: str | None = None
     session_id: str | None = None
@@ -72,7 +73,7 @@ def sniff(head: SourceHead) -> bool:
 
 
 def _is_ours(message: Any) -> bool:
-    """Whether a message holds a tool block or one of Cline's texts: plain text alone may be anyone's."""
+    """Return whether a message holds a tool block or a result as Cline writes it; plain text could be of any format."""
     if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
         return False
     content = message.get("content")
@@ -140,14 +141,14 @@ class _Reader:
             if message.usage is not None:
                 self.draft.spend(usage_of([message.usage]), message.model, at)
             for block in blocks:
-                self._assistant(block, at)
+                self._add_assistant(block, at)
         elif message.role == "user":
-            self._user(blocks, at)
+            self._add_user(blocks, at)
             self._release()
         elif message.role == "system":
             self.draft.message("system", "\n".join(b.text or "" for b in blocks), at)
 
-    def _assistant(self, block: Block, at: float | None) -> None:
+    def _add_assistant(self, block: Block, at: float | None) -> None:
         kind = block.type or ""
         if kind == "text" and block.text:
             self._release()
@@ -157,13 +158,13 @@ class _Reader:
             arguments = block.input if isinstance(block.input, (dict, str)) else {}
             self.draft.call(block.id or "", block.name or "", arguments, at)
         elif kind.endswith("tool_result"):  # of a tool that the provider runs itself
-            self._result(block, at)
+            self._add_result(block, at)
 
-    def _user(self, blocks: list[Block], at: float | None) -> None:
-        answer: list[str] | None = None  # of the call in the assistant's text
+    def _add_user(self, blocks: list[Block], at: float | None) -> None:
+        answer: list[str] | None = None  # the result of the call in the assistant's text
         for block in blocks:
             if (block.type or "").endswith("tool_result"):
-                self._result(block, at)
+                self._add_result(block, at)
             elif block.type == "text" and block.text:
                 text = _strip_details(block.text)
                 header = _RESULT.match(text) if self._held or answer is not None else None
@@ -172,20 +173,20 @@ class _Reader:
                 elif answer is not None:
                     answer.append(text)
                 else:
-                    self._say(text, at)
+                    self._add_text(text, at)
         if answer is not None:
             self.draft.result("", "\n".join(part for part in answer if part.strip()), at)
 
-    def _say(self, text: str, at: float | None) -> None:
+    def _add_text(self, text: str, at: float | None) -> None:
         text = _unwrap(text)
         if not text.startswith(_NOISE):
             self._release()
             self.draft.message("user", text, at)
 
-    def _result(self, block: Block, at: float | None) -> None:
+    def _add_result(self, block: Block, at: float | None) -> None:
         self._release()
-        signal = None if block.is_error is None else _BAD if block.is_error else _GOOD
-        self.draft.result(block.tool_use_id or "", result_text(block.content), at, signal)
+        signal = None if block.is_error is None else Signal(failed=block.is_error)
+        self.draft.result(block.tool_use_id or "", text_of(block.content), at, signal)
 
     def _release(self) -> None:
         if self._held is not None:
@@ -193,7 +194,7 @@ class _Reader:
             self._held = None
 
     def _call_held(self, tool: str) -> bool:
-        """Whether the assistant's last text ends in a call of `tool`; then text and call are told apart."""
+        """Add the assistant's last text and the call of `tool` at its end; return whether there is such a call."""
         if self._held is None:
             return False
         text, at = self._held
@@ -216,7 +217,7 @@ class _Reader:
 
 
 def _parameters(inner: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     at = 0
     for _ in range(_MAX_PARAMETERS):
         tag = _PARAMETER.search(inner, at)
@@ -226,13 +227,13 @@ def _parameters(inner: str) -> dict[str, Any]:
         whole = tag[1] in ("content", "diff")  # a file's text may hold the closing tag itself
         end = inner.rfind(closing, tag.end()) if whole else inner.find(closing, tag.end())
         if end >= 0:
-            found[tag[1]] = inner[tag.end() : end].strip("\n" if whole else None)
+            parameters[tag[1]] = inner[tag.end() : end].strip("\n" if whole else None)
         at = tag.end() if end < 0 else end + len(closing)
-    return found
+    return parameters
 
 
 def _strip_details(text: str) -> str:
-    """Without what Cline tells the model about the editor."""
+    """Remove the descriptions of the editor that Cline adds to messages."""
     first, *rest = text.split("<environment_details>")
     return first + "".join(part.partition("</environment_details>")[2] for part in rest)
 

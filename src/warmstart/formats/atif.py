@@ -1,7 +1,7 @@
-"""ATIF, the Agent Trajectory Interchange Format (v1.0-1.8), as Harbor and its agents write it.
+"""ATIF, the Agent Trajectory Interchange Format v1.0-1.8, as Harbor and its agents write it: one JSON document per session.
 
-One JSON document a session; `.cont-N.json` continues another and `subagent_trajectories` hold those of helpers: each is
-a session of its own. The format has no error flag; the verifier's reward lies beside the file in `result.json`.
+A `.cont-N.json` file, which continues another, and each of the `subagent_trajectories` are sessions of their own. The
+format has no error flag. The label is the verifier's reward in `result.json` beside the file.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.claude_code import result_text
+from warmstart.formats.fields import count_of, dollars_of, parse_arguments, parse_time, text_of, without_cached
 from warmstart.formats.lenient import DECODE_ERRORS
-from warmstart.formats.session_builder import SessionBuilder, count_of, dollars_of, parse_arguments, parse_time
+from warmstart.formats.session_builder import SessionBuilder
 from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Session, Signal, Usage
 from warmstart.ports import Judge
@@ -22,7 +22,7 @@ from warmstart.ports import Judge
 NAME = "atif"
 
 _CONTINUED = re.compile(r"\.cont-(\d+)\.json$")
-_MAX_RESULT = 16 << 20  # bytes of a result.json that are worth reading
+_MAX_RESULT = 16 << 20  # bytes; a larger result.json is not read
 _MAX_DEPTH = 8
 
 
@@ -110,13 +110,13 @@ def sniff(head: SourceHead) -> bool:
 
 def read(source: Source, judge: Judge) -> Iterator[Session]:
     reader = _Reader(source, judge)
-    helpers: list[tuple[bytes, int | None]] = []
+    subagents: list[tuple[bytes, int | None]] = []
     for key, raw, number in source.walk("steps", "subagent_trajectories"):
         if key == "steps":
             if step := source.decode(raw, _step, number):
                 reader.take(step)
         elif key == "subagent_trajectories":
-            helpers.append((bytes(raw), number))
+            subagents.append((bytes(raw), number))
         elif key in _Trajectory.__struct_fields__:
             wrapped = b'{"%s":%s}' % (key.encode(), bytes(raw))
             if facts := source.decode(wrapped, _trajectory, number):
@@ -127,26 +127,26 @@ def read(source: Source, judge: Judge) -> Iterator[Session]:
         reader.draft.id += f"/cont-{continued[1]}"
     reader.draft.label = _read_label(source)
     yield from reader.sessions()
-    for raw_helper, number in helpers:
-        if helper := source.decode(raw_helper, _trajectory, number):
-            yield from _read_helper(source, judge, helper, reader.draft.id, 1)
+    for raw, number in subagents:
+        if subagent := source.decode(raw, _trajectory, number):
+            yield from _read_subagent(source, judge, subagent, reader.draft.id, 1)
 
 
-def _read_helper(source: Source, judge: Judge, helper: _Trajectory, parent: str, depth: int) -> Iterator[Session]:
+def _read_subagent(source: Source, judge: Judge, subagent: _Trajectory, parent: str, depth: int) -> Iterator[Session]:
     reader = _Reader(source, judge)
-    reader.learn(helper)
-    for step in helper.steps or ():
+    reader.learn(subagent)
+    for step in subagent.steps or ():
         reader.take(step)
     draft = reader.draft
-    own = helper.trajectory_id or helper.session_id or "helper"
+    own = subagent.trajectory_id or subagent.session_id or "helper"
     draft.id = f"{parent}/{own}"
     draft.fragment = own
     draft.parent = parent or None
     yield from reader.sessions()
-    for value in helper.subagent_trajectories or ():
+    for value in subagent.subagent_trajectories or ():
         raw = msgspec.json.encode(value)
         if depth < _MAX_DEPTH and (inner := source.decode(raw, _trajectory)):
-            yield from _read_helper(source, judge, inner, draft.id, depth + 1)
+            yield from _read_subagent(source, judge, inner, draft.id, depth + 1)
 
 
 class _Reader:
@@ -167,7 +167,7 @@ class _Reader:
     def take(self, step: _Step) -> None:
         self._steps += 1
         at = parse_time(step.timestamp)
-        text = "" if step.message is None else result_text(step.message)
+        text = text_of(step.message)
         if step.source == "user":
             self.draft.message("user", text, at)
         elif step.source == "agent":
@@ -175,14 +175,14 @@ class _Reader:
             self.draft.message("assistant", text, at)
         elif step.source == "system":
             self.draft.message("system", text, at)
-        if not step.is_copied_context:  # its calls were made, and are told, elsewhere
-            self._act(step, at)
+        if not step.is_copied_context:  # the calls of a copied step are in the session it was copied from
+            self._add_calls(step, at)
             if step.metrics is not None and (usage := _usage(step.metrics)) is not None:
                 self.draft.spend(usage, step.model_name, at)
                 if usage.cache_read is not None:
                     self._cached = (self._cached or 0) + usage.cache_read
 
-    def _act(self, step: _Step, at: float | None) -> None:
+    def _add_calls(self, step: _Step, at: float | None) -> None:
         unanswered: list[str] = []
         for number, call in enumerate(step.tool_calls or (), 1):
             call_id = call.tool_call_id or f"step_{self._steps}.{number}"
@@ -196,37 +196,35 @@ class _Reader:
                 unanswered.remove(result.source_call_id)
         for number, result in enumerate(results, 1):
             if result.content is None and result.source_call_id is None:
-                continue  # only points to a helper's trajectory
+                continue  # it only points to a subagent's trajectory
             next_call = unanswered.pop(0) if unanswered and not result.source_call_id else ""
             call_id = result.source_call_id or next_call or f"step_{self._steps}.result_{number}"
-            self.draft.result(call_id, "" if result.content is None else result_text(result.content), at, signal)
+            self.draft.result(call_id, text_of(result.content), at, signal)
 
     def sessions(self) -> Iterator[Session]:
-        if (told := self._totals) is not None:
+        if (totals := self._totals) is not None:
             self.draft.usage = _usage(
                 _Metrics(
-                    prompt_tokens=told.total_prompt_tokens,
-                    completion_tokens=told.total_completion_tokens,
-                    cached_tokens=self._cached if told.total_cached_tokens is None else told.total_cached_tokens,
-                    cost_usd=told.total_cost_usd,
+                    prompt_tokens=totals.total_prompt_tokens,
+                    completion_tokens=totals.total_completion_tokens,
+                    cached_tokens=self._cached if totals.total_cached_tokens is None else totals.total_cached_tokens,
+                    cost_usd=totals.total_cost_usd,
                 )
             )
         if self.draft.id or not self.draft.empty:
             yield self.draft.close()
 
 
-def _usage(total: _Metrics) -> Usage | None:
-    asked, said, cached = map(count_of, (total.prompt_tokens, total.completion_tokens, total.cached_tokens))
-    cost = dollars_of(total.cost_usd)
-    if asked is said is cached is cost is None:
+def _usage(metrics: _Metrics) -> Usage | None:
+    prompt, output, cached = map(count_of, (metrics.prompt_tokens, metrics.completion_tokens, metrics.cached_tokens))
+    cost = dollars_of(metrics.cost_usd)
+    if prompt is output is cached is cost is None:
         return None
-    return Usage(
-        input=None if asked is None else max(0, asked - (cached or 0)), output=said, cache_read=cached, cost=cost
-    )
+    return Usage(input=without_cached(prompt, cached), output=output, cache_read=cached, cost=cost)
 
 
 def _read_label(source: Source) -> bool | None:
-    """The verifier's reward, from `result.json` beside the trajectory or, in Harbor's folders, above `agent/`."""
+    """Return the verifier's reward as a label: from `result.json` beside the file or, in Harbor's folders, above `agent/`."""
     folder = source.path.absolute().parent
     folders = (folder, folder.parent) if folder.name == "agent" else (folder,)
     for path in (f / "result.json" for f in folders):

@@ -1,19 +1,19 @@
-"""Chat messages of the OpenAI shape, into a draft: several formats are these messages in some wrapper.
+"""Messages of the OpenAI chat shape: several formats are these messages in some wrapper.
 
-Anthropic's `tool_use` and `tool_result` blocks are understood too. Nothing in a message can be relied on, so every
-field is looked at before it is used; one strange field never costs the message.
+Anthropic's `tool_use` and `tool_result` blocks are understood too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from typing import Any, TypeVar
 
 import msgspec
 
+from warmstart.formats.fields import parse_arguments, parse_time, string_of, text_of
 from warmstart.formats.lenient import DECODE_ERRORS, loose_values, scrub
-from warmstart.formats.session_builder import SessionBuilder, parse_arguments, parse_time
+from warmstart.formats.session_builder import SessionBuilder
 from warmstart.formats.source import Source
 from warmstart.model import Role, Signal
 
@@ -27,12 +27,14 @@ ROLES: dict[str, Role] = {
     "assistant": "assistant",
 }
 RESULT_ROLES = frozenset(("tool", "function"))
-_UNSAID = ("thinking", "redacted_thinking", "reasoning")  # a tuple: what is compared may be unhashable
-_MAX_TOLD = 20
-_FAR_OFF = 1e14  # milliseconds, some three thousand years on: not a time
+_MAX_REPORTED = 20
+
+_raw = msgspec.json.Decoder(msgspec.Raw)
 
 
 class ChatMessage(msgspec.Struct, gc=False):
+    """A chat message, untyped: any writer may leave anything in a field."""
+
     role: Any = None
     content: Any = None
     tool_calls: Any = None
@@ -42,28 +44,29 @@ class ChatMessage(msgspec.Struct, gc=False):
 
 
 class Chat:
-    """Puts the messages of one session into its draft."""
+    """Adds the messages of one session to its builder."""
 
     def __init__(self, draft: SessionBuilder, report: Callable[[str], None]) -> None:
         self._draft = draft
         self._report = report
         self._open: dict[str, None] = {}  # calls without a result yet, oldest first
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def take(self, message: ChatMessage) -> None:
+        """Add a message with its calls, or a result."""
         role = message.role
-        at = time_of(message.timestamp)
+        at = parse_time(message.timestamp)
         if role == "tool" or role == "function":
             self.result(message.tool_call_id, text_of(message.content), at)
             return
         speaker = ROLES.get(role) if isinstance(role, str) else None
         if speaker is None:
-            self._tell_once(f"a message of the unknown role {str(role)[:40]!r} was left out")
+            self._report_once(f"left out a message of the unknown role {str(role)[:40]!r}")
             return
         if isinstance(message.content, str):
             self._draft.message(speaker, message.content, at)
         else:
-            self._blocks(speaker, message.content, at)
+            self._take_blocks(speaker, message.content, at)
         if isinstance(message.tool_calls, list):
             for call in message.tool_calls:
                 self.call(call, at)
@@ -71,9 +74,9 @@ class Chat:
             self.call({"function": message.function_call}, at)
 
     def call(self, call: Any, at: float | None) -> None:
-        """`{id, function: {name, arguments}}` or flat `{id, name, arguments}`; arguments are JSON text or an object."""
+        """Add `{id, function: {name, arguments}}` or flat `{id, name, arguments}`; arguments are JSON text or an object."""
         if not isinstance(call, dict):
-            self._tell_once("a tool call that is no object was left out")
+            self._report_once("left out a tool call that is not an object")
             return
         function = call.get("function")
         inner = function if isinstance(function, dict) else call
@@ -85,85 +88,83 @@ class Chat:
         self._draft.call(call_id, string_of(name), parse_arguments(inner.get("arguments")), at)
 
     def result(self, call_id: Any, text: str, at: float | None, signal: Signal | None = None) -> None:
-        """Without an id it answers the oldest call that is still open."""
+        """Add a result. Without an id it answers the oldest open call."""
         known = string_of(call_id) or next(iter(self._open), "")
         self._open.pop(known, None)
         self._draft.result(known, text, at, signal)
 
-    def _blocks(self, speaker: Role, content: Any, at: float | None) -> None:
-        said: list[Any] = []
+    def _take_blocks(self, speaker: Role, content: Any, at: float | None) -> None:
+        texts: list[Any] = []
         for block in content if isinstance(content, list) else (content,):
             kind = block.get("type") if isinstance(block, dict) else None
             if kind != "tool_use" and kind != "tool_result":
-                said.append(block)
+                texts.append(block)
                 continue
-            self._draft.message(speaker, text_of(said), at)
-            said.clear()
+            self._draft.message(speaker, text_of(texts), at)
+            texts.clear()
             if kind == "tool_use":
                 self.call({"id": block.get("id"), "name": block.get("name"), "arguments": block.get("input")}, at)
             else:
                 flag = block.get("is_error")
                 signal = Signal(failed=flag) if isinstance(flag, bool) else None
                 self.result(block.get("tool_use_id"), text_of(block.get("content")), at, signal)
-        self._draft.message(speaker, text_of(said), at)
+        self._draft.message(speaker, text_of(texts), at)
 
-    def _tell_once(self, reason: str) -> None:
-        if reason not in self._told and len(self._told) < _MAX_TOLD:
-            self._told.add(reason)
+    def _report_once(self, reason: str) -> None:
+        if reason not in self._reported and len(self._reported) < _MAX_REPORTED:
+            self._reported.add(reason)
             self._report(reason)
 
 
 def digest(data: bytes | msgspec.Raw) -> str:
-    """An id for a record that has none: of the record as it stands, so that no two different ones share it."""
+    """Make an id for a record that has none, from its bytes, so that no two different records share one."""
     return "h" + blake2b(bytes(data).strip(), digest_size=8).hexdigest()
 
 
-def string_of(value: Any) -> str:
-    """A name or id, which some writers leave as a number."""
-    if isinstance(value, str):
-        return value
-    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else ""
+def split_records(source: Source) -> Iterator[tuple[bytes | msgspec.Raw, str, int | None]] | None:
+    """Return the records of a file as `(data, fragment, line)`; None where the file is one object."""
+    if _is_line_by_line(source):
+        return ((line, f"L{number}", number) for number, line in source.lines())
+    if source.head.root == "object":
+        return None
+    return ((raw, f"/{index}", line) for index, (_key, raw, line) in enumerate(source.walk()))
 
 
-def time_of(value: Any) -> float | None:
-    if isinstance(value, (int, float)):
-        return parse_time(value) if abs(value) < _FAR_OFF else None
-    return parse_time(value) if isinstance(value, str) else None
+def _is_line_by_line(source: Source) -> bool:
+    """Return whether each line is a record of its own; otherwise the file is one JSON document."""
+    lines = (line.strip() for _number, line in Source(source.path).lines())
+    first = next(lines, b"").removeprefix(b"\xef\xbb\xbf")
+    if first.startswith(b"["):
+        return _is_json(first) and next(lines, b"").startswith(b"[")
+    return source.head.root == "lines" or _is_json(first)
 
 
-def text_of(content: Any) -> str:
-    """The words of a `content`: a string, parts of which the texts are joined, or JSON where it is something else."""
-    if isinstance(content, str):
-        return content
-    if content is None:
-        return ""
-    if not isinstance(content, list):
-        return msgspec.json.encode(content).decode()
-    parts: list[str] = []
-    for part in content:
-        if isinstance(part, str):
-            parts.append(part)
-        elif isinstance(part, dict) and part.get("type") not in _UNSAID:
-            text = part.get("text", part.get("content", part.get("refusal")))
-            parts.append(text if isinstance(text, str) else f"[{part.get('type', 'data')}]")
-    return "\n".join(parts)
+def _is_json(data: bytes) -> bool:
+    try:
+        _raw.decode(data)
+    except DECODE_ERRORS:
+        return False
+    return True
 
 
 def decode_whole(
     source: Source, data: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[T], line: int | None
 ) -> list[T]:
-    """A record with raw pieces in it. Where a strict parser stumbles (NaN, lone surrogates, glued objects) the record
-    is read loosely and written anew, because raw pieces can only be taken from JSON text."""
+    """Decode a record that has raw pieces in it.
+
+    Raw pieces can only be taken from valid JSON text. Where the strict parser fails (NaN, lone surrogates, glued
+    objects) the record is read leniently and encoded again.
+    """
     try:
         return [decoder.decode(data)]
     except DECODE_ERRORS:
-        values, wrong = loose_values(bytes(data))
-    if wrong:
-        source.report(wrong, line)
-    found: list[T] = []
+        values, problem = loose_values(bytes(data))
+    if problem:
+        source.report(problem, line)
+    records: list[T] = []
     for value in values:
         try:
-            found.append(decoder.decode(msgspec.json.encode(scrub(value))))
+            records.append(decoder.decode(msgspec.json.encode(scrub(value))))
         except DECODE_ERRORS:
-            source.report(f"no session: a JSON {type(value).__name__}", line)
-    return found
+            source.report(f"not a session: a JSON {type(value).__name__}", line)
+    return records

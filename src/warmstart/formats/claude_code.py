@@ -1,8 +1,8 @@
-"""Claude Code: `~/.claude/projects/<folder>/<sessionId>.jsonl`, with subagents beside it or inside it.
+"""Claude Code: `~/.claude/projects/<folder>/<sessionId>.jsonl`; subagents are read from the same or from their own files.
 
-One API message is split over lines that share `message.id`; of their `usage` the last counts. Lines of several
-sessions in one file (a resumed one copies its past) become several sessions; each chain of `isSidechain` lines is a
-subagent's own session. An error is flagged by `is_error`; without the flag a result is good.
+Lines with the same `message.id` are one API message; the last `usage` among them counts. A file that holds lines of
+several sessions (a resumed session copies its past) yields one session per `sessionId`, and each chain of `isSidechain`
+lines is the session of a subagent. `is_error` marks a failed result; a result without the flag succeeded.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.session_builder import Count, SessionBuilder
+from warmstart.formats.fields import Count, text_of
+from warmstart.formats.session_builder import SessionBuilder
 from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Session, Signal, Usage
 from warmstart.ports import Judge
@@ -22,7 +23,7 @@ from warmstart.usage.amounts import DAY
 NAME = "claude_code"
 
 _TYPES = ("user", "assistant", "progress", "system", "file-history-snapshot", "queue-operation", "summary")
-_NOISE = (  # what the program, not the person, puts in the user's mouth
+_NOISE = (  # openings of user messages that the program wrote, not the person
     "<command-name>",
     "<command-message>",
     "<local-command-",
@@ -97,7 +98,7 @@ def sniff(head: SourceHead) -> bool:
 
 
 def _is_borrowed(record: Any) -> bool:
-    """Others write the same envelope around their own: Qwen Code around Gemini's parts, Droid around plain text."""
+    """Return whether another agent wrote the line: Qwen Code and Droid use the same envelope for other messages."""
     if not isinstance(record, dict):
         return False
     message = record.get("message")
@@ -134,30 +135,30 @@ class _Reader:
         if message is None or line.isCompactSummary:
             return
         if line.type == "assistant":
-            work = self._assistant
+            add = self._add_assistant
         elif line.type == "user":
-            work = self._user
+            add = self._add_user
         else:
             return
         draft = self._draft_of(line)
         if line.cwd and draft.project is None:
             draft.project = line.cwd
-        work(draft, line, message, line.timestamp.timestamp() if line.timestamp else None)
+        add(draft, line, message, line.timestamp.timestamp() if line.timestamp else None)
 
-    def _assistant(self, draft: SessionBuilder, line: _Line, message: _Message, at: float | None) -> None:
+    def _add_assistant(self, draft: SessionBuilder, line: _Line, message: _Message, at: float | None) -> None:
         if line.isApiErrorMessage:
             draft.end_reason = "api_error"
             return
         draft.end_reason = None
-        synthetic = message.model == "<synthetic>"  # an answer that the program made up itself
+        synthetic = message.model == "<synthetic>"  # an answer that the program wrote, not a model
         if message.model and not synthetic:
             draft.model = message.model
-        told = message.usage
-        if told is not None and (told.output_tokens is not None or told.input_tokens is not None) and not synthetic:
+        usage = message.usage
+        if usage is not None and (usage.output_tokens is not None or usage.input_tokens is not None) and not synthetic:
             if (answers := self._answers.get(draft.id)) is None:
                 answers = self._answers[draft.id] = {}
-                draft.stop_guessing()
-            answers[message.id or line.uuid or ""] = (told, message.model, at)
+                draft.stop_estimating()
+            answers[message.id or line.uuid or ""] = (usage, message.model, at)
         if isinstance(message.content, str):
             draft.message("assistant", message.content, at)
             return
@@ -168,11 +169,11 @@ class _Reader:
                 arguments = block.input if isinstance(block.input, (dict, str)) else {}
                 draft.call(block.id or "", block.name or "", arguments, at)
 
-    def _user(self, draft: SessionBuilder, line: _Line, message: _Message, at: float | None) -> None:
+    def _add_user(self, draft: SessionBuilder, line: _Line, message: _Message, at: float | None) -> None:
         content = message.content
         for block in (Block("text", text=content),) if isinstance(content, str) else content or ():
             if block.type == "tool_result":
-                draft.result(block.tool_use_id or "", result_text(block.content), at, _BAD if block.is_error else _GOOD)
+                draft.result(block.tool_use_id or "", text_of(block.content), at, _BAD if block.is_error else _GOOD)
             elif block.type == "text" and not line.isMeta:
                 text = (block.text or "").lstrip()
                 if not text.startswith(_NOISE):
@@ -214,38 +215,22 @@ class _Reader:
                 yield draft.close()
 
 
-def result_text(content: Any) -> str:
-    """The text of a tool result's `content`: a string, or blocks of which the texts are joined."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return "" if content is None else msgspec.json.encode(content).decode()
-    parts: list[str] = []
-    for block in content:
-        if isinstance(block, str):
-            parts.append(block)
-        elif isinstance(block, dict):
-            text = block.get("text")
-            parts.append(text if isinstance(text, str) else f"[{block.get('type', 'data')}]")
-    return "\n".join(parts)
-
-
 def _spend(draft: SessionBuilder, answers: Iterable[_Answer]) -> None:
-    """Answers are many: those of one model and day are added up together."""
+    """Add the tokens of the answers, summed by model and day because answers are many."""
     days: dict[tuple[str | None, float | None], list[TokenUsage]] = {}
     for usage, model, at in answers:
         days.setdefault((model, at // DAY if at is not None else None), []).append(usage)
-    for (model, number), found in days.items():
-        draft.spend(usage_of(found), model, number * DAY if number is not None else None)
+    for (model, number), usages in days.items():
+        draft.spend(usage_of(usages), model, number * DAY if number is not None else None)
 
 
-def usage_of(told: list[TokenUsage]) -> Usage:
-    """The tokens of answers, as Anthropic counts them: the input leaves out what came from or went to the cache."""
+def usage_of(usages: list[TokenUsage]) -> Usage:
+    """Return the sum of answers' tokens. Anthropic's input count excludes tokens read from or written to the cache."""
     return Usage(
-        input=_sum([usage.input_tokens for usage in told]),
-        output=_sum([usage.output_tokens for usage in told]),
-        cache_read=_sum([usage.cache_read_input_tokens for usage in told]),
-        cache_write=_sum([usage.cache_creation_input_tokens for usage in told]),
+        input=_sum([usage.input_tokens for usage in usages]),
+        output=_sum([usage.output_tokens for usage in usages]),
+        cache_read=_sum([usage.cache_read_input_tokens for usage in usages]),
+        cache_write=_sum([usage.cache_creation_input_tokens for usage in usages]),
     )
 
 

@@ -1,8 +1,9 @@
-"""Codex rollouts: `$CODEX_HOME/sessions/YYYY/MM/DD/rollout-*.jsonl`, older ones packed as `.jsonl.zst`.
+"""Codex rollouts: `$CODEX_HOME/sessions/YYYY/MM/DD/rollout-*.jsonl`, also packed as `.jsonl.zst`.
 
-Most lines are `{timestamp, type, payload}`; the oldest carry the item itself. `event_msg` says again what
-`response_item` said, so its messages count only where no item has any. Nothing flags a failure: the exit code stands
-in the output, as JSON or as a header line. A forked rollout copies its parent's `session_meta`; the first is its own.
+Lines are `{timestamp, type, payload}`; in the oldest files a line is the item itself. `event_msg` lines repeat the
+messages of `response_item` lines and are used only where there are none. No flag marks a failure: the exit code is in
+the output, as JSON or as a header line. A forked rollout also holds the `session_meta` of its parent; the first one is
+its own.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.claude_code import result_text
-from warmstart.formats.session_builder import SessionBuilder, count_of, parse_arguments, parse_time
+from warmstart.formats.fields import count_of, parse_arguments, parse_time, text_of
+from warmstart.formats.session_builder import SessionBuilder
 from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Role, Session, Signal, Usage
 from warmstart.ports import Judge
@@ -23,7 +24,7 @@ from warmstart.usage.amounts import count_tokens
 NAME = "codex"
 
 _ENVELOPES = ("session_meta", "turn_context", "response_item", "event_msg", "world_state", "compacted")
-_NOISE = (  # what the program, not the person, puts in the user's mouth
+_NOISE = (  # openings of user messages that the program wrote, not the person
     "<environment_context>",
     "<user_instructions>",
     "# AGENTS.md instructions",
@@ -36,7 +37,7 @@ _NOISE = (  # what the program, not the person, puts in the user's mouth
 _IDE, _REQUEST = "# Context from my IDE setup:", "## My request for Codex:"
 _WAITING = 1_000  # event messages held back until it is clear that no item repeats them
 
-_HEADER = re.compile(  # before the output of a command
+_HEADER = re.compile(  # the lines before the output of a command
     r"\A(?:Chunk ID: [^\n]*\n)?(?:Exit code: (-?\d+)\n)?Wall time: [^\n]*\n(?:Process exited with code (-?\d+)\n)?"
     r"(?:Original token count: [^\n]*\n)?(?:Total output lines: [^\n]*\n)?Output:(?:\n|\Z)"
 )
@@ -66,7 +67,7 @@ class _Info(msgspec.Struct, gc=False):
 
 
 class _Item(msgspec.Struct, gc=False):
-    """A payload of any kind; what the kinds disagree on stays untyped."""
+    """A payload of any kind. Fields whose type differs between kinds are untyped."""
 
     type: str | None = None
     id: str | None = None
@@ -121,100 +122,103 @@ def read(source: Source, judge: Judge) -> Iterator[Session]:
 class _Reader:
     def __init__(self, draft: SessionBuilder) -> None:
         self._draft = draft
-        self._total: _Tokens | None = None  # tokens counted so far, as last told
+        self._total: _Tokens | None = None  # the last running total of tokens
         self._waiting: list[tuple[Role, str, float | None]] = []
-        self._said_by = ""  # "items" or "events", once it is clear which of them tells the messages
+        self._messages_in = ""  # "items" or "events", once it is clear which of them hold the messages
         self._unnamed = 0
 
     def take(self, line: _Line) -> None:
         at = parse_time(line.timestamp if line.timestamp is not None else line.created_at)
         item: _Item = line if line.payload is None else line.payload
         if line.type == "event_msg":
-            self._event(item, at)
+            self._take_event(item, at)
         elif line.type == "session_meta" or (line.payload is None and line.type is None and line.role is None):
-            self._meta(item, at)
+            self._take_meta(item, at)
         elif line.type == "turn_context":
-            self._context(item)
+            self._take_context(item)
         elif line.type == "response_item" or line.payload is None:
-            self._item(item, at)
+            self._take_item(item, at)
 
-    def _meta(self, item: _Item, at: float | None) -> None:
+    def _take_meta(self, item: _Item, at: float | None) -> None:
         draft = self._draft
         if item.id and not draft.id:
             draft.id, draft.parent, draft.started = item.id, item.parent_thread_id, at
             draft.project = item.cwd or draft.project
 
-    def _context(self, item: _Item) -> None:
+    def _take_context(self, item: _Item) -> None:
         self._draft.model = item.model or self._draft.model
         self._draft.project = self._draft.project or item.cwd
 
-    def _item(self, item: _Item, at: float | None) -> None:
+    def _take_item(self, item: _Item, at: float | None) -> None:
         kind = item.type or ("message" if item.role else "")
         if item.model:
             self._draft.model = item.model
         if kind == "message":
-            self._message(item, at)
+            self._add_message(item, at)
         elif kind.endswith("_call"):
-            self._call(item, kind, at)
+            self._add_call(item, kind, at)
         elif kind.endswith(("_output", "_result")):
             output = next((o for o in (item.output, item.result, item.tools) if o is not None), None)
             text, signal = _read_output(output)
             self._draft.result(item.call_id or "", text, at, signal)
 
-    def _message(self, item: _Item, at: float | None) -> None:
-        if self._said_by == "events":
+    def _add_message(self, item: _Item, at: float | None) -> None:
+        if self._messages_in == "events":
             return
-        self._said_by = "items"
+        self._messages_in = "items"
         self._waiting.clear()
         content = item.message if item.content is None else item.content
         if item.role in ("user", "assistant"):
-            self._say("user" if item.role == "user" else "assistant", content, at)
+            self._add_text("user" if item.role == "user" else "assistant", content, at)
 
-    def _say(self, role: Role, content: Any, at: float | None) -> None:
-        text = _texts(content, asked=role == "user")
+    def _add_text(self, role: Role, content: Any, at: float | None) -> None:
+        text = _texts(content, of_person=role == "user")
         if text:
             self._draft.end_reason = None
             self._draft.message(role, text, at)
 
-    def _call(self, item: _Item, kind: str, at: float | None) -> None:
-        if not self._said_by:
+    def _add_call(self, item: _Item, kind: str, at: float | None) -> None:
+        if not self._messages_in:
             self._use_events()
         self._draft.end_reason = None
         named = item.function.get("name") if isinstance(item.function, dict) else None
         tool = item.name or (named if isinstance(named, str) else None) or kind.removesuffix("_call")
         call_id = item.call_id or item.id or ""
-        if not call_id and kind in ("web_search_call", "image_generation_call"):  # run by the provider: no result comes
+        if not call_id and kind in (
+            "web_search_call",
+            "image_generation_call",
+        ):  # the provider runs it: no result follows
             self._unnamed += 1
             call_id = f"{tool}_{self._unnamed}"
-        given = next((a for a in (item.arguments, item.input, item.action) if a is not None), None)
-        self._draft.call(call_id, tool, parse_arguments(given), at)
+        arguments = next((a for a in (item.arguments, item.input, item.action) if a is not None), None)
+        self._draft.call(call_id, tool, parse_arguments(arguments), at)
 
-    def _event(self, item: _Item, at: float | None) -> None:
+    def _take_event(self, item: _Item, at: float | None) -> None:
         kind = item.type
         if kind == "token_count":
-            self._count(item.info, at)
+            self._count_tokens(item.info, at)
         elif kind == "turn_aborted":
             self._draft.end_reason = f"aborted:{item.reason or 'unknown'}"
         elif kind == "error":
             self._draft.end_reason = "error"
         elif kind == "task_started":
             self._draft.end_reason = None
-        elif kind in ("user_message", "agent_message") and self._said_by != "items":
+        elif kind in ("user_message", "agent_message") and self._messages_in != "items":
             self._draft.end_reason = None
             self._waiting.append(("user" if kind == "user_message" else "assistant", _texts(item.message), at))
-            if self._said_by == "events" or len(self._waiting) > _WAITING:
+            if self._messages_in == "events" or len(self._waiting) > _WAITING:
                 self._use_events()
 
     def _use_events(self) -> None:
-        self._said_by = "events" if self._waiting else ""
+        self._messages_in = "events" if self._waiting else ""
         for role, text, at in self._waiting:
-            self._say(role, text, at)
+            self._add_text(role, text, at)
         self._waiting.clear()
 
-    def _count(self, info: _Info | None, at: float | None) -> None:
-        """What is new in a running total belongs to the model and the day of this turn.
+    def _count_tokens(self, info: _Info | None, at: float | None) -> None:
+        """Add the growth of the running total to the model and the day of this turn.
 
-        A total that became smaller has begun anew: a full context window or another process set it back.
+        A total smaller than the one before started from zero: after a full context window or in another process.
         """
         total = info.total_token_usage if info else None
         if total is None:
@@ -235,15 +239,15 @@ class _Reader:
             yield draft.close()
 
 
-def _texts(content: Any, *, asked: bool = False) -> str:
-    """What a message says; of a person's (`asked`) only what they wrote themselves."""
+def _texts(content: Any, *, of_person: bool = False) -> str:
+    """Return the text of a message. `of_person`: only the words that the person wrote."""
     blocks = [{"text": content}] if isinstance(content, str) else content if isinstance(content, list) else []
     parts = [b["text"] for b in blocks if isinstance(b, dict) and isinstance(b.get("text"), str)]
-    return "\n".join(_request(part) for part in parts) if asked else "\n".join(parts)
+    return "\n".join(_request(part) for part in parts) if of_person else "\n".join(parts)
 
 
 def _request(text: str) -> str:
-    """The person's own words in a user message of Codex or its IDE extension; empty where there are none."""
+    """Return the person's own words in a user message of Codex or its IDE extension; "" where there are none."""
     start = text.lstrip()
     if start.startswith(_NOISE):
         return ""
@@ -253,7 +257,7 @@ def _request(text: str) -> str:
 
 
 def _read_output(output: Any) -> tuple[str, Signal | None]:
-    """The text a tool gave, out of its wrapping, and what the wrapping says of how it went."""
+    """Return a tool's text without its wrapper, and the signal that the wrapper gives."""
     if isinstance(output, str) and output.startswith("{"):
         try:
             decoded = _json.decode(output)
@@ -261,12 +265,12 @@ def _read_output(output: Any) -> tuple[str, Signal | None]:
             decoded = None
         if isinstance(decoded, dict) and "output" in decoded and "metadata" in decoded:
             output = decoded
-    return _read_wrapped(output) if isinstance(output, dict) else _unwrap_header(result_text(output))
+    return _read_wrapped(output) if isinstance(output, dict) else _unwrap_header(text_of(output))
 
 
 def _read_wrapped(output: dict[str, Any]) -> tuple[str, Signal | None]:
     inner = next((output[k] for k in ("output", "content", "text", "stdout") if output.get(k) is not None), None)
-    text = result_text(inner) if inner is not None else msgspec.json.encode(output).decode()
+    text = text_of(inner) if inner is not None else msgspec.json.encode(output).decode()
     if isinstance(stderr := output.get("stderr"), str) and stderr:
         text = f"{text}\n{stderr}" if text else stderr
     metadata = output.get("metadata")
@@ -282,8 +286,8 @@ def _unwrap_header(text: str) -> tuple[str, Signal | None]:
     if stopped := _stopped(text):
         return text, stopped
     header = _HEADER.match(text)
-    found = header or _CODE.match(text)
-    code = next((group for group in found.groups() if group is not None), None) if found else None
+    match = header or _CODE.match(text)
+    code = next((group for group in match.groups() if group is not None), None) if match else None
     if code is None or len(code) > 11:
         return text, None
     return text[header.end() :] if header else text, Signal(exit_code=int(code))
@@ -304,12 +308,12 @@ def _is_smaller(total: _Tokens, before: _Tokens) -> bool:
 
 
 def _difference(total: _Tokens, before: _Tokens) -> Usage:
-    """Codex counts what came from or went to the cache as input too."""
-    asked = _minus(total.input_tokens, before.input_tokens)
+    """Return the growth of a total. Codex's input count includes tokens read from and written to the cache."""
+    prompt = _minus(total.input_tokens, before.input_tokens)
     cached = _minus(total.cached_input_tokens, before.cached_input_tokens)
     written = _minus(total.cache_write_input_tokens, before.cache_write_input_tokens)
     return Usage(
-        input=None if asked is None else asked - (cached or 0) - (written or 0),
+        input=None if prompt is None else prompt - (cached or 0) - (written or 0),
         output=_minus(total.output_tokens, before.output_tokens),
         cache_read=cached,
         cache_write=written,

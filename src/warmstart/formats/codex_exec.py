@@ -1,7 +1,7 @@
-"""`codex exec --json`: one event a line, without times and without the prompt.
+"""`codex exec --json`: one event per line, without times and without the prompt.
 
-A stream may hold several runs: `thread.started` again with the same id continues that session (item ids begin anew),
-with another id it begins another. `turn.completed.usage` counts from the start of the thread, so the last one counts.
+A file may hold several runs. A second `thread.started` with the same id continues that session (item ids start again);
+one with another id starts another session. `turn.completed.usage` is a running total, so the last one counts.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.claude_code import result_text
-from warmstart.formats.session_builder import SessionBuilder, parse_arguments
+from warmstart.formats.fields import parse_arguments, text_of, without_cached
+from warmstart.formats.session_builder import SessionBuilder
 from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Arguments, Session, Signal, Usage
 from warmstart.ports import Judge
@@ -106,7 +106,7 @@ class _Thread:
     def take(self, event: _Event) -> None:
         draft = self._draft
         if event.item is not None and event.type in _ITEMS:
-            self._item(event.item, done=event.type == "item.completed")
+            self._take_item(event.item, done=event.type == "item.completed")
         elif event.type == "turn.completed":
             draft.end_reason = None
             if event.usage is not None:
@@ -116,7 +116,7 @@ class _Thread:
         elif event.type == "turn.failed" or event.type == "error":
             draft.end_reason = event.type
 
-    def _item(self, item: _Item, *, done: bool) -> None:
+    def _take_item(self, item: _Item, *, done: bool) -> None:
         if item.type == "agent_message":
             if done:
                 self._draft.message("assistant", item.text or "")
@@ -127,13 +127,13 @@ class _Thread:
         if call_id and self.runs > 1:
             call_id = f"{call_id}#{self.runs}"
         if not call_id and not done:
-            return  # its completion could not be told from another call
+            return  # without an id its completion could not be matched
         if call_id not in self._open:
             self._draft.call(call_id, _tool(item), _arguments(item))
             self._open.add(call_id)
         if done:
             self._open.discard(call_id)
-        if done and item.type != "web_search":  # what a search found is not told
+        if done and item.type != "web_search":  # the events do not hold what a search found
             text, signal = _outcome(item)
             self._draft.result(call_id, text, None, signal)
 
@@ -179,15 +179,14 @@ def _text(item: _Item) -> str:
         return item.error.message
     if item.result is not None:
         content = item.result.content
-        return result_text(content if content is not None else item.result.structured_content)
+        return text_of(content if content is not None else item.result.structured_content)
     return item.aggregated_output if item.aggregated_output is not None else item.status or ""
 
 
 def _usage(total: _Tokens) -> Usage:
-    asked, cached = total.input_tokens, total.cached_input_tokens
     return Usage(
-        input=None if asked is None else max(0, asked - (cached or 0)),
+        input=without_cached(total.input_tokens, total.cached_input_tokens),
         output=total.output_tokens,
-        cache_read=cached,
+        cache_read=total.cached_input_tokens,
         reasoning=total.reasoning_output_tokens,
     )

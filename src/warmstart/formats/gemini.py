@@ -1,9 +1,9 @@
-"""Gemini CLI: `~/.gemini/tmp/<project>/chats/session-*.json`, from v0.40 on `.jsonl`.
+"""Gemini CLI: `~/.gemini/tmp/<project>/chats/session-*.json`, since v0.40 `.jsonl`.
 
-The JSONL is a log of upserts: a message is written again, whole, whenever its tool calls or tokens change, and
-`{"$set": {"messages": [...]}}` repeats the list. The last version of a message counts; what a rewind or a compression
-took out of the context had still happened and is kept. A call carries its result and its status; a shell command that
-failed has the status "success" and its exit code in the text.
+The JSONL is a log of upserts: a message is written again in full whenever its tool calls or tokens change, and
+`{"$set": {"messages": [...]}}` repeats the list. The last version of a message counts. Messages that a rewind or a
+compression removed from the context are kept, because they happened. A call carries its result and status; a failed
+shell command has the status "success" and its exit code in the text.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.session_builder import SessionBuilder, count_of, parse_arguments, parse_time
+from warmstart.formats.fields import count_of, parse_arguments, parse_time, string_of, without_cached
+from warmstart.formats.session_builder import SessionBuilder
 from warmstart.formats.source import Source, SourceHead
-from warmstart.model import Session, Signal, Usage
+from warmstart.model import Role, Session, Signal, Usage
 from warmstart.ports import Judge
 
 NAME = "gemini_cli"
@@ -24,7 +25,7 @@ NAME = "gemini_cli"
 _KINDS = ("user", "gemini", "model", "info", "error", "warning")
 _ANSWERING = frozenset(("gemini", "model", "assistant"))
 _EXIT_CODE = re.compile(r"(?:^|\n|\\n)Exit Code: (-?\d{1,10})(?=\s|\\n|$)")
-_WINDOW = 32  # messages of a log that may still be written again
+_WINDOW = 32  # messages held back because the log may write them again
 
 
 class _Call(msgspec.Struct, gc=False):
@@ -100,7 +101,7 @@ def _is_session(record: dict[str, Any]) -> bool:
 
 def read(source: Source, judge: Judge) -> Iterator[Session]:
     draft = SessionBuilder(source, judge, format=NAME, agent="gemini-cli")
-    if source.path.parent.parent.name == "chats":  # a helper's log lies in a folder named after its session
+    if source.path.parent.parent.name == "chats":  # a subagent's log is in a folder named after its parent's session
         draft.parent = source.path.parent.name
     reader = _Reader(draft)
     if source.head.root == "object" and source.head.first.keys() & {"messages", "history"}:
@@ -127,7 +128,7 @@ class _Reader:
     def __init__(self, draft: SessionBuilder) -> None:
         self._draft = draft
         self._window: dict[str, _Message] = {}
-        self._told: set[str] = set()
+        self._added: set[str] = set()  # ids of messages in the draft
         self._ended: float | None = None
 
     def learn(self, facts: _Facts | _Line) -> None:
@@ -141,48 +142,50 @@ class _Reader:
             self.take(message)
 
     def take(self, message: _Message) -> None:
-        """A message, or a newer version of one."""
-        key = message.id or f"\0{len(self._told) + len(self._window)}"
-        if key in self._told:
+        """Take a message, or a newer version of one."""
+        key = message.id or f"\0{len(self._added) + len(self._window)}"
+        if key in self._added:
             return
         self._window[key] = message
         if len(self._window) > _WINDOW:
-            self._tell_oldest()
+            self._add_oldest()
 
-    def _tell_oldest(self) -> None:
+    def _add_oldest(self) -> None:
         key = next(iter(self._window))
         message = self._window.pop(key)
-        self._told.add(key)
+        self._added.add(key)
         at = parse_time(message.timestamp if message.timestamp is not None else message.ts)
         kind = message.type or message.role
         if kind == "user":
             self._draft.end_reason = None
-            self._say_parts(message, at)
+            self._add_parts(message, at)
         elif kind in _ANSWERING:
             self._draft.end_reason = None
             self._draft.model = message.model or self._draft.model
-            self._say_parts(message, at)
+            self._add_parts(message, at)
             for call in message.toolCalls or ():
-                self._call(call, at)
+                self._add_call(call, at)
             if message.tokens is not None:
                 self._draft.spend(_usage(message.tokens), message.model, at)
         elif kind == "error" or (kind == "info" and "cancelled" in _text(message.content)):
             self._draft.end_reason = "error" if kind == "error" else "cancelled"
 
-    def _say_parts(self, message: _Message, at: float | None) -> None:
-        """Text, and in bare API histories the calls and answers among it."""
+    def _add_parts(self, message: _Message, at: float | None) -> None:
+        """Add the text of a message and, in bare API histories, the calls and results in it."""
         content = message.content if message.content not in (None, "") else message.parts
-        self._draft.message("user" if (message.type or message.role) == "user" else "assistant", _said(content), at)
+        role: Role = "user" if (message.type or message.role) == "user" else "assistant"
+        self._draft.message(role, _visible_text(content), at)
         if isinstance(content, list):
             for part in content:
                 if isinstance(part, dict) and isinstance(call := part.get("functionCall"), dict):
-                    self._draft.call(_name(call, "id"), _name(call, "name"), parse_arguments(call.get("args")), at)
+                    tool, arguments = string_of(call.get("name")), parse_arguments(call.get("args"))
+                    self._draft.call(string_of(call.get("id")), tool, arguments, at)
                 elif isinstance(part, dict) and isinstance(answer := part.get("functionResponse"), dict):
                     response = answer.get("response")
                     failed = Signal(failed=True) if isinstance(response, dict) and response.get("error") else None
-                    self._draft.result(_name(answer, "id"), _text([part]), at, failed)
+                    self._draft.result(string_of(answer.get("id")), _text([part]), at, failed)
 
-    def _call(self, call: _Call, at: float | None) -> None:
+    def _add_call(self, call: _Call, at: float | None) -> None:
         call_id = call.id or ""
         self._draft.call(call_id, call.name or "", parse_arguments(call.args), at)
         done = call.result is not None or call.status in ("success", "error", "cancelled")
@@ -192,7 +195,7 @@ class _Reader:
 
     def sessions(self) -> Iterator[Session]:
         while self._window:
-            self._tell_oldest()
+            self._add_oldest()
         draft = self._draft
         if self._ended is not None and (draft.ended is None or draft.ended < self._ended):
             draft.ended = self._ended
@@ -212,7 +215,7 @@ def _signal(call: _Call, text: str) -> Signal | None:
 
 
 def _text(value: Any) -> str:
-    """The text of a content or a result: a string, or parts."""
+    """Return the text of a content or a result: a string or parts."""
     if isinstance(value, str):
         return value
     parts: list[str] = []
@@ -224,30 +227,26 @@ def _text(value: Any) -> str:
             response = answer.get("response") if isinstance(answer, dict) else None
             if isinstance(response, dict):
                 keys = ("output", "error", "content")
-                told = next((response[k] for k in keys if response.get(k) is not None), response)
-                parts.append(told if isinstance(told, str) else msgspec.json.encode(told).decode())
+                output = next((response[k] for k in keys if response.get(k) is not None), response)
+                parts.append(output if isinstance(output, str) else msgspec.json.encode(output).decode())
             elif isinstance(part.get("text"), str):
                 parts.append(part["text"])
     return "\n".join(parts)
 
 
-def _said(content: Any) -> str:
-    """What is meant for the other side: no thoughts, no answers of tools."""
+def _visible_text(content: Any) -> str:
+    """Return the text without thoughts and tool results."""
     parts = content if isinstance(content, list) else [content]
     return _text([p for p in parts if not isinstance(p, dict) or not (p.get("thought") or "functionResponse" in p)])
 
 
-def _name(value: dict[str, Any], key: str) -> str:
-    name = value.get(key)
-    return name if isinstance(name, str) else ""
-
-
 def _usage(tokens: _Tokens) -> Usage:
-    """Gemini's input holds what came from its cache, but its output leaves out the thoughts."""
-    asked, cached, thoughts, said = map(count_of, (tokens.input, tokens.cached, tokens.thoughts, tokens.output))
+    """Read Gemini's counts: its input includes tokens read from the cache, its output excludes thoughts."""
+    prompt, cached, thoughts, output = map(count_of, (tokens.input, tokens.cached, tokens.thoughts, tokens.output))
+    uncached = without_cached(prompt, cached)
     return Usage(
-        input=None if asked is None else max(0, asked - (cached or 0)) + (count_of(tokens.tool) or 0),
-        output=None if said is None else said + (thoughts or 0),
+        input=None if uncached is None else uncached + (count_of(tokens.tool) or 0),
+        output=None if output is None else output + (thoughts or 0),
         cache_read=cached,
         reasoning=thoughts,
     )

@@ -1,7 +1,7 @@
-"""Hermes: `$HERMES_HOME/state.db`, SQLite, which Hermes may be writing to while we read.
+"""Hermes: the SQLite database `$HERMES_HOME/state.db`, even while Hermes is writing to it.
 
-It is opened so that nothing beside it is created or changed. Columns are looked up, never the schema version: old and
-new databases lack some of them. Of a damaged database everything up to the damage is read.
+The database is opened read-only and no file beside it is created or changed. Columns are looked up one by one, because
+old and new versions of Hermes lack some of them. A damaged database is read up to the damage.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import apsw
 
-from warmstart.formats.hermes_rows import HermesMessage, HermesSession, ModelRow, Rows, describe, tell_models
+from warmstart.formats.hermes_rows import HermesMessage, HermesSession, ModelRow, Rows, describe, spend_by_model
 from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Session
 from warmstart.ports import Judge
@@ -29,7 +29,7 @@ _PATIENCE = 2_000  # milliseconds to wait for a lock
 _MAX_TEXT = 64 << 20
 _BATCH = 500
 _WAL_MODE = 2  # the value of byte 18 of the file
-_AS_TEXT = frozenset(("content", "tool_calls"))  # read as bytes: what is no UTF-8 in them must not stop the reading
+_AS_TEXT = frozenset(("content", "tool_calls"))  # read as bytes: invalid UTF-8 in them must not stop the reading
 _TROUBLE = (apsw.Error, UnicodeDecodeError)
 
 
@@ -37,7 +37,7 @@ def sniff(head: SourceHead) -> bool:
     if not head.sqlite:
         return False
     try:
-        with closing(_open(head.path, "immutable=1")) as database:  # looks past locks and a log that is not merged yet
+        with closing(_open(head.path, "immutable=1")) as database:  # ignores locks and an unmerged log
             if _is_hermes(database):
                 return True
     except _TROUBLE:
@@ -60,18 +60,18 @@ def read(source: Source, judge: Judge) -> Iterator[Session]:
         with _connected(source.path) as database:
             yield from _Reader(source, judge, database).sessions()
     except apsw.BusyError:
-        source.report("the database is locked by another program; try again when it is done")
+        source.report("the database is locked by another program; try again when that has finished")
     except (*_TROUBLE, OSError) as error:
         source.report(f"the database cannot be read: {error}")
 
 
 @contextmanager
 def _connected(path: Path) -> Iterator[apsw.Connection]:
-    """Read-only. A database in WAL mode makes SQLite write an index beside it, unless we see to it that it need not."""
+    """Open the database read-only, and so that SQLite does not write the index that WAL mode needs beside it."""
     log, index = _beside(path, "-wal").exists(), _beside(path, "-shm").exists()
     with path.open("rb") as file:
         merged = file.read(19)[18:] == bytes((_WAL_MODE,)) and not log
-    if log and not index:  # left behind or copied: nobody is writing, and the log is only readable with an index
+    if log and not index:  # nobody is writing, and SQLite needs an index to read the log: read a copy
         with tempfile.TemporaryDirectory(prefix="warmstart-") as folder:
             copy = Path(folder) / path.name
             shutil.copyfile(path, copy)
@@ -88,9 +88,7 @@ def _open(path: Path, how: str) -> apsw.Connection:
     database = apsw.Connection(f"{path.absolute().as_uri()}?{how}", flags=flags)
     database.set_busy_timeout(_PATIENCE)
     database.limit(apsw.SQLITE_LIMIT_LENGTH, _MAX_TEXT)
-    database.execute(
-        "PRAGMA writable_schema = ON"
-    )  # nothing can be written; a file that lost its end opens all the same
+    database.execute("PRAGMA writable_schema = ON")  # writes nothing, but lets a file without its end be opened
     return database
 
 
@@ -127,7 +125,7 @@ class _Reader:
                 yield rows.draft.close()
 
     def _session_rows(self) -> Iterator[HermesSession]:
-        """In batches, so that no read transaction stays open while a session is being worked on."""
+        """Yield the sessions, read in batches so that no read transaction stays open while a session is processed."""
         last = -1
         query = f"SELECT rowid, {self._session_fields} FROM sessions WHERE rowid > ? ORDER BY rowid LIMIT {_BATCH}"
         while True:
@@ -143,7 +141,7 @@ class _Reader:
                 damage = error
             yield from batch
             if damage is not None:
-                self._source.report(f"the list of sessions is damaged; the rest is left out: {damage}")
+                self._source.report(f"the list of sessions is damaged and was read up to there: {damage}")
             if damage is not None or len(batch) < _BATCH:
                 return
 
@@ -151,13 +149,13 @@ class _Reader:
         if not self._models or rows.draft.usage is None:
             return
         try:
-            found = [ModelRow(*row) for row in self._database.execute(self._models, (session.id,))]
+            models = [ModelRow(*row) for row in self._database.execute(self._models, (session.id,))]
         except apsw.BusyError:
             raise
         except _TROUBLE as error:
-            self._source.report(f"session {rows.draft.id}: what its models used cannot be read: {error}")
+            self._source.report(f"session {rows.draft.id}: the tokens of its models cannot be read: {error}")
         else:
-            tell_models(rows.draft, found)
+            spend_by_model(rows.draft, models)
 
     def _take_messages(self, session: HermesSession, rows: Rows) -> None:
         query = f"SELECT {self._row_fields} FROM messages WHERE session_id = ? ORDER BY id"
@@ -170,8 +168,10 @@ def _select(fields: tuple[str, ...], present: frozenset[str]) -> str:
 
 
 def _select_models(present: frozenset[str]) -> str:
-    """The query for what the main loop used by model; "" where this Hermes did not keep it. Other tasks (titles,
-    compression, vision) are not in the session's totals."""
+    """Return the query for the main loop's tokens by model; "" where this version of Hermes does not keep them.
+
+    Other tasks (titles, compression, vision) are not in the session's totals.
+    """
     if not {"session_id", "model", "input_tokens"} <= present:
         return ""
     fields = _select(ModelRow.__struct_fields__, present)

@@ -1,6 +1,6 @@
-"""Hermes exports: `hermes sessions export`, JSONL with a session's row and its `messages[]` per line.
+"""Hermes exports: the JSONL of `hermes sessions export`, one session with its `messages` per line.
 
-The JSON snapshots of single sessions that older versions keep are read too.
+The JSON snapshots of single sessions that older versions of Hermes keep are read too.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.chat import decode_whole
+from warmstart.formats.chat import decode_whole, split_records
 from warmstart.formats.hermes_rows import HermesMessage, HermesSession, Rows, describe
-from warmstart.formats.openai_chat import by_line
-from warmstart.formats.source import Source, SourceHead
+from warmstart.formats.source import Source, SourceHead, is_list
 from warmstart.model import Session
 from warmstart.ports import Judge
 
@@ -46,38 +45,24 @@ def _is_session(record: dict[str, Any]) -> bool:
 
 
 def read(source: Source, judge: Judge) -> Iterator[Session]:
-    if by_line(source):
-        for number, line in source.lines():
-            for record in decode_whole(source, line, _exported, number) if line.strip() else ():
-                rows = _start(source, judge, record)
-                rows.draft.fragment = f"L{number}"
-                yield from _finish(rows, source, record.messages, number)
-    elif source.head.root == "list":
-        for index, (_key, raw, at) in enumerate(source.walk()):
-            for record in decode_whole(source, raw, _exported, at):
-                rows = _start(source, judge, record)
-                rows.draft.fragment = f"/{index}"
-                yield from _finish(rows, source, record.messages, at)
-    else:
+    records = split_records(source)
+    if records is None:
         yield from _read_document(source, judge)
-
-
-def _start(source: Source, judge: Judge, record: HermesSession) -> Rows:
-    rows = Rows(source, judge, NAME)
-    describe(rows.draft, record, source)
-    return rows
-
-
-def _finish(rows: Rows, source: Source, messages: msgspec.Raw, line: int | None) -> Iterator[Session]:
-    for raw in _raw_list.decode(messages) if bytes(memoryview(messages)[:1]) == b"[" else ():
-        if row := source.decode(raw, _row, line):
-            rows.take(row)
-    if not rows.draft.empty:
-        yield rows.draft.close()
+        return
+    for data, fragment, line in records:
+        for record in decode_whole(source, data, _exported, line):
+            rows = Rows(source, judge, NAME)
+            rows.draft.fragment = fragment
+            describe(rows.draft, record, source)
+            for raw in _raw_list.decode(record.messages) if is_list(record.messages) else ():
+                if row := source.decode(raw, _row, line):
+                    rows.take(row)
+            if not rows.draft.empty:
+                yield rows.draft.close()
 
 
 def _read_document(source: Source, judge: Judge) -> Iterator[Session]:
-    """One session over many lines."""
+    """Read one session that is the whole file."""
     facts: dict[str, Any] = {}
     rows = Rows(source, judge, NAME)
     for key, raw, line in source.walk("messages"):

@@ -1,8 +1,7 @@
-"""Hermes' rows, from its database or its exports, into a draft: the rules are the same for both.
+"""Hermes' rows, from its database or its exports, added to a session builder by the same rules.
 
-Compaction in place archives the rows of a session (`compacted`) and inserts the surviving ones anew, so after it the
-same calls, results and words stand there twice: each is taken once. A summary that Hermes wrote for itself is nobody's
-message.
+Compaction in place archives the rows of a session (`compacted`) and inserts the surviving ones again, so the same
+calls, results and messages occur twice: each is added once. Summaries that Hermes wrote for itself are left out.
 """
 
 from __future__ import annotations
@@ -12,10 +11,11 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.chat import ROLES, Chat, string_of, text_of, time_of
+from warmstart.formats.chat import ROLES, Chat
+from warmstart.formats.fields import count_of, dollars_of, parse_time, string_of, text_of
 from warmstart.formats.labels import label_beside
 from warmstart.formats.lenient import DECODE_ERRORS, loose_values, scrub
-from warmstart.formats.session_builder import SessionBuilder, count_of, dollars_of
+from warmstart.formats.session_builder import SessionBuilder
 from warmstart.formats.source import Source
 from warmstart.model import Spent, Usage, name_job
 from warmstart.ports import Judge
@@ -23,10 +23,10 @@ from warmstart.usage.amounts import TOKENS, add_up, figures, make_usage
 
 AGENT = "hermes"
 CRON_RUN = re.compile(r"cron_([\w-]+)_\d{8}_\d{6}")  # the id of a scheduled job's run
-_CRON_MARK = "[IMPORTANT: You are running as a scheduled cron job."  # what Hermes says before every job
+_CRON_MARK = "[IMPORTANT: You are running as a scheduled cron job."  # Hermes' opening of every job's prompt
 _JSON_MARK = "\x00json:"
 _SUMMARIES = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]:")
-_LONG = 40  # characters from which the same words twice are a copy, not a person repeating himself
+_LONG = 40  # a repeated text of so many characters is a copy, not a person repeating themselves
 
 
 class HermesMessage(msgspec.Struct, gc=False):
@@ -42,7 +42,7 @@ class HermesMessage(msgspec.Struct, gc=False):
 
 
 class HermesSession(msgspec.Struct, gc=False):
-    """A row of `sessions`. Snapshots of single sessions use other names for some of it."""
+    """A row of `sessions`. Snapshots of single sessions use other names for some fields."""
 
     id: Any = None
     session_id: Any = None
@@ -65,7 +65,7 @@ class HermesSession(msgspec.Struct, gc=False):
 
 
 class ModelRow(msgspec.Struct, gc=False):
-    """A row of `session_model_usage`: what the main loop used of one model."""
+    """A row of `session_model_usage`: the main loop's tokens of one model."""
 
     model: Any = None
     input_tokens: Any = None
@@ -78,42 +78,43 @@ class ModelRow(msgspec.Struct, gc=False):
 
 
 class Rows:
-    """One session's rows in their order."""
+    """Adds the rows of one session, in order, to its builder."""
 
     def __init__(self, source: Source, judge: Judge, name: str) -> None:
         self.draft = SessionBuilder(source, judge, format=name, agent=AGENT)
         self._source = source
         self._chat = Chat(self.draft, source.report)
         self._compacted = False
-        self._calls: set[int] = set()  # hashes of calls and words already taken
-        self._words: set[int] = set()
+        self._calls: set[int] = set()  # hashes of added calls
+        self._texts: set[int] = set()  # hashes of added messages
         self._asked: set[str] = set()
         self._answered: set[str] = set()
 
     def take(self, row: HermesMessage) -> None:
-        if row.active == 0 and not row.compacted:  # taken back by the user
+        """Add one row."""
+        if row.active == 0 and not row.compacted:  # the user took it back
             return
         self._compacted = self._compacted or bool(row.compacted)
-        at = time_of(row.timestamp)
+        at = parse_time(row.timestamp)
         if row.role == "tool":
-            self._result(string_of(row.tool_call_id), _text(row.content), at)
+            self._add_result(string_of(row.tool_call_id), _text(row.content), at)
         elif isinstance(row.role, str) and row.role in ROLES:
             text = _without_preamble(_text(row.content)) if row.role == "user" else _text(row.content)
             if not text.startswith(_SUMMARIES) and not self._is_copy(row.role, text, at):
                 self.draft.message(ROLES[row.role], text, at)
             for call in self._tool_calls(row.tool_calls):
-                self._call(call, at)
-        # other roles (session_meta) hold nothing that was said
+                self._add_call(call, at)
+        # other roles (session_meta) hold no messages
 
     def _is_copy(self, role: str, text: str, at: float | None) -> bool:
         keys = {hash((role, text, at))}
         if len(text) >= _LONG:
             keys.add(hash((role, text)))
-        copied = self._compacted and not keys.isdisjoint(self._words)
-        self._words |= keys
+        copied = self._compacted and not keys.isdisjoint(self._texts)
+        self._texts |= keys
         return copied
 
-    def _call(self, call: Any, at: float | None) -> None:
+    def _add_call(self, call: Any, at: float | None) -> None:
         call_id = string_of(call.get("id")) if isinstance(call, dict) else ""
         if call_id:
             key = hash(msgspec.json.encode((call_id, call.get("function"))))
@@ -123,7 +124,7 @@ class Rows:
             self._asked.add(call_id)
         self._chat.call(call, at)
 
-    def _result(self, call_id: str, text: str, at: float | None) -> None:
+    def _add_result(self, call_id: str, text: str, at: float | None) -> None:
         if call_id:
             if self._compacted and call_id in self._answered and call_id not in self._asked:
                 return
@@ -135,7 +136,7 @@ class Rows:
         if isinstance(calls, str) and calls:
             calls = _parse(calls)
             if calls is None:
-                self._source.report(f"session {self.draft.id}: tool calls that are no JSON were left out")
+                self._source.report(f"session {self.draft.id}: left out tool calls that are not JSON")
         return calls if isinstance(calls, list) else []
 
 
@@ -147,10 +148,10 @@ def _text(content: Any) -> str:
 
 
 def _without_preamble(text: str) -> str:
-    """What a scheduled job asks for: Hermes' own words about schedules are the same in every job and say nothing of it."""
+    """Return a scheduled job's request without the text about schedules that Hermes puts before every job."""
     before, mark, rest = text.partition(_CRON_MARK)
-    _preamble, end, asked = rest.partition("]\n\n")
-    return before + asked if mark and end else text
+    _preamble, end, request = rest.partition("]\n\n")
+    return before + request if mark and end else text
 
 
 def _parse(text: str) -> Any:
@@ -161,27 +162,30 @@ def _parse(text: str) -> Any:
 
 
 def describe(draft: SessionBuilder, row: HermesSession, source: Source) -> None:
-    """What the session's own row says, and the label beside the file."""
+    """Set the facts of the session's own row, and its label from `labels.json`."""
     draft.id = string_of(row.id) or string_of(row.session_id)
     draft.model = string_of(row.model) or None
     draft.parent = string_of(row.parent_session_id) or None
     run = CRON_RUN.fullmatch(draft.id)
     draft.project = name_job(run[1]) if run else string_of(row.cwd) or string_of(row.git_repo_root) or None
     draft.end_reason = string_of(row.end_reason) or None
-    draft.started = time_of(row.started_at) or time_of(row.session_start)
-    draft.ended = time_of(row.ended_at) or time_of(row.last_updated)
+    draft.started = parse_time(row.started_at) or parse_time(row.session_start)
+    draft.ended = parse_time(row.ended_at) or parse_time(row.last_updated)
     draft.usage = _usage(row)
     draft.label = label_beside(source, draft.id)
 
 
-def tell_models(draft: SessionBuilder, rows: list[ModelRow]) -> None:
-    """Put a session's tokens down to its models. The session's own row is right in all: what no model accounts for
-    is the session's model's, and models that account for more are not believed."""
+def spend_by_model(draft: SessionBuilder, rows: list[ModelRow]) -> None:
+    """Add a session's tokens by model.
+
+    The total in the session's own row is right: the rest that no model accounts for belongs to the session's model, and
+    rows that add up to more than the total are ignored.
+    """
     known = [(string_of(row.model), usage) for row in rows if (usage := _usage(row)) is not None]
-    whole, models = draft.usage, add_up(Spent(usage) for _model, usage in known)
-    if whole is None or models is None:
+    total, models = draft.usage, add_up(Spent(usage) for _model, usage in known)
+    if total is None or models is None:
         return
-    rest = [(a or 0) - (b or 0) for a, b in zip(figures(whole), figures(models), strict=True)][: len(TOKENS)]
+    rest = [(a or 0) - (b or 0) for a, b in zip(figures(total), figures(models), strict=True)][: len(TOKENS)]
     if min(rest) < 0:
         return
     for model, usage in known:
@@ -191,7 +195,7 @@ def tell_models(draft: SessionBuilder, rows: list[ModelRow]) -> None:
 
 
 def _usage(row: HermesSession | ModelRow) -> Usage | None:
-    """The columns begin at zero, so a session of zeros is one whose tokens nobody counted."""
+    """Read the token columns. They default to zero, so a session of zeros is one whose tokens were not counted."""
     cost = dollars_of(row.actual_cost_usd) or dollars_of(row.estimated_cost_usd) or None
     usage = Usage(
         input=count_of(row.input_tokens),

@@ -1,6 +1,7 @@
-"""Labels that someone put beside transcripts: a `labels.json` in the same folder says which sessions succeeded.
+"""Success labels of sessions: from a record's own fields, or from a `labels.json` in the transcript's folder.
 
-Two shapes: `{id: true | false | reward}` and `[{"file" | "id" | "instance_id": ..., "resolved" | "label" | ...: ...}]`.
+`labels.json` has one of two shapes: `{id: true | false | reward}` or
+`[{"file" | "id" | "instance_id": ..., "resolved" | "label" | ...: ...}]`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from warmstart.errors import explain
 from warmstart.formats.lenient import DECODE_ERRORS, loose_values
 from warmstart.formats.source import Source
 
@@ -18,24 +20,24 @@ _FILE = "labels.json"
 _MAX_SIZE = 16 << 20
 _NAMES = ("file", "id", "instance_id", "session_id", "task_id")
 _VERDICTS = ("resolved", "label", "success", "reward", "score")
-_WHOLE = 1.0 - 1e-6  # a reward from here on is full
+_FULL_REWARD = 1.0 - 1e-6
 
 
 def label_beside(source: Source, *names: str | None) -> bool | None:
-    """The label of the session that goes by one of these names; None where nobody labelled it."""
+    """Return the label in `labels.json` of the session with one of these names; None without one."""
     path = source.path.parent / _FILE
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    labels, wrong = _load(path, found.st_mtime_ns, found.st_size)
-    if wrong:
-        source.report(f"{_FILE} beside it: {wrong}")
+    labels, problem = _load(path, status.st_mtime_ns, status.st_size)
+    if problem:
+        source.report(f"{_FILE} in its folder cannot be used: {problem}")
     return next((labels[name] for name in names if name and name in labels), None)
 
 
 def as_label(value: Any) -> bool | None:
-    """A plain yes or no: a boolean, 0 or 1. Anything between says nothing."""
+    """Read a boolean, 0 or 1 as a label; anything else is no label."""
     if isinstance(value, bool):
         return value
     if isinstance(value, (int, float)) and value in (0, 1):
@@ -44,39 +46,39 @@ def as_label(value: Any) -> bool | None:
 
 
 def reward_label(value: Any) -> bool | None:
-    """A reward is a success only when it is full."""
+    """Read a reward as a label: only a full reward is a success."""
     if isinstance(value, bool):
         return value
-    return value >= _WHOLE if isinstance(value, (int, float)) else None
+    return value >= _FULL_REWARD if isinstance(value, (int, float)) else None
 
 
-def wrapped_label(fields: dict[str, Any]) -> bool | None:
-    """The label that a record carries in one of the usual fields."""
-    return next((label for key in _VERDICTS if (label := as_label(fields.get(key))) is not None), None)
+def wrapped_label(record: object) -> bool | None:
+    """Return the label in a record's field `resolved`, `label`, `success`, `reward` or `score`."""
+    return next((label for key in _VERDICTS if (label := as_label(getattr(record, key, None))) is not None), None)
 
 
 @lru_cache(maxsize=64)
 def _load(path: Path, _changed: int, size: int) -> tuple[dict[str, bool], str | None]:
     if size > _MAX_SIZE:
-        return {}, f"longer than {_MAX_SIZE >> 20} MB; not read"
+        return {}, f"it is larger than {_MAX_SIZE >> 20} MB"
     try:
         data = path.read_bytes()
     except OSError as error:
-        return {}, (error.strerror or str(error)).lower()
+        return {}, explain(error)
     try:
         value = msgspec.json.decode(data)
     except DECODE_ERRORS:
-        values, wrong = loose_values(data)
-        if wrong or not values:
-            return {}, wrong or "no JSON"
+        values, problem = loose_values(data)
+        if problem or not values:
+            return {}, problem or "it holds no JSON"
         value = values[0]
     if isinstance(value, dict):
-        found = [(str(name), _verdict(verdict)) for name, verdict in value.items()]
+        labels = [(str(name), _verdict(verdict)) for name, verdict in value.items()]
     elif isinstance(value, list):
-        found = [(name, _verdict(item)) for item in value if isinstance(item, dict) for name in _names(item)]
+        labels = [(name, _verdict(item)) for item in value if isinstance(item, dict) for name in _names(item)]
     else:
-        return {}, "neither an object nor a list"
-    return {name: label for name, label in found if label is not None}, None
+        return {}, "it is neither an object nor a list"
+    return {name: label for name, label in labels if label is not None}, None
 
 
 def _names(item: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Reading JSON that real writers left: glued objects, NaN, bad UTF-8, lone surrogates, drifted fields, cut-off ends."""
+"""Lenient JSON reading: glued objects, NaN, bad UTF-8, lone surrogates, fields of a new shape, cut-off ends."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ T = TypeVar("T")
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # ValidationError is a DecodeError
 MAX_VALUE = 32 << 20  # bytes of one line or one element; longer ones are skipped and reported
 _CHUNK = 1 << 20
-_MAX_PRUNED = 6  # fields dropped of one record
-_MAX_TRIED = 200  # list elements tried for the one that does not fit
+_MAX_PRUNED = 6  # fields dropped from one record
+_MAX_TRIED = 200  # list elements tried to find the one that does not fit
 
 _loose = json.JSONDecoder(strict=False, parse_constant=lambda _name: None)
 _space = re.compile(r"[\s,\x1e]*")
@@ -25,7 +25,7 @@ _part = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 
 def scrub(value: Any) -> Any:
-    """Lone surrogates become U+FFFD: no database or file takes them."""
+    """Replace lone surrogates with U+FFFD: no database or file accepts them."""
     if isinstance(value, str):
         return _surrogate.sub("�", value)
     if isinstance(value, list):
@@ -36,47 +36,47 @@ def scrub(value: Any) -> Any:
 
 
 def loose_values(data: bytes) -> tuple[list[Any], str | None]:
-    """Every JSON value in `data`, glued or not, and what was wrong with the rest (None: nothing)."""
+    """Return every JSON value in `data`, glued together or not, and the problem that ended the reading, if any."""
     text = data.decode("utf-8", "replace").lstrip("\ufeff")
     values: list[Any] = []
-    wrong: str | None = None
-    at = _end_of_space(text, 0)
+    problem: str | None = None
+    at = _skip_space(text, 0)
     while at < len(text):
         try:
             value, at = _loose.raw_decode(text, at)
         except json.JSONDecodeError as error:
             cut_off = error.pos >= len(text.rstrip()) or "Unterminated" in error.msg
-            wrong = "the JSON is cut off" if cut_off else f"no JSON at column {error.pos + 1}: {error.msg}"
+            problem = "the JSON is cut off" if cut_off else f"invalid JSON at column {error.pos + 1}: {error.msg}"
             break
         except RecursionError:
-            wrong = "nested too deeply"
+            problem = "nested too deeply"
             break
-        except ValueError:  # an integer of more digits than Python converts
-            wrong = "a number too long to read"
+        except ValueError:  # an integer with more digits than Python converts
+            problem = "a number too long to read"
             break
         values.append(value)
-        at = _end_of_space(text, at)
+        at = _skip_space(text, at)
     try:
-        return [scrub(v) for v in values], wrong
+        return [scrub(v) for v in values], problem
     except RecursionError:
         return [], "nested too deeply"
 
 
-def _end_of_space(text: str, at: int) -> int:
-    found = _space.match(text, at)
-    return found.end() if found else at
+def _skip_space(text: str, at: int) -> int:
+    space = _space.match(text, at)
+    return space.end() if space else at
 
 
 def convert(value: Any, kind: type[T]) -> tuple[T | None, str | None]:
-    """Fit a value to a typed struct; a field of an unexpected shape is dropped and named, not the whole record."""
+    """Convert a value to a typed struct. A field of an unexpected shape is dropped and reported, not the whole record."""
     dropped: list[str] = []
     for _ in range(_MAX_PRUNED):
-        record, wrong = _fit(value, kind)
-        if wrong is None:
+        record, problem = _fit(value, kind)
+        if problem is None:
             return record, ", ".join(dropped) or None
-        if not _prune(value, wrong, kind):
-            return None, wrong
-        dropped.append(f"ignored: {wrong}")
+        if not _prune(value, problem, kind):
+            return None, problem
+        dropped.append(f"ignored: {problem}")
     return None, "too many fields of an unexpected shape: " + ", ".join(dropped)
 
 
@@ -89,22 +89,22 @@ def _fit(value: Any, kind: type[T]) -> tuple[T | None, str | None]:
         return None, "nested too deeply"
 
 
-def _prune(value: Any, wrong: str, kind: type[Any]) -> bool:
-    """Take out what the message complains of. It names no list index, so the elements are tried one by one."""
-    where = _path.search(wrong)
+def _prune(value: Any, problem: str, kind: type[Any]) -> bool:
+    """Remove the part that msgspec's message complains about. It gives no list index, so each element is tried."""
+    where = _path.search(problem)
     if where is None:
         return False
     parts = [name or (None if index == "..." else int(index)) for name, index in _part.findall(where[1])]
     for holder, key in _spots(value, parts):
         taken = holder.pop(key)
-        if _fit(value, kind)[1] != wrong:
+        if _fit(value, kind)[1] != problem:
             return True
         holder.insert(key, taken) if isinstance(holder, list) else holder.__setitem__(key, taken)
     return False
 
 
 def _spots(value: Any, parts: list[Any]) -> Iterator[tuple[Any, Any]]:
-    """Every place that a path with open indices may mean: the container and the key in it."""
+    """Yield every place that a path with open indices may mean: the container and the key in it."""
     if not parts:
         return
     part, rest = parts[0], parts[1:]
@@ -129,26 +129,28 @@ _scalar = re.compile(rb"[^\s,\]}]*+")
 
 
 class Scanner:
-    """Walks a JSON text of any size in bounded memory and hands out the pieces a reader wants.
+    """Walks a JSON text of any size in bounded memory and yields the pieces a reader wants.
 
-    Yields `(key, bytes, line)`: for an object at the root each value under its key, arrays named in `arrays` element
-    by element; for a list at the root its elements under the key "". Values too long to hold are skipped and told.
+    A piece is `(key, bytes, line)`. For an object at the root: each value under its key, and the arrays named in
+    `arrays` element by element. For a list at the root: its elements, under the key "". Values over 32 MB are skipped
+    and reported.
     """
 
-    def __init__(self, read: Callable[[int], bytes], tell: Callable[[int, str], None]) -> None:
+    def __init__(self, read: Callable[[int], bytes], report: Callable[[int, str], None]) -> None:
         self._read = read
-        self._tell = tell
+        self._report = report
         self._buffer = b""
         self._at = 0
         self._line = 1
-        self._told = False
+        self._reported = False
 
-    def _cut_off(self) -> None:
-        if not self._told:
-            self._told = True
-            self._tell(self._line, "the JSON is cut off")
+    def _report_cut_off(self) -> None:
+        if not self._reported:
+            self._reported = True
+            self._report(self._line, "the JSON is cut off")
 
     def pieces(self, arrays: frozenset[str]) -> Iterator[tuple[str, bytes, int]]:
+        """Yield the pieces of the text, with `arrays` element by element."""
         while self._skip_blank():
             opening = self._buffer[self._at : self._at + 1]
             if opening == b"[":
@@ -156,7 +158,7 @@ class Scanner:
             elif opening == b"{":
                 yield from self._members(arrays)
             else:
-                self._tell(self._line, "no JSON object or list")
+                self._report(self._line, "not a JSON object or list")
                 return
 
     def _members(self, arrays: frozenset[str]) -> Iterator[tuple[str, bytes, int]]:
@@ -171,7 +173,7 @@ class Scanner:
             try:
                 key = msgspec.json.decode(raw_key, type=str)
             except DECODE_ERRORS:
-                self._tell(self._line, "no JSON: a key was expected")
+                self._report(self._line, "invalid JSON: expected a key")
                 return
             if not self._skip_blank():
                 break
@@ -182,7 +184,7 @@ class Scanner:
             value = self._take()
             if value is not None:
                 yield key, value, line
-        self._cut_off()
+        self._report_cut_off()
 
     def _elements(self, key: str) -> Iterator[tuple[str, bytes, int]]:
         self._advance(1)
@@ -194,10 +196,10 @@ class Scanner:
             value = self._take()
             if value is not None:
                 if not value:
-                    self._tell(line, "no JSON: a value was expected")
+                    self._report(line, "invalid JSON: expected a value")
                     return
                 yield key, value, line
-        self._cut_off()
+        self._report_cut_off()
 
     def _fill(self) -> bool:
         chunk = self._read(_CHUNK)
@@ -220,15 +222,15 @@ class Scanner:
                 return False
 
     def _take(self) -> bytes | None:
-        """The value at the cursor, or None when it is cut off (at the end) or too long (skipped)."""
+        """Return the value at the cursor; None when the text ends inside it or it is too long (then it is skipped)."""
         started = self._line
         depth, in_string, cursor, kept, size = 0, False, self._at, True, 0
         while True:
             buffer = self._buffer
             if in_string:
-                found = _string.match(buffer, cursor)
-                cursor = found.end() if found else cursor
-                in_string = not (found and found[1])
+                string = _string.match(buffer, cursor)
+                cursor = string.end() if string else cursor
+                in_string = not (string and string[1])
             elif depth == 0 and buffer[cursor : cursor + 1] not in (b"{", b"[", b'"'):
                 scalar = _scalar.match(buffer, cursor)
                 cursor = scalar.end() if scalar else cursor
@@ -272,4 +274,4 @@ class Scanner:
     def _drop(self, end: int, line: int, size: int) -> None:
         size += end - self._at
         self._advance(end - self._at)
-        self._tell(line, f"a value of {size >> 20} MB is longer than {MAX_VALUE >> 20} MB; skipped")
+        self._report(line, f"skipped a value of {size >> 20} MB; the limit is {MAX_VALUE >> 20} MB")

@@ -1,8 +1,8 @@
-"""mini-swe-agent: `<instance>.traj.json`, OpenAI messages with what was executed under `extra`.
+"""mini-swe-agent: `<instance>.traj.json`, OpenAI messages with the executed actions under `extra`.
 
-Every executed action is a call of the tool `bash`. Where the actions stand depends on the version: `extra.actions`,
-tool calls, or one fenced block in what the agent said, answered by the next user message. The same task is run many
-times, so a session's id is the task's name and a digest of how the run began (which has a response id in it).
+Every executed action is a call of the tool `bash`. Depending on the version the actions are in `extra.actions`, in tool
+calls, or in one fenced block of the agent's text, which the next user message answers. The same task is run many times,
+so a session's id is the task's name and a digest of the first messages, which hold a response id.
 """
 
 from __future__ import annotations
@@ -14,9 +14,19 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.chat import ROLES, string_of, text_of, time_of
+from warmstart.formats.chat import ROLES
+from warmstart.formats.fields import (
+    count_of,
+    dict_of,
+    dollars_of,
+    parse_arguments,
+    parse_time,
+    string_of,
+    text_of,
+    without_cached,
+)
 from warmstart.formats.labels import as_label, label_beside
-from warmstart.formats.session_builder import SessionBuilder, count_of, dollars_of, parse_arguments
+from warmstart.formats.session_builder import SessionBuilder
 from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Arguments, Session, Signal, Usage
 from warmstart.ports import Judge
@@ -24,7 +34,7 @@ from warmstart.ports import Judge
 NAME = "mini_swe_agent"
 
 _TOOL = "bash"
-_BEGINNING = 3  # messages that tell one run from another
+_BEGINNING = 3  # messages that go into the id
 _block = re.compile(r"^```(?:bash|sh|mswea_bash_command)[ \t]*\n(.*?)\n```", re.S | re.M)
 _code = re.compile(r"\s*<returncode>(-?\d{1,9})</returncode>")
 
@@ -53,7 +63,7 @@ def sniff(head: SourceHead) -> bool:
     first = head.first
     if head.root != "object" or "trajectory" in first or "history" in first:
         return False
-    info, messages = _dict(first.get("info")), first.get("messages")
+    info, messages = dict_of(first.get("info")), first.get("messages")
     return (
         str(first.get("trajectory_format", "")).startswith("mini-swe-agent")
         or ("model_stats" in info and "exit_status" in info)
@@ -62,7 +72,7 @@ def sniff(head: SourceHead) -> bool:
 
 
 def _is_observation(message: Any) -> bool:
-    return "returncode" in _dict(_dict(message).get("extra"))
+    return "returncode" in dict_of(dict_of(message).get("extra"))
 
 
 def read(source: Source, judge: Judge) -> Iterator[Session]:
@@ -84,7 +94,7 @@ def read(source: Source, judge: Judge) -> Iterator[Session]:
     name = string_of(facts.get("instance_id"))
     reader.draft.id = f"{name or 'mini'}-{beginning.hexdigest()}"
     stem = source.path.name.removesuffix(".json").removesuffix(".traj")
-    reader.describe(_dict(facts.get("info")))
+    reader.describe(dict_of(facts.get("info")))
     if reader.draft.label is None:
         reader.draft.label = label_beside(source, source.path.name, stem, name)
     yield reader.draft.close()
@@ -97,21 +107,21 @@ class _Reader:
 
     def take(self, message: _Message) -> None:
         extra = message.extra or _Extra()
-        at = time_of(extra.timestamp)
+        at = parse_time(extra.timestamp)
         text = text_of(message.content)
         if message.role == "assistant":
-            self._assistant(message, extra, text, at)
+            self._add_assistant(message, extra, text, at)
         elif message.role == "tool" or extra.returncode is not None or (message.role == "user" and "" in self._waiting):
-            self._observation(message, extra, text, at)
+            self._add_observation(message, extra, text, at)
         elif isinstance(message.role, str) and message.role in ROLES:
             self.draft.message(ROLES[message.role], text, at)
         # the role `exit` repeats what was submitted
 
-    def _assistant(self, message: _Message, extra: _Extra, text: str, at: float | None) -> None:
-        response = _dict(extra.response)
+    def _add_assistant(self, message: _Message, extra: _Extra, text: str, at: float | None) -> None:
+        response = dict_of(extra.response)
         if isinstance(response.get("model"), str):
             self.draft.model = response["model"]
-        if usage := _dict(response.get("usage")):
+        if usage := dict_of(response.get("usage")):
             self.draft.spend(_tokens(usage), self.draft.model, at)
         self.draft.message("assistant", text, at)
         self._waiting.clear()
@@ -119,7 +129,7 @@ class _Reader:
             self.draft.call(call_id, _TOOL, arguments, at)
             self._waiting.append(call_id)
 
-    def _observation(self, message: _Message, extra: _Extra, text: str, at: float | None) -> None:
+    def _add_observation(self, message: _Message, extra: _Extra, text: str, at: float | None) -> None:
         call_id = string_of(message.tool_call_id)
         if call_id in self._waiting:
             self._waiting.remove(call_id)
@@ -128,16 +138,16 @@ class _Reader:
         self.draft.result(call_id, text, at, _signal(extra, text))
 
     def describe(self, info: dict[str, Any]) -> None:
-        """What the file says about the run as a whole."""
+        """Set the facts that the file gives about the whole run."""
         draft = self.draft
         draft.end_reason = string_of(info.get("exit_status")) or None
         draft.label = as_label(info.get("resolved"))
-        config = _dict(info.get("config"))
-        model = _dict(config.get("model")).get("model_name")
+        config = dict_of(info.get("config"))
+        model = dict_of(config.get("model")).get("model_name")
         draft.model = draft.model or (model if isinstance(model, str) else None)
-        folder = _dict(config.get("environment")).get("cwd")
+        folder = dict_of(config.get("environment")).get("cwd")
         draft.project = folder if isinstance(folder, str) and folder else None
-        cost = dollars_of(_dict(info.get("model_stats")).get("instance_cost"))
+        cost = dollars_of(dict_of(info.get("model_stats")).get("instance_cost"))
         draft.usage = None if cost is None else Usage(cost=cost)
 
 
@@ -150,29 +160,28 @@ def _actions(message: _Message, extra: _Extra, text: str) -> Iterator[tuple[str,
                 yield "", {"command": action}
     elif isinstance(message.tool_calls, list):
         for call in message.tool_calls:
-            function = _dict(_dict(call).get("function"))
-            yield string_of(_dict(call).get("id")), parse_arguments(function.get("arguments"))
+            function = dict_of(dict_of(call).get("function"))
+            yield string_of(dict_of(call).get("id")), parse_arguments(function.get("arguments"))
     else:
         blocks = _block.findall(text)
-        if len(blocks) == 1:  # with none or several the agent is told so, and nothing is executed
+        if len(blocks) == 1:  # with none or several the agent gets an error and nothing is executed
             yield "", {"command": blocks[0]}
 
 
 def _signal(extra: _Extra, text: str) -> Signal | None:
     code = extra.returncode
     if not isinstance(code, int):
-        found = _code.match(text)
-        code = int(found[1]) if found else None
+        tag = _code.match(text)
+        code = int(tag[1]) if tag else None
     if extra.exception_info:
         return Signal(failed=True, exit_code=code)
     return None if code is None else Signal(exit_code=code)
 
 
 def _tokens(usage: dict[str, Any]) -> Usage:
-    """The prompt's tokens hold those from the cache."""
     prompt, cached = count_of(usage.get("prompt_tokens")), _detail(usage, "prompt_tokens_details", "cached_tokens")
     return Usage(
-        input=None if prompt is None else max(0, prompt - (cached or 0)),
+        input=without_cached(prompt, cached),
         output=count_of(usage.get("completion_tokens")),
         cache_read=cached,
         reasoning=_detail(usage, "completion_tokens_details", "reasoning_tokens"),
@@ -180,8 +189,4 @@ def _tokens(usage: dict[str, Any]) -> Usage:
 
 
 def _detail(usage: dict[str, Any], group: str, name: str) -> int | None:
-    return count_of(_dict(usage.get(group)).get(name))
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+    return count_of(dict_of(usage.get(group)).get(name))

@@ -1,7 +1,7 @@
-"""OpenAI chat messages: a list, JSONL, or wrappers of many kinds (`messages`, tau-bench's `traj`, ...).
+"""OpenAI chat messages: a JSON list, JSONL, or objects that hold them under `messages`, `traj`, `conversation` or `history`.
 
-Whoever writes an agent has these messages at hand, so `from_messages` takes them as plain Python values too. The format
-has no error flag: a result is judged by its text alone.
+`traj` is tau-bench's. The format has no error flag, so a result is judged by its text alone. The library takes the same
+messages as Python values: `warmstart.score(messages)`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.chat import RESULT_ROLES, ROLES, Chat, ChatMessage, decode_whole, digest, string_of
+from warmstart.formats.chat import RESULT_ROLES, ROLES, Chat, ChatMessage, decode_whole, digest, split_records
+from warmstart.formats.fields import Count, string_of, without_cached
 from warmstart.formats.labels import reward_label, wrapped_label
-from warmstart.formats.lenient import DECODE_ERRORS, scrub
-from warmstart.formats.session_builder import Count, SessionBuilder
-from warmstart.formats.source import Source, SourceHead
+from warmstart.formats.lenient import scrub
+from warmstart.formats.session_builder import SessionBuilder
+from warmstart.formats.source import Source, SourceHead, is_list
 from warmstart.model import Session, Usage
 from warmstart.ports import Judge
 
@@ -24,21 +25,20 @@ NAME = "openai_chat"
 
 _LISTS = ("messages", "traj", "conversation", "history")
 _IDS = ("session_id", "conversation_id", "id", "instance_id", "task_id")
-_LABELS = ("resolved", "label", "success", "reward", "score")
-_FOREIGN = frozenset(  # what other formats keep beside their messages
+_FOREIGN = frozenset(  # keys that other formats keep beside their messages
     (
         *("trajectory", "trajectory_format", "simulations", "schema_version", "sessionId", "projectHash", "loglines"),
         *("steps", "eval", "epoch", "reward_info", "parent_session_id", "session_start", "conversations"),
     )
 )
-_FOREIGN_PARTS = frozenset(("type", "message_type", "turn_idx"))  # and in a message
-_LOOKED_AT = 4
+_FOREIGN_PARTS = frozenset(("type", "message_type", "turn_idx"))  # keys of other formats' messages
+_SNIFFED = 4  # messages looked at
 _MAX_DEPTH = 24
 _NONE = msgspec.Raw()
 
 
 class _Record(ChatMessage, gc=False):
-    """A message, or a wrapper of messages: which of them shows only when it is there."""
+    """A message or a wrapper of messages; only its fields show which."""
 
     messages: msgspec.Raw = _NONE
     traj: msgspec.Raw = _NONE
@@ -65,14 +65,13 @@ class _Record(ChatMessage, gc=False):
 _message = msgspec.json.Decoder(ChatMessage)
 _record = msgspec.json.Decoder(_Record)
 _any = msgspec.json.Decoder(Any)
-_raw = msgspec.json.Decoder(msgspec.Raw)
 _raw_list = msgspec.json.Decoder(list[msgspec.Raw])
 _FACTS = frozenset(_Record.__struct_fields__) - frozenset(_LISTS)
 
 
 def sniff(head: SourceHead) -> bool:
-    wanted = sum(_is_message(record) or _is_wrapper(record) for record in head.records)
-    return wanted * 2 > len(head.records)
+    ours = sum(_is_message(record) or _is_wrapper(record) for record in head.records)
+    return ours * 2 > len(head.records)
 
 
 def _is_message(record: Any) -> bool:
@@ -90,7 +89,7 @@ def _is_wrapper(record: dict[str, Any]) -> bool:
     info = record.get("info")
     if not _FOREIGN.isdisjoint(record) or (isinstance(info, dict) and "exit_status" in info):
         return False
-    messages: list[Any] = next((record[key] for key in _LISTS if isinstance(record.get(key), list)), [])[:_LOOKED_AT]
+    messages: list[Any] = next((record[key] for key in _LISTS if isinstance(record.get(key), list)), [])[:_SNIFFED]
     return any(map(_is_message, messages)) and all(
         _FOREIGN_PARTS.isdisjoint(message) for message in messages if isinstance(message, dict)
     )
@@ -98,63 +97,43 @@ def _is_wrapper(record: dict[str, Any]) -> bool:
 
 def read(source: Source, judge: Judge) -> Iterator[Session]:
     reader = _Reader(source, judge)
-    if by_line(source):
-        for number, line in source.lines():
-            if line.strip():
-                yield from reader.take(line, f"L{number}", number)
-    elif source.head.root == "object":
+    records = split_records(source)
+    if records is None:
         reader.take_document()
     else:
-        for index, (_key, raw, at) in enumerate(source.walk()):
-            yield from reader.take(raw, f"/{index}", at)
+        for data, fragment, line in records:
+            yield from reader.take(data, fragment, line)
     yield from reader.rest()
-
-
-def by_line(source: Source) -> bool:
-    """Whether each line is a record of its own; otherwise the file is one JSON document."""
-    lines = (line.strip() for _number, line in Source(source.path).lines() if line.strip())
-    first = next(lines, b"").removeprefix(b"\xef\xbb\xbf")
-    if first.startswith(b"["):
-        return _is_whole(first) and next(lines, b"").startswith(b"[")
-    return source.head.root == "lines" or _is_whole(first)
-
-
-def _is_whole(data: bytes) -> bool:
-    try:
-        _raw.decode(data)
-    except DECODE_ERRORS:
-        return False
-    return True
 
 
 class _Reader:
     def __init__(self, source: Source, judge: Judge) -> None:
         self._source = source
         self._judge = judge
-        self._draft = self._new_draft()  # the session of messages that stand alone
+        self._draft = self._new_draft()  # the session of messages without a wrapper
         self._chat = Chat(self._draft, source.report)
 
     def take(self, data: bytes | msgspec.Raw, fragment: str, line: int | None) -> Iterator[Session]:
-        """One line or element: a message, a wrapper, or a list of messages."""
+        """Read one line or element: a message, a wrapper, or a list of messages."""
         if bytes(memoryview(data)[:64]).lstrip().startswith(b"["):
             for messages in decode_whole(self._source, data, _raw_list, line):
                 yield from self._session(messages, self._new_draft(digest(data)), fragment, line)
             return
         for record in decode_whole(self._source, data, _record, line):
-            key = next((key for key in _LISTS if _is_list(getattr(record, key))), None)
+            key = next((key for key in _LISTS if is_list(getattr(record, key))), None)
             if key is None:
                 if record.role is not None:
                     self._chat.take(record)
                 continue
             draft = self._new_draft()
             _describe(draft, record)
-            if key == "traj":  # a task and a trial alone would meet their likes of other runs
+            if key == "traj":  # task and trial alone occur in every run
                 draft.id = f"{string_of(record.task_id)}-{string_of(record.trial) or 0}-{digest(data)[1:9]}"
             draft.id = draft.id or digest(data)
             yield from self._session(_raw_list.decode(getattr(record, key)), draft, fragment, line)
 
     def take_document(self) -> None:
-        """One wrapper that may be too long to hold: its messages arrive one by one."""
+        """Read a wrapper that is the whole file, one message at a time: it may be too long to hold."""
         facts: dict[str, Any] = {}
         chosen = ""
         for key, raw, line in self._source.walk(*_LISTS):
@@ -169,6 +148,7 @@ class _Reader:
             _describe_tau(self._draft, facts.get("reward"))
 
     def rest(self) -> Iterator[Session]:
+        """Yield the session of messages without a wrapper, if there are any."""
         if not self._draft.empty:
             yield self._draft.close()
 
@@ -187,12 +167,8 @@ class _Reader:
         return SessionBuilder(self._source, self._judge, format=NAME, agent="openai-chat", id=session_id)
 
 
-def _is_list(raw: msgspec.Raw) -> bool:
-    return bytes(memoryview(raw)[:1]) == b"["
-
-
 def _describe(draft: SessionBuilder, record: _Record) -> None:
-    """What a wrapper says about its session."""
+    """Set the facts that a wrapper gives about its session."""
     info = record.info if isinstance(record.info, dict) else {}
     draft.id = next((text for key in _IDS if (text := string_of(getattr(record, key)))), "")
     draft.model = next((model for model in (record.model, info.get("model")) if isinstance(model, str)), None)
@@ -200,19 +176,20 @@ def _describe(draft: SessionBuilder, record: _Record) -> None:
         draft.agent = record.agent
     draft.project = string_of(record.project) or None
     draft.usage = _usage(record.usage)
-    draft.label = wrapped_label({key: getattr(record, key) for key in _LABELS})
-    if _is_list(record.traj):
+    draft.label = wrapped_label(record)
+    if is_list(record.traj):
         _describe_tau(draft, record.reward)
 
 
-def _usage(told: Any) -> Usage | None:
-    """The sum that a wrapper gives, in the words of chat completions. Cached tokens are part of the prompt's there."""
+def _usage(totals: Any) -> Usage | None:
+    """Read a wrapper's totals, given as in chat completions."""
     try:
-        usage = msgspec.convert(told, _Used)
+        usage = msgspec.convert(totals, _Used)
     except msgspec.ValidationError:
         return None
     cached = usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else None
-    return Usage(input=max(0, usage.prompt_tokens - (cached or 0)), output=usage.completion_tokens, cache_read=cached)
+    prompt = without_cached(usage.prompt_tokens, cached)
+    return Usage(input=prompt, output=usage.completion_tokens, cache_read=cached)
 
 
 class _Cached(msgspec.Struct):
@@ -231,7 +208,7 @@ def _describe_tau(draft: SessionBuilder, reward: Any) -> None:
 
 
 class _Memory(Source):
-    """Stands for messages that never were in a file."""
+    """The source of messages that were never in a file."""
 
     @property
     def uri(self) -> str:
@@ -239,7 +216,7 @@ class _Memory(Source):
 
 
 def from_messages(messages: Sequence[Mapping[str, Any]], judge: Judge, *, id: str = "") -> Session:
-    """A session from messages as an agent holds them: dicts or SDK objects. What is no message is passed over."""
+    """Build a session from an agent's messages: dicts or SDK objects. Values that are not messages are skipped."""
     source = _Memory(Path("memory:"))
     draft = SessionBuilder(source, judge, format=NAME, agent="openai-chat", id=id)
     chat = Chat(draft, source.report)
@@ -251,13 +228,13 @@ def from_messages(messages: Sequence[Mapping[str, Any]], judge: Judge, *, id: st
 
 
 def _plain(value: Any, above: tuple[int, ...]) -> Any:
-    """A copy made of JSON values only: SDK objects are unfolded, what JSON cannot say becomes text."""
+    """Return a copy made of JSON values: SDK objects are dumped, other values become text."""
     if value is None or isinstance(value, (bool, int)):
         return value
     if isinstance(value, str):
         return scrub(value)
     if isinstance(value, float):
-        return value if value - value == 0 else None  # NaN and the infinities are no JSON
+        return value if value - value == 0 else None  # JSON has no NaN and no infinities
     if len(above) >= _MAX_DEPTH or id(value) in above:
         return "[...]"
     above = (*above, id(value))

@@ -1,4 +1,4 @@
-"""Where agents leave their transcripts, so that `ingest` without a path finds them."""
+"""The folders where agents keep their transcripts; `ingest` without a path reads them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ _EXTENSIONS = {"cline": "saoudrizwan.claude-dev", "roo-code": "rooveterinaryinc.
 
 
 def usual_places(home: Path, named: Mapping[str, Path]) -> Iterator[tuple[str, Path]]:
-    """`(agent, folder or file)` for everything that exists. `named` holds what agents' own variables point to."""
+    """Yield `(agent, folder or file)` for each usual place that exists.
+
+    `named` holds the folders set by the agents' own environment variables, such as CODEX_HOME.
+    """
     for agent, path in _candidates(home, named):
         try:
             if path.exists():

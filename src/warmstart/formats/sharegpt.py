@@ -1,7 +1,8 @@
-"""ShareGPT conversations, as Hermes writes its `trajectory_samples.jsonl`: `{conversations[{from, value}], completed}`.
+"""ShareGPT conversations, such as Hermes' `trajectory_samples.jsonl`: `{conversations: [{from, value}], completed}`.
 
-Calls stand as `<tool_call>{json}</tool_call>` in what the agent says, results as `<tool_response>` in the next turn, in
-the same order; the ids are only in the responses. `completed` says how the run ended, not whether it succeeded.
+The agent's text holds its calls as `<tool_call>{json}</tool_call>`; the next turn holds the results as
+`<tool_response>`, in the same order. Only the responses have ids. `completed` says how the run ended, not whether it
+succeeded.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.chat import ROLES, decode_whole, digest, string_of, text_of, time_of
+from warmstart.formats.chat import ROLES, decode_whole, digest, split_records
+from warmstart.formats.fields import parse_arguments, parse_time, string_of, text_of
 from warmstart.formats.labels import label_beside, wrapped_label
-from warmstart.formats.openai_chat import by_line
-from warmstart.formats.session_builder import SessionBuilder, parse_arguments
+from warmstart.formats.session_builder import SessionBuilder
 from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Arguments, Role, Session
 from warmstart.ports import Judge
@@ -50,6 +51,7 @@ class _Conversation(msgspec.Struct, gc=False):
 
 
 _conversation = msgspec.json.Decoder(_Conversation)
+_any = msgspec.json.Decoder(Any)
 
 
 def sniff(head: SourceHead) -> bool:
@@ -58,40 +60,40 @@ def sniff(head: SourceHead) -> bool:
 
 
 def read(source: Source, judge: Judge) -> Iterator[Session]:
-    if by_line(source):
-        for number, line in source.lines():
-            for record in decode_whole(source, line, _conversation, number) if line.strip() else ():
-                yield from _session(source, judge, record, f"L{number}", line)
-    elif source.head.root == "list":
-        for index, (_key, raw, at) in enumerate(source.walk()):
-            for record in decode_whole(source, raw, _conversation, at):
-                yield from _session(source, judge, record, f"/{index}", raw)
-    else:
-        facts: dict[str, Any] = {"conversations": []}
-        any_value = msgspec.json.Decoder(Any)
-        for key, raw, at in source.walk("conversations"):
-            value = source.decode(raw, any_value, at)
-            if key == "conversations":
-                facts[key].append(value)
-            else:
-                facts[key] = value
-        yield from _session(source, judge, msgspec.convert(facts, _Conversation), "", b"")
+    records = split_records(source)
+    if records is None:
+        yield from _read_session(source, judge, _read_document(source), "", b"")
+        return
+    for data, fragment, line in records:
+        for record in decode_whole(source, data, _conversation, line):
+            yield from _read_session(source, judge, record, fragment, data)
 
 
-def _session(
+def _read_document(source: Source) -> _Conversation:
+    """Read one conversation that is the whole file."""
+    facts: dict[str, Any] = {"conversations": []}
+    for key, raw, line in source.walk("conversations"):
+        value = source.decode(raw, _any, line)
+        if key == "conversations":
+            facts[key].append(value)
+        else:
+            facts[key] = value
+    return msgspec.convert(facts, _Conversation)
+
+
+def _read_session(
     source: Source, judge: Judge, record: _Conversation, fragment: str, data: bytes | msgspec.Raw
 ) -> Iterator[Session]:
     draft = SessionBuilder(source, judge, format=NAME, agent="sharegpt" if record.completed is None else "hermes")
     draft.fragment = fragment
     draft.id = string_of(record.session_id) or string_of(record.id) or (digest(data) if data else "")
     draft.model = record.model if isinstance(record.model, str) else None
-    fields = ("resolved", "label", "success", "reward", "score")
-    draft.label = wrapped_label({key: getattr(record, key) for key in fields})
+    draft.label = wrapped_label(record)
     if draft.label is None and draft.id:
         draft.label = label_beside(source, draft.id)
     if isinstance(record.completed, bool):
         draft.end_reason = "completed" if record.completed else "partial" if record.partial is True else "failed"
-    draft.ended = time_of(record.timestamp)
+    draft.ended = parse_time(record.timestamp)
     turns = record.conversations if isinstance(record.conversations, list) else []
     _take_turns(draft, [msgspec.convert(turn, _Turn) for turn in turns if isinstance(turn, dict)])
     if not draft.empty:
@@ -110,8 +112,8 @@ def _take_turns(draft: SessionBuilder, turns: list[_Turn]) -> None:
             if speaker != "assistant":
                 draft.message(speaker, text)
                 continue
-            said, calls = _split(_think.sub("", text), "tool_call")
-            draft.message("assistant", said)
+            spoken, calls = _split(_think.sub("", text), "tool_call")
+            draft.message("assistant", spoken)
             following = turns[place + 1] if place + 1 < len(turns) else _Turn()
             answered = _responses(text_of(following.value)) if following.speaker in _RESULTS else []
             ids = [call_id for call_id, _text in answered] if len(answered) == len(calls) else []
@@ -120,7 +122,7 @@ def _take_turns(draft: SessionBuilder, turns: list[_Turn]) -> None:
 
 
 def _split(text: str, tag: str) -> tuple[str, list[str]]:
-    """What stands outside the tags, and what inside each. JSON inside is read as such: it may hold the closing tag."""
+    """Return the text outside the tags and the text inside each. JSON inside is parsed: it may hold the closing tag."""
     opening, closing = f"<{tag}>", f"</{tag}>"
     outside: list[str] = []
     inside: list[str] = []

@@ -1,4 +1,4 @@
-"""One file to read from: its bytes as a stream, its lines, its records, and what could not be read of it."""
+"""One transcript file: its bytes as a stream, its lines, its records, and the problems met while reading."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import IO, Any, TypeVar
 
 import msgspec
 
-from warmstart.errors import SourceError
+from warmstart.errors import SourceError, explain
 from warmstart.formats.lenient import DECODE_ERRORS, MAX_VALUE, Scanner, convert, loose_values
 from warmstart.model import Problem
 
@@ -19,20 +19,20 @@ T = TypeVar("T")
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _SQLITE = b"SQLite format 3\x00"
 _HEAD, _HEAD_LINES = 16 << 10, 8
-_FURTHER, _FURTHER_LINES = 256 << 10, 60  # some files begin with much that says nothing
-_LONG_HEAD = 4 << 20  # of a document whose first element does not end sooner
+_FURTHER, _FURTHER_LINES = 256 << 10, 60  # some files begin with lines that fit any format
+_LONG_HEAD = 4 << 20  # read for a document whose first element is longer than the head
 _BUFFER = 128 << 10
-_BLOCK = 128 << 10  # of lines, decoded together
+_BLOCK = 128 << 10  # bytes of lines decoded together
 _WHOLE = 32 << 20  # documents up to this size are decoded in one go
 _MAX_UNPACKED = 8 << 30
-_PACKED_CHUNK = 16 << 10  # small: a bomb may unpack each to a thousand times its size
+_PACKED_CHUNK = 16 << 10  # small: a zip bomb may unpack each chunk to a thousand times its size
 _MAX_PROBLEMS = 1_000
 _raw_document = msgspec.json.Decoder(dict[str, msgspec.Raw] | list[msgspec.Raw])
 _raw_list = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class Source:
-    """A transcript file. Problems are collected, never raised, once it is open."""
+    """A transcript file. Once it is open, problems are collected and never raised."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -51,12 +51,12 @@ class Source:
             self.problems.append(Problem(self.shown, f"more than {_MAX_PROBLEMS} problems; the rest is not listed"))
 
     def open(self) -> IO[bytes]:
-        """The bytes, unpacked where the file is packed."""
+        """Open the file for reading; a zstd file is unpacked on the fly."""
         try:
             stream = io.BufferedReader(io.FileIO(self.path), _BUFFER)
             magic = stream.peek(4)[:4]
         except OSError as error:
-            raise SourceError(self.shown, _say(error)) from error
+            raise SourceError(self.shown, explain(error)) from error
         if magic != _ZSTD:
             return stream
         import zstandard
@@ -67,10 +67,10 @@ class Source:
 
     @cached_property
     def head(self) -> SourceHead:
-        """How the file begins: a little of it, as much more as needed to see the end of its first element."""
-        return self.look(_HEAD, _HEAD_LINES)
+        """The beginning of the file, read as far as the end of its first element."""
+        return self._read_head(_HEAD, _HEAD_LINES)
 
-    def look(self, size: int, lines: int) -> SourceHead:
+    def _read_head(self, size: int, lines: int) -> SourceHead:
         with self.open() as stream:
             try:
                 data = stream.read(size)
@@ -79,16 +79,16 @@ class Source:
                     data += stream.read(_LONG_HEAD)
                     head = SourceHead(self.path, data, whole=len(data) < size + _LONG_HEAD, lines=lines)
             except OSError as error:
-                raise SourceError(self.shown, _say(error)) from error
+                raise SourceError(self.shown, explain(error)) from error
         return head
 
     def look_further(self) -> SourceHead:
-        """More of the beginning, where a little did not tell."""
-        self.head = self.look(_FURTHER, _FURTHER_LINES)
+        """Read a longer head, for a file whose format the short one does not show."""
+        self.head = self._read_head(_FURTHER, _FURTHER_LINES)
         return self.head
 
     def _blocks(self) -> Iterator[tuple[bytes, int]]:
-        """Whole lines, some at a time, each with the size of a line too long to hold that follows them (0: none)."""
+        """Yield blocks of whole lines, each with the size of an overlong line skipped after it (0: none)."""
         with self.open() as stream:
             while block := stream.read(_BLOCK):
                 rest = b"" if block.endswith(b"\n") else stream.readline(MAX_VALUE)
@@ -109,7 +109,7 @@ class Source:
         return size
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Numbered lines, without those that are empty; one too long to hold is skipped and reported."""
+        """Yield the non-empty lines with their numbers; a line over 32 MB is skipped and reported."""
         number = 0
         try:
             for block, skipped in self._blocks():
@@ -117,12 +117,12 @@ class Source:
                 for place, line in enumerate(lines, number + 1):
                     if line and not line.isspace():
                         yield place, line
-                number = self._after(number + len(lines) - (not lines[-1]), skipped)
+                number = self._count_skipped(number + len(lines) - (not lines[-1]), skipped)
         except OSError as error:
-            self.report(f"reading stopped: {_say(error)}", number + 1)
+            self.report(f"reading stopped: {explain(error)}", number + 1)
 
     def records(self, decoder: msgspec.json.Decoder[T]) -> Iterator[tuple[int, T]]:
-        """Each JSON object of a JSONL file, typed; a bad line is reported and the next one read."""
+        """Yield the JSON objects of a JSONL file, typed, with their line numbers; a bad line is reported and skipped."""
         number = 0
         try:
             for block, skipped in self._blocks():
@@ -137,15 +137,15 @@ class Source:
                 else:
                     yield from enumerate(records, number + 1)
                     number += len(records)
-                number = self._after(number, skipped)
+                number = self._count_skipped(number, skipped)
         except OSError as error:
-            self.report(f"reading stopped: {_say(error)}", number + 1)
+            self.report(f"reading stopped: {explain(error)}", number + 1)
 
-    def _after(self, number: int, skipped: int) -> int:
-        """The number of the last line behind us, past one that was skipped."""
+    def _count_skipped(self, number: int, skipped: int) -> int:
+        """Report a skipped line, if there is one; return the number of the last line passed."""
         if not skipped:
             return number
-        self.report(f"a line of {skipped >> 20} MB is longer than {MAX_VALUE >> 20} MB; skipped", number + 1)
+        self.report(f"skipped a line of {skipped >> 20} MB; the limit is {MAX_VALUE >> 20} MB", number + 1)
         return number + 1
 
     def _decode_line(self, line: bytes, decoder: msgspec.json.Decoder[T], number: int) -> Iterable[T]:
@@ -154,13 +154,13 @@ class Source:
         try:
             return (decoder.decode(line),)
         except DECODE_ERRORS:
-            return self.recover(line, decoder, number)
+            return self._recover(line, decoder, number)
 
-    def recover(self, data: bytes, decoder: msgspec.json.Decoder[T], line: int | None) -> Iterable[T]:
-        """What can be saved of a piece of JSON that did not decode."""
-        values, wrong = loose_values(data)
-        if wrong:
-            self.report(wrong, line)
+    def _recover(self, data: bytes, decoder: msgspec.json.Decoder[T], line: int | None) -> Iterable[T]:
+        """Yield the records that can be saved from JSON that did not decode."""
+        values, problem = loose_values(data)
+        if problem:
+            self.report(problem, line)
         for value in values:
             record, dropped = convert(value, decoder.type)
             if dropped:
@@ -169,14 +169,14 @@ class Source:
                 yield record
 
     def decode(self, data: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[T], line: int | None = None) -> T | None:
-        """One piece of JSON, typed, or None (reported) when nothing of it can be saved."""
+        """Decode one piece of JSON; None, and a reported problem, when nothing of it can be saved."""
         try:
             return decoder.decode(data)
         except DECODE_ERRORS:
-            return next(iter(self.recover(bytes(data), decoder, line)), None)
+            return next(iter(self._recover(bytes(data), decoder, line)), None)
 
     def walk(self, *arrays: str) -> Iterator[tuple[str, bytes | msgspec.Raw, int | None]]:
-        """The pieces of a JSON document, as `Scanner` yields them: `(key, value, line)`."""
+        """Yield the pieces of a JSON document as `Scanner` does: `(key, value, line)`."""
         wanted = frozenset(arrays)
         with self.open() as stream:
             whole = stream.read(_WHOLE + 1)
@@ -188,7 +188,7 @@ class Source:
                     unfolded = [
                         (key, raw)
                         for key, value in named
-                        for raw in (_raw_list.decode(value) if key in wanted and _is_list(value) else (value,))
+                        for raw in (_raw_list.decode(value) if key in wanted and is_list(value) else (value,))
                     ]
                 except DECODE_ERRORS:
                     pass
@@ -210,24 +210,21 @@ class Source:
             yield from Scanner(read, lambda line, reason: self.report(reason, line)).pieces(wanted)
 
 
-def _is_list(value: msgspec.Raw) -> bool:
+def is_list(value: msgspec.Raw) -> bool:
+    """Return whether a raw JSON value is a list."""
     return bytes(memoryview(value)[:1]) == b"["
 
 
-def _say(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
-
-
 class _Unpacked(io.RawIOBase):
-    """Packed frames, one after the other, that may neither unpack without end nor end without being told."""
+    """The bytes of consecutive zstd frames. Stops at a size limit and reports a file that is cut off."""
 
     def __init__(
-        self, stream: IO[bytes], new_frame: Callable[[], Any], broken: type[Exception], tell: Callable[[str], None]
+        self, stream: IO[bytes], new_frame: Callable[[], Any], broken: type[Exception], report: Callable[[str], None]
     ) -> None:
         self._stream = stream
         self._new_frame = new_frame
         self._broken = broken
-        self._tell = tell
+        self._report = report
         self._frame: Any = None
         self._ready = b""
         self._left = _MAX_UNPACKED
@@ -241,7 +238,7 @@ class _Unpacked(io.RawIOBase):
             if not packed:
                 if self._frame is not None:
                     self._frame = None
-                    self._tell("the packed file is cut off")
+                    self._report("the packed file is cut off")
                 return 0
             while packed:
                 self._frame = self._frame or self._new_frame()
@@ -265,7 +262,7 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
 
-def _quick_value(data: bytes) -> Any:
+def _decode_loosely(data: bytes) -> Any:
     try:
         return msgspec.json.decode(data)
     except DECODE_ERRORS:
@@ -273,38 +270,38 @@ def _quick_value(data: bytes) -> Any:
 
 
 class SourceHead:
-    """The beginning of a file, decoded as far as it goes, for telling formats apart."""
+    """The beginning of a file, decoded as far as it goes. `sniff` recognises its format by it."""
 
     def __init__(self, path: Path, data: bytes, *, whole: bool, lines: int) -> None:
         self.path = path
         self.sqlite = data.startswith(_SQLITE)
         self.empty = not data.strip()
         self.root = ""  # "lines", "object" or "list"
-        self.records: list[dict[str, Any]] = []  # of lines: the first ones; of a document: itself or its first elements
+        self.records: list[dict[str, Any]] = []  # the first lines, the first elements of a list, or the one object
         if not self.sqlite and not self.empty:
-            self._look(data, whole, lines)
+            self._read(data, whole, lines)
 
-    def _look(self, data: bytes, whole: bool, most: int) -> None:
+    def _read(self, data: bytes, whole: bool, most: int) -> None:
         lines = data.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", most)
         complete = [line for line in (lines if whole and len(lines) <= most else lines[:-1]) if line.strip()]
-        decoded = [_quick_value(line) for line in complete]
+        decoded = [_decode_loosely(line) for line in complete]
         self.records = [value for value in decoded if isinstance(value, dict)]
         if complete and complete[0].strip() == b"[":
-            self._look_inside(data)
+            self._read_document(data)
         elif len(complete) == 1 and self.records:
             self.root = "object"
         elif len(self.records) * 2 >= len(complete) and self.records:
             self.root = "lines"
         else:
-            self._look_inside(data)
+            self._read_document(data)
 
-    def _look_inside(self, data: bytes) -> None:
-        """A document over several lines, perhaps longer than what we have of it."""
+    def _read_document(self, data: bytes) -> None:
+        """Read the beginning of a document that spans several lines and may go on after the head."""
         self.records = []
         stream = io.BytesIO(data)
         whole: dict[str, Any] = {}
         for key, piece, _line in Scanner(stream.read, lambda _line, _reason: None).pieces(frozenset(_ARRAYS)):
-            value = _quick_value(piece)
+            value = _decode_loosely(piece)
             if key == "":
                 self.root = "list"
                 if isinstance(value, dict):
@@ -320,6 +317,7 @@ class SourceHead:
 
     @property
     def first(self) -> dict[str, Any]:
+        """The first record, or {} where there is none."""
         return self.records[0] if self.records else {}
 
 

@@ -1,7 +1,7 @@
-"""tau2-bench: `{info, tasks, simulations[]}` or a bare list of simulations.
+"""tau2-bench: `{info, tasks, simulations: [...]}` or a list of simulations; one session per simulation.
 
-The simulated user may call tools of its own (`requestor: "user"`): those calls are not the agent's, so neither they nor
-their results are steps of the session. Rewards below one are failures.
+The simulated user may call tools of its own (`requestor: "user"`); these calls and their results are not part of the
+agent's session. A reward below one is a failure.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.chat import Chat, decode_whole, string_of, text_of, time_of
+from warmstart.formats.chat import Chat, decode_whole
+from warmstart.formats.fields import count_of, dict_of, dollars_of, parse_time, string_of, text_of
 from warmstart.formats.labels import reward_label
-from warmstart.formats.session_builder import SessionBuilder, count_of, dollars_of
+from warmstart.formats.session_builder import SessionBuilder
 from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Session, Signal, Usage
 from warmstart.ports import Judge
@@ -77,7 +78,7 @@ def read(source: Source, judge: Judge) -> Iterator[Session]:
     counted = 0
     for key, raw, line in source.walk("simulations"):
         if key == "info":
-            info = _dict(source.decode(raw, _any, line))
+            info = dict_of(source.decode(raw, _any, line))
         elif key == "simulations" or key == "":
             if info is None:
                 info = _find_info(source) if key else {}
@@ -93,10 +94,10 @@ def read(source: Source, judge: Judge) -> Iterator[Session]:
 
 
 def _find_info(source: Source) -> dict[str, Any]:
-    """What stands after the simulations is looked up first, by a second reading whose problems do not count."""
+    """Look up an `info` that follows the simulations, in a second reading whose problems are not reported."""
     again = Source(source.path)
-    found = next((raw for key, raw, _line in again.walk("simulations") if key == "info"), None)
-    return _dict(again.decode(found, _any)) if found is not None else {}
+    info = next((raw for key, raw, _line in again.walk("simulations") if key == "info"), None)
+    return dict_of(again.decode(info, _any)) if info is not None else {}
 
 
 class _Reader:
@@ -110,21 +111,21 @@ class _Reader:
         try:
             messages = _raw_list.decode(simulation.messages) if simulation.messages else []
         except msgspec.ValidationError:
-            self._source.report(f"simulation {simulation.id}: its messages are no list", line)
+            self._source.report(f"simulation {simulation.id}: its messages are not a list", line)
             return
         for raw in messages:
             if message := self._source.decode(raw, _message, line):
-                self._take(message)
+                self._take_message(message)
         cost = dollars_of(simulation.agent_cost)
         self._draft.usage = None if cost is None else Usage(cost=cost)
 
-    def _take(self, message: _Message) -> None:
-        at = time_of(message.timestamp)
+    def _take_message(self, message: _Message) -> None:
+        at = parse_time(message.timestamp)
         calls = message.tool_calls if isinstance(message.tool_calls, list) else ()
         if message.role == "assistant":
             if isinstance(message.usage, dict):
-                asked, said = (count_of(message.usage.get(f"{kind}_tokens")) for kind in ("prompt", "completion"))
-                self._draft.spend(Usage(input=asked, output=said), None, at)
+                prompt, output = (count_of(message.usage.get(f"{kind}_tokens")) for kind in ("prompt", "completion"))
+                self._draft.spend(Usage(input=prompt, output=output), None, at)
             self._draft.message("assistant", text_of(message.content), at)
             for call in calls:
                 self._chat.call(call, at)
@@ -136,30 +137,26 @@ class _Reader:
         elif message.role == "tool":
             results = message.tool_messages if isinstance(message.tool_messages, list) else [message]
             for result in results:
-                self._result(msgspec.convert(result, _Message) if isinstance(result, dict) else result)
+                self._add_result(msgspec.convert(result, _Message) if isinstance(result, dict) else result)
 
-    def _result(self, result: Any) -> None:
+    def _add_result(self, result: Any) -> None:
         if not isinstance(result, _Message) or result.requestor == "user":
             return
         call_id = string_of(result.id)
         if result.requestor is None and call_id in self._of_user:
             return
         signal = Signal(failed=result.error) if isinstance(result.error, bool) else None
-        self._chat.result(call_id, text_of(result.content), time_of(result.timestamp), signal)
+        self._chat.result(call_id, text_of(result.content), parse_time(result.timestamp), signal)
 
 
 def _describe(draft: SessionBuilder, simulation: _Simulation, info: dict[str, Any]) -> None:
     draft.id = string_of(simulation.id) or f"{string_of(simulation.task_id)}-{string_of(simulation.trial) or 0}"
-    model = _dict(info.get("agent_info")).get("llm")
+    model = dict_of(info.get("agent_info")).get("llm")
     draft.model = model if isinstance(model, str) else None
-    domain = _dict(info.get("environment_info")).get("domain_name")
+    domain = dict_of(info.get("environment_info")).get("domain_name")
     draft.project = domain if isinstance(domain, str) else None
     draft.end_reason = string_of(simulation.termination_reason) or None
-    draft.label = reward_label(_dict(simulation.reward_info).get("reward"))
-    started, ended = time_of(simulation.start_time), time_of(simulation.end_time)
+    draft.label = reward_label(dict_of(simulation.reward_info).get("reward"))
+    started, ended = parse_time(simulation.start_time), parse_time(simulation.end_time)
     draft.started = draft.started if started is None else started
     draft.ended = draft.ended if ended is None else ended
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

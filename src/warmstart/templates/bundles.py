@@ -25,10 +25,9 @@ from msgspec import Struct, structs
 from warmstart.errors import BadName, SourceError, UnknownFormat
 from warmstart.excerpt import ARGUMENT, MESSAGE, RESULT, cut, cut_value
 from warmstart.formats import Source, find_files
-from warmstart.formats.chat import string_of, text_of, time_of
+from warmstart.formats.fields import count_of, parse_arguments, parse_time, string_of, text_of
 from warmstart.formats.lenient import DECODE_ERRORS, Scanner, loose_values, scrub
 from warmstart.formats.openai_chat import from_messages
-from warmstart.formats.session_builder import count_of, parse_arguments
 from warmstart.model import Arguments, Category, Example, Message, Problem, Provenance, TaskType, Template, ToolCall
 from warmstart.names import check_name, name_key
 from warmstart.ports import Judge
@@ -350,7 +349,7 @@ def _template(value: dict[str, Any], name: str, version: int, examples: tuple[Ex
         addendum=_bound(string_of(_pick(value, "addendum", "system_prompt_addendum")), _ADDENDUM, is_ours),
         examples=examples,
         source_sessions=_sessions(value),
-        created=time_of(_pick(value, "created", "created_at")),
+        created=parse_time(_pick(value, "created", "created_at")),
     )
 
 
