@@ -13,7 +13,8 @@ from warmstart.errors import BadName
 from warmstart.formats.lenient import scrub
 from warmstart.model import Example, Template
 from warmstart.names import check_name, name_key
-from warmstart.templates.bundles import VERSION, clean_value
+from warmstart.templates.bundle_records import clean_value
+from warmstart.templates.bundles import VERSION
 
 __all__ = ["redact_template", "write_bundle"]
 
