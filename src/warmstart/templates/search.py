@@ -1,7 +1,7 @@
-"""Task in, ranked examples out: BM25 over what was asked, wanted, called and passed; then diversity.
+"""Rank examples for a task: BM25 over their tasks, intents, tools and arguments; then diversity.
 
-The store keeps, for each word, the examples it stands in and how much they are about it (`index_weights`). A query looks
-up its rarest words first and stops when it has seen enough, so that choosing does not slow down as templates grow.
+The store keeps for each word the examples that contain it, with a weight (`index_weights`). A query looks up its rarest
+words first and stops when it has seen enough postings, so choosing does not slow down as templates grow.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from msgspec import Struct
 from warmstart.calls.words import STOP_WORDS, find_words, stem
 from warmstart.model import Example, Template
 
-ENOUGH = 600  # postings looked at for one query
-TEMPLATES = 6  # templates whose examples are looked at for one query
-MIN_SHARE = 0.25  # of the words looked up, how many an example must speak of for its template to be similar
-_SAME_KIND = 0.2  # what another example of a kind already shown is worth
-_ALL_SHOWN = 0.9  # the same where the nearest template has no other kind left to show
-_FIT, _KIN, _USUAL = 0.9, 0.2, 0.4  # what an example is worth without any match of its own, of its template, of use
-_CORRECTED = 1.1  # an example that mends a known mistake is worth a little more
-_FLOOR = 0.15  # rarity of a word that stands everywhere: it still says what the work is about
+ENOUGH = 600  # maximum postings per query
+TEMPLATES = 6  # templates whose examples are compared at once
+MIN_SHARE = 0.25  # share of the looked-up words that an example must contain to make its template similar
+_SAME_KIND = 0.2  # factor for another example of a kind that is already shown
+_ALL_SHOWN = 0.9  # the same factor once the nearest template has no other kind to show
+_FIT, _KIN, _USUAL = 0.9, 0.2, 0.4  # worth without a match of its own, of its template, and without support
+_CORRECTED = 1.1  # factor for an example that corrects a known mistake
+_FLOOR = 0.15  # minimum rarity of a word; a word in every example still says what the work is about
 
 _FIELDS = {"tool": 2.0, "intent": 1.5, "task": 0.8, "arguments": 1.2, "template": 0.2}
 _K1, _B, _USUAL_LENGTH = 1.2, 0.6, 80.0
@@ -32,21 +32,21 @@ _PARTS = ("test", "sql", "log", "lint")  # what pytest, psql, journalctl's syslo
 
 
 class Match(Struct, frozen=True):
-    """An example that has words of the task."""
+    """An example that contains words of the task."""
 
     id: int
     score: float  # BM25
-    words: int  # of the task's, that it has
+    words: int  # number of the task's words that it contains
 
 
 class Option(Struct, frozen=True):
-    """An example that may be shown."""
+    """A candidate for a seed."""
 
     example: Example
-    kind: str = ""  # its tool, or the program a shell runs: each is shown once before any twice
+    kind: str = ""  # its tool, or the program that a shell runs; each is shown once before any twice
     match: float = 0.0  # its own BM25
-    template: float = 0.0  # its template's: the mean of its best
-    usual: float = 1.0  # 0-1: how many sessions made such a call, the most usual of its template being 1
+    template: float = 0.0  # BM25 of its template: the mean of the template's best examples
+    usual: float = 1.0  # 0-1: number of sessions with such a call, relative to the maximum in its template
 
 
 def words(text: str) -> list[str]:
@@ -57,14 +57,14 @@ def words(text: str) -> list[str]:
 
 
 def index_weights(example: Example, template: Template) -> dict[str, float]:
-    """The words an example is found by, and how much it is about each."""
+    """Return the words by which an example is found, each with its weight."""
     counts: Counter[str] = Counter()
     length = 0.0
     fields = {
         "tool": example.tool,
         "intent": example.intent,
         "task": example.task,
-        "arguments": _said(example.arguments),
+        "arguments": _to_text(example.arguments),
         "template": f"{template.description} {' '.join(template.tags)}",
     }
     for name, text in fields.items():
@@ -75,16 +75,16 @@ def index_weights(example: Example, template: Template) -> dict[str, float]:
     return {word: round(tf * (_K1 + 1) / (tf + norm), 4) for word, tf in counts.items()}
 
 
-def _said(arguments: Any) -> str:
+def _to_text(arguments: Any) -> str:
     if isinstance(arguments, dict):
-        return " ".join(f"{k} {_said(v)}" for k, v in arguments.items())
+        return " ".join(f"{k} {_to_text(v)}" for k, v in arguments.items())
     if isinstance(arguments, list):
-        return " ".join(map(_said, arguments))
+        return " ".join(map(_to_text, arguments))
     return str(arguments)
 
 
 def rarest(query: Iterable[str], frequency: Mapping[str, int]) -> list[str]:
-    """The words to look up: the rarest first, until enough postings are seen; always at least one."""
+    """Return the words to look up: rarest first, until there are enough postings; always at least one."""
     known = sorted((word for word in set(query) if frequency.get(word)), key=lambda word: (frequency[word], word))
     taken: list[str] = []
     seen = 0
@@ -102,12 +102,12 @@ def rank(
     frequency: Mapping[str, int],
     total: int,
 ) -> list[Match]:
-    """Examples by BM25, best first."""
+    """Return examples by BM25, best first."""
     rarity = {word: max(_FLOOR, math.log((total + 1) / (frequency.get(word, 0) + 0.5))) for word in set(query)}
     scores: dict[int, float] = {}
     matched: Counter[int] = Counter()
-    for word, found in postings.items():
-        for example, weight in found:
+    for word, examples in postings.items():
+        for example, weight in examples:
             scores[example] = scores.get(example, 0.0) + rarity[word] * weight
             matched[example] += 1
     return [
@@ -116,15 +116,15 @@ def rank(
 
 
 def is_similar(match: Match, looked_up: int, asked: int) -> bool:
-    """Whether an example speaks of the task at all: one word of many is chance, also where it is the only one known."""
+    """Return whether an example is about the task. One word of many is chance, even if it is the only known word."""
     return match.words >= (1 if asked <= 2 else 2) and match.words >= MIN_SHARE * looked_up
 
 
 def diversify(options: Sequence[Option], most: int) -> list[int]:
-    """Places of the examples to show, the nearest to the task first.
+    """Return the indices of the examples to show, nearest to the task first.
 
-    Taken is what fits the task and is usual in such work, each kind once before any twice: a session that needs several
-    tools sees them all. Where the nearest template has shown all its kinds, more of the same beats other work's.
+    Examples that fit the task and are usual in such work win, each kind once before any twice: a session that needs
+    several tools sees them all. Once the nearest template has shown all its kinds, more of the same beats other work.
     """
     best_match = max((option.match for option in options), default=0.0) or 1.0
     best_template = max((option.template for option in options), default=0.0) or 1.0
@@ -137,7 +137,7 @@ def diversify(options: Sequence[Option], most: int) -> list[int]:
         return fit * kin * (_USUAL + option.usual) * (_CORRECTED if option.example.correction else 1.0)
 
     def again(option: Option) -> float:
-        """What another of a kind already shown is worth."""
+        """Return the factor for another example of a kind that is already shown."""
         return _SAME_KIND if option.template < best_template or not nearest <= shown.keys() else _ALL_SHOWN
 
     worths = [worth(option) for option in options]
@@ -145,9 +145,9 @@ def diversify(options: Sequence[Option], most: int) -> list[int]:
     shown: Counter[str] = Counter()
     while len(taken) < min(most, len(options)):
         best = max(
-            (place for place in range(len(options)) if place not in taken),
-            key=lambda place: (worths[place] * again(options[place]) ** shown[options[place].kind], -place),
+            (index for index in range(len(options)) if index not in taken),
+            key=lambda index: (worths[index] * again(options[index]) ** shown[options[index].kind], -index),
         )
         taken.append(best)
         shown[options[best].kind] += 1
-    return sorted(taken, key=lambda place: (-options[place].match, taken.index(place)))
+    return sorted(taken, key=lambda index: (-options[index].match, taken.index(index)))

@@ -1,7 +1,7 @@
-"""What makes a template one that a person should look at first.
+"""Reasons why a person should look at a template before it is used.
 
-No filter stops poison; these are reasons to wait for a person's yes, not a licence for what has none. The matching
-takes linear time: the text is other people's.
+No filter stops every attack: a reason makes a template wait for a person, but no reason is no proof of innocence.
+Matching takes linear time, because the text may be hostile.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from warmstart.calls.shapes import strings_in
 from warmstart.excerpt import first
 from warmstart.model import Example, Template
 
-_MOST = 12  # reasons told; the rest is counted
+_LISTED = 12  # reasons listed; the rest is counted
 _ORDINARY_HOSTS = frozenset(("localhost", "127.0.0.1", "::1", "example.com", "example.org", "example.net"))
-_OFTEN_QUOTED = frozenset(  # in results only: a link that stands in every second file is no news
+_OFTEN_QUOTED = frozenset(  # ignored in results: links that many files contain
     "github.com docs.github.com help.github.com www.w3.org json-schema.org "
     "docs.python.org pkg.go.dev developer.mozilla.org stackoverflow.com en.wikipedia.org www.apache.org opensource.org".split()
 )
 
-_ORDERS = (  # said to an assistant, hardly ever to anyone else
+_ORDERS = (  # addressed to an assistant, hardly ever to anyone else
     r"(?i)\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all|your|the)\b.{0,30}"
     r"\b(?:instructions?|prompts?|rules|guidelines|context|messages)\b"
     r"|\b(?:do not|don'?t|never)\b.{0,20}\b(?:tell|inform|mention|reveal|show)\b.{0,20}\b(?:the )?(?:user|human|operator)\b"
@@ -38,7 +38,7 @@ _ORDERS = (  # said to an assistant, hardly ever to anyone else
     r"\b(?:run|execute|install|call|use|curl|start (?:by|with))\b"
     r".{0,60}(?:https?://|\bcurl\b|\bwget\b|\bsh\b|\bbash\b|--no-verify|\bsudo\b|\binstructions?\b)"
 )
-_URGINGS = (  # in documents too, but a person should read them
+_URGINGS = (  # also in ordinary documents, but a person should read them
     r"(?i)\byou must\b|\balways (?:run|execute|call|use|install)\b|\bfrom now on\b"
     r"|\b(?:important|attention|critical|urgent|note to (?:the )?(?:ai|assistant|agent|model))\s*[:!]\s*.{0,40}"
     r"\b(?:assistant|agent|claude|codex|gpt|gemini|model|you (?:must|should|need|have to)|run|execute|ignore|do not)\b"
@@ -67,7 +67,7 @@ _HARNESS = re.compile(r"agentId: \w+ \(This is an internal ID for your use, do n
 
 @cache
 def _linear(pattern: str) -> Any:
-    """Compiled when first needed: a session that only asks for a seed never loads the library."""
+    """Compile a pattern when first needed: a session that only gets a seed never loads the library."""
     return importlib.import_module("re2").compile(pattern)
 
 
@@ -76,27 +76,27 @@ def _search(pattern: str, text: str) -> Any:
 
 
 def suspicions(template: Template, known_hosts: Collection[str] = ()) -> tuple[str, ...]:
-    """Why a person should look before this is used. Empty is no proof of innocence."""
-    found: dict[str, None] = {}
+    """Return the reasons why a person should look at a template first."""
+    reasons: dict[str, None] = {}
     for number, example in enumerate(template.examples, 1):
-        for reason in _of_example(example, known_hosts):
-            found[f"example {number}: {reason}"] = None
+        for reason in _suspect_example(example, known_hosts):
+            reasons[f"example {number}: {reason}"] = None
     for where, text in (("addendum", template.addendum), ("description", template.description)):
-        for reason in _of_text(text):
-            found[f"{where}: {reason}"] = None
-    told = list(found)
-    return (*told[:_MOST], f"and {len(told) - _MOST} more") if len(told) > _MOST else tuple(told)
+        for reason in _suspect_text(text):
+            reasons[f"{where}: {reason}"] = None
+    listed = list(reasons)
+    return (*listed[:_LISTED], f"and {len(listed) - _LISTED} more") if len(listed) > _LISTED else tuple(listed)
 
 
 def without_reminders(text: str) -> str:
-    """A result without what the agent's own harness appended for its model; it is no part of the answer."""
+    """Return a result without the text that the agent's own harness appended for its model."""
     if "system-reminder>" in text:
         text = _REMINDER_END.sub(r"\1", _REMINDER.sub("", text)).rstrip()
     return _HARNESS.sub("", text) if "agentId: " in text else text
 
 
 def gives_orders(text: str) -> bool:
-    """Whether a text speaks to an assistant as its master would, or tells it that all is well; in reminders too."""
+    """Return whether a text gives an assistant orders or claims success to it, also inside reminders."""
     if "system-reminder>" in text or "agentId: " in text:
         text = _HARNESS.sub("", text.replace("<system-reminder>", "").replace("</system-reminder>", ""))
     if _search(_ORDERS, text) or _search(_FAKE_SUCCESS, text) or _HIDDEN.search(text):
@@ -105,18 +105,18 @@ def gives_orders(text: str) -> bool:
 
 
 def hosts_in(text: str) -> set[str]:
-    """The hosts of the URLs in a text, and those a command goes to."""
-    found = set(_linear(_HOST).findall(text)) if "://" in text else set()
-    found |= set(_linear(_FETCHED).findall(text))
-    plain = {host.lower().strip(".") for host in found}
+    """Return the hosts of the URLs and network commands in a text."""
+    hosts = set(_linear(_HOST).findall(text)) if "://" in text else set()
+    hosts |= set(_linear(_FETCHED).findall(text))
+    plain = {host.lower().strip(".") for host in hosts}
     return {host for host in plain if ("." in host or ":" in host) and host not in _ORDINARY_HOSTS}
 
 
-def _of_example(example: Example, known_hosts: Collection[str]) -> Iterator[str]:
+def _suspect_example(example: Example, known_hosts: Collection[str]) -> Iterator[str]:
     arguments = "\n".join(strings_in(example.arguments))
-    said = f"{example.intent}\n{example.correction or ''}\n{example.task}"
-    for where, text in (("call", arguments), ("result", example.result), ("intent", said)):
-        for reason in _of_text(text):
+    intent = f"{example.intent}\n{example.correction or ''}\n{example.task}"
+    for where, text in (("call", arguments), ("result", example.result), ("intent", intent)):
+        for reason in _suspect_text(text):
             yield f"{reason} in the {where}"
         new = sorted(hosts_in(text).difference(known_hosts, _OFTEN_QUOTED if where == "result" else ()))
         if new:
@@ -128,29 +128,29 @@ def _of_example(example: Example, known_hosts: Collection[str]) -> Iterator[str]
         yield f"the result claims success to its reader: {_quote(match)}"
 
 
-def _of_text(text: str) -> Iterator[str]:
-    yield from _orders(text)
+def _suspect_text(text: str) -> Iterator[str]:
+    yield from _find_orders(text)
     if match := _search(_PIPED, text):
         yield f"a download is run: {_quote(match)}"
     if hidden := sorted({_name(mark) for mark in _HIDDEN.findall(text)}):
         yield f"hidden characters ({', '.join(hidden[:3])})"
-    for inner in _decoded(text):
-        for reason in _orders(inner):
+    for inner in _decode_base64(text):
+        for reason in _find_orders(inner):
             yield f"base64 of {reason}"
 
 
-def _orders(text: str) -> Iterator[str]:
-    match = _search(_ORDERS, text) or _search(_URGINGS, text) or _search(_ORDERS, _folded(text))
+def _find_orders(text: str) -> Iterator[str]:
+    match = _search(_ORDERS, text) or _search(_URGINGS, text) or _search(_ORDERS, _fold(text))
     if match:
         yield f"instruction-like text {_quote(match)}"
 
 
-def _folded(text: str) -> str:
-    """Without hidden marks, look-alikes and breaks between words."""
+def _fold(text: str) -> str:
+    """Return a text without hidden marks, look-alikes and line breaks."""
     return " ".join(unicodedata.normalize("NFKC", _HIDDEN.sub("", text)).split())
 
 
-def _decoded(text: str) -> Iterable[str]:
+def _decode_base64(text: str) -> Iterable[str]:
     for blob in _linear(_BASE64).findall(text)[:20]:
         try:
             padded = blob.rstrip("=").replace("-", "+").replace("_", "/")

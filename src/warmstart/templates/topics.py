@@ -1,4 +1,4 @@
-"""What sessions were about: their requests in plain words, which of them are one kind of work, and what to call it."""
+"""The topics of sessions: their requests in plain words, clusters of one kind of work, and names for them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from warmstart.calls.words import GENERIC_WORDS, find_words, singular
 from warmstart.excerpt import first
 
 _NO_NAMES = frozenset(("tmp", "home", "root", "testbed", "workspace", "project", "src", "app"))
-_NEAR = 0.22  # cosine from which a session belongs to a cluster
-_LEADERS, _FEW = 40, 4  # clusters tried at most; sessions from which on a word of one alone counts not
-_TOOL_WEIGHT = 0.8  # of a tool beside a word of the task
+_NEAR = 0.22  # minimum cosine for a session to join a cluster
+_LEADERS = 40  # maximum clusters while clustering
+_FEW = 4  # from this many sessions on, a word of a single session does not count
+_TOOL_WEIGHT = 0.8  # weight of a tool; a word of the task has 1
 
 _REMINDER = re.compile(
     r"<(system-reminder|ide_\w+|local-command-\w+|command-(?:message|args|contents))>.*?(?:</\1>|\Z)", re.S
@@ -42,7 +43,7 @@ _YES = re.compile(
 
 
 def plain(text: str) -> str:
-    """What was really said: without reminders, tags, code and marks that the agent's program added."""
+    """Return a text without the reminders, tags, code and marks that the agent's program added."""
     if "<" in text:
         text = _TAG.sub(" ", _REMINDER.sub(" ", text))
     return re.sub(r"[ \t]+", " ", _NOT_SAID.sub(" ", text)).strip(" \n❯>*-")
@@ -50,29 +51,29 @@ def plain(text: str) -> str:
 
 @lru_cache(256)
 def opening(text: str, limit: int) -> str:
-    """The first sentences, as many as fit."""
+    """Return the first sentences, as many as fit."""
     return _fit(_sentences(text), limit)
 
 
 @lru_cache(256)
 def gist(text: str, limit: int) -> str:
-    """The same, from the first sentence on that says something."""
-    said = _sentences(text)
-    start = next((at for at, sentence in enumerate(said) if words(sentence)), 0)
-    return without_greeting(_fit(said[start:], limit))
+    """Return the sentences that fit, beginning with the first one that has a topic word."""
+    sentences = _sentences(text)
+    start = next((at for at, sentence in enumerate(sentences) if words(sentence)), 0)
+    return without_greeting(_fit(sentences[start:], limit))
 
 
 def state_intent(said: str, note: object, task: str, limit: int) -> str:
-    """What was wanted just then: the call's own note, else what was said. A mere yes says nothing: then the task."""
+    """Return what a call was for: its own note, else the last message, or the task if that was a mere yes."""
     if isinstance(note, str) and (own := opening(note, limit)):
         return own
     sentences = _sentences(said)
-    told = _fit(sentences, limit)
-    if len(told) < 12 or (_YES.match(told) and len(told) < 160 and not _OPAQUE.search(told)):
-        return gist(task, limit) or told
+    intent = _fit(sentences, limit)
+    if len(intent) < 12 or (_YES.match(intent) and len(intent) < 160 and not _OPAQUE.search(intent)):
+        return gist(task, limit) or intent
     plans = [at for at, sentence in enumerate(sentences) if _PLAN.search(sentence)]
-    told = _fit(sentences[plans[-1] :], limit) if plans else told
-    return without_greeting(told).rstrip(": ")
+    intent = _fit(sentences[plans[-1] :], limit) if plans else intent
+    return without_greeting(intent).rstrip(": ")
 
 
 @lru_cache(256)
@@ -90,6 +91,7 @@ def _fit(sentences: Sequence[str], limit: int) -> str:
 
 
 def without_greeting(text: str) -> str:
+    """Return a text without its greeting."""
     rest = _GREETING.sub("", text, count=1)
     return rest[:1].upper() + rest[1:] if rest != text and len(rest) > 15 else text
 
@@ -104,16 +106,16 @@ Vector = dict[str, float]
 
 
 def drop_boilerplate(tasks: Sequence[str]) -> list[str]:
-    """Without the lines that a program puts around every request. A request that is all such lines stays."""
+    """Return tasks without the lines that a program adds to every request. A task of such lines only stays."""
     lines = [[line.strip() for line in plain(task).splitlines() if line.strip()] for task in tasks]
-    common = Counter(line for one in lines for line in set(one))
+    counts = Counter(line for task_lines in lines for line in set(task_lines))
     often = max(3, len(tasks) // 2)
-    kept = ([line for line in one if common[line] < often] for one in lines)
-    return ["\n".join(own or one) for own, one in zip(kept, lines, strict=True)]
+    kept = ([line for line in task_lines if counts[line] < often] for task_lines in lines)
+    return ["\n".join(own or task_lines) for own, task_lines in zip(kept, lines, strict=True)]
 
 
 class _Cluster:
-    """Sessions around a centre."""
+    """Sessions around a common centre."""
 
     def __init__(self) -> None:
         self.members: list[int] = []
@@ -132,30 +134,32 @@ class _Cluster:
 
 
 def cluster(tasks: Sequence[str], tools: Sequence[Counter[str]], most: int) -> list[list[int]]:
-    """Which sessions are one kind of work, as indices. The earliest lead and later ones join or lead in turn.
+    """Group sessions by kind of work; returns their indices.
 
-    Of the clusters found the largest stay, and every session goes to the nearest of them: what happened once is no kind.
+    Early sessions found clusters; later ones join the nearest or found their own. The largest clusters stay, and every
+    session goes to the nearest of them: work that happened once is not a kind.
     """
     vectors = _weigh([set(words(task)) for task in tasks], tools)
-    found: list[_Cluster] = []
+    clusters: list[_Cluster] = []
     for index, vector in enumerate(vectors):
-        nearest = max(found, key=lambda one: one.nearness(vector), default=None)
-        if nearest is None or (nearest.nearness(vector) < _NEAR and len(found) < _LEADERS):
+        nearest = max(clusters, key=lambda cluster: cluster.nearness(vector), default=None)
+        if nearest is None or (nearest.nearness(vector) < _NEAR and len(clusters) < _LEADERS):
             nearest = _Cluster()
-            found.append(nearest)
+            clusters.append(nearest)
         nearest.add(index, vector)
-    kinds = [one for one in found if len(one.members) > 1] or found[:1]
-    kinds = sorted(sorted(kinds, key=lambda one: -len(one.members))[:most], key=lambda one: one.members[0])
-    final: list[list[int]] = [[] for _ in kinds]
+    kinds = [cluster for cluster in clusters if len(cluster.members) > 1] or clusters[:1]
+    kinds = sorted(kinds, key=lambda cluster: -len(cluster.members))[:most]
+    kinds.sort(key=lambda cluster: cluster.members[0])
+    groups: list[list[int]] = [[] for _ in kinds]
     for index, vector in enumerate(vectors):
-        near = [one.nearness(vector) for one in kinds]
-        final[near.index(max(near))].append(index)
-    return [members for members in final if members]
+        near = [cluster.nearness(vector) for cluster in kinds]
+        groups[near.index(max(near))].append(index)
+    return [members for members in groups if members]
 
 
 def _weigh(tasks: Sequence[set[str]], tools: Sequence[Counter[str]]) -> list[Vector]:
-    spread = Counter(word for task in tasks for word in task) + Counter(f"t:{tool}" for one in tools for tool in one)
-    least = 2 if len(tasks) >= _FEW else 1  # what one session alone has brings it near to none
+    spread = Counter(word for task in tasks for word in task) + Counter(f"t:{tool}" for used in tools for tool in used)
+    least = 2 if len(tasks) >= _FEW else 1  # a word of one session alone brings it near to no other
     vectors = []
     for task, used in zip(tasks, tools, strict=True):
         vector = {word: _rarity(spread[word], len(tasks)) for word in sorted(task) if spread[word] >= least}
@@ -175,16 +179,15 @@ def _length(vector: Vector) -> float:
 
 
 def top_words(tasks: Sequence[str], elsewhere: Counter[str], total: int, most: int = 3) -> list[str]:
-    """The words that many of these tasks have and others have not; of equal ones the first said."""
-    said = [words(task) for task in tasks]
-    inside = Counter(word for one in said for word in dict.fromkeys(one))
+    """Return the words that many of these tasks have and others lack; among equals, the earliest."""
+    inside = Counter(word for task in tasks for word in dict.fromkeys(words(task)))
     least = max(1, math.ceil(len(tasks) / 3))
-    telling = {word: count * _rarity(elsewhere[word], total) for word, count in inside.items() if count >= least}
-    return sorted(telling, key=lambda word: -telling[word])[:most]
+    scores = {word: count * _rarity(elsewhere[word], total) for word, count in inside.items() if count >= least}
+    return sorted(scores, key=lambda word: -scores[word])[:most]
 
 
 def slug(text: str, limit: int = 40) -> str:
-    """Lower-case letters, digits and dashes."""
+    """Return a text as lower-case letters, digits and dashes."""
     folded = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     whole = re.sub(r"[^a-z0-9]+", "-", folded.lower()).strip("-")
     if len(whole) <= limit:
@@ -194,7 +197,7 @@ def slug(text: str, limit: int = 40) -> str:
 
 
 def place_name(project: str | None, agent: str) -> str:
-    """The project's folder, or the agent where there is none worth a name."""
+    """Return the name of the project's folder; the agent if that says nothing."""
     last = (project or "").rstrip("/\\").replace("\\", "/").rpartition("/")[2]
     name = slug(last, 24)
     if not name or name in _NO_NAMES or re.fullmatch(r"[0-9a-f]{16,}|\d+", name):
@@ -203,7 +206,7 @@ def place_name(project: str | None, agent: str) -> str:
 
 
 def unique_name(parts: Iterable[str], extra: Sequence[str], taken: set[str]) -> str:
-    """A name of these parts, made longer only where another has it already."""
+    """Return a name made of these parts, longer only if another template has it already."""
     base = slug("-".join(filter(None, parts)), 60)
     for more in ("", *extra):
         name = slug(f"{base[: 60 - len(more) - 1]}-{more}", 60) if more else base
