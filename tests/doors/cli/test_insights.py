@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,9 +21,10 @@ from command_line import run
 from insight_sessions import FAIL, GOOD, HOSTILE, call, many, session
 from places import ROOT
 from transcripts import claude_lines, write_jsonl
+from warmstart.doors.cli.main import main
 from warmstart.doors.pages.insights.page import MARK, render_page
 from warmstart.doors.pages.markup import element, join
-from warmstart.doors.pages.plots import draw_bar, exceeds, make_scale
+from warmstart.doors.pages.plots.rates import draw_bar, exceeds, make_rate_scale
 from warmstart.doors.render.insights import name_of, short_minutes, short_number
 from warmstart.insights import gather_insights
 from warmstart.insights.types import Rate
@@ -41,14 +43,14 @@ def history(tmp_path: Path) -> Path:
 
 
 def test_an_empty_store_says_what_to_do():
-    assert run("insights").stdout == "nothing is remembered yet; run: warmstart ingest\n"
-    told = json.loads(run("insights", "--json").stdout)
-    assert (told["sessions"], told["repeated"], told["overall"]["rate"]) == (0, [], None)
+    assert run("insights").stdout == "no sessions are remembered yet; run: warmstart ingest\n"
+    printed = json.loads(run("insights", "--json").stdout)
+    assert (printed["sessions"], printed["repeated"], printed["overall"]["rate"]) == (0, [], None)
 
 
 def test_nothing_fits_the_filters(history):
     for words in (["--agent", "nobody"], ["--project", "/nowhere"], ["--since", "2099-01-01"]):
-        assert "no remembered session fits" in run("insights", *words).stdout
+        assert "no remembered session matches the filters" in run("insights", *words).stdout
 
 
 def test_tables_for_people(history):
@@ -68,11 +70,11 @@ def test_tables_for_people(history):
 
 def test_json_is_one_object_and_every_key_is_documented(history):
     (line,) = run("insights", "--json").stdout.splitlines()
-    told = json.loads(line)
-    assert told["overall"]["errors"] == 3
-    assert (told["first"], told["repeated"][0]["last_seen"]) == ("2026-10-01T10:00:00+00:00",) * 2
+    printed = json.loads(line)
+    assert printed["overall"]["errors"] == 3
+    assert (printed["first"], printed["repeated"][0]["last_seen"]) == ("2026-10-01T10:00:00+00:00",) * 2
     documented = set(re.findall(r"`(\w+)`", (ROOT / "docs" / "insights.md").read_text()))
-    assert keys_in(told) <= documented
+    assert keys_in(printed) <= documented
 
 
 def keys_in(value: Any) -> set[str]:
@@ -82,18 +84,22 @@ def keys_in(value: Any) -> set[str]:
 
 
 def test_filters_and_top(history):
-    assert (
-        json.loads(run("insights", "--json", "--agent", "claude-code", "--project", "/home/dev/shop").stdout)[
-            "sessions"
-        ]
-        == 3
-    )
-    assert json.loads(run("insights", "--json", "--since", "2026-10-01").stdout)["sessions"] == 3
-    assert json.loads(run("insights", "--json", "--since", "2026-10-02").stdout)["sessions"] == 0
-    assert json.loads(run("insights", "--json", "--since", "36500").stdout)["sessions"] == 3
+    def call_inside(*words: str) -> Result:
+        """Run the command in this process: a process for each would take seconds."""
+        return CliRunner().invoke(main, ["insights", "--json", *words])
+
+    filters = {
+        ("--agent", "claude-code", "--project", "/home/dev/shop"): 3,
+        ("--since", "2026-10-01"): 3,
+        ("--since", "2026-10-02"): 0,
+        ("--since", "36500"): 3,
+    }
+    for words, sessions in filters.items():
+        assert json.loads(call_inside(*words).stdout)["sessions"] == sessions, words
     for wrong in ("yesterday", "-3", "2026-13-01", ""):
-        assert "neither a number of days nor a date" in run("insights", "--since", wrong, code=2).stderr
-    run("insights", "--top", "0", code=2)
+        result = call_inside("--since", wrong)
+        assert (result.exit_code, "neither a number of days nor a date" in result.stderr) == (2, True)
+    assert call_inside("--top", "0").exit_code == 2
 
 
 def test_a_damaged_record_is_counted(history):
@@ -101,8 +107,8 @@ def test_a_damaged_record_is_counted(history):
         key = ws.sessions()[0].key
         ws.store._db.execute("UPDATE calls SET arguments = '{broken' WHERE session_key = ?", (key,))
     assert "1 session could not be read" in run("insights").stdout
-    told = json.loads(run("insights", "--json").stdout)
-    assert (told["sessions"], told["unreadable"], told["overall"]["errors"]) == (2, 1, 2)
+    printed = json.loads(run("insights", "--json").stdout)
+    assert (printed["sessions"], printed["unreadable"], printed["overall"]["errors"]) == (2, 1, 2)
 
 
 def test_the_library_has_it_too(history):
@@ -220,7 +226,7 @@ def test_numbers_for_people():
 @given(st.lists(st.floats(0, 1), min_size=1))
 def test_scales_hold_their_values(values):
     rates = [Rate(name="x", errors=0, judged=1, sessions=1, rate=value, low=0.0, high=value) for value in values]
-    scale = make_scale(rates)
+    scale = make_rate_scale(rates)
     assert scale.top >= max(values) - 1e-9
     assert 1 <= len(scale.ticks) - 1 <= 5
     assert scale.ticks[-1] == pytest.approx(scale.top)
@@ -231,7 +237,7 @@ def test_an_interval_over_everything_does_not_press_the_rest_together():
         Rate(name="x", errors=1, judged=9, sessions=2, rate=0.1, low=low, high=high)
         for low, high in ((0.08, 0.12), (0.0, 0.9))
     ]
-    scale = make_scale(rates, reach=1.6)
+    scale = make_rate_scale(rates, reach=1.6)
     assert scale.top < 0.21
     assert [exceeds(rate, scale) for rate in rates] == [False, True]
     assert "<path" not in draw_bar(rates[0], scale, "x")
@@ -255,6 +261,7 @@ def test_the_page_of_any_history_is_well_formed():
 # The corpus
 
 
+@pytest.mark.slow
 def test_the_corpus(corpus, tmp_path):
     with warmstart.open() as ws:
         ws.ingest(corpus)

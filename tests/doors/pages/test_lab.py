@@ -16,7 +16,8 @@ from doors.pages.browsing import ARGUMENTS, BOXES, CONTRASTS
 from lab_reports import ARMS, FAMILIES, REPORTS, make_report, make_tasks
 from warmstart.doors.pages.lab import MARK, render_page
 from warmstart.doors.pages.lab.page import DECIDES
-from warmstart.doors.pages.lab.plots import Curve, make_amounts, make_differences
+from warmstart.doors.pages.plots.arms import Curve
+from warmstart.doors.pages.plots.pieces import make_amounts, make_differences
 from warmstart.doors.render.lab import show_lab
 from warmstart.doors.render.lab_findings import tell_finding
 from warmstart.lab.run.report import _lift_guardrails

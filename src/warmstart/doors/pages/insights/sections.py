@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warmstart.doors.pages.markup import Markup, element, isolate, join, show_table
-from warmstart.doors.pages.plots import (
+from warmstart.doors.pages.plots.pieces import Scale, draw_axis, draw_vertical_axis
+from warmstart.doors.pages.plots.rates import (
     PlotLine,
-    Scale,
     describe_rate,
-    draw_axis,
     draw_bar,
     draw_counts,
     draw_lines,
     draw_meter,
     draw_months,
-    draw_upright_axis,
     draw_weeks,
     exceeds,
-    make_scale,
+    make_rate_scale,
 )
 from warmstart.doors.render.insights import (
     UNKNOWN,
@@ -155,7 +153,7 @@ def show_rates(found: Insights) -> Markup:
 
 
 def _show_facet(name: str, groups: Breakdown) -> Markup:
-    scale = make_scale(groups.rates, most=3, reach=_REACH)
+    scale = make_rate_scale(groups.rates, most=3, reach=_REACH)
     bars = [_show_bar(rate, scale) for rate in groups.rates]
     rows = [(name_of(rate.name, 200), *_rate_cells(rate)) for rate in groups.rates]
     more = f"; {groups.more} more not shown" if groups.more else ""
@@ -193,14 +191,14 @@ def show_windows(found: Insights) -> Markup | None:
             f"the same {count_of(along.followed_sessions, 'session')}, those that reached turn {along.followed_from}"
         )
         lines.append(PlotLine("same", label, [window.followed for window in along.windows]))
-    scale = make_scale([rate for line in lines for rate in line.rates])
+    scale = make_rate_scale([rate for line in lines for rate in line.rates])
     names = [str(window.everyone.name) for window in along.windows]
     counts = [window.everyone.sessions for window in along.windows]
     told = "; ".join(f"{line.label}: " + ", ".join(percent(rate.rate) for rate in line.rates if rate) for line in lines)
     plot = element(
         "div",
         {"class": "course-plot"},
-        draw_upright_axis(scale),
+        draw_vertical_axis(scale),
         draw_lines(lines, scale, f"Error rate in turns {', '.join(names)}. {told}"),
         element("span", {"class": "side"}, "turns"),
         element("div", {"class": "places"}, *(element("span", {}, name) for name in names)),
@@ -243,11 +241,11 @@ def show_weeks(found: Insights) -> Markup | None:
     weeks = found.by_week
     if len(weeks) < 2:
         return None
-    scale = make_scale(weeks, reach=_REACH)
+    scale = make_rate_scale(weeks, reach=_REACH)
     plot = element(
         "div",
         {"class": "course-plot"},
-        draw_upright_axis(scale),
+        draw_vertical_axis(scale),
         draw_weeks(weeks, scale, f"Error rate of {len(weeks)} weeks, {weeks[0].name} to {weeks[-1].name}"),
         element("span", {"class": "side"}, "week of"),
         draw_months(weeks),

@@ -7,19 +7,17 @@ from collections.abc import Callable, Sequence
 
 from msgspec import structs
 
-from warmstart.doors.pages.lab.plots import (
+from warmstart.doors.pages.markup import Markup, element, isolate, join, show_table
+from warmstart.doors.pages.plots.arms import (
+    SHARES,
     Curve,
     draw_amount,
     draw_difference,
     draw_names,
-    draw_share_axis,
     draw_turns,
     draw_waits,
-    make_amounts,
-    make_differences,
 )
-from warmstart.doors.pages.markup import Markup, element, isolate, join, show_table
-from warmstart.doors.pages.plots import Scale, draw_axis
+from warmstart.doors.pages.plots.pieces import Scale, draw_axis, draw_vertical_axis, make_amounts, make_differences
 from warmstart.doors.render.insights import short_number
 from warmstart.doors.render.lab_findings import (
     CENSORED,
@@ -256,7 +254,7 @@ def _show_difference(report: LabReport, arm: str, effect: Effect | None, shown: 
         label = f"{name}: {difference} {shown.unit}, 95% interval {interval}: {verdict}"
         sure = element("span", {"class": "interval"}, typeset(interval)) if effect.low is not None else None
         value = join(typeset(difference), sure, element("b", {"class": f"verdict {tone}"}, verdict))
-    plot = draw_difference(effect, scale, css=tone, lower_is_better=shown.lower_is_better, told=typeset(label))
+    plot = draw_difference(effect, scale, css=tone, lower_is_better=shown.lower_is_better, label=typeset(label))
     return element(
         "div", {}, element("span", {"class": "name"}, isolate(name)), plot, element("span", {"class": "value"}, value)
     )
@@ -296,7 +294,7 @@ def show_waits(report: LabReport) -> Markup | None:
     plot = element(
         "div",
         {"class": "course-plot waits"},
-        draw_share_axis(),
+        draw_vertical_axis(SHARES),
         draw_waits(curves, limit, f"Sessions still waiting for a call that works, turn by turn. At the end: {ends}"),
         draw_names(curves, _share),
         element("span", {"class": "side"}, "turn"),
