@@ -1,4 +1,4 @@
-"""Insights on small sessions whose right answer is known by hand."""
+"""Insights on small sessions whose right answer was worked out by hand."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def test_the_same_error_about_another_file_is_the_same():
     assert (error.last_seen, error.last_session) == (MONDAY, said[1])
 
 
-def test_different_errors_do_not_melt_together():
-    told = [call(said="file not found"), call(said="permission denied"), call("Edit", said="file not found")]
+def test_different_errors_stay_separate():
+    failed = [call(said="file not found"), call(said="permission denied"), call("Edit", said="file not found")]
     wrong_id = [
         call("order", {"order_id": "123"}, "order not found"),
         call("order", {"order_id": "#W123"}, "order not found"),
     ]
-    found = gather_insights([session(*told, *wrong_id, key="a"), session(*told, *wrong_id, key="b")])
+    found = gather_insights([session(*failed, *wrong_id, key="a"), session(*failed, *wrong_id, key="b")])
     assert {(e.tool, e.message, e.shape) for e in found.repeated} == {
         ("Read", "file not found", "Read(path:absolute path)"),
         ("Read", "permission denied", "Read(path:absolute path)"),
@@ -55,7 +55,7 @@ def test_kinds_of_error_stay_apart_and_what_came_once_is_counted():
     assert (found.seen_once, found.repeated_more) == (1, 0)
 
 
-def test_of_command_lines_the_message_decides():
+def test_for_command_lines_the_message_decides():
     said = "ModuleNotFoundError: No module named 'yaml'"
     lines = ("python a.py", "cd x && python b.py --fast", "pytest -q tests")
     found = gather_insights([session(*(call("Bash", {"command": line}, said) for line in lines))])
@@ -64,7 +64,7 @@ def test_of_command_lines_the_message_decides():
     assert error.message == "ModuleNotFoundError: No module named <text>"
 
 
-def test_where_nothing_is_said_the_shape_decides():
+def test_without_a_message_the_shape_decides():
     silent = {"outcome": Outcome("error", "exit_code", "other"), "excerpt": "<returncode>1</returncode>"}
     calls = [call("Bash", {"command": f"{program} -n x a.py"}) | silent for program in ("grep", "grep", "sed", "sed")]
     found = gather_insights([session(*calls)])
@@ -161,7 +161,7 @@ def test_a_call_of_the_same_answer_fixes_nothing():
     assert ending(FAIL, GOOD | {"turn": 1}, GOOD) == ("same call", "after Read")
 
 
-def test_what_comes_too_late_is_no_fix():
+def test_a_late_call_is_no_fix():
     busy = call("Grep", {"pattern": "x"})
     assert ending(FAIL, *[busy] * (SOON - 1), GOOD) is not None
     assert ending(FAIL, *[busy] * SOON, GOOD) is None
@@ -177,7 +177,7 @@ def test_fixes_are_counted_by_session_and_the_last_failure_decides():
 # Rates
 
 
-def test_rates_by_group_leave_out_what_nobody_judged():
+def test_rates_by_group_leave_out_unjudged_calls():
     rejected = GOOD | {"outcome": Outcome("rejected")}
     unknown = GOOD | {"outcome": Outcome("unknown")}
     cancelled = GOOD | {"outcome": Outcome("cancelled")}
@@ -188,9 +188,9 @@ def test_rates_by_group_leave_out_what_nobody_judged():
     found = gather_insights(sessions)
     assert (found.calls, found.overall.judged, found.overall.errors, found.overall.rate) == (8, 5, 1, 0.2)
     assert found.left_out == {"rejected": 1, "cancelled": 1, "unknown": 1}
-    told = {facet: [(r.name, r.errors, r.judged, r.sessions) for r in groups.rates] for facet, groups in (
+    rates = {facet: [(r.name, r.errors, r.judged, r.sessions) for r in groups.rates] for facet, groups in (
         ("tool", found.by_tool), ("model", found.by_model), ("agent", found.by_agent), ("project", found.by_project))}  # fmt: skip
-    assert told == {
+    assert rates == {
         "tool": [("Read", 1, 4, 1), ("Bash", 0, 1, 1)],
         "model": [("m1", 1, 4, 1), (None, 0, 1, 1)],
         "agent": [("codex", 1, 4, 1), ("hermes", 0, 1, 1)],
@@ -227,9 +227,9 @@ def test_weeks_begin_on_monday_and_reach_back_a_year():
 # Along the session
 
 
-def test_windows_show_who_is_left():
-    """Short sessions fail in every second call, long ones never at first and then always: the plain line rises, for
-    two reasons that the followed line tells apart."""
+def test_windows_separate_survivors():
+    """Short sessions fail in every second call, long ones never at first and then always: the plain line rises for two
+    reasons, which the followed line separates."""
     short = many(20, *[FAIL, GOOD] * 5)
     long = [session(*[GOOD] * 10, *[FAIL] * 10, key=f"l{n}") for n in range(5)]
     along = gather_insights([*short, *long]).along
@@ -240,7 +240,7 @@ def test_windows_show_who_is_left():
     assert (first.followed.sessions, first.followed.rate, second.followed.rate) == (5, 0.0, 1.0)
     assert (along.followed_from, along.followed_sessions, along.sessions, along.beyond) == (11, 5, 25, 0)
     assert "5 of 25 sessions reached turn 11" in along.meaning
-    assert "cannot be read from this" in along.meaning
+    assert "do not show whether longer sessions make fewer errors" in along.meaning
 
 
 def test_windows_that_too_few_reached_are_not_shown():
@@ -306,7 +306,7 @@ def test_cost_runs_from_the_failure_to_the_fix():
     assert found.cost.seconds_share == 120 / 190  # three minutes and the last answer
 
 
-def test_what_errors_share_counts_once():
+def test_turns_that_errors_share_count_once():
     """Two different failures, both fixed in turn 4: turns 1 to 3 are lost, once."""
     other = call("Bash", {"command": "make"}, "make: *** no target")
     usage = Usage(input=500, output=500)
@@ -319,7 +319,7 @@ def test_what_errors_share_counts_once():
     assert (by_tool["Bash"].turns, by_tool["Bash"].seconds) == (6, 2 * 180)
 
 
-def test_what_nothing_fixed_costs_its_own_turn():
+def test_an_unfixed_error_costs_its_own_turn():
     cost = gather_insights([session(GOOD, FAIL, call("Think", "hm"), call("Think", "well"))]).cost.cost
     assert (cost.turns, cost.seconds) == (1, 60)
     last = gather_insights([session(GOOD, FAIL)]).cost.cost
@@ -344,7 +344,7 @@ def test_unknown_stays_unknown():
     assert (none.cost.seconds, none.cost.tokens, none.seconds_share, none.tokens_share) == (None, None, None, None)
 
 
-def test_estimated_usage_is_told_apart():
+def test_estimated_usage_is_counted_separately():
     known = session(FAIL, GOOD, usage=Usage(input=10, output=10))
     guessed = session(FAIL, GOOD, key="b", usage=Usage(input=100, output=100, basis="estimated"))
     cost = gather_insights([known, guessed]).cost.cost
@@ -352,7 +352,7 @@ def test_estimated_usage_is_told_apart():
 
 
 @pytest.mark.parametrize("at", [math.inf, -math.inf, math.nan, MONDAY - 5])
-def test_broken_clocks_tell_nothing(at):
+def test_broken_timestamps_count_as_unknown(at):
     cost = gather_insights([session(FAIL, GOOD | {"at": at})]).cost.cost
     assert (cost.seconds, cost.seconds_unknown) == (None, 1)
 
@@ -395,16 +395,16 @@ def test_without_errors_there_is_little_to_do():
 @given(st.permutations(range(6)))
 def test_the_order_of_sessions_changes_no_number(order):
     sessions = [session(*[FAIL] * (n % 3), GOOD, key=f"k{n}", model=f"m{n % 2}") for n in range(6)]
-    told = gather_insights(sessions)
+    found = gather_insights(sessions)
     again = gather_insights([sessions[n] for n in order])
     assert (again.overall, again.by_model, again.along, again.cost) == (
-        told.overall,
-        told.by_model,
-        told.along,
-        told.cost,
+        found.overall,
+        found.by_model,
+        found.along,
+        found.cost,
     )
     assert [(e.count, e.sessions, e.fixes) for e in again.repeated] == [
-        (e.count, e.sessions, e.fixes) for e in told.repeated
+        (e.count, e.sessions, e.fixes) for e in found.repeated
     ]
 
 

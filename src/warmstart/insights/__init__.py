@@ -1,4 +1,4 @@
-"""What one's own history tells, before any experiment. `gather_insights` is the way in."""
+"""Insights from history, without an experiment: repeated errors, rates, costs, advice. Enter by `gather_insights`."""
 
 from __future__ import annotations
 

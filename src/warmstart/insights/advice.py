@@ -1,4 +1,4 @@
-"""The figures in a few sentences: what the windows mean, and what to do next."""
+"""Put the figures into a few sentences: what the windows mean, and what to do next."""
 
 from __future__ import annotations
 
@@ -9,53 +9,53 @@ from warmstart.excerpt import first
 from warmstart.insights.types import Advice, Along, Insights, Rate, RepeatedError
 
 _LATELY = 8  # weeks
-_SAID = 70  # characters of a message in a sentence
+_MESSAGE = 70  # characters of an error message in a sentence
 
 
 def explain_windows(along: Along) -> str:
-    """What the rates along the session say, and what they do not."""
+    """Explain what the rates along the session show, and what they do not."""
     if not along.windows:
         return ""
     if along.followed_from is None:
         return (
-            "Too few sessions went on long enough to follow the same ones from start to end. Failing sessions tend to "
-            "end early, so the windows hold different sessions and must not be read as one session's course."
+            "Too few sessions were long enough to follow the same ones from start to end. Failing sessions tend to end "
+            "early, so the windows hold different sessions and do not show how errors develop within one."
         )
     start, end = along.windows[0], along.windows[-1]
     assert start.followed is not None and end.followed is not None
     turn = along.followed_from
     return (
-        f"{along.followed_sessions} of {along.sessions} sessions reached turn {turn}. In turns {start.everyone.name} these had "
-        f"{percent(start.followed.rate)} errors and all sessions {percent(start.everyone.rate)}: who is left changes from "
-        f"window to window, so the line of all sessions is no session's course. The same sessions followed from the start "
-        f"went from {percent(start.followed.rate)} to {percent(end.followed.rate)}; {_compare(start.followed, end.followed)}. "
-        f"Whether longer sessions make fewer errors cannot be read from this."
+        f"{along.followed_sessions} of {along.sessions} sessions reached turn {turn}. In turns {start.everyone.name} their "
+        f"error rate was {percent(start.followed.rate)}, that of all sessions {percent(start.everyone.rate)}. Fewer sessions "
+        f"are left in each window, so the rate of all sessions does not show how errors develop within one. The sessions "
+        f"followed from the start went from {percent(start.followed.rate)} to {percent(end.followed.rate)}; "
+        f"{_compare(start.followed, end.followed)}. These figures do not show whether longer sessions make fewer errors."
     )
 
 
 def percent(share: float | None) -> str:
-    """A share for people; what is not known is a dash."""
+    """Write a share as a percentage; a dash if it is unknown."""
     if share is None:
         return "-"
     return f"{share:.0%}" if share >= 0.1 or share == 0 else f"{share:.1%}"
 
 
 def advise(insights: Insights) -> tuple[Advice, ...]:
-    """At most three sentences that follow from the figures, each with the next command."""
+    """Return up to three pieces of advice that follow from the figures, each with the next command."""
     if not insights.overall.judged:
         return ()
-    found = [_advise_learning(insights), _advise_looking(insights), _advise_measuring(insights)]
-    return tuple(advice for advice in found if advice is not None)
+    pieces = [_advise_learning(insights), _advise_looking(insights), _advise_measuring(insights)]
+    return tuple(advice for advice in pieces if advice is not None)
 
 
 def _compare(start: Rate, end: Rate) -> str:
     if start.low is None or start.high is None or end.low is None or end.high is None:
-        return "there is too little to say how sure that is"
+        return "there are too few sessions for intervals"
     if end.low > start.high:
-        return "their errors rose along the way"
+        return "their error rate rose"
     if end.high < start.low:
-        return "their errors fell along the way, for these sessions"
-    return "the intervals overlap, so no change can be told"
+        return "their error rate fell"
+    return "the intervals overlap, so this shows no change"
 
 
 def _advise_learning(insights: Insights) -> Advice | None:
@@ -63,9 +63,8 @@ def _advise_learning(insights: Insights) -> Advice | None:
     if not fixed:
         return None
     most = max(fixed, key=lambda error: (error.sessions - error.unfixed, error.count))
-    mended = most.sessions - most.unfixed
     return Advice(
-        text=f"{_name(most)} was fixed in {_count(mended, 'session')} after failing first. Examples of the corrected "
+        text=f"{_name(most)} was fixed in {_count(most.sessions - most.unfixed, 'session')}. Examples of the corrected "
         "calls can spare new sessions the failure.",
         command="warmstart learn",
     )
@@ -77,8 +76,8 @@ def _advise_looking(insights: Insights) -> Advice | None:
         return None
     worst = max(unfixed, key=lambda error: (error.unfixed, error.count))
     return Advice(
-        text=f"{_name(worst)} was not fixed in {worst.unfixed} of {_count(worst.sessions, 'session')}. No example can "
-        "be made of that: look at one and mend the cause.",
+        text=f"{_name(worst)} was not fixed in {worst.unfixed} of {_count(worst.sessions, 'session')}, so there is no "
+        "corrected call to learn from. Look at one session and fix the cause.",
         command=f"warmstart sessions show {worst.last_session[:12]}",
     )
 
@@ -88,14 +87,14 @@ def _advise_measuring(insights: Insights) -> Advice:
     weekly = _count_weekly(insights.by_week)
     pace = f", at about {_count(weekly, 'session')} a week" if weekly else ""
     return Advice(
-        text=f"{percent(overall.rate)} of judged calls failed{pace}. See how small a drop that much traffic can prove "
-        "before you start an experiment.",
+        text=f"{percent(overall.rate)} of judged calls failed{pace}. Before you start an experiment, see how small a drop "
+        "this traffic can detect.",
         command="warmstart experiment power",
     )
 
 
 def _count_weekly(weeks: Sequence[Rate]) -> int:
-    """Sessions a week lately; 0 where nothing can be told."""
+    """Return the recent number of sessions per week; 0 if no session has a date."""
     days = [date.fromisoformat(week.name or "") for week in weeks]
     if not days:
         return 0
@@ -105,8 +104,7 @@ def _count_weekly(weeks: Sequence[Rate]) -> int:
 
 
 def _name(error: RepeatedError) -> str:
-    said = error.message or error.shape
-    return f"{first(error.tool, 40)} “{first(said, _SAID)}”"
+    return f"{first(error.tool, 40)} “{first(error.message or error.shape, _MESSAGE)}”"
 
 
 def _count(number: int, what: str) -> str:

@@ -1,8 +1,8 @@
 """What errors cost: the turns from a failing call to the call that fixed it, in the session's own tokens and minutes.
 
-Only means are known of tokens: a session's total over its turns. Time is read from the clock, each wait capped, because
-a person may have gone to lunch. An error that nothing fixed costs its own turn: more cannot be told. What was done in
-between for other reasons is counted too: that cannot be told apart either. So costs are estimates.
+Costs are estimates. Tokens are the session's mean per turn. Time is read from timestamps, with each wait capped, because a
+person may have gone to lunch. An error that nothing fixed costs its own turn only, and other work done in between is counted
+too: transcripts do not separate it.
 """
 
 from __future__ import annotations
@@ -15,45 +15,46 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from warmstart.insights.types import Cost, TotalCost
-from warmstart.model import PastCall, PastSession, Usage
+from warmstart.model import PastCall, PastSession
+from warmstart.usage.amounts import count_tokens
 
-IDLE = 300.0  # seconds: a tool's run or a wait between calls that is longer counts as this
+IDLE = 300.0  # seconds: the most that one run of a tool, or one wait between calls, counts
 
 
 class FailureSpan(NamedTuple):
-    """Calls from a failure up to what ended it."""
+    """Calls from a failure up to the call that fixed it."""
 
     start: int  # index of the failing call
-    end: int | None  # index of the call that fixed it; None: nothing did
+    end: int | None  # index of the call that fixed it; None: unfixed
 
 
 class CostMeter:
-    """What one session's turns and calls took."""
+    """The tokens and seconds of one session's turns and calls."""
 
     def __init__(self, session: PastSession) -> None:
         self.calls = session.calls
         self.estimated = session.usage is not None and session.usage.basis == "estimated"
-        self.tokens = count_tokens(session.usage)
+        self.tokens = count_tokens(session.usage) if session.usage is not None else None
         self.turns = session.turns
         self.per_turn = self.tokens / self.turns if self.tokens is not None and self.turns else None
         self.gaps = [_measure_gap(call, after) for call, after in zip_longest(session.calls, session.calls[1:]) if call]
 
-    def find_turns(self, trouble: FailureSpan) -> range | None:
-        """The turns that were lost: from the failing one up to the one that fixed it, which was needed anyway."""
-        first = self.calls[trouble.start].turn
-        last = self.calls[trouble.end].turn if trouble.end is not None else None
-        if first is None or (trouble.end is not None and last is None):
+    def find_turns(self, span: FailureSpan) -> range | None:
+        """Return the lost turns: from the failing one to before the fix, which was needed anyway. None if unknown."""
+        first = self.calls[span.start].turn
+        last = self.calls[span.end].turn if span.end is not None else None
+        if first is None or (span.end is not None and last is None):
             return None
         return range(first, first + 1 if last is None else max(last, first + 1))
 
-    def find_steps(self, trouble: FailureSpan) -> range | None:
-        """The calls whose time was lost; None where the clock does not tell of all of them."""
-        steps = range(trouble.start, trouble.start + 1 if trouble.end is None else trouble.end)
+    def find_steps(self, span: FailureSpan) -> range | None:
+        """Return the calls whose time was lost. None if a timestamp is missing."""
+        steps = range(span.start, span.start + 1 if span.end is None else span.end)
         return None if any(self.gaps[step] is None for step in steps) else steps
 
 
 class CostTally(Struct):
-    """Adds costs up, session by session."""
+    """Adds up costs, session by session."""
 
     errors: int = 0
     turns: int = 0
@@ -64,21 +65,21 @@ class CostTally(Struct):
     seconds: float = 0.0
     seconds_unknown: int = 0
 
-    def add(self, meter: CostMeter, troubles: Sequence[FailureSpan]) -> None:
-        """The troubles of one session. What they share counts once."""
-        turns = [meter.find_turns(trouble) for trouble in troubles]
+    def add(self, meter: CostMeter, spans: Sequence[FailureSpan]) -> None:
+        """Add the failures of one session. Turns and time that they share count once."""
+        turns = [meter.find_turns(span) for span in spans]
         lost = sum(map(len, _merge(turns)))
         unknown = turns.count(None)
-        self.errors += len(troubles)
+        self.errors += len(spans)
         self.turns += lost
         self.turns_unknown += unknown
         if meter.per_turn is None:
-            self.tokens_unknown += len(troubles)
+            self.tokens_unknown += len(spans)
         else:
             self.tokens += lost * meter.per_turn
             self.tokens_estimated += lost * meter.per_turn * meter.estimated
             self.tokens_unknown += unknown
-        steps = [meter.find_steps(trouble) for trouble in troubles]
+        steps = [meter.find_steps(span) for span in spans]
         self.seconds += sum(meter.gaps[step] or 0.0 for merged in _merge(steps) for step in merged)
         self.seconds_unknown += steps.count(None)
 
@@ -96,7 +97,7 @@ class CostTally(Struct):
 
 
 class TotalTally:
-    """The cost of all errors, and what the sessions took altogether."""
+    """Adds up the cost of all errors, and of the sessions as a whole."""
 
     def __init__(self) -> None:
         self._lost = CostTally()
@@ -104,8 +105,8 @@ class TotalTally:
         self._tokens = 0
         self._seconds = 0.0
 
-    def add(self, meter: CostMeter, troubles: Sequence[FailureSpan]) -> None:
-        self._lost.add(meter, troubles)
+    def add(self, meter: CostMeter, spans: Sequence[FailureSpan]) -> None:
+        self._lost.add(meter, spans)
         if any(call.turn is not None for call in meter.calls):
             self._turns += meter.turns or 0
         if meter.per_turn is not None:
@@ -122,22 +123,14 @@ class TotalTally:
         )
 
 
-def count_tokens(usage: Usage | None) -> int | None:
-    """All that was sent and answered, from the cache or not; None where the session tells nothing of it."""
-    if usage is None:
-        return None
-    known = [part for part in (usage.input, usage.output, usage.cache_read, usage.cache_write) if part is not None]
-    return sum(known) if known else None
-
-
 def _merge(ranges: Iterable[range | None]) -> list[range]:
-    """The same numbers, each once."""
+    """Return ranges with the same numbers that do not overlap."""
     merged: list[range] = []
-    for found in sorted((found for found in ranges if found), key=lambda found: (found.start, found.stop)):
-        if merged and found.start <= merged[-1].stop:
-            merged[-1] = range(merged[-1].start, max(merged[-1].stop, found.stop))
+    for part in sorted((part for part in ranges if part), key=lambda part: (part.start, part.stop)):
+        if merged and part.start <= merged[-1].stop:
+            merged[-1] = range(merged[-1].start, max(merged[-1].stop, part.stop))
         else:
-            merged.append(found)
+            merged.append(part)
     return merged
 
 
@@ -146,7 +139,7 @@ def _share(part: float | None, whole: float) -> float | None:
 
 
 def _measure_gap(call: PastCall, after: PastCall | None) -> float | None:
-    """Seconds from a call to the next one: its run and the wait after it, each capped. None: the clock does not tell."""
+    """Return the seconds from a call to the next: its run and the wait after it, each capped. None if unknown."""
     started, answered = call.at, call.answered
     then = after.at if after is not None else answered
     if started is None or then is None or not math.isfinite(started) or not math.isfinite(then) or then < started:

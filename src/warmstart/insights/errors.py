@@ -1,8 +1,7 @@
-"""Which errors come again and again: the same tool, kind of error, argument shape and message, as one line each.
+"""Find repeated errors: the same tool, kind of error, argument shape and message make one group.
 
-Numbers, paths, ids and quoted text in messages are masked, so that the same error about another file is the same. A
-command line has too many shapes to tell errors apart by: there the message decides, and the shape only where there is
-none.
+Numbers, paths, ids and quoted text in messages are masked, so the same error about another file falls into the same group.
+Command lines have too many shapes to group by: there the message decides, and the shape only if there is no message.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from warmstart.insights.types import FixedBy, How, RepeatedError
 from warmstart.model import ErrorKind, PastCall, PastSession
 
 MESSAGE, EXAMPLE, SHAPE = 110, 160, 160  # characters kept
-FIXES = 3  # ways of fixing that are shown
+FIXES = 3  # fixes shown per error
 _MASKS = (
     (re.compile(r"\{\{[^{}]{0,80}\}\}"), "<secret>"),
     (re.compile(r"(?<!\w)(['\"`])(?:(?!\1).){1,120}\1(?!\w)|‘[^’]{1,120}’|“[^”]{1,120}”"), "<text>"),
@@ -47,24 +46,22 @@ _TAG = re.compile(r"</?[a-z_]+>")
 _LETTER = re.compile(r"[^\W\d_]")
 
 _T = TypeVar("_T")
-Key = tuple[
-    str, ErrorKind | None, str, str
-]  # tool, kind, message in small letters, shape where that tells errors apart
+Key = tuple[str, ErrorKind | None, str, str]  # tool, kind, message in lower case, shape ("" where the message decides)
 
 
 class Failure(Struct, frozen=True):
-    """One failed call of a session and what became of it."""
+    """One failed call of a session and how it was fixed."""
 
     index: int  # among the session's calls
     ending: Ending | None
 
     @property
-    def trouble(self) -> FailureSpan:
+    def span(self) -> FailureSpan:
         return FailureSpan(self.index, self.ending.index if self.ending else None)
 
 
 class _Group(Struct):
-    """One repeated error while it is counted."""
+    """The counts of one error."""
 
     count: int = 0
     sessions: int = 0
@@ -85,53 +82,55 @@ class ErrorTally:
         self._groups: dict[Key, _Group] = {}
 
     def add(self, session: PastSession, failures: Sequence[Failure], meter: CostMeter) -> None:
-        found: dict[Key, list[Failure]] = {}
+        by_key: dict[Key, list[Failure]] = {}
         for failure in failures:
             call = session.calls[failure.index]
             call_shape = first(shape(call.tool, call.arguments), SHAPE)
-            line = telling_line(call)
+            line = find_message(call)
             message = mask_message(line)
-            key = _key_of(call, call_shape, message)
-            found.setdefault(key, []).append(failure)
+            key = _make_key(call, call_shape, message)
+            by_key.setdefault(key, []).append(failure)
             if key not in self._groups:
-                self._groups[key] = _Group(message=message, example=_excerpt(call, line))
+                self._groups[key] = _Group(message=message, example=_make_excerpt(call, line))
             self._groups[key].shapes[call_shape] += 1
-        for key, some in found.items():
-            _count_session(self._groups[key], session, some, meter)
+        for key, same in by_key.items():
+            _count_session(self._groups[key], session, same, meter)
 
     def freeze(self, top: int) -> tuple[tuple[RepeatedError, ...], int, int]:
-        """The most repeated ones, how many repeated ones were left out, and how many errors came once."""
+        """Return the most repeated errors, the number of other repeated ones, and the number of errors seen once."""
         repeated = {key: group for key, group in self._groups.items() if group.count > 1}
-        order = sorted(repeated, key=lambda key: (-repeated[key].count, -repeated[key].sessions, _sortable(key)))
+        order = sorted(
+            repeated, key=lambda key: (-repeated[key].count, -repeated[key].sessions, *(part or "" for part in key))
+        )
         shown = tuple(_freeze(key, repeated[key]) for key in order[:top])
         return shown, len(order) - len(shown), len(self._groups) - len(repeated)
 
 
 def mask_message(line: str) -> str:
-    """A message without what is only of its own occurrence."""
+    """Mask what belongs to one occurrence of a message only."""
     for pattern, mask in _MASKS:
         line = pattern.sub(mask, line)
     return first(" ".join(line.split()), MESSAGE)
 
 
-def _key_of(call: PastCall, call_shape: str, message: str) -> Key:
-    decides = bool(message) and command_of(call.tool, call.arguments) is not None
-    return call.tool, call.outcome.error_kind, message.casefold(), "" if decides else call_shape
+def _make_key(call: PastCall, call_shape: str, message: str) -> Key:
+    is_by_message = bool(message) and command_of(call.tool, call.arguments) is not None
+    return call.tool, call.outcome.error_kind, message.casefold(), "" if is_by_message else call_shape
 
 
-def telling_line(call: PastCall) -> str:
-    """The line that says most; never one of mere drawing."""
+def find_message(call: PastCall) -> str:
+    """Return the line of a result that names the error; never a line of box drawing."""
     line = error_line(call)
     if line and not _LETTER.search(line):
-        line = next((told for told in (call.excerpt or "").splitlines() if _LETTER.search(told)), "")
+        line = next((other for other in (call.excerpt or "").splitlines() if _LETTER.search(other)), "")
     return line.strip(" \t│┃|╭╮╰╯─")
 
 
-def _excerpt(call: PastCall, line: str) -> str:
+def _make_excerpt(call: PastCall, line: str) -> str:
     if line:
         return first(line, EXAMPLE)
-    said = " ".join(_TAG.sub(" ", call.excerpt or "").split())
-    return first(said, EXAMPLE) if _LETTER.search(said) else ""
+    text = " ".join(_TAG.sub(" ", call.excerpt or "").split())
+    return first(text, EXAMPLE) if _LETTER.search(text) else ""
 
 
 def _count_session(group: _Group, session: PastSession, failures: Sequence[Failure], meter: CostMeter) -> None:
@@ -142,7 +141,7 @@ def _count_session(group: _Group, session: PastSession, failures: Sequence[Failu
         group.unfixed += 1
     else:
         group.fixes[ending.how, ending.what] += 1
-    group.cost.add(meter, [failure.trouble for failure in failures])
+    group.cost.add(meter, [failure.span for failure in failures])
     at = session.calls[failures[-1].index].at
     seen = find_latest(session.started if at is None else at)
     if group.last_seen is None or (seen is not None and seen >= group.last_seen):
@@ -154,7 +153,7 @@ def _freeze(key: Key, group: _Group) -> RepeatedError:
     return RepeatedError(
         tool=tool,
         error_kind=kind,
-        shape=_commonest(group.shapes)[0][0],
+        shape=_sort_by_count(group.shapes)[0][0],
         shapes=len(group.shapes),
         message=group.message,
         example=group.example,
@@ -163,17 +162,13 @@ def _freeze(key: Key, group: _Group) -> RepeatedError:
         last_seen=group.last_seen,
         last_session=group.last_session,
         fixes=tuple(
-            FixedBy(how=how, what=what, sessions=count) for (how, what), count in _commonest(group.fixes)[:FIXES]
+            FixedBy(how=how, what=what, sessions=count) for (how, what), count in _sort_by_count(group.fixes)[:FIXES]
         ),
         unfixed=group.unfixed,
         cost=group.cost.freeze(),
     )
 
 
-def _commonest(counts: Mapping[_T, int]) -> list[tuple[_T, int]]:
-    """The most frequent first; of equals in the order of the alphabet, so that output is stable."""
+def _sort_by_count(counts: Mapping[_T, int]) -> list[tuple[_T, int]]:
+    """Sort by count, the most frequent first; ties alphabetically, so that the output is stable."""
     return sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
-
-
-def _sortable(key: Key) -> tuple[str, ...]:
-    return tuple(part or "" for part in key)

@@ -1,4 +1,4 @@
-"""How a failed call ended: by which later call of its session, and what was different then."""
+"""Find the later call that fixed a failed one, and describe what was different."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from warmstart.excerpt import first
 from warmstart.insights.types import How
 from warmstart.model import PastCall
 
-SOON = 12  # calls after a failure in which its end is looked for
+SOON = 12  # calls after a failure among which its fix is searched
 _NAMES, _SHAPE = 3, 70  # arguments named, characters of a command's shape
 _FILE = re.compile(r"\w\.\w{1,8}(?:::.*)?$")
 
 
 class Ending(Struct, frozen=True):
-    """The call that ended the trouble."""
+    """The call that fixed a failure."""
 
     index: int  # among the session's calls
     how: How
@@ -28,10 +28,10 @@ class Ending(Struct, frozen=True):
 
 
 def find_ending(calls: Sequence[PastCall], at: int) -> Ending | None:
-    """The first call soon after that got right what failed at `at`; None where none did.
+    """Return the first of the next calls that fixed the failure at `at`, or None.
 
-    Either the same call worked, or a changed one that mining takes for a correction. Other failures in between
-    are tries of the same trouble, and calls of the same answer were made before its result was known.
+    Either the same call worked, or a changed one that mining takes for a correction. Failures in between are further tries,
+    and calls of the same turn do not count: they were made before the failure was known.
     """
     failed = calls[at]
     later = [i for i in range(at + 1, min(at + 1 + SOON, len(calls))) if _could_end(failed, calls[i])]
@@ -59,7 +59,7 @@ def _is_same(failed: PastCall, call: PastCall) -> bool:
 
 
 def _is_same_run(old: str, new: str) -> bool:
-    """The same program on the same file, however the line around it looks."""
+    """Whether two command lines run the same program on the same file."""
     program = heads(old)[-1]
     return program not in COMMONPLACE and program in heads(new) and not _files(old).isdisjoint(_files(new))
 
@@ -69,11 +69,13 @@ def _files(line: str) -> frozenset[str]:
 
 
 def _name_preparation(between: Sequence[PastCall]) -> str:
-    """What was done before the same call worked: the last change of a file, else the last thing that worked."""
+    """Name what was done before the same call worked: the last change of a file, else the last call that worked."""
     worked = [call for call in between if call.outcome.status == "ok"]
     changes = [call for call in worked if tools.base_tool(call.tool) in (tools.WRITE, tools.PATCH)]
-    told = (changes or worked)[-1:]
-    return f"after {first(kind(told[0].tool, told[0].arguments), _SHAPE)}" if told else "repeated"
+    if not worked:
+        return "repeated"
+    last = (changes or worked)[-1]
+    return f"after {first(kind(last.tool, last.arguments), _SHAPE)}"
 
 
 def _describe_change(failed: PastCall, worked: PastCall) -> tuple[How, str]:
@@ -93,13 +95,13 @@ def _describe_command(old: str, new: str) -> str:
 
 
 def _describe_arguments(failed: PastCall, worked: PastCall) -> str:
-    """By names and forms alone, so that the same correction in another session reads the same."""
+    """Describe the changed arguments by names and forms only, so the same fix reads the same in every session."""
     old, new = values_of(failed.arguments), values_of(worked.arguments)
     both = sorted(old.keys() & new.keys())
     forms = [f"{name}: {old[name][0]} -> {new[name][0]}" for name in both if old[name][0] != new[name][0]]
     added = [f"with {name}" for name in sorted(new.keys() - old.keys())]
     dropped = [f"without {name}" for name in sorted(old.keys() - new.keys())]
     values = [name for name in both if old[name][0] == new[name][0] and old[name][1] != new[name][1]]
-    told = [*forms, *added, *dropped] or values
+    changes = [*forms, *added, *dropped] or values
     lead = "" if forms or added or dropped else "another value of "
-    return lead + ", ".join(first(part, 60) for part in told[:_NAMES]) + (" ..." if len(told) > _NAMES else "")
+    return lead + ", ".join(first(part, 60) for part in changes[:_NAMES]) + (" ..." if len(changes) > _NAMES else "")

@@ -1,6 +1,6 @@
-"""What one's own history tells, before any experiment: errors that come again, rates, the course of sessions, costs.
+"""Gather insights from past sessions: repeated errors, rates, errors along the session, costs, advice.
 
-Pure: sessions in, one at a time and none kept; a value out. The same sessions in the same order give the same value.
+Pure: sessions go in one at a time and none is kept; the same sessions in the same order give the same value.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LEFT_OUT = ("rejected", "cancelled", "unknown")
 
 
 def gather_insights(sessions: Iterable[PastSession | None], *, top: int = TOP) -> Insights:
-    """Insights into past sessions; None is one whose record cannot be read. `top` is how many of each list are shown."""
+    """Gather insights from past sessions. None stands for an unreadable record; `top` limits each list."""
     gathering = _Gathering()
     for session in sessions:
         if session is None:
@@ -35,7 +35,7 @@ def gather_insights(sessions: Iterable[PastSession | None], *, top: int = TOP) -
 
 
 class _Gathering:
-    """Everything that is counted while sessions pass by."""
+    """All counts while sessions pass by."""
 
     def __init__(self) -> None:
         self.unreadable = 0
@@ -62,14 +62,14 @@ class _Gathering:
         self._windows.add(session)
         meter = CostMeter(session)
         failures = find_failures(session)
-        self._cost.add(meter, [failure.trouble for failure in failures])
+        self._cost.add(meter, [failure.span for failure in failures])
         if failures:
             self._errors.add(session, failures, meter)
 
     def freeze(self, top: int) -> Insights:
         repeated, repeated_more, seen_once = self._errors.freeze(top)
         along = self._windows.freeze()
-        found = Insights(
+        insights = Insights(
             sessions=self._sessions,
             unreadable=self.unreadable,
             first=self._first,
@@ -89,11 +89,11 @@ class _Gathering:
             along=structs.replace(along, meaning=explain_windows(along)),
             cost=self._cost.freeze(),
         )
-        return structs.replace(found, advice=advise(found))
+        return structs.replace(insights, advice=advise(insights))
 
 
 def find_failures(session: PastSession) -> list[Failure]:
-    """The failed calls of a session, each with what ended the trouble."""
+    """Return the failed calls of a session, each with the call that fixed it."""
     return [
         Failure(index, find_ending(session.calls, index))
         for index, call in enumerate(session.calls)

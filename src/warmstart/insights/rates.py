@@ -1,7 +1,7 @@
-"""Error rates of groups, weeks and stretches of the session, with intervals that know that calls of a session hang together.
+"""Error rates of groups, weeks and windows of turns, with intervals that treat the calls of one session as a cluster.
 
-Of each group only pairs of (errors, judged calls) by session are kept, and equal pairs once with their number: a million
-calls fit in little memory.
+Each group keeps only (errors, judged calls) per session, and equal pairs once with their number: a million calls fit in
+little memory.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from warmstart.model import PastSession
 from warmstart.stats.rates import rate_interval
 
 WINDOWS = ((1, 10), (11, 20), (21, 30), (31, 50), (51, 100), (101, None))  # turns
-FEW = 5  # sessions from which on a window is shown
-WEEKS = 52  # at most, back from the latest
+FEW = 5  # sessions that a window needs to be shown
+WEEKS = 52  # shown at most, back from the latest
 
-Clusters = Counter[tuple[int, int]]  # (errors, judged calls) of a session -> how many sessions had just these
+Clusters = Counter[tuple[int, int]]  # (errors, judged calls) of a session -> number of such sessions
 
 
 def make_rate(name: str | None, clusters: Clusters, sessions: int | None = None) -> Rate:
-    """The rate of some sessions; `sessions` where more were there than had judged calls."""
+    """Return the error rate of some sessions; `sessions` is their number if some had no judged calls."""
     errors, judged = _add_up(clusters)
     pairs = sorted(clusters.elements())
     low, high = rate_interval(pairs) or (None, None)
@@ -44,7 +44,7 @@ def _add_up(clusters: Clusters) -> tuple[int, int]:
 
 
 class RateTally:
-    """Rates of everything, and by tool, model, agent, project and week."""
+    """Counts errors overall and by tool, model, agent, project and week."""
 
     def __init__(self) -> None:
         self._overall: Clusters = Counter()
@@ -81,15 +81,15 @@ class RateTally:
         return make_rate("all", self._overall)
 
     def breakdown(self, facet: str, top: int) -> Breakdown:
-        """The groups that errors came from, the most first; then by judged calls."""
+        """Return the groups with the most errors first; ties by judged calls."""
         groups = self._groups[facet]
-        sizes = {name: _add_up(found) for name, found in groups.items()}
+        sizes = {name: _add_up(clusters) for name, clusters in groups.items()}
         order = sorted(groups, key=lambda name: (-sizes[name][0], -sizes[name][1], name or ""))
         shown = tuple(make_rate(name, groups[name]) for name in order[:top])
         return Breakdown(rates=shown, more=len(order) - len(shown))
 
     def weeks(self) -> tuple[Rate, ...]:
-        """The weeks of the last year that have sessions."""
+        """Return the weeks of the last year that have sessions."""
         groups = self._groups["week"]
         names = sorted(week for week in groups if week)
         if not names:
@@ -99,7 +99,7 @@ class RateTally:
 
 
 class WindowTally:
-    """Errors along the session. A session counts in every window that it reached."""
+    """Counts errors by windows of turns. A session counts in every window that it reached."""
 
     def __init__(self) -> None:
         self._cells: list[list[Clusters]] = [[Counter() for _ in WINDOWS] for _ in WINDOWS]  # [window][furthest]
@@ -129,7 +129,7 @@ class WindowTally:
         reached = [sum(self._furthest[later] for later in range(at, len(WINDOWS))) for at in range(len(WINDOWS))]
         shown = max((at for at, count in enumerate(reached) if count >= FEW), default=None)
         end = shown if shown is not None else max((at for at, count in enumerate(reached) if count), default=-1)
-        follow = shown if shown else None  # the first window alone has nobody to follow
+        follow = shown if shown else None  # with the first window alone there is nothing to follow
         return Along(
             windows=tuple(self._window(at, follow, reached) for at in range(end + 1)),
             sessions=reached[0],

@@ -1,4 +1,4 @@
-"""Times of transcripts, which may be anything: what no calendar knows is not known."""
+"""Days and weeks of timestamps. Transcripts may hold any number; one outside the calendar counts as unknown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 
 def find_day(seconds: float | None) -> date | None:
-    """The day of a time, in UTC."""
+    """Return the UTC day of a time, or None."""
     if seconds is None:
         return None
     try:
@@ -16,7 +16,7 @@ def find_day(seconds: float | None) -> date | None:
 
 
 def find_week(seconds: float | None) -> str | None:
-    """The Monday of a time's week, in UTC."""
+    """Return the Monday of a time's week in UTC, or None."""
     day = find_day(seconds)
     if day is None or day.toordinal() <= day.weekday():
         return None
@@ -24,9 +24,10 @@ def find_week(seconds: float | None) -> str | None:
 
 
 def find_latest(*times: float | None) -> float | None:
-    """The latest of the times that can be told."""
+    """Return the latest of the known times, or None."""
     return max((time for time in times if time is not None and find_day(time)), default=None)
 
 
 def find_earliest(*times: float | None) -> float | None:
+    """Return the earliest of the known times, or None."""
     return min((time for time in times if time is not None and find_day(time)), default=None)

@@ -13,7 +13,7 @@ from msgspec import Struct
 from warmstart.calls.fixes import REACH, Fix, find_fixes
 from warmstart.calls.shapes import command_of
 from warmstart.excerpt import first
-from warmstart.insights.errors import mask_message, telling_line
+from warmstart.insights.errors import find_message, mask_message
 from warmstart.insights.fixes import find_ending
 from warmstart.model import PastCall, PastSession, Session, Template, ToolCall, ToolResult
 from warmstart.review.memory import LONGEST, flatten_note
@@ -116,7 +116,7 @@ def _tell_correction(call: PastCall, fix: Fix, cites: tuple[int, ...]) -> Propos
 def _tell_repeated(
     past: PastSession, key: tuple[str, str, str], here: list[int], places: Sequence[CallPlace], before: int, others: int
 ) -> ProposalDraft:
-    tool, message = key[0], mask_message(telling_line(past.calls[here[-1]]))
+    tool, message = key[0], mask_message(find_message(past.calls[here[-1]]))
     ending = find_ending(past.calls, here[-1])
     cites = {number for index in here for number in places[index].cites}
     if ending is not None:
@@ -149,7 +149,7 @@ def _note(text: str, cites: tuple[int, ...], origin: str, identity: str, suspici
 
 def _key_of(call: PastCall) -> tuple[str, str, str] | None:
     """The same for the same error about something else; None where it says nothing."""
-    message = mask_message(telling_line(call)).casefold()
+    message = mask_message(find_message(call)).casefold()
     return (call.tool, call.outcome.error_kind or "", message) if message else None
 
 

@@ -1,4 +1,4 @@
-"""`warmstart provision`: alone in its module, because agents' hooks wait for it."""
+"""`warmstart provision`: alone in its module, because agents wait for it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ from warmstart.pipeline import Warmstart
 
 @click.command()
 @click.argument("task", required=False, default="")
-@click.option("--session", help="The session to start: its seed is chosen once and then stays. Without it, a preview.")
-@click.option("--tools", help="The tools the session has, separated by commas; others are not shown.")
+@click.option(
+    "--session", help="Id of the session that starts; its seed is chosen once and then repeated. Without it: a preview."
+)
+@click.option("--tools", help="The session's tools, separated by commas; only their examples are shown.")
 @click.option("--category", type=click.Choice(["coding", "research", "ops", "general"]))
 @click.option("--type", "task_type", type=click.Choice(["code", "file", "research", "mixed"]))
 @click.option("--tags", help="Only templates with one of these tags, separated by commas.")
 @click.option("--templates", help="Only these templates, separated by commas.")
-@click.option("--project", help="The working folder: only its templates and those of none.")
-@click.option("--budget", type=click.IntRange(0), help="Tokens of the whole seed.  [default: 1500]")
-@click.option("--examples", type=click.IntRange(0, 50), help="Examples at most.  [default: 3]")
+@click.option("--project", help="The working folder; only its templates, and templates of no project, are used.")
+@click.option("--budget", type=click.IntRange(0), help="Maximum tokens of the seed.  [default: 1500]")
+@click.option("--examples", type=click.IntRange(0, 50), help="Maximum number of examples.  [default: 3]")
 @click.option("--dialect", type=click.Choice(DIALECTS), default="openai", show_default=True)
-@click.option("--model", help="The model that will read it: some want their own ids or signatures.")
-@click.option("--cold", is_flag=True, help="No seed for this session; it is then left out of the comparison.")
-@click.option("--arm", help="Which arm it plays, where a paired experiment runs; else it is drawn.")
-@click.option("--parent", help="The session that started this one: it keeps that one's arm.")
-@click.option("--continues", is_flag=True, help="It goes on from its parent, so it keeps the seed too.")
-@click.option("--job", help="The scheduled job this is a run of: its own good runs come first.")
+@click.option("--model", help="The model that reads the seed: some need their own ids or signatures.")
+@click.option("--cold", is_flag=True, help="Give this session no seed and leave it out of the comparison.")
+@click.option("--arm", help="The arm of this session, only while a paired experiment runs; otherwise the arm is drawn.")
+@click.option("--parent", help="The session that started this one, whose arm it inherits.")
+@click.option("--continues", is_flag=True, help="The session continues its parent, so it keeps the seed too.")
+@click.option("--job", help="The scheduled job that this session runs; examples of its own good runs come first.")
 @click.option("--thinking", is_flag=True, help="The model thinks in signed blocks (Anthropic).")
 @json_option
 @click.pass_obj
@@ -41,7 +43,10 @@ def provision(
     as_json: bool,
     **given: str,
 ) -> None:
-    """The seed for a new session: the few examples that fit TASK. A template's name or a category works as a pick."""
+    """Print the seed for a new session: the few examples that fit TASK.
+
+    TASK may also be the name of a template or of a category.
+    """
     settings = ws.settings
     task = Task(
         text=given.pop("task"),

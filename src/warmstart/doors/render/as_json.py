@@ -1,4 +1,4 @@
-"""What programs get: the same JSON for the same thing, whichever door it leaves by."""
+"""JSON for programs, the same from every door."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TIMES = ("first", "last", "last_seen")
 
 
 def describe_seed(seed: Seed) -> dict[str, Any]:
-    """A seed, as messages or as text."""
+    """Describe a seed, as messages or as text."""
     body = {"text": seed.text} if seed.dialect == "text" else {"messages": seed.messages}
     return {
         "seed_id": seed.id,
@@ -35,7 +35,7 @@ def describe_seed(seed: Seed) -> dict[str, Any]:
 
 
 def summarise_template(row: TemplateRow, template: Template) -> dict[str, Any]:
-    """A template among others: no examples, only how many."""
+    """Describe a template without its examples."""
     return {
         "name": row.name,
         "version": row.version,
@@ -54,7 +54,7 @@ def summarise_template(row: TemplateRow, template: Template) -> dict[str, Any]:
 
 
 def describe_template(row: TemplateRow, template: Template, decisions: Sequence[Decision]) -> dict[str, Any]:
-    """A template whole, with what was decided about it."""
+    """Describe a template with its examples and decisions."""
     return summarise_template(row, template) | {
         "examples": template.examples,
         "addendum": template.addendum,
@@ -64,21 +64,21 @@ def describe_template(row: TemplateRow, template: Template, decisions: Sequence[
 
 
 def describe_trial(trial: TrialRow, measures: Measures | None) -> dict[str, Any]:
-    """A closed trial, and how its session went."""
+    """Describe a closed trial and its measures."""
     return {"session": trial.session, "arm": trial.arm, "transcript": trial.transcript, "measures": measures}
 
 
-def describe_insights(found: Insights) -> dict[str, Any]:
-    """What the history tells, its times as programs read them."""
-    described = _with_times(msgspec.to_builtins(found))
+def describe_insights(insights: Insights) -> dict[str, Any]:
+    """Describe insights, with times in ISO format."""
+    described = _write_times(msgspec.to_builtins(insights))
     assert isinstance(described, dict)
     return described
 
 
-def _with_times(value: Any) -> Any:
+def _write_times(value: Any) -> Any:
     if isinstance(value, dict):
         return {
-            key: iso(inner) if key in _TIMES and isinstance(inner, float) else _with_times(inner)
+            key: iso(inner) if key in _TIMES and isinstance(inner, float) else _write_times(inner)
             for key, inner in value.items()
         }
-    return [_with_times(inner) for inner in value] if isinstance(value, list | tuple) else value
+    return [_write_times(inner) for inner in value] if isinstance(value, list | tuple) else value

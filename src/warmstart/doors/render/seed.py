@@ -1,4 +1,4 @@
-"""A seed as a person reads it."""
+"""Print a seed for people."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def show_seed(seed: Seed) -> None:
     if seed.text:
         click.echo(clean(seed.text))
     for message in seed.messages:
-        for role, text in _lines(message):
+        for role, text in _split_parts(message):
             click.secho(f"{role:>10}  ", fg="cyan", nl=False)
             click.echo(clean(text)[:700].replace("\n", "\n" + " " * 12))
     if seed.templates:
@@ -28,20 +28,20 @@ def show_seed(seed: Seed) -> None:
         print_table(("left out", "why"), [(o.template, o.reason) for o in seed.omitted])
 
 
-def _lines(message: dict[str, Any]) -> list[tuple[str, str]]:
-    """The parts of a message, whatever the dialect."""
+def _split_parts(message: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the (role, text) parts of a message, whatever its dialect."""
     role = str(message.get("role") or message.get("type") or "")
     if message.get("type") == "function_call":
         return [("call", f"{message.get('name')} {message.get('arguments')}")]
     if message.get("type") == "function_call_output":
         return [("result", str(message.get("output")))]
     content = message.get("content", message.get("parts"))
-    found: list[tuple[str, str]] = []
+    parts: list[tuple[str, str]] = []
     if isinstance(content, str) and content:
-        found.append(("result" if role == "tool" else role, content))
+        parts.append(("result" if role == "tool" else role, content))
     for part in content if isinstance(content, list) else ():
         text = part.get("text") if isinstance(part, dict) else None
-        found.append((role, text if isinstance(text, str) else msgspec.json.encode(part).decode()))
+        parts.append((role, text if isinstance(text, str) else msgspec.json.encode(part).decode()))
     for call in message.get("tool_calls") or ():
-        found.append(("call", f"{call['function']['name']} {call['function']['arguments']}"))
-    return found
+        parts.append(("call", f"{call['function']['name']} {call['function']['arguments']}"))
+    return parts

@@ -1,4 +1,4 @@
-"""Times that people write: one grammar for every command and tool."""
+"""Read times that people write: one grammar for every command and tool."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _DAY = 86_400.0
 
 
 def read_since(text: str) -> float:
-    """The time that a number of days or a date stands for."""
+    """Return the time, in seconds since 1970, of a number of days back from now or of a date (UTC)."""
     if re.fullmatch(r"\d{1,5}", text):
         return time.time() - int(text) * _DAY
     try:
         return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()
     except ValueError:
-        raise ValueError(f"{text!r} is neither a number of days nor a date like 2026-10-31") from None
+        raise ValueError(f"{text!r} is neither a number of days nor a date; write 30 or 2026-10-31") from None
