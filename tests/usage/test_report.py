@@ -17,8 +17,7 @@ from warmstart import config
 from warmstart.doors.cli.main import main
 from warmstart.doors.cli.usage import draw_bar, format_figure
 from warmstart.errors import ConfigError, Refused
-from warmstart.model import LiveUsage, Price, Spent, Usage
-from warmstart.store import SessionRow, open_store
+from warmstart.model import Price, Spent, Usage
 from warmstart.usage.prices import TABLE, PriceList, find_cost, parse_name
 from warmstart.usage.report import Account, Groups, UsageQuery, join
 
@@ -335,22 +334,3 @@ def test_figures_and_bars_for_people():
     assert format_figure(0.0001, "cost", True, True) == "~<$0.01" and format_figure(0.0, "cost", False, True) == "$0.00"
     assert draw_bar(None, 10) == draw_bar(0, 10) == draw_bar(5, 0) == ""
     assert draw_bar(10, 10) == "█" * 12 and draw_bar(1, 10**9) == "▏" and len(draw_bar(5, 10)) == 6
-
-
-# Sessions read before usage was kept by model and day
-
-
-def test_older_records_still_count(tmp_path):
-    row = SessionRow(
-        key="k", id="old", format="codex", agent="codex", model="gpt-5", source_uri="/x", started=1_790_000_000.0,
-        messages=1, calls=0, results=0, errors=0, verdict="unknown", quality=0.5, confidence=0.1, category="coding",
-        task_type="code", score="{}", usage='{"input": 5, "output": 7}', digest="d", first_seen=1.0, updated=1.0,
-    )  # fmt: skip
-    with open_store(tmp_path / "home" / "warmstart.db") as store:
-        store.put_session(row, [])
-        store.put_session(msgspec.structs.replace(row, key="k2", id="bad", usage="not JSON"), [])
-    with warmstart.open(tmp_path / "home") as ws:
-        (line,) = ws.usage.report().rows
-        assert (line.name, line.input, line.output, line.sessions, line.tokens_unknown) == ("2026-09-21", 5, 7, 2, 1)
-        ws.usage.set(LiveUsage(session="old", usage=Usage(input=99, cost=1.0)))
-        assert (ws.usage.report().totals.input, ws.usage.report().totals.cost) == (5, 1.0)

@@ -341,10 +341,7 @@ SELECT session_key, model, day, input, output, cache_read, cache_write, reasonin
 FROM spent ORDER BY session_key, model, day;
 
 -- name: usage_facts
--- Every session; `usage` only for sessions without rows per model and day.
-SELECT key, id, agent, model, project, coalesce(started, ended),
-       CASE WHEN EXISTS (SELECT 1 FROM spent WHERE session_key = sessions.key) THEN NULL ELSE usage END
-FROM sessions ORDER BY key;
+SELECT key, id, agent, model, project, coalesce(started, ended) FROM sessions ORDER BY key;
 
 -- name: put_live
 INSERT INTO live_spent (

@@ -19,7 +19,6 @@ class SessionFacts(NamedTuple):
     model: str | None
     project: str | None
     started: float | None  # the end, if only that is known
-    usage: str | None  # JSON of model.Usage, if there are no rows per model and day
 
 
 class UsageStore:

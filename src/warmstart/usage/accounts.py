@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -28,7 +27,6 @@ MOST = 10**15  # tokens or dollars; more is a mistake
 _END = 253_402_300_800.0  # the year 10000
 _LONG = 1_000  # characters of a name
 _CENT = 1e-9  # dollars that are no difference
-_usage = msgspec.json.Decoder(Usage)
 
 
 class LiveUsageResult(Struct, frozen=True, kw_only=True):
@@ -153,7 +151,7 @@ class UsageAccounts:
             live.setdefault(row.session, {}).setdefault(row.agent, []).append(row)
         waiting: dict[tuple[str, str], list[tuple[SessionFacts, list[Spent]]]] = {}
         for facts in self._usage.sessions():
-            parts = told.get(facts.key) or _from_before(facts)
+            parts = told.get(facts.key, [])
             if facts.id in live:  # of the same id there may be several
                 waiting.setdefault((facts.id, facts.agent), []).append((facts, parts))
             else:
@@ -209,16 +207,6 @@ def _add(told: LiveUsage, known: list[LiveRow], now: float) -> LiveRow:
     sums: Mapping[str, float | None] = dict(zip(FIGURES, figures(usage), strict=True))
     names = {"session": told.session, "agent": told.agent, "model": told.model, "project": told.project}
     return LiveRow(**names, day=day, **sums, updated=now)  # type: ignore[arg-type]
-
-
-def _from_before(facts: SessionFacts) -> list[Spent]:
-    """Of a session that was read before usage was kept by model and day."""
-    if facts.usage is None:
-        return []
-    try:
-        return [Spent(_usage.decode(facts.usage), facts.model or "", day_of(facts.started))]
-    except msgspec.DecodeError:
-        return []
 
 
 def _account(facts: SessionFacts, told: Sequence[Spent], live: Sequence[LiveRow]) -> Account:
