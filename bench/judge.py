@@ -1,14 +1,15 @@
-"""How well tool results are judged, against the transcripts' own flags.
+"""How well tool results are judged, compared with the transcripts' own flags.
 
     python bench/judge.py [DIR] [--json] [--misses]
 
-DIR (default: the shared corpus beside the project) is read with every reader. A row a format: precision, recall and F1
-for "this result is an error", once with the flags visible and once hidden, that is judged from the call and the text
-alone after error flags, exit-code prefixes and error tags are stripped. The naive judge (keywords anywhere) runs beside.
+DIR (default: the shared corpus beside the project) is read with every reader. One row per format: precision, recall and
+F1 for "this result is an error", with the flags visible, with the flags hidden (judged from the call and the text alone,
+with error flags, exit-code prefixes and error tags stripped), and for a naive judge (keywords anywhere).
 
-Truth: Claude Code `is_error`, Codex and mini-swe-agent the exit code, Gemini its status, tau2 `error`, tau-bench results
-that start with "Error" (hidden: that word is stripped). A person's rejection, a sibling's collateral and a cancelled call
-are no agent errors and are left out; so is a search that exits 1 because nothing matched. F1 is null without any error.
+The truth is Claude Code's `is_error`, the exit code for Codex and mini-swe-agent, Gemini's status, tau2's `error`, and
+for tau-bench a result that starts with "Error" (hidden: that word is stripped). Calls that a person rejected, that were
+cancelled, or that a failed sibling call ended are not errors of the agent and are left out; so is a search that exits
+with 1 because nothing matched. F1 is null where there is no error.
 
 JSON keys: `formats` {name: {results, errors, excluded, visible {precision recall f1}, hidden {...}, naive {...},
 microseconds}}, `unflagged` {name: results} for formats whose files here carry no flag to compare with, `seconds`.
@@ -56,10 +57,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("dir", nargs="?", type=Path, default=CORPUS)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--misses", action="store_true", help="print what the hidden judge got wrong")
+    parser.add_argument("--misses", action="store_true", help="print the mistakes of the judge without flags")
     options = parser.parse_args()
     if not options.dir.exists():
-        sys.exit(f"{options.dir}: no such folder; give one with transcripts")
+        sys.exit(f"{options.dir}: no such folder; name a folder with transcripts")
     started = time.perf_counter()
     cases: dict[str, list[Case]] = {}
     excluded: dict[str, int] = {}
@@ -71,14 +72,14 @@ def main() -> None:
             excluded[name] = excluded.get(name, 0) + 1
         else:
             cases.setdefault(name, []).append(case)
-    rows = {name: measure(name, found, excluded.get(name, 0), options.misses) for name, found in sorted(cases.items())}
-    silent = {name: found for name, found in sorted(unflagged.items()) if name not in rows}
-    report = {"formats": rows, "unflagged": silent, "seconds": round(time.perf_counter() - started, 2)}
+    rows = {name: measure(name, own, excluded.get(name, 0), options.misses) for name, own in sorted(cases.items())}
+    without_flags = {name: results for name, results in sorted(unflagged.items()) if name not in rows}
+    report = {"formats": rows, "unflagged": without_flags, "seconds": round(time.perf_counter() - started, 2)}
     print(json.dumps(report)) if options.json else show(report)
 
 
 def read_cases(folder: Path) -> Iterator[tuple[str, Case | None]]:
-    """Every result of a format that has flags: its case, or None where it is no agent's doing."""
+    """Yield the case of every result; None for a result that a person or a sibling call caused."""
     for file in formats.find_files(folder):
         source = Source(file)
         seen: list[tuple[ToolCall | None, str, Signal | None]] = []
@@ -102,6 +103,7 @@ def read_cases(folder: Path) -> Iterator[tuple[str, Case | None]]:
 
 
 def truth(call: ToolCall | None, text: str, signal: Signal) -> Case | None:
+    """Return the case with its true verdict; None where the agent did not cause the result."""
     if stopped_by(text) or signal.status in ("rejected", "cancelled"):
         return None
     if signal.exit_code is not None and not signal.failed:
@@ -128,13 +130,13 @@ def measure(name: str, cases: list[Case], excluded: int, misses: bool) -> dict[s
         if name == "tau_bench":
             text = re.sub(r"\AError:?\s*", "", text)
         begun = time.perf_counter()
-        said = judge_result(case.call, text, None).status == "error"
+        judged = judge_result(case.call, text, None).status == "error"
         spent += time.perf_counter() - begun
-        hidden.add(said, case.truth)
+        hidden.add(judged, case.truth)
         naive.add(any(word in text.lower() for word in KEYWORDS), case.truth)
-        if misses and said != case.truth:
+        if misses and judged != case.truth:
             arguments = str(case.call.arguments if case.call else "")[-200:]
-            kind = "false alarm" if said else "missed"
+            kind = "false alarm" if judged else "missed"
             print(
                 f"{name} {kind}: {case.call.tool if case.call else ''} {arguments!r}\n    {text[:200]!r} ... {text[-150:]!r}"
             )
@@ -153,16 +155,16 @@ class Tally:
     def __init__(self) -> None:
         self.hit = self.false = self.missed = 0
 
-    def add(self, said: bool, true: bool) -> None:
-        self.hit += said and true
-        self.false += said and not true
-        self.missed += true and not said
+    def add(self, judged: bool, true: bool) -> None:
+        self.hit += judged and true
+        self.false += judged and not true
+        self.missed += true and not judged
 
     def figures(self) -> dict[str, float | None]:
-        said, true = self.hit + self.false, self.hit + self.missed
-        f1 = 2 * self.hit / (said + true) if true else None
+        judged, true = self.hit + self.false, self.hit + self.missed
+        f1 = 2 * self.hit / (judged + true) if true else None
         return {
-            "precision": round(self.hit / said, 4) if said else None,
+            "precision": round(self.hit / judged, 4) if judged else None,
             "recall": round(self.hit / true, 4) if true else None,
             "f1": None if f1 is None else round(f1, 4),
         }
@@ -181,7 +183,7 @@ def show(report: dict[str, Any]) -> None:
             f"{number(row['naive']['f1']):>8}"
         )
     for name, results in report["unflagged"].items():
-        print(f"{name:16}{results:>8}   no flag in these files to compare with")
+        print(f"{name:16}{results:>8}   these files have no flags to compare with")
 
 
 def number(value: float | None) -> str:

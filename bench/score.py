@@ -1,11 +1,11 @@
-"""How well quality tells success from failure, with the labels hidden.
+"""How well the quality score separates success from failure, with the labels hidden.
 
     python bench/score.py [DIR] [--json]
 
 DIR (default: the shared corpus beside the project) is read with every reader; labelled sessions are scored as if they
-had no label. A row a format: AUC of quality against the label, the naive score's AUC beside it (length + tool diversity +
-keyword error rate), and the success rate among the sessions the gate lets through against the base rate. Below 30
-labelled sessions, or with one outcome only, an AUC says little: `small` marks that.
+had no label. One row per format: the AUC of quality against the label, the AUC of a naive score (length + tool
+diversity + keyword error rate), and the success rate among the sessions that the gate accepts beside the base rate.
+`small` marks a format with fewer than 30 labelled sessions or only one outcome, where an AUC says little.
 
 JSON keys: `formats` {name: {sessions, succeeded, auc, naive_auc, passed, passed_rate, base_rate, verdicts, small}}.
 """
@@ -27,7 +27,7 @@ from warmstart import formats
 from warmstart.errors import SourceError
 from warmstart.formats.source import Source
 from warmstart.judging.outcome import judge_result
-from warmstart.judging.score import refusal, score
+from warmstart.judging.score import gate, score
 from warmstart.model import Session, ToolCall, ToolResult
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if not options.dir.exists():
-        sys.exit(f"{options.dir}: no such folder; give one with transcripts")
+        sys.exit(f"{options.dir}: no such folder; name a folder with transcripts")
     labelled: dict[str, list[tuple[Session, bool]]] = {}
     for file in formats.find_files(options.dir):
         try:
@@ -51,29 +51,33 @@ def main() -> None:
                     labelled.setdefault(name, []).append((hidden, session.label))
         except SourceError:
             continue
-    report = {"formats": {name: measure(found) for name, found in sorted(labelled.items())}}
+    report = {"formats": {name: measure(sessions) for name, sessions in sorted(labelled.items())}}
     print(json.dumps(report)) if options.json else show(report)
 
 
-def measure(found: list[tuple[Session, bool]]) -> dict[str, Any]:
-    labels = [label for _session, label in found]
-    scores = [score(session) for session, _label in found]
-    passed = [label for made, label in zip(scores, labels, strict=True) if refusal(made) is None]
+def measure(sessions: list[tuple[Session, bool]]) -> dict[str, Any]:
+    labels = [label for _session, label in sessions]
+    scores = [score(session) for session, _label in sessions]
+    passed = [
+        label
+        for one, label in zip(scores, labels, strict=True)
+        if gate(one.verdict, one.quality, one.counts.tool_results) is None
+    ]
     return {
-        "sessions": len(found),
+        "sessions": len(sessions),
         "succeeded": sum(labels),
-        "auc": auc([made.quality for made in scores], labels),
-        "naive_auc": auc([naive(session) for session, _label in found], labels),
+        "auc": auc([one.quality for one in scores], labels),
+        "naive_auc": auc([naive(session) for session, _label in sessions], labels),
         "passed": len(passed),
         "passed_rate": round(sum(passed) / len(passed), 3) if passed else None,
         "base_rate": round(sum(labels) / len(labels), 3),
-        "verdicts": dict(Counter(made.verdict for made in scores)),
-        "small": len(found) < 30 or len(set(labels)) < 2,
+        "verdicts": dict(Counter(one.verdict for one in scores)),
+        "small": len(sessions) < 30 or len(set(labels)) < 2,
     }
 
 
 def naive(session: Session) -> float:
-    """The idea's first score: long sessions with many tools and few error words."""
+    """Return the naive score: high for long sessions with many tools and few error words."""
     results = [step for step in session.steps if isinstance(step, ToolResult)]
     tools = {step.tool for step in session.steps if isinstance(step, ToolCall)}
     errors = sum(any(word in step.text.lower() for word in KEYWORDS) for step in results)
@@ -94,7 +98,7 @@ def show(report: dict[str, Any]) -> None:
         f"{'format':16}{'sessions':>9}{'AUC':>7}{'naive':>7}{'passed':>8}{'of them good':>14}{'base rate':>11}  verdicts"
     )
     for name, row in report["formats"].items():
-        note = "  (too few to tell)" if row["small"] else ""
+        note = "  (too few for a verdict)" if row["small"] else ""
         print(
             f"{name:16}{row['sessions']:>9}{row['auc'] or '-':>7}{row['naive_auc'] or '-':>7}{row['passed']:>8}"
             f"{row['passed_rate'] if row['passed_rate'] is not None else '-':>14}{row['base_rate']:>11}  {row['verdicts']}{note}"

@@ -70,13 +70,13 @@ def test_arms_are_read(text, arms):
         ("warm", "at least two"),
         ("", "no name"),
         ("cold=.5,warm", "every arm a share"),
-        ("cold=.5,warm=.6", "add up to 1.1"),
+        ("cold=.5,warm=.6", "add up to 1.1;"),
         ("cold=1,warm=0", "between 0 and 1"),
         ("cold=nan,warm=.5", "between 0 and 1"),
-        ("cold=half,warm=half", "no number"),
+        ("cold=half,warm=half", "not a number"),
         ("cold,cold", "twice"),
         ("=.5,warm=.5", "no name"),
-        ("warm,seed", "the same thing"),
+        ("warm,seed", "the same arm"),
     ],
 )
 def test_arms_that_make_no_sense_are_refused(text, why):

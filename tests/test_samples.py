@@ -13,8 +13,8 @@ import pytest
 import warmstart
 from places import ROOT
 from warmstart.calls.shell import command_in
-from warmstart.judging.score import refusal
-from warmstart.model import ToolCall, ToolResult
+from warmstart.judging.score import gate
+from warmstart.model import Score, ToolCall, ToolResult
 
 SAMPLES = Path(warmstart.__file__).parent / "samples"
 FILES = sorted(SAMPLES.rglob("*.jsonl"))
@@ -118,8 +118,12 @@ def test_a_search_that_finds_nothing_is_no_error(found):
     assert any(call.startswith("rg ") and not result.text and result.outcome.status == "ok" for call, result in calls)
 
 
+def is_good(score: Score) -> bool:
+    return gate(score.verdict, score.quality, score.counts.tool_results) is None
+
+
 def test_the_gate_lets_the_good_ones_through(found):
-    good = [s for s in found.sessions if refusal(s.score) is None]
+    good = [s for s in found.sessions if is_good(s.score)]
     bad = [s for s in found.sessions if s.score.verdict == "failure"]
     assert len(good) == 7
     assert len(bad) == 3
@@ -147,7 +151,7 @@ def test_work_recurs_over_good_sessions(found, agent, pattern):
         scored.session.id
         for scored in found.sessions
         if scored.session.agent == agent
-        and refusal(scored.score) is None
+        and is_good(scored.score)
         and any(call.startswith(pattern) and r.outcome.status == "ok" for call, r in answered(scored.session))
     ]
     assert len(support) >= 2

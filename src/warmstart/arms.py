@@ -1,7 +1,7 @@
-"""Who gets what: a session's arm, decided by a salted hash of its id.
+"""The assignment of sessions to arms, by a salted hash of the session id.
 
-The same session gets the same arm on every machine and after every restart, nobody can steer it by trying again, and
-the chance of each arm is known and written down beside it.
+A session gets the same arm on every machine and after every restart, trying again cannot change it, and the probability
+of each arm is known and recorded.
 """
 
 from __future__ import annotations
@@ -16,45 +16,45 @@ from warmstart.errors import Refused
 
 COLD, WARM, SEED, TEXT = "cold", "warm", "seed", "text"
 RANDOM, MISMATCHED = "random", "mismatched"
-CONTROLS = frozenset(
-    (RANDOM, MISMATCHED)
-)  # examples that were not chosen for the task: is it what they say that helps?
-WORDS = frozenset((COLD, WARM, SEED, TEXT)) | CONTROLS  # arms that are no template's name; "seed" is "warm" renamed
-HOLDOUT = ""  # the standing comparison, when no experiment runs
+CONTROLS = frozenset((RANDOM, MISMATCHED))  # examples not chosen for the task, to see whether their content matters
+WORDS = (
+    frozenset((COLD, WARM, SEED, TEXT)) | CONTROLS
+)  # arms that are not template names; "seed" is another word for "warm"
+HOLDOUT = ""  # the name of the standing comparison, used when no experiment runs
 _shares = msgspec.json.Decoder(dict[str, float])
-_SALT = "warmstart holdout"  # the same for everyone: a team's machines agree without having met
+_SALT = "warmstart holdout"  # the same on all machines of a team, so that they agree
 
 
 def holdout_shares(share: float) -> dict[str, float]:
-    """Arms of the standing comparison. Nothing held out is nothing compared."""
+    """Return the arms of the standing comparison; without a holdout there is only the warm one."""
     if share <= 0:
         return {WARM: 1.0}
     return {COLD: share, WARM: 1.0 - share}
 
 
 def draw(session: str, salt: str = _SALT) -> float:
-    """A number from 0 to 1 that belongs to a session."""
-    said = f"{salt}\0{session}".encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.blake2b(said, digest_size=8).digest(), "big") / 2**64
+    """Return a number from 0 to 1 that is always the same for a session."""
+    key = f"{salt}\0{session}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big") / 2**64
 
 
 def assign(session: str, shares: Mapping[str, float], salt: str = _SALT) -> str:
-    """The arm of a session."""
+    """Return the arm of a session."""
     point, reached = draw(session, salt), 0.0
     for arm, share in shares.items():
         reached += share
         if point < reached:
             return arm
-    return [arm for arm, share in shares.items() if share > 0][-1]  # rounding, in the last digit
+    return [arm for arm, share in shares.items() if share > 0][-1]  # the shares' sum may be a rounding error below 1
 
 
 def control_of(shares: Mapping[str, float]) -> str:
-    """The arm that others are compared with: the cold one, or else the first named."""
+    """Return the arm that the others are compared with: the cold one, else the first named."""
     return COLD if COLD in shares else next(iter(shares))
 
 
 def parse_arms(text: str) -> dict[str, float]:
-    """`cold=.5,warm=.5`, or names alone for equal shares; `seed vs text` is `seed,text`."""
+    """Parse `cold=.5,warm=.5`, or names alone for equal shares; `seed vs text` means `seed,text`."""
     parts = [part.strip() for part in text.replace(" vs ", ",").split(",")]
     arms: dict[str, float | None] = {}
     for part in parts:
@@ -74,9 +74,9 @@ def _share(name: str, text: str) -> float:
     try:
         share = float(text.strip())
     except ValueError:
-        raise Refused(f"--arms: the share of {name} is no number: {text.strip()!r}") from None
+        raise Refused(f"--arms: the share of {name} is not a number: {text.strip()!r}") from None
     if not (math.isfinite(share) and 0 < share < 1):
-        raise Refused(f"--arms: the share of {name} must lie between 0 and 1, not {text.strip()}")
+        raise Refused(f"--arms: the share of {name} must be between 0 and 1, not {text.strip()}")
     return share
 
 
@@ -84,21 +84,21 @@ def _complete(arms: Mapping[str, float | None]) -> dict[str, float]:
     if len(arms) < 2:
         raise Refused("an experiment compares at least two arms; write cold=.5,warm=.5")
     if WARM in arms and SEED in arms:
-        raise Refused("--arms: warm and seed are the same thing")
+        raise Refused("--arms: warm and seed are two words for the same arm; name one of them")
     given = {name: share for name, share in arms.items() if share is not None}
     if not given:
         return dict.fromkeys(arms, 1 / len(arms))
     if len(given) < len(arms):
-        raise Refused("--arms: give every arm a share, or none")
+        raise Refused("--arms: give every arm a share, or none of them")
     if abs(sum(given.values()) - 1) > 0.005:
-        raise Refused(f"--arms: the shares add up to {sum(given.values()):g}, not to 1")
+        raise Refused(f"--arms: the shares add up to {sum(given.values()):g}; they must add up to 1")
     total = sum(given.values())
     return {name: share / total for name, share in given.items()}
 
 
 def read_shares(body: str) -> dict[str, float]:
-    """Arms and shares as they are kept."""
+    """Read arms and shares as the store keeps them."""
     try:
         return _shares.decode(body)
     except msgspec.DecodeError as error:
-        raise Refused(f"an experiment's arms cannot be read ({error}); see: warmstart doctor") from error
+        raise Refused(f"the arms of an experiment cannot be read ({error}); run: warmstart doctor") from error

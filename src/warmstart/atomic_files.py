@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all: written beside their place and then renamed, whoever is killed meanwhile."""
+"""Atomic file writes: write a sibling file, fsync, rename."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_LONGEST = 50  # characters of the name that a file will have, in the one that it has until then
+_LONGEST = 50  # characters of the final name that the sibling's name repeats
 _UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{16}\.part")
-_ABANDONED = 60.0  # seconds after which nobody finishes writing a file
+_ABANDONED = 60.0  # seconds after which a writer must have died
 
 
 @contextmanager
 def write_beside(path: Path, data: bytes, *, mode: int = 0o600, synced: bool = False) -> Iterator[Path]:
-    """The data in a file beside its place, to be renamed by the caller: what was not is removed afterwards. `synced`: it
-    is on the disk before it can be renamed."""
+    """Write the data to a sibling file that the caller renames; it is deleted on exit if it was not.
+
+    `synced`: flush it to disk before the rename.
+    """
     unfinished = path.with_name(f".{path.name[:_LONGEST]}.{os.urandom(8).hex()}.part")
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
     try:
@@ -33,7 +35,7 @@ def write_beside(path: Path, data: bytes, *, mode: int = 0o600, synced: bool = F
 
 
 def write_whole(path: Path, data: bytes, *, mode: int = 0o600, synced: bool = False) -> None:
-    """All of it or nothing, in the place of what was there. `synced`: it survives a power cut once this returns."""
+    """Replace a file atomically. `synced`: the new content survives a power cut once this returns."""
     with write_beside(path, data, mode=mode, synced=synced) as unfinished:
         unfinished.replace(path)
     if synced:
@@ -41,7 +43,7 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o600, synced: bool = Fa
 
 
 def sync_folder(folder: Path) -> None:
-    """A rename is on the disk when its folder is. Not every system can be asked for that."""
+    """Flush a folder to disk, and with it the renames in it, on systems that support this."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -51,14 +53,14 @@ def sync_folder(folder: Path) -> None:
 
 
 def final_name(name: str) -> str:
-    """The name that a file gets which is still being written; of any other the one it has."""
+    """Return the name that an unfinished `.part` file will get; any other name unchanged."""
     unfinished = _UNFINISHED.fullmatch(name)
     return unfinished[1] if unfinished else name
 
 
 def sweep_unfinished(folder: Path) -> None:
-    """Remove what processes have left in a folder that were killed while they wrote, not what others are writing now."""
-    for left in folder.glob(".*.part"):
+    """Delete stale `.part` files left by killed writers; those younger than a minute may still be in use."""
+    for part in folder.glob(".*.part"):
         with suppress(OSError):
-            if _UNFINISHED.fullmatch(left.name) and time.time() - left.stat().st_mtime > _ABANDONED:
-                left.unlink()
+            if _UNFINISHED.fullmatch(part.name) and time.time() - part.stat().st_mtime > _ABANDONED:
+                part.unlink()

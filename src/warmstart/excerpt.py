@@ -1,7 +1,6 @@
-"""How long text is shortened: head and tail, with how much was left out.
+"""Long text cut to head and tail, with the number of characters left out.
 
-A cut never falls inside a word-like run if it can be helped: half a secret would no longer look like one, and
-redaction comes after the cut.
+A cut avoids falling inside a word-like run: redaction comes after the cut and would not recognise half a secret.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _MAX_ITEMS = 200
 
 
 def cut(text: str, limit: int) -> str:
-    """Shorten to about `limit` characters: two thirds head, one third tail, the gap told."""
+    """Cut a text to about `limit` characters: two thirds head, one third tail, and the size of the gap."""
     if len(text) <= limit:
         return text
     head, tail = _head(text, limit * 2 // 3), _tail(text, len(text) - limit // 3)
@@ -28,7 +27,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def first(text: str, limit: int) -> str:
-    """Shorten to the head alone."""
+    """Cut a text to its head."""
     return text if len(text) <= limit else _head(text, limit) + " [...]"
 
 
@@ -39,7 +38,7 @@ def _head(text: str, end: int) -> str:
     for at in range(end, max(end // 2, end - _REACH), -1):
         if _SEAM.match(text[at]):
             return text[:at]
-    return text[: max(end // 2, end - _REACH)]  # one long run: a piece this long is still recognised for what it is
+    return text[: max(end // 2, end - _REACH)]  # inside one long run; redaction still recognises a piece this long
 
 
 def _tail(text: str, start: int) -> str:
@@ -51,7 +50,7 @@ def _tail(text: str, start: int) -> str:
 
 
 def cut_value(value: Any, limit: int, depth: int = 0) -> Any:
-    """The same for a JSON-like value: long strings inside are shortened, endless lists and depths are closed."""
+    """Cut the long strings inside a JSON-like value, and lists, objects and depths over their limits."""
     if isinstance(value, str):
         return value if len(value) <= limit else cut(value, limit)
     if isinstance(value, dict):

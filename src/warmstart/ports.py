@@ -1,4 +1,4 @@
-"""The seams: what one layer may ask of another without importing it."""
+"""Protocols by which one layer calls another without importing it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from warmstart.model import Outcome, Signal, ToolCall
 
 
 class Judge(Protocol):
-    """Says what became of a call. The text is the whole result, before anything is cut from it."""
+    """Returns the outcome of a call. `text` is the whole result, before it is shortened."""
 
     def __call__(self, call: ToolCall | None, text: str, signal: Signal | None) -> Outcome: ...
 
 
 class Progress(Protocol):
-    """Told how far a long piece of work has come."""
+    """Receives the progress of a long piece of work."""
 
     def __call__(self, done: int, total: int | None, what: str) -> None: ...

@@ -1,1 +1,1 @@
-"""What a call is: base tools, shell lines, shapes, fixes, words."""
+"""Tool calls: base tools, command lines, shapes, fixes and the words they are compared by."""

@@ -1,7 +1,7 @@
 """Failed calls that the same session then got right.
 
-What is kept is the call that worked and one line on what had been wrong; the failed call itself is never shown. A test
-that fails and passes after an edit corrects nothing: only a call that was itself changed does.
+A fix keeps the call that worked and one line about the error; the failed call itself is never shown. A test that fails
+and then passes after an edit is no fix: only a changed call is one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from warmstart.calls.shapes import COMMONPLACE, command_of, heads, operands, sha
 from warmstart.excerpt import first
 from warmstart.model import ErrorKind, PastCall
 
-REACH = 6  # calls after a failure in which its correction is looked for
+REACH = 6  # calls after a failure that may correct it
 _LINE = 160
 
 _WEIGHT: dict[ErrorKind | None, float] = {
@@ -29,8 +29,10 @@ _WEIGHT: dict[ErrorKind | None, float] = {
     "semantic": 0.5,
     None: 0.5,
 }
-_FORM = 0.8  # more where the form of the call changed and not only a value
-_CALL_AT_FAULT = frozenset(("arguments", "environment", "precondition", "permission"))  # of a command line's failures
+_FORM = 0.8  # extra weight where the form of the call changed and not only a value
+_CALL_AT_FAULT = frozenset(
+    ("arguments", "environment", "precondition", "permission")
+)  # errors of the command line itself
 _DATA = frozenset(("id", "digits", "email", "date", "number"))
 _LOOKING = frozenset((tools.READ, tools.SEARCH, tools.TERMINAL, tools.WEB_READ, tools.BROWSE))
 _CHANGING = frozenset((tools.WRITE, tools.PATCH))
@@ -52,23 +54,23 @@ _PLAIN = re.compile(r"[\w.@:/ -]{1,60}$")
 
 
 class Fix(Struct, frozen=True):
-    """What a working call corrects."""
+    """The error that a working call corrects."""
 
-    said: str  # what was wrong, in one line
-    pair: str  # the failed shape and the one that worked: the same in another session is the same correction
+    said: str  # the error, in one line
+    pair: str  # the failed shape and the working one; the same pair in another session is the same correction
     weight: float  # how much there is to learn from it
-    lesson: str | None = None  # the same as a rule, made of names and forms alone, never of recorded text
+    lesson: str | None = None  # the fix as a rule, made of names and forms only, never of recorded text
 
 
 def find_fixes(calls: Sequence[PastCall]) -> dict[int, Fix]:
-    """By the index of the call that worked. Of several failures before it the last counts."""
+    """Return fixes by the index of the call that worked. Of several failures before it the last counts."""
     fixes: dict[int, Fix] = {}
     for at, failed in enumerate(calls):
         if failed.outcome.status != "error" or not (line := error_line(failed)):
             continue
         later = [(i, calls[i]) for i in range(at + 1, min(at + 1 + REACH, len(calls)))]
         worked = [(i, call) for i, call in later if call.outcome.status == "ok"]
-        same_tool_first = sorted(worked, key=lambda found: (found[1].tool != failed.tool, found[0]))
+        same_tool_first = sorted(worked, key=lambda pair: (pair[1].tool != failed.tool, pair[0]))
         for index, call in same_tool_first:
             if fix := _compare(failed, call, calls[at + 1 : index], line):
                 fixes[index] = fix
@@ -77,31 +79,31 @@ def find_fixes(calls: Sequence[PastCall]) -> dict[int, Fix]:
 
 
 def error_line(failed: PastCall) -> str:
-    """The line of an error that says most, or nothing."""
+    """Return the line of an error that says most; "" where there is none."""
     text = failed.excerpt or ""
     lines = [_PREFIX.sub("", line.strip()) for line in _TAGS.sub("\n", text).splitlines()]
     lines = [line for line in lines if len(line) > 3 and not _NOISE.match(line)]
     if "Traceback" in text:  # the exception stands last
         lines = [line for line in lines if re.match(r"[\w.]+(?:Error|Exception|Exit|Warning)\b", line)][-1:] or lines
-    told = lines[0] if lines else ""
-    if command_of(failed.tool, failed.arguments) is not None:  # a program says other things first
-        told = next((line for line in lines if _TELLING.search(line)), told)
-    return first(" ".join(told.split()), _LINE)
+    best = lines[0] if lines else ""
+    if command_of(failed.tool, failed.arguments) is not None:  # a program may print other lines first
+        best = next((line for line in lines if _TELLING.search(line)), best)
+    return first(" ".join(best.split()), _LINE)
 
 
 def _compare(failed: PastCall, worked: PastCall, between: Sequence[PastCall], line: str) -> Fix | None:
     if failed.tool != worked.tool:
-        return _other_tool(failed, worked, line)
+        return _compare_tools(failed, worked, line)
     old, new = command_of(failed.tool, failed.arguments), command_of(worked.tool, worked.arguments)
     if old is not None and new is not None:
-        return _command(failed, worked, between, line)
+        return _compare_commands(failed, worked, between, line)
     if isinstance(failed.arguments, dict) and isinstance(worked.arguments, dict):
-        return _arguments(failed, worked, between, line)
+        return _compare_arguments(failed, worked, between, line)
     return None
 
 
-def _command(failed: PastCall, worked: PastCall, between: Sequence[PastCall], line: str) -> Fix | None:
-    """Another command line for the same thing: quoted, spelled, run or located differently."""
+def _compare_commands(failed: PastCall, worked: PastCall, between: Sequence[PastCall], line: str) -> Fix | None:
+    """Return the fix where another command line did the same thing: quoted, spelled, run or located differently."""
     old = command_of(failed.tool, failed.arguments) or ""
     new = command_of(worked.tool, worked.arguments) or ""
     kind = failed.outcome.error_kind
@@ -126,15 +128,15 @@ def _command(failed: PastCall, worked: PastCall, between: Sequence[PastCall], li
     return _fix(failed, worked, said, form=True, lesson=f"`{works}` works here, `{fails}` fails" if plain else None)
 
 
-def _arguments(failed: PastCall, worked: PastCall, between: Sequence[PastCall], line: str) -> Fix | None:
+def _compare_arguments(failed: PastCall, worked: PastCall, between: Sequence[PastCall], line: str) -> Fix | None:
     old, new = values_of(failed.arguments), values_of(worked.arguments)
     if old == new:
-        return _precondition(failed, worked, between, line)
+        return _find_preparation(failed, worked, between, line)
     changed = sorted(name for name in old.keys() & new.keys() if old[name][1] != new[name][1])
     added, dropped = sorted(new.keys() - old.keys()), sorted(old.keys() - new.keys())
     exact = [name for name in changed if old[name][0] != "text"] or changed
     kept = [name for name in old.keys() & new.keys() if old[name] == new[name] and len(str(old[name][1])) > 3]
-    moved = [name for name in exact if not _related(str(old[name][1]), str(new[name][1]))]
+    moved = [name for name in exact if not _is_related(str(old[name][1]), str(new[name][1]))]
     if ("file" in " ".join(moved) or "path" in " ".join(moved) or "url" in moved) or (
         not kept and len(moved) == len(exact)
     ):
@@ -160,15 +162,15 @@ def _arguments(failed: PastCall, worked: PastCall, between: Sequence[PastCall], 
     )
 
 
-def _precondition(failed: PastCall, worked: PastCall, between: Sequence[PastCall], line: str) -> Fix | None:
-    """The very same call works after another one prepared it."""
+def _find_preparation(failed: PastCall, worked: PastCall, between: Sequence[PastCall], line: str) -> Fix | None:
+    """Return the fix where the same call works after another call prepared it."""
     if failed.outcome.error_kind != "precondition":
         return None
     old = values_of(failed.arguments)
     for call in between:
         if call.outcome.status == "ok" and call.tool != failed.tool:
-            mine = {value: name for name, (form, value) in old.items() if "path" in form or form.endswith("id")}
-            shared = [mine[value] for _form, value in values_of(call.arguments).values() if value in mine]
+            names = {value: name for name, (form, value) in old.items() if "path" in form or form.endswith("id")}
+            shared = [names[value] for _form, value in values_of(call.arguments).values() if value in names]
             if shared:
                 plain = all(map(_PLAIN.match, (failed.tool, call.tool, shared[0])))
                 lesson = f"`{failed.tool}` fails until `{call.tool}` has been called for the same {shared[0]}"
@@ -176,8 +178,8 @@ def _precondition(failed: PastCall, worked: PastCall, between: Sequence[PastCall
     return None
 
 
-def _other_tool(failed: PastCall, worked: PastCall, line: str) -> Fix | None:
-    """Another tool for the same thing: named alike, or of the same purpose and for the same path or id."""
+def _compare_tools(failed: PastCall, worked: PastCall, line: str) -> Fix | None:
+    """Return the fix where another tool did the same thing: named alike, or for the same purpose and path or id."""
     old, new = tools.base_tool(failed.tool), tools.base_tool(worked.tool)
     said = f"{first(failed.tool, 60)} said: {line}"
     if old is None and new is None:
@@ -200,25 +202,25 @@ def _fix(failed: PastCall, worked: PastCall, said: str, *, form: bool = False, l
 
 
 def _names(line: str, its_heads: Sequence[str]) -> frozenset[str]:
-    """What a line is about: its operands by their last part, without the programs and flags."""
+    """Return the last parts of a line's operands, without its programs and flags."""
     programs = {word for head in its_heads for word in head.split()}
-    told = {word.replace("\\", "").rpartition("/")[2] for word in operands(line) if word not in programs}
-    return frozenset(name for name in told if len(name) > 2 and not name[0].isdigit())
+    names = {word.replace("\\", "").rpartition("/")[2] for word in operands(line) if word not in programs}
+    return frozenset(name for name in names if len(name) > 2 and not name[0].isdigit())
 
 
 def _core(head: str) -> str:
-    """`pytest` of `uv run pytest` and of `python -m pytest`, `python` of `python3`."""
+    """Return the program itself: `pytest` of `uv run pytest` and of `python -m pytest`, `python` of `python3`."""
     return head.split()[-1].rstrip("0123456789.") if head else ""
 
 
-def _related(old: str, new: str) -> bool:
+def _is_related(old: str, new: str) -> bool:
     if "/" in old or "/" in new:
         return old.rstrip("/").rpartition("/")[2] == new.rstrip("/").rpartition("/")[2] or old in (".", "./")
     return old in new or new in old or SequenceMatcher(None, old[:300], new[:300]).quick_ratio() > 0.6
 
 
 def _changes(call: PastCall) -> bool:
-    """Whether a call changed the world, so that a later success says nothing about an earlier call."""
+    """Return whether a call changed the environment, so that a later success says nothing about an earlier call."""
     line = command_of(call.tool, call.arguments)
     if line is not None:
         return bool(_CHANGES.search(line))

@@ -1,7 +1,8 @@
-"""What a call comes down to: its shape, with names, numbers, paths and quoted text masked.
+"""The shape of a call: the call with its names, numbers, paths and quoted text masked.
 
-Calls of one shape in several sessions are one pattern. For shells the shape is program, subcommand, flags and kinds of
-operands (`uv run pytest -q <path>`); for other tools the argument names with the kinds of their values.
+Calls of the same shape in several sessions are one pattern. The shape of a command line is its program, subcommand,
+flags and kinds of operands (`uv run pytest -q <path>`); for other tools it is the argument names with the kinds of
+their values.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from warmstart.calls import tools
 from warmstart.calls.shell import command_in, split_line
 from warmstart.model import Arguments
 
-_COMMENTARY = frozenset(  # arguments that say something about a call and do not change what it does
+_COMMENTARY = frozenset(  # arguments that comment on a call and do not change what it does
     "description explanation timeout timeout_ms justification toolsummary toolaction run_in_background "
     "with_escalated_permissions max_output_tokens yield_time_ms is_background requires_approval".split()
 )
@@ -27,7 +28,7 @@ _FREE_TEXT = frozenset(
     "instruction instructions input regex reason diff patch old_str new_str file_text insert_text search replace".split()
 )
 
-_SUBCOMMANDS = {  # program -> how many words after it name what it does
+_SUBCOMMANDS = {  # program -> how many words after it are its subcommand
     **dict.fromkeys(
         "git cargo go make just pip pip3 brew apt apt-get yarn rake conda mvn gradle dotnet mix".split(), 1
     ),
@@ -68,7 +69,7 @@ canonical = msgspec.json.Encoder(order="deterministic").encode
 
 
 class ShapeCounts(Struct):
-    """How often a shape was seen, and how it went. Counts up while sessions are read."""
+    """How often a shape was seen, succeeded and failed. Counts up while sessions are read."""
 
     sessions: set[str]
     successes: int = 0
@@ -84,53 +85,54 @@ class ShapeCounts(Struct):
 
 
 def signature(tool: str, arguments: Arguments) -> tuple[str, str]:
-    """A call as it is compared with what a session was seeded with."""
+    """Return a call as a key, to compare it with the calls of a seed."""
     return tool, canonical(arguments).decode("utf-8", "replace")
 
 
 def shape(tool: str, arguments: Arguments) -> str:
-    """The call with everything masked that is only of its own session."""
+    """Return the call with the values masked that belong to one session."""
     line = command_of(tool, arguments)
     if line is not None:
         return f"{tool}: {shape_line(line)}"
-    told = sorted(values_of(arguments).items())
-    return f"{tool}({', '.join(f'{name}:{form}' for name, (form, _value) in told)})"
+    values = sorted(values_of(arguments).items())
+    return f"{tool}({', '.join(f'{name}:{form}' for name, (form, _value) in values)})"
 
 
 def values_of(arguments: Arguments) -> dict[str, tuple[str, Any]]:
-    """The arguments that matter, each with the form of its value."""
+    """Return the arguments that matter, each with the form of its value."""
     if isinstance(arguments, str):
         return {"text": ("text", arguments)}
     return {name: (_classify(name, v), v) for name, v in arguments.items() if name.lower() not in _COMMENTARY}
 
 
 def kind(tool: str, arguments: Arguments) -> str:
-    """What sets examples apart for variety: the tool, for shells the program, for databases the statement."""
+    """Return the kind of a call, for variety among examples: the tool, for shells the program, for SQL the statement."""
     line = command_of(tool, arguments)
     if line is not None:
         return f"{tool}: {heads(line)[0]}"
     values = arguments.values() if isinstance(arguments, dict) else ()
-    statement = next((found for value in values if isinstance(value, str) and (found := name_statement(value))), None)
+    statement = next((name for value in values if isinstance(value, str) and (name := name_statement(value))), None)
     return tool if statement is None else f"{tool}: {statement}"
 
 
 def name_statement(text: str) -> str | None:
-    """What an SQL statement does (`select count`, `insert into`), or None where the text is none."""
-    found = _STATEMENT.match(text)
-    if found is None:
+    """Return the verb of an SQL statement (`select count`, `insert into`); None for other text."""
+    statement = _STATEMENT.match(text)
+    if statement is None:
         return None
-    verb = " ".join(found[1].lower().split())
-    over = _AGGREGATE.match(text, found.end()) if verb == "select" else None
-    return f"{verb} {over[1].lower()}" if over else verb
+    verb = " ".join(statement[1].lower().split())
+    aggregate = _AGGREGATE.match(text, statement.end()) if verb == "select" else None
+    return f"{verb} {aggregate[1].lower()}" if aggregate else verb
 
 
 def command_of(tool: str, arguments: Arguments) -> str | None:
-    """The command line, where the tool is a shell and was given one."""
+    """Return the command line of a shell call; None for other tools."""
     return command_in(arguments) or None if tools.base_tool(tool) == tools.TERMINAL else None
 
 
 @lru_cache(4_096)
 def shape_line(line: str) -> str:
+    """Return the shape of a command line."""
     stages = _stages(line)
     shapes = dict.fromkeys(_shape_words(words) for words in stages[:_STAGES])
     return " && ".join(shapes) + (" ..." if len(stages) > _STAGES else "")
@@ -138,29 +140,29 @@ def shape_line(line: str) -> str:
 
 @lru_cache(4_096)
 def heads(line: str) -> tuple[str, ...]:
-    """Each command of the line as program and subcommand: `git log`, `uv run pytest`, `python -m unittest`."""
+    """Return each command of the line as program and subcommand: `git log`, `uv run pytest`, `python -m unittest`."""
     return tuple(dict.fromkeys(" ".join(_head(words)[0]) for words in _stages(line))) or ("",)
 
 
 @lru_cache(4_096)
 def operands(line: str) -> frozenset[str]:
-    """The words of the line that are no flags, without quotes."""
+    """Return the words of the line that are not flags, without quotes."""
     words = (word.strip("'\"") for stage in _stages(line) for word in stage)
     return frozenset(word.rstrip("/") for word in words if len(word) > 1 and word[0] not in "-<>" and len(word) < 200)
 
 
 def tokens(arguments: Arguments) -> frozenset[str]:
-    """What two calls are compared by."""
+    """Return the tokens by which two calls are compared."""
     return frozenset(_TOKEN.findall(canonical(arguments)[:_CODE_LIMIT].decode("utf-8", "replace")))
 
 
 def alike(a: frozenset[str], b: frozenset[str]) -> float:
-    """Jaccard's share of what both have."""
+    """Return the Jaccard similarity of two sets of tokens."""
     return len(a & b) / len(a | b) if a or b else 1.0
 
 
 def strings_in(value: Any) -> Iterable[str]:
-    """Every text inside a value, keys too."""
+    """Yield every string inside a value, including keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -173,7 +175,7 @@ def strings_in(value: Any) -> Iterable[str]:
 
 
 def _stages(line: str) -> list[list[str]]:
-    """The commands that matter: not what only filters, changes folder or prints; those where there is nothing else."""
+    """Return the commands that matter; those that filter, change folder or print only where there are no others."""
     main: list[list[str]] = []
     rest: list[list[str]] = []
     for pipelines in split_line(_REDIRECT.sub("", line[:_CODE_LIMIT].replace("\\\n", " "))):
@@ -198,7 +200,7 @@ def _unwrap(words: list[str]) -> list[str]:
 
 
 def _head(words: list[str]) -> tuple[list[str], list[str]]:
-    """Program and subcommand, and the words after them."""
+    """Return program and subcommand, and the words after them."""
     program = words[0].strip("'\"").rpartition("/")[2] or words[0]
     head, rest = [program], words[1:]
     if re.match(r"python[\d.]*$", program) and len(rest) > 1 and rest[0] == "-m":
@@ -231,10 +233,10 @@ def _shape_words(words: list[str]) -> str:
             after_flag = "-<n>" if name[1:].isdigit() else name[:30]
             flags.add(after_flag)
         else:
-            found = "<code>" if runs_code and after_flag in ("-c", "-e", "-lc") else _classify_word(word)
+            operand = "<code>" if runs_code and after_flag in ("-c", "-e", "-lc") else _classify_word(word)
             after_flag = ""
-            if found not in kinds:
-                kinds.append(found)
+            if operand not in kinds:
+                kinds.append(operand)
     if ">" not in kinds and ">>" not in kinds:
         kinds.sort()
     return " ".join([*head, *sorted(flags), *kinds[:_OPERANDS]])[:160]
@@ -261,8 +263,8 @@ def _is_path(word: str) -> bool:
 
 def _classify(name: str, value: Any) -> str:
     if type(value) is str:
-        found = "text" if name.lower() in _FREE_TEXT and not name_statement(value) else classify_text(value)
-        return "id" if found == "text" and name.lower().endswith(("_id", "_ids")) and " " not in value else found
+        form = "text" if name.lower() in _FREE_TEXT and not name_statement(value) else classify_text(value)
+        return "id" if form == "text" and name.lower().endswith(("_id", "_ids")) and " " not in value else form
     match value:
         case None:
             return "none"
@@ -277,7 +279,7 @@ def _classify(name: str, value: Any) -> str:
 
 
 def classify_text(value: str) -> str:
-    """The form of a value: what a tool is picky about (`#id` or `digits`, `absolute path` or `relative path`)."""
+    """Return the form of a value, which tools insist on: `#id` or `digits`, `absolute path` or `relative path`."""
     text = value.strip() if len(value) < _LONG else ""
     if not text:
         return "text" if value.strip() else "nothing"

@@ -1,7 +1,7 @@
-"""Does a failure inside a command line reach its exit code?
+"""Command lines, taken apart to see which failures reach the exit code.
 
-`pytest | tail` fails without failing, `make; echo done` too. To judge a shell result by its text we must know whose
-exit code the shell would have reported.
+`pytest | tail` and `make; echo done` exit with 0 even when pytest or make fails. To judge a shell result by its text one
+must know whose exit code the shell reported.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ _LOGIN_SHELL = re.compile(r"\s*(?:/\S*/)?(?:ba|z|da|k)?sh\s+-[a-z]*c\s+(['\"]?)(
 
 
 class ShellLine(Struct, frozen=True):
-    """What a command line comes down to."""
+    """A command line, as far as its exit code depends on it."""
 
-    reach: Reach  # "whole": any failure shows; "last": only the last command's; "none": the end cannot fail
+    reach: Reach  # "whole": any failure shows; "last": only the last command's; "none": the last command cannot fail
     program: str  # the program whose exit code counts
     quotes: bool  # its output is other text: files, logs, listings
-    matches: bool  # exit 1 without output only says that nothing matched
+    matches: bool  # exit 1 without output only means that nothing matched
     text: str = ""  # the command line itself
     commits: bool = False  # `git commit` fails when there is nothing to commit
-    handles: bool = False  # the code in it catches exceptions: a printed one is not its failure
+    handles: bool = False  # the code in it catches exceptions, so a printed exception is not its failure
 
 
 def command_in(arguments: Arguments) -> str:
-    """The command line of a shell call, however the agent passes it; "" where there is none."""
+    """Return the command line of a shell call, under whatever name the agent passes it; "" where there is none."""
     if isinstance(arguments, str):
         return arguments
     for name in _COMMAND_NAMES:
@@ -70,7 +70,7 @@ def command_in(arguments: Arguments) -> str:
 
 
 def read_line(command: str) -> ShellLine:
-    """Take a command line apart as far as its exit code goes."""
+    """Take a command line apart as far as its exit code depends on it."""
     return structs.replace(
         _read(command), text=command, commits="git commit" in command, handles=bool(_CATCHES.search(command))
     )
@@ -94,8 +94,8 @@ def _read(command: str) -> ShellLine:
     if program in _HARMLESS and (len(lists) > 1 or len(last) == 1):
         return ShellLine("none", program, True, False)
     whole = len(lists) == 1 and (len(stages) == 1 or pipefail)
-    everything = [_program(pipe[0]) for _op, pipe in last]
-    quotes = all(_quotes(p, r) for p, r in everything if p not in _SILENT)
+    programs = [_program(pipe[0]) for _op, pipe in last]
+    quotes = all(_quotes(p, r) for p, r in programs if p not in _SILENT)
     quotes = quotes or (len(stages) > 1 and _quotes(*_program(stages[0])))
     return ShellLine(
         "whole" if whole else "last", program, quotes, program in _MATCHERS or _is_git(program, rest, "grep")
@@ -115,7 +115,7 @@ def _is_git(program: str, rest: str, sub: str) -> bool:
 
 
 def _program(stage: str) -> tuple[str, str]:
-    """The program of one simple command, past assignments and wrappers, and what follows it."""
+    """Return the program of a simple command, after assignments and wrappers, and the words that follow it."""
     text = stage.strip().lstrip("({! \t")
     for _ in range(6):
         assignment = _ASSIGNMENT.match(text)
@@ -133,7 +133,7 @@ def _program(stage: str) -> tuple[str, str]:
 
 
 def split_line(command: str) -> list[list[tuple[str, list[str]]]]:
-    """Lists separated by ; or newline, of pipelines joined by && or ||, of stages joined by |."""
+    """Split a command line into lists (at ; and newlines) of pipelines (at && and ||) of stages (at |)."""
     lists: list[list[tuple[str, list[str]]]] = [[("", [""])]]
     at, depth, end = 0, 0, len(command)
     pending: list[str] = []  # here-documents whose bodies start after this line
@@ -206,8 +206,8 @@ def _closing(command: str, at: int, quote: str) -> int:
 
 def _past_heredocs(command: str, at: int, words: list[str]) -> int:
     for word in words:
-        found = re.compile(rf"^[ \t]*{re.escape(word)}[ \t]*$", re.M).search(command, at)
-        if not found:
+        closing = re.compile(rf"^[ \t]*{re.escape(word)}[ \t]*$", re.M).search(command, at)
+        if not closing:
             return len(command)
-        at = found.end()
+        at = closing.end()
     return at

@@ -1,4 +1,4 @@
-"""Which tool is which: every agent's tool names mapped onto the base set that Hermes uses. Extend it in the config."""
+"""The tool names of all agents, mapped onto the base set that Hermes uses. The setting `tools` adds further names."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ _PREFIX = re.compile(r"^(?:functions?\.|default_api[.:]|mcp__[^_]+(?:_[^_]+)*__|
 
 
 def base_tool(name: str, more: Mapping[str, str] | None = None) -> str | None:
-    """The base tool that `name` stands for, or None for a tool of its own kind (a business function, most MCP tools)."""
+    """Return the base tool of a name; None for a tool of its own kind (a business function, most MCP tools)."""
     return more[name] if more and name in more else _base_tool(name)
 
 

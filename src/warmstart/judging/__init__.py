@@ -1,1 +1,1 @@
-"""Which calls worked: call and result to an Outcome, a session to a Score."""
+"""Judging: a call and its result become an Outcome, a session becomes a Score."""

@@ -1,4 +1,4 @@
-"""Call and result in, Outcome out: what the transcript flags, then exit codes, then structure, and text only last."""
+"""Call and result in, Outcome out: decided by the transcript's flag, else exit code, else structure, else text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _QUOTERS = frozenset(
     (tools.PROCESS, tools.READ, tools.SEARCH, tools.WEB_READ, tools.WEB_SEARCH, tools.SESSIONS, tools.BROWSE)
 )
 
-_SPOKEN = re.compile(  # exit codes as agents speak them, alone on a line at the start or the end
+_PRINTED = re.compile(  # exit codes as agents print them, alone on a line at the start or the end
     r"^\s*(?:<returncode>(-?\d+)</returncode>|\[?(?:Command finished with |Process exited with |Process finished with )?"
     r"[Ee]xit(?:ed)?[ _](?:[Cc]ode|[Ss]tatus)(?: was)?:? ?(-?\d+)\]?\.?|Process exited with code (-?\d+)\.?"
     r"|\[(?:The command|Command) (?:completed|finished|exited|failed) with exit code (-?\d+)\.?\])\s*$",
@@ -41,16 +41,16 @@ _MAX_JSON = 2_000_000
 
 
 def judge_result(call: ToolCall | None, text: str, signal: Signal | None = None) -> Outcome:
-    """What became of one call. `text` is the whole result; `signal` is what the transcript says beside it."""
+    """Return the outcome of one call. `text` is the whole result; `signal` is what the transcript says beside it."""
     if signal is not None:
-        told = _by_signal(call, text, signal)
-        if told is not None:
-            return told
+        outcome = _by_signal(call, text, signal)
+        if outcome is not None:
+            return outcome
     stopped = stopped_by(text)
     if stopped:
         return _STOPPED[stopped, "text"]
     base = tools.base_tool(call.tool) if call else None
-    return _by_spoken_code(call, text) or _by_structure(call, base, text) or _by_text(call, base, text)
+    return _by_printed_code(call, text) or _by_structure(call, base, text) or _by_text(call, base, text)
 
 
 def _by_signal(call: ToolCall | None, text: str, signal: Signal) -> Outcome | None:
@@ -76,31 +76,31 @@ def _by_exit_code(call: ToolCall | None, output: str, code: int) -> Outcome:
     return _error(output, "exit_code")
 
 
-def _by_spoken_code(call: ToolCall | None, text: str) -> Outcome | None:
+def _by_printed_code(call: ToolCall | None, text: str) -> Outcome | None:
     head, tail = text[:400], text[-300:] if len(text) > 400 else ""
-    found = _SPOKEN.match(head) or _first_lines(head) or _last_line(tail or head)
-    if found is None and head.startswith("Command: "):  # Gemini CLI's report: its parts in lines of their own
-        found = re.search(r"^Exit Code: (-?\d+)$", text[-600:], re.M)
-    if found is None or (call is not None and "$?" in command_in(call.arguments)):
+    match = _PRINTED.match(head) or _match_first_lines(head) or _match_last_line(tail or head)
+    if match is None and head.startswith("Command: "):  # Gemini CLI's report has the code on a line of its own
+        match = re.search(r"^Exit Code: (-?\d+)$", text[-600:], re.M)
+    if match is None or (call is not None and "$?" in command_in(call.arguments)):
         return None
-    code = int(next(group for group in found.groups() if group is not None))
-    return _by_exit_code(call, _SPOKEN.sub("", text, count=1).replace("<output>", "").replace("</output>", ""), code)
+    code = int(next(group for group in match.groups() if group is not None))
+    return _by_exit_code(call, _PRINTED.sub("", text, count=1).replace("<output>", "").replace("</output>", ""), code)
 
 
-def _first_lines(head: str) -> re.Match[str] | None:
+def _match_first_lines(head: str) -> re.Match[str] | None:
     at = 0
     for _ in range(4):
         at = head.find("\n", at) + 1
         if not at:
             return None
-        if found := _SPOKEN.match(head, at):
-            return found
+        if match := _PRINTED.match(head, at):
+            return match
     return None
 
 
-def _last_line(tail: str) -> re.Match[str] | None:
+def _match_last_line(tail: str) -> re.Match[str] | None:
     stripped = tail.rstrip()
-    return _SPOKEN.match(stripped, stripped.rfind("\n") + 1)
+    return _PRINTED.match(stripped, stripped.rfind("\n") + 1)
 
 
 def _by_structure(call: ToolCall | None, base: str | None, text: str) -> Outcome | None:
@@ -120,10 +120,10 @@ def _by_structure(call: ToolCall | None, base: str | None, text: str) -> Outcome
                     if code != 0 and (stopped := _status_word(value)):
                         return _STOPPED[stopped, "structure"]
                     output = value.get("output", value.get("stdout", ""))
-                    said = f"{output if isinstance(output, str) else ''}\n{value.get('error') or value.get('stderr') or ''}"
-                    return _by_exit_code(call, said.strip(), code)
+                    error = value.get("error") or value.get("stderr") or ""
+                    return _by_exit_code(call, f"{output if isinstance(output, str) else ''}\n{error}".strip(), code)
     if base in _SHELLS and not (value.keys() & {"output", "success", "tool_calls_made", "error", "status"}):
-        return None  # a program printed JSON: data, not a report about the call
+        return None  # a program printed JSON: its data, not a report about the call
     return _by_fields(value, text)
 
 
@@ -140,7 +140,7 @@ def _by_fields(value: dict[str, Any], text: str) -> Outcome:
         return _error(text, "structure")
     status = value.get("status")
     if isinstance(status, str) and status.lower() in _FAILED_WORDS and (len(value) <= 3 or value.get("message")):
-        return _error(text, "structure")  # with more beside it, it is rather the status of what was asked about
+        return _error(text, "structure")  # with more fields it is the status of the thing the call asked about
     inner = value.get("result")
     if isinstance(inner, dict) and len(value) <= 4:
         return _by_fields(inner, text)
@@ -151,8 +151,8 @@ def _status_word(value: dict[str, Any]) -> str | None:
     status = value.get("status")
     if not isinstance(status, str) or len(value) > 8 or "reservation_id" in value:
         return None
-    said = value.get("error") or value.get("message") or value.get("approval") or value.get("reason")
-    return _STOPPED_WORDS.get(status.lower()) if said or len(value) <= 2 or "exit_code" in value else None
+    explained = value.get("error") or value.get("message") or value.get("approval") or value.get("reason")
+    return _STOPPED_WORDS.get(status.lower()) if explained or len(value) <= 2 or "exit_code" in value else None
 
 
 def _is_error_value(error: Any) -> bool:
@@ -175,13 +175,13 @@ def _json_of(text: str) -> Any:
 
 
 def _by_text(call: ToolCall | None, base: str | None, text: str) -> Outcome:
-    said = plain(text)
-    if not said.strip():
+    shown = plain(text)
+    if not shown.strip():
         return _OK["text"] if base is not None else _UNKNOWN
     if base in _SHELLS:
-        failed = shell_failed(said, _line_of(call))
+        failed = shell_failed(shown, _line_of(call))
     else:
-        failed = answer_failed(said, quotes=base in _QUOTERS)
+        failed = answer_failed(shown, quotes=base in _QUOTERS)
     return _error(text, "text") if failed else _OK["text"]
 
 

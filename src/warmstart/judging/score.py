@@ -1,8 +1,8 @@
-"""Session in, Score out: did it work, how well, and what kind of work was it.
+"""Session in, Score out: whether it succeeded, how well, and what kind of work it was.
 
-A label decides. Without one the evidence is weighed: how it ended, what was left broken, what the user said, whether
-checks passed after the last change, and how much effort it took. Length never raises quality: long sessions succeed
-less often. Where no firm sign is found the verdict is "unknown", and quality only ranks.
+A label decides. Without one the evidence is weighed: how the session ended, which errors it left, what the user said,
+whether checks passed after the last change, and how much effort it took. Length never raises quality, because long
+sessions succeed less often. Without a firm sign the verdict is "unknown" and quality only ranks.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ _BAD_ENDS = re.compile(
 )
 _GOOD_ENDS = re.compile(r"^(?:submitted|completed|complete|done|success|finished|cron_complete)", re.I)
 
-_STEPS, _WORDS = 6.0, 800.0  # steps and characters said; effort below this costs nothing
-_WORK = 4.0  # work on files, shells and the web takes that much more than a talk with a few function calls
+_STEPS, _WORDS = 6.0, 800.0  # steps and characters of messages; effort below this costs nothing
+_WORK = 4.0  # work on files, shells and the web takes so many times more than a talk with a few function calls
 _FEW_CALLS, _LOW_ERROR_RATE = 3, 0.15
 
 
 def score(session: Session, more_tools: Mapping[str, str] | None = None) -> Score:
-    """Weigh one session. `more_tools` maps further tool names onto the base set."""
+    """Score one session. `more_tools` maps further tool names onto the base set."""
     counts = count(session)
     used = _base_counts(counts, more_tools)
     category = _category(used, counts.tool_calls)
@@ -97,12 +97,8 @@ def score(session: Session, more_tools: Mapping[str, str] | None = None) -> Scor
     )
 
 
-def refusal(score: Score) -> str | None:
-    """Why a session is not worth learning from, or None if it is: the gate."""
-    return gate(score.verdict, score.quality, score.counts.tool_results)
-
-
 def gate(verdict: Verdict, quality: float, results: int) -> str | None:
+    """Return why a session is not worth learning from, or None if it is."""
     if verdict == "failure":
         return "the session failed"
     if results == 0:
@@ -113,7 +109,7 @@ def gate(verdict: Verdict, quality: float, results: int) -> str | None:
 
 
 def count(session: Session) -> Counts:
-    """The plain numbers."""
+    """Count a session's messages, calls, results and errors."""
     used: Counter[str] = Counter()
     messages = results = ok = errors = 0
     for step in session.steps:
@@ -149,7 +145,7 @@ def _weigh(session: Session, kind: Category) -> Iterator[Evidence]:
 
 
 def _effort(session: Session, kind: Category) -> Iterator[Evidence]:
-    """Wandering: every doubling of steps and of words costs; being short is never a merit beyond that."""
+    """Weigh the effort: every doubling of steps and of words costs; below the usual effort nothing is gained."""
     usual = 1.0 if kind == "general" else _WORK
     steps = len(session.steps) + session.unkept
     words = sum([len(s.text) for s in session.steps if isinstance(s, Message) and s.role != "system"])
@@ -159,7 +155,7 @@ def _effort(session: Session, kind: Category) -> Iterator[Evidence]:
 
 def _errors(session: Session) -> Iterator[Evidence]:
     failures: Counter[tuple[str, bytes]] = Counter()
-    broken: dict[str, int] = {}  # tool -> step of a failure that no later success of that tool mended
+    broken: dict[str, int] = {}  # tool -> step of its last failure, until it succeeds again
     waiting: dict[str, ToolCall] = {}
     for index, step in enumerate(session.steps):
         if isinstance(step, ToolCall):
@@ -183,21 +179,21 @@ def _errors(session: Session) -> Iterator[Evidence]:
 
 
 def _people(session: Session) -> Iterator[Evidence]:
-    said = [(i, s) for i, s in enumerate(session.steps) if isinstance(s, Message) and s.role == "user"]
-    corrections = [i for i, s in said[1:] if _CORRECTION.search(s.text[:400])]
+    requests = [(i, s) for i, s in enumerate(session.steps) if isinstance(s, Message) and s.role == "user"]
+    corrections = [i for i, s in requests[1:] if _CORRECTION.search(s.text[:400])]
     if corrections:
         yield Evidence("user_corrected", -round(0.2 * math.log1p(len(corrections)), 3), corrections[-1])
-    interruptions = [i for i, s in said if s.text.startswith(_INTERRUPTION)]
+    interruptions = [i for i, s in requests if s.text.startswith(_INTERRUPTION)]
     if interruptions:
         yield Evidence("user_interrupted", -round(0.25 * math.log1p(len(interruptions)), 3), interruptions[-1])
-    if len(said) > 1:
-        index, last = said[-1]
+    if len(requests) > 1:
+        index, last = requests[-1]
         if _THANKS.search(last.text[:300]) and not _CORRECTION.search(last.text[:300]):
             yield Evidence("user_thanked", 0.1, index)
 
 
 def _checks(session: Session) -> Iterator[Evidence]:
-    """Tests, builds and linters: what the last one said, and whether anything was changed after it."""
+    """Weigh the last test, build or linter run, unless a file was changed after it."""
     open_checks: dict[str, int] = {}
     verdict: Evidence | None = None
     for index, step in enumerate(session.steps):
@@ -237,11 +233,11 @@ def _ending(session: Session) -> Iterator[Evidence]:
         yield Evidence(f"last_result_{last.outcome.status}", -0.5, index)
 
 
-_FIRM = frozenset(("label", "checks_passed", "checks_failed"))  # thanks are cheap: half of the thanked failed
+_FIRM = frozenset(("label", "checks_passed", "checks_failed"))  # not thanks: half of the thanked sessions failed
 
 
 def _decide(session: Session, evidence: tuple[Evidence, ...], quality: float) -> tuple[Verdict, float]:
-    """A verdict needs a firm sign that points the same way as the whole."""
+    """Return verdict and confidence. A verdict needs a firm sign that agrees with the quality."""
     if session.label is not None:
         return ("success" if session.label else "failure"), 1.0
     firm = sum(e.weight for e in evidence if e.sign in _FIRM or (e.sign.startswith("ended:") and abs(e.weight) > 0.5))

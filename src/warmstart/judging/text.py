@@ -1,7 +1,8 @@
-"""What failure looks like in plain text, by where and how it is said; never by a word somewhere.
+"""Failure recognised in plain text, by its place and form; never by a word that stands anywhere.
 
-Programs say it at the end (a traceback's last line, a test runner's summary), tools say it at once (`Error: ...` as the
-first words, or a short sentence that is the whole answer). Text that quotes files, logs or pages proves nothing.
+Programs report failure at the end (the last line of a traceback, a test runner's summary); tools report it at once
+(`Error: ...` as the first words, or a short sentence that is the whole answer). Text that quotes files, logs or pages
+proves nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from warmstart.model import ErrorKind
 
 _HEAD, _TAIL = 3_000, 4_000
 _HEAD_LINES, _TAIL_LINES = 4, 14
-_WIDTH = 300  # of a line; errors are said at its start
+_WIDTH = 300  # characters of a line; errors stand at its start
 _ansi = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 _ERRNO = (
@@ -23,7 +24,7 @@ _ERRNO = (
     r"[Cc]ommand not found|not found|No such process|Input/output error|Broken pipe|Cannot allocate memory)"
 )
 
-# The shell's own voice.
+# Messages of the shell itself.
 _SHELL = re.compile(
     rf"^(?:(?:/\w+){{0,3}}/?(?:ba|z|da|k|fi)?sh(?:: -c)?(?:: line \d+|:\d+)?: .*"
     rf"(?:{_ERRNO}|syntax error|parse error|unexpected|bad substitution|unbound variable|event not found|"
@@ -33,9 +34,9 @@ _SHELL = re.compile(
 )
 _SCRIPT = re.compile(
     rf"^\S*?([^\s/:]+): (?:line )?\d+: .*{_ERRNO}", re.M
-)  # a script's line: counts if the command ran it
+)  # an error in a line of a script: it counts if the command ran that script
 
-# The harness around a shell, when the command could not even be run.
+# Messages of the harness around a shell: the command could not be run at all.
 _HARNESS = re.compile(
     r"^\s*(?:<exception>|failed in sandbox|execution error: |An error occurred while executing|ERROR: Timeout"
     r"|Command timed out|Timed out|Failed to (?:execute|run|start|spawn|create) |spawn \S+ E[A-Z]+)"
@@ -50,7 +51,7 @@ _PROGRAM = re.compile(
     re.M | re.I,
 )
 
-# Said at the very start or the very end of what a program printed.
+# Errors at the very start or the very end of a program's output.
 _EDGE = re.compile(
     r"^(?:\W{0,4}(?i:error|err!|fatal|fatal error|panic|abort(?:ed)?|uncaught|unhandled|critical|exception)\b"
     r"(?:[:!\[(]| -|$| (?:command|code|occurred|in|while|response|from|running|executing|parsing|reading|loading|opening|"
@@ -71,7 +72,7 @@ _EDGE = re.compile(
     re.M,
 )
 
-# Unmistakable wherever it stands near the end.
+# Unmistakable anywhere near the end.
 _MARK = re.compile(
     r"^(?:fatal: |error: (?!0\b))"
     r"|^CONFLICT \(|^Automatic merge failed|^! \[(?:remote )?rejected\]|^Aborting$"
@@ -101,7 +102,7 @@ _MARK = re.compile(
 )
 _NOTHING_TO_COMMIT = re.compile(r"^(?:nothing (?:added )?to commit|no changes added to commit)", re.M)
 _NOISE = ("Shell cwd was reset to ", "<output>", "</output>", "<stderr>", "</stderr>", "<stdout>", "</stdout>")
-_HINTS = tuple(  # without any of these there is nothing to look for
+_HINTS = tuple(  # a text without any of these holds no error
     "error|fail|fatal|cannot|can't|could not|unable|denied|not found|no such|invalid|unknown|unrecog|missing|panic|abort|"
     "conflict|reject|refused|traceback|exception|killed|terminated|fault|timed out|usage:|exit|syntax|unexpected|issue|"
     "reformat|not ok|stash entry|commit|permitted|no matches|undefined ref|🥊|✖|×|❌|✘|╷|bad |http |graphql|core dumped|"
@@ -114,7 +115,7 @@ _TRACE_END = re.compile(
     r"^(?:[\w.]+\.)?[A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Warning|Failure|Timeout|Fault)(?::|$)"
 )
 
-# A tool that is no shell: how its answer begins ...
+# Errors of tools other than shells: how the answer begins ...
 _OPENING = re.compile(
     r"^\W{0,6}(?:(?:tool |api |mcp |http |runtime |validation |server |client |internal |unexpected |execution |fatal )?"
     r"error(?:s)?(?:\s*(?:[:!\[(]|-\d|- |\d{3}|$)| (?:executing|calling|running|occurred|while|reading|writing|fetching|"
@@ -146,7 +147,7 @@ _OUTRIGHT = re.compile(
 
 _FIRST_SENTENCE = re.compile(r"^[^.!?\n]{1,120}\b(?:not found|does not exist|is not supported|failed)[.:!](?:\s|$)")
 
-# ... and what a short answer that is nothing but a refusal says.
+# ... and phrases of a short answer that is a refusal.
 _REFUSAL = re.compile(
     r"\bnot found\b|\bunable to\b|\bcould not\b|\bcannot\b|\bwas blocked\b|\bE(?:NOTFOUND|CONN\w+|TIMEDOUT|ACCES|NOENT)\b"
     r"|\berror[.!]?$|\brefusing\b|\bhas expired\b|\btoo many\b|\bhook (?:error|blocked)\b|\bdoes not (?:exist|match|add up|belong|have|support|allow|contain)\b|\bdo(?:es)?n['’]t (?:exist|match)\b"
@@ -198,7 +199,7 @@ _tags = re.compile(r"^\s*</?(?:tool_use_error|error|tool_error)>\s*")
 
 
 def plain(text: str) -> str:
-    """Without terminal colours; the ends of a long text are all that is looked at."""
+    """Return a text without terminal colours; of a long text only its two ends."""
     if len(text) > _HEAD + _TAIL:
         text = text[:_HEAD] + "\n" + text[-_TAIL:]
     if "\x1b" in text:
@@ -207,7 +208,7 @@ def plain(text: str) -> str:
 
 
 def stopped_by(text: str) -> str | None:
-    """ "rejected" or "cancelled" where a person or a sibling, not the call itself, ended it."""
+    """Return "rejected" or "cancelled" where a person or a sibling call ended this one, else None."""
     opening = _tags.sub("", text[:200]).lstrip()
     if opening.startswith(_REJECTED):
         return "rejected"
@@ -217,7 +218,7 @@ def stopped_by(text: str) -> str | None:
 
 
 def shell_failed(text: str, line: ShellLine) -> bool:
-    """Whether a command's printed output says that its exit code was not zero."""
+    """Return whether a command's output shows that its exit code was not zero."""
     lines = [row.rstrip()[:_WIDTH] for row in text.replace("\r", "\n").split("\n") if row and not row.isspace()]
     lines = [row for row in lines if not row.startswith(_NOISE)]
     ends = lines if len(lines) <= _HEAD_LINES + _TAIL_LINES else lines[:_HEAD_LINES] + lines[-_TAIL_LINES:]
@@ -228,51 +229,51 @@ def shell_failed(text: str, line: ShellLine) -> bool:
     if _HARNESS.match(text) or (_PLAIN_ERROR.match(text) and not line.handles and line.reach == "whole"):
         return True
     borders = "\n".join(lines[:2] + lines[-3:])
-    own = _SHELL.search(borders)
+    by_shell = _SHELL.search(borders)
     if line.reach == "none":
-        return bool(own and "syntax error" in own[0]) or _own_error(lines, line.program)
-    if own or any(script[1] in line.text for script in _SCRIPT.finditer(borders)):
+        return bool(by_shell and "syntax error" in by_shell[0]) or _is_own_error(lines, line.program)
+    if by_shell or any(script[1] in line.text for script in _SCRIPT.finditer(borders)):
         return True
     if line.quotes:
-        return _own_error(lines, line.program) or lines[0].startswith("fatal: ")
+        return _is_own_error(lines, line.program) or lines[0].startswith("fatal: ")
     if line.handles:
         return bool(_TRACE_END.match(lines[-1]))
     if line.reach == "last":
         window = "\n".join(lines[-6:])
-        return bool(_SHELL.search(window) or _program_error(lines[-4:]) or _marked(window) or _edge(lines[-3:]))
-    if _SHELL.search(window) or _program_error(lines[:1] + lines[-4:]) or _marked(window):
+        return (
+            bool(_SHELL.search(window) or _MARK.search(window))
+            or _matches(_PROGRAM, lines[-4:])
+            or _is_edge(lines[-3:])
+        )
+    if _SHELL.search(window) or _matches(_PROGRAM, lines[:1] + lines[-4:]) or _MARK.search(window):
         return True
     if line.commits and _NOTHING_TO_COMMIT.search(window):
         return True
-    return _edge(lines[:1]) or _edge(lines[-3:]) or _trace(lines)
+    return _is_edge(lines[:1] + lines[-3:]) or _is_trace(lines)
 
 
-def _own_error(lines: list[str], program: str) -> bool:
-    """The program complains of itself by name: `sed: x: No such file or directory`."""
+def _is_own_error(lines: list[str], program: str) -> bool:
+    """Return whether the program reports an error under its own name: `sed: x: No such file or directory`."""
     prefix = f"{program}: "
     return any(row.startswith(prefix) and _PROGRAM.match(row) for row in lines[:2] + lines[-3:])
 
 
-def _program_error(rows: list[str]) -> bool:
-    return any(_PROGRAM.match(row) for row in rows)
+def _matches(pattern: re.Pattern[str], rows: list[str]) -> bool:
+    return any(pattern.match(row) for row in rows)
 
 
-def _marked(window: str) -> bool:
-    return bool(_MARK.search(window))
+def _is_edge(rows: list[str]) -> bool:
+    return _matches(_EDGE, [row.lstrip() for row in rows])
 
 
-def _edge(rows: list[str]) -> bool:
-    return any(_EDGE.match(row.lstrip()) for row in rows)
-
-
-def _trace(lines: list[str]) -> bool:
+def _is_trace(lines: list[str]) -> bool:
     if lines[0].startswith("Traceback (most recent call last)"):
         return True
     return bool(_TRACE_END.match(lines[-1])) and any("Traceback (most recent call last)" in row for row in lines)
 
 
 def answer_failed(text: str, *, quotes: bool) -> bool:
-    """Whether what a tool other than a shell answered is an error message. `quotes`: its answers are other text."""
+    """Return whether the answer of a tool other than a shell is an error. `quotes`: the tool returns other text."""
     body = _tags.sub("", text).strip()
     if not body:
         return False
@@ -337,10 +338,10 @@ _KINDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = (
 
 
 def error_kind(text: str) -> ErrorKind:
-    """What sort of error a failed result speaks of: the first lines and the last ones decide."""
+    """Return the kind of error of a failed result, decided by its first two and last four lines."""
     lines = [row[:_WIDTH] for row in text.split("\n") if row and not row.isspace()]
-    said = "\n".join(lines if len(lines) <= 6 else lines[:2] + lines[-4:]).lower()
+    ends = "\n".join(lines if len(lines) <= 6 else lines[:2] + lines[-4:]).lower()
     for kind, pattern in _KINDS:
-        if pattern.search(said):
+        if pattern.search(ends):
             return kind
     return "other"
