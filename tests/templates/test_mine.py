@@ -621,7 +621,7 @@ class TestCapture:
             ((), "no tool was called"),
             ((bash("make", "broken", wrong()),), "no call is known to have worked"),
             ((call("TodoWrite", {"todos": []}),), "only trivial tools worked: TodoWrite"),
-            ((bash("make", call_id="warm_1_0"),), "all that worked is what the session was seeded with"),
+            ((bash("make", call_id="warm_1_0"),), "all calls that worked come from its seed"),
         ],
     )
     def test_reasons_why_not(self, calls: tuple[PastCall, ...], reason: str) -> None:

@@ -1,1 +1,1 @@
-"""Templates: mined from sessions, decided on, kept, searched, exported and imported."""
+"""Templates: mine, decide, store, search, import and export them."""

@@ -1,4 +1,4 @@
-"""One named template out of several chosen sessions: what is asked for, and how drafts are merged."""
+"""Build one named template from several chosen sessions: the request, and how drafts are merged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from warmstart.templates.register import LearnedTemplate
 
 
 class BuildRequest(NamedTuple):
-    """The name a person or an agent wants, and what the template is found by."""
+    """The name of a template to build, and the words by which it is found."""
 
     name: str
     description: str = ""
@@ -20,14 +20,14 @@ class BuildRequest(NamedTuple):
 
 
 class Built(Struct, frozen=True):
-    """The template, and why sessions contributed nothing to it."""
+    """The built template, and why sessions contributed nothing to it."""
 
     template: LearnedTemplate
-    refused: dict[str, int]
+    refused: dict[str, int]  # number of sessions by reason
 
 
 def merge_drafts(drafts: Iterable[Template], max_examples: int) -> Template:
-    """Return the best supported draft, its examples interleaved with those of the same agent's other drafts."""
+    """Return the draft with the most sessions, with the examples of the same agent's other drafts interleaved."""
     ordered = sorted(drafts, key=lambda draft: (-len(draft.source_sessions), draft.name))
     first = ordered[0]
     ordered = [draft for draft in ordered if draft.provenance.agent == first.provenance.agent]
@@ -53,4 +53,4 @@ def explain_refusal(sessions: int, refused: dict[str, int]) -> str:
     if not sessions:
         return "no stored session matches; lower min_messages, or read transcripts first: warmstart ingest"
     reasons = "; ".join(f"{count} because {reason}" for reason, count in refused.items())
-    return f"none of {sessions} sessions is worth learning from: {reasons or 'they have no calls that worked'}"
+    return f"none of {sessions} sessions is worth learning from: {reasons or 'they have no call that worked'}"

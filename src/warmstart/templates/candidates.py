@@ -1,4 +1,4 @@
-"""What is kept of a session that passed the gate: its best calls as examples, and what they tell about it."""
+"""Reduce a session to its best calls, as candidates for examples, and a few facts about it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from warmstart.calls.fixes import Fix, find_fixes
 from warmstart.calls.shapes import COMMONPLACE, canonical, command_of, heads, kind, operands, shape, values_of
 from warmstart.excerpt import first
 from warmstart.model import Arguments, Category, Example, PastCall, PastSession, TaskType
-from warmstart.templates import topics as groups
+from warmstart.templates import topics
 from warmstart.templates.suspicion import gives_orders, hosts_in, without_reminders
 
-INTENT, TASK = 200, 300  # characters shown of what was wanted, searched of what was asked
-_PER_SHAPE, _PER_SESSION = 2, 40  # candidates kept of a session
+INTENT, TASK = 200, 300  # maximum characters: of an intent, which is shown; of a task, which is searched
+_PER_SHAPE, _PER_SESSION = 2, 40  # maximum candidates
 
 _NOTHING = frozenset(("", "[]", "{}", "null", "none", "no matches found", "no files found", "(no output)", "[image]"))
 _REDIRECTED = re.compile(r">\s*([\w./-]+\.\w+)")
 _SCRIPTS = (".py", ".sh", ".js", ".ts", ".rb", ".pl", ".mjs")
 _MARKUP = re.compile(r"<returncode>\d+</returncode>|</?output>")
-_BROKEN = re.compile(  # said by a command whose exit code a pipe had hidden
+_BROKEN = re.compile(  # output of a failed command whose exit code a pipe hid
     r"Traceback \(most recent|No module named|command not found|No such file or directory|Permission denied|SyntaxError:"
     r"|^(?:error|fatal|usage):|\bnot recognized as|no tests (?:found|ran)|collected 0 items",
     re.M | re.I,
@@ -31,20 +31,22 @@ _BROKEN = re.compile(  # said by a command whose exit code a pipe had hidden
 
 
 class Candidate(Struct):
+    """A call that may become an example."""
+
     example: Example
     shape: str
     kind: str
-    worth: float  # of its own, without what others did
+    worth: float  # without the support of other sessions
     at: float
-    exact: str  # its arguments, to be compared with others'
+    exact: str  # its arguments as canonical JSON
     fix: Fix | None = None
 
 
 class SessionDigest(Struct):
-    """What is kept of a session."""
+    """The candidates and facts of one session."""
 
     key: str
-    origin: str  # whom it shares its history with: a fork and a subagent are no second opinion
+    origin: str  # the same for sessions that share a history: a fork or subagent is no second opinion
     group: tuple[str, str, Category, TaskType]  # project, agent, category, task type
     task: str
     started: float
@@ -55,11 +57,12 @@ class SessionDigest(Struct):
 
 
 def child_of(agent: str, parent: str) -> str:
+    """Return the origin of a session's subagents."""
     return f"sent by {agent} {parent}"
 
 
 def find_origin(session: PastSession) -> str:
-    """A fork repeats another session's calls from the first on, a subagent works for one: neither is independent."""
+    """Return the origin of a session. A fork repeats the first call of another session; a subagent works for one."""
     if session.parent:
         return child_of(session.agent, session.parent)
     start = session.calls[0] if session.calls else None
@@ -68,24 +71,25 @@ def find_origin(session: PastSession) -> str:
     return session.key
 
 
-def keep(session: PastSession, calls: Sequence[PastCall]) -> SessionDigest:
+def digest_session(session: PastSession, calls: Sequence[PastCall]) -> SessionDigest:
+    """Reduce a session to its best calls."""
     fixes = find_fixes(calls)
     orders = {at for at, call in enumerate(calls) if gives_orders(call.excerpt or "")}
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     hosts: set[str] = set()
     written: set[str] = set()
     for at, call in enumerate(calls):
         hosts |= hosts_in(call.excerpt or "") | hosts_in(canonical(call.arguments).decode("utf-8", "replace"))
         if call.outcome.status == "ok":
-            candidate = _candidate(session, call, fixes.get(at))
+            candidate = _make_candidate(session, call, fixes.get(at))
             candidate.worth -= 3.0 * (at in orders) + 1.0 * bool(orders)
             candidate.worth -= 1.2 * (not written.isdisjoint(_files_run(call)))
             written |= _files_written(call)
-            found.append(candidate)
-    found.sort(key=lambda one: (-one.worth, one.example.step or 0))
+            candidates.append(candidate)
+    candidates.sort(key=lambda candidate: (-candidate.worth, candidate.example.step or 0))
     taken: Counter[str] = Counter()
     best: list[Candidate] = []
-    for candidate in found:
+    for candidate in candidates:
         taken[candidate.shape] += 1
         if taken[candidate.shape] <= _PER_SHAPE and len(best) < _PER_SESSION:
             best.append(candidate)
@@ -93,7 +97,7 @@ def keep(session: PastSession, calls: Sequence[PastCall]) -> SessionDigest:
         key=session.key,
         origin=find_origin(session),
         group=(session.project or "", session.agent, session.category, session.task_type),
-        task=first(groups.plain(session.task), 2 * TASK),
+        task=first(topics.plain(session.task), 2 * TASK),
         started=session.started or 0.0,
         tools=Counter(kind(call.tool, call.arguments) for call in calls),
         candidates=best,
@@ -112,12 +116,12 @@ def _files_written(call: PastCall) -> set[str]:
 
 
 def _files_run(call: PastCall) -> set[str]:
-    """Scripts that a command runs. One that the session wrote for itself is of no use to another."""
+    """Return the scripts that a command runs. A script that the session wrote itself is of no use to others."""
     line = command_of(call.tool, call.arguments) or ""
     return {name for word in operands(line) if (name := word.rpartition("/")[2]).endswith(_SCRIPTS)}
 
 
-def _candidate(session: PastSession, call: PastCall, fix: Fix | None) -> Candidate:
+def _make_candidate(session: PastSession, call: PastCall, fix: Fix | None) -> Candidate:
     result = without_reminders(call.excerpt or "")
     exact = canonical(call.arguments).decode("utf-8", "replace")
     is_command = isinstance(call.arguments, dict) and command_of(call.tool, call.arguments) is not None
@@ -126,8 +130,8 @@ def _candidate(session: PastSession, call: PastCall, fix: Fix | None) -> Candida
         tool=call.tool,
         arguments=call.arguments,
         result=result,
-        intent=groups.state_intent(call.intent, note, session.task, INTENT),
-        task=groups.opening(session.task, TASK),
+        intent=topics.state_intent(call.intent, note, session.task, INTENT),
+        task=topics.opening(session.task, TASK),
         correction=fix.said if fix else None,
         session=session.key,
         step=call.ordinal,
@@ -140,14 +144,14 @@ def _candidate(session: PastSession, call: PastCall, fix: Fix | None) -> Candida
 
 
 def _blandness(tool: str, arguments: Arguments, result: str) -> float:
-    """What nobody needs to be shown: looks around that any agent makes unasked, and searches that found nothing."""
+    """Return how little a call teaches: calls that every agent makes anyway, and searches without a result."""
     line = command_of(tool, arguments)
     base = tools.base_tool(tool)
-    said = _MARKUP.sub("", result).strip()
+    output = _MARKUP.sub("", result).strip()
     commonplace = line is not None and all(head.split(" ")[0] in COMMONPLACE for head in heads(line))
     bland = 1.3 * commonplace + 0.3 * ("://" in result)
-    if line is not None and not commonplace and _BROKEN.search(said):
+    if line is not None and not commonplace and _BROKEN.search(output):
         bland += 3.0
-    if said.lower() in _NOTHING:
+    if output.lower() in _NOTHING:
         bland += 0.9 if base in (tools.SEARCH, tools.READ, None) or commonplace else 0.2
     return bland

@@ -1,4 +1,4 @@
-"""One kind of work made into a template draft: which calls are shown, why each of them, and what it is called."""
+"""Draft a template of one kind of work: choose the examples, and explain and describe them."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from msgspec import Struct, structs
 
 from warmstart.calls.shapes import ShapeCounts, alike, shape, tokens
 from warmstart.model import Example, Origin, PastCall, PastSession, Provenance, Template
-from warmstart.templates import topics as groups
+from warmstart.templates import topics
 from warmstart.templates.candidates import Candidate, SessionDigest, child_of, find_origin
 from warmstart.templates.suspicion import suspicions
 
 _MOST_LESSONS, _MOST_TAGS = 3, 6
 _WORD = re.compile(r"[^\W_]+")
-_ALIKE = 0.6  # share of common words from which two calls of one shape are one
-_SAME_WISH = 0.5  # and of what was wanted
-_DIFFERENT = 12  # examples of one shape that are weighed against others
-_VARIANTS = 4  # of one shape that are shown
-_ENOUGH = 5  # examples; beyond it only a shape of its own is taken
+_ALIKE = 0.6  # two calls of one shape are merged if their arguments share this many words
+_SAME_INTENT = 0.5  # and their intents this many
+_DIFFERENT = 12  # unmerged calls of one shape that are considered
+_VARIANTS = 4  # maximum examples of one shape
+_ENOUGH = 5  # examples; beyond it only new shapes are added
 
 
 class Support:
-    """What all sessions say about shapes, corrections and hosts; the refused ones too, they show how often a shape fails."""
+    """Counts of shapes, corrections and hosts over all sessions.
+
+    Refused sessions count too: they show how often a shape fails.
+    """
 
     def __init__(self) -> None:
         self.considered = 0
@@ -33,9 +36,10 @@ class Support:
         self.fixes: defaultdict[str, set[str]] = defaultdict(set)
         self.lessons: defaultdict[str, set[str]] = defaultdict(set)
         self.hosts: set[str] = set()
-        self._origins: dict[str, str] = {}  # how a subagent names the session that sent it -> that one's origin
+        self._origins: dict[str, str] = {}  # origin of a session's subagents -> origin of that session
 
     def count(self, session: PastSession, calls: Sequence[PastCall]) -> None:
+        """Count the calls of a session."""
         self.considered += 1
         origin = find_origin(session)
         if not session.parent:
@@ -51,153 +55,154 @@ class Support:
                 pattern.successes += call.outcome.status == "ok"
                 pattern.failures += call.outcome.status == "error"
 
-    def settle(self, kept: Sequence[SessionDigest], min_support: int) -> None:
-        for pattern in self.patterns.values():  # a subagent's calls count for the session that sent it
+    def settle(self, sessions: Sequence[SessionDigest], min_support: int) -> None:
+        """Count corrections and hosts, after all sessions were counted."""
+        for pattern in self.patterns.values():  # a subagent's calls count for the session that started it
             pattern.sessions = {self._origins.get(origin, origin) for origin in pattern.sessions}
         hosts: defaultdict[str, set[str]] = defaultdict(set)
-        for one in kept:
-            one.origin = self._origins.get(one.origin, one.origin)
-            for host in one.hosts:
-                hosts[host].add(one.origin)
-            for fix in filter(None, (candidate.fix for candidate in one.candidates)):
-                self.fixes[fix.pair].add(one.origin)
+        for session in sessions:
+            session.origin = self._origins.get(session.origin, session.origin)
+            for host in session.hosts:
+                hosts[host].add(session.origin)
+            for fix in filter(None, (candidate.fix for candidate in session.candidates)):
+                self.fixes[fix.pair].add(session.origin)
                 if fix.lesson:
-                    self.lessons[fix.lesson].add(one.origin)
+                    self.lessons[fix.lesson].add(session.origin)
         self.hosts = {host for host, origins in hosts.items() if len(origins) >= min_support}
 
 
 class DraftExample(Struct):
-    """An example on its way into a draft."""
+    """A candidate that stands for similar calls."""
 
     candidate: Candidate
-    sessions: set[str]  # of this kind of work, that made a call of this shape
-    merged: int  # calls it stands for
+    sessions: set[str]  # origins of the sessions with a call of this shape
+    merged: int  # number of calls that it stands for
 
 
 class TemplateDraft:
     """A template in the making, for sessions of one kind of work."""
 
-    def __init__(self, kept: Sequence[SessionDigest], seen: Support, max_examples: int, min_support: int) -> None:
-        self._kept = kept
-        self._seen = seen
-        self._most = max_examples
+    def __init__(
+        self, sessions: Sequence[SessionDigest], support: Support, max_examples: int, min_support: int
+    ) -> None:
+        self._sessions = sessions
+        self._support = support
+        self._max_examples = max_examples
         self._min_support = min_support
-        self._users = Counter(name for one in kept for name in one.tools)  # sessions by kind of call
-        self._repeats = Counter(candidate.exact for one in kept for candidate in one.candidates)
-        self._since = min(one.started for one in kept)
-        self._until = max(one.started for one in kept)
+        self._users = Counter(name for session in sessions for name in session.tools)  # sessions by kind of call
+        self._repeats = Counter(candidate.exact for session in sessions for candidate in session.candidates)
+        self._since = min(session.started for session in sessions)
+        self._until = max(session.started for session in sessions)
 
-    def make(self, topics: Sequence[str], origin: Origin) -> Template:
-        """Without a name; without examples where none is fit to be shown."""
+    def make(self, topic_words: Sequence[str], origin: Origin) -> Template:
+        """Return the template, without a name; without examples if no call is fit to be shown."""
         chosen = self._choose(strict=origin == "learned")
-        project, agent, _category, _type = self._kept[0].group
-        (category, task_type), _count_of = Counter(one.group[2:] for one in self._kept).most_common(1)[0]
-        examples = tuple(self._explain(one) for one in chosen)
-        used = list(dict.fromkeys(one.candidate.kind for one in chosen))
+        project, agent, _category, _type = self._sessions[0].group
+        (category, task_type), _count_of = Counter(session.group[2:] for session in self._sessions).most_common(1)[0]
+        examples = tuple(map(self._explain, chosen))
+        used = list(dict.fromkeys(example.candidate.kind for example in chosen))
         template = Template(
             name="",
             category=category,
             task_type=task_type,
             description=self._describe(used, examples),
-            tags=_tags(used, topics),
-            addendum=self._lessons(chosen),
+            tags=_tags(used, topic_words),
+            addendum=self._lessons(),
             examples=examples,
-            source_sessions=tuple(sorted(one.key for one in self._kept)),
+            source_sessions=tuple(sorted(session.key for session in self._sessions)),
         )
-        told = suspicions(template, self._seen.hosts)
-        if any(one.has_orders for one in self._kept):
-            number = sum(one.has_orders for one in self._kept)
-            told = (*told, f"instruction-like text in results of {_count(number, 'source session')}")
-        provenance = Provenance(origin=origin, project=project or None, agent=agent, suspicions=told)
+        reasons = suspicions(template, self._support.hosts)
+        if number := sum(session.has_orders for session in self._sessions):
+            reasons = (*reasons, f"instruction-like text in results of {_count(number, 'source session')}")
+        provenance = Provenance(origin=origin, project=project or None, agent=agent, suspicions=reasons)
         return structs.replace(template, provenance=provenance)
 
     def _choose(self, *, strict: bool) -> list[DraftExample]:
-        """Greedy: the worthiest first, each kind and shape already taken counting against the next of it."""
+        """Choose greedily: worthiest first; each kind and shape already chosen counts against the next of it."""
         pool = self._pool(strict=strict)
         kinds: Counter[str] = Counter()
         shapes: Counter[str] = Counter()
-        picked: list[DraftExample] = []
-        worth = {id(one): self._worth(one) for one in pool}
+        chosen: list[DraftExample] = []
+        worth = {id(example): self._worth(example) for example in pool}
 
-        def value(one: DraftExample) -> tuple[float, float, str, int]:
-            candidate = one.candidate
+        def value(example: DraftExample) -> tuple[float, float, str, int]:
+            candidate = example.candidate
             again = 0.7 * kinds[candidate.kind] + 1.5 * shapes[candidate.shape]
-            return worth[id(one)] - again, candidate.at, candidate.example.session, -(candidate.example.step or 0)
+            return worth[id(example)] - again, candidate.at, candidate.example.session, -(candidate.example.step or 0)
 
-        while pool and len(picked) < self._most:
+        while pool and len(chosen) < self._max_examples:
             best = max(pool, key=value)
-            if picked and (value(best)[0] < 0 or (shapes[best.candidate.shape] and len(picked) >= _ENOUGH)):
+            if chosen and (value(best)[0] < 0 or (shapes[best.candidate.shape] and len(chosen) >= _ENOUGH)):
                 break
             pool.remove(best)
-            picked.append(best)
+            chosen.append(best)
             kinds[best.candidate.kind] += 1
             shapes[best.candidate.shape] += 1
-        return picked + self._vary(pool, picked, worth)
+        return chosen + self._vary(pool, chosen, worth)
 
     def _vary(
-        self, pool: Sequence[DraftExample], picked: Sequence[DraftExample], worth: Mapping[int, float]
+        self, pool: Sequence[DraftExample], chosen: Sequence[DraftExample], worth: Mapping[int, float]
     ) -> list[DraftExample]:
-        """More of the shapes that are shown, in the room that is left: the same call for another request is what a new
-        request of the kind is nearest to."""
-        shapes = Counter(one.candidate.shape for one in picked)
-        shown = [_wish(one.candidate) for one in picked]
-        left = [one for one in pool if worth[id(one)] > 0]
+        """Fill the remaining room with more calls of the chosen shapes: a new request is nearest to one of those."""
+        shapes = Counter(example.candidate.shape for example in chosen)
+        shown = [_intent_words(example.candidate) for example in chosen]
+        left = [example for example in pool if worth[id(example)] > 0]
         more: list[DraftExample] = []
 
-        def value(one: DraftExample) -> tuple[float, float, str, int]:
-            candidate, wish = one.candidate, _wish(one.candidate)
-            again = 2.0 * max((alike(wish, other) for other in shown), default=0.0)
-            if any(candidate.example.adjoins(other.candidate.example) for other in (*picked, *more)):
-                again = 0.0  # the step before or after one that is shown: together they show how the request was met
-            return worth[id(one)] - again, candidate.at, candidate.example.session, -(candidate.example.step or 0)
+        def value(example: DraftExample) -> tuple[float, float, str, int]:
+            candidate, intent = example.candidate, _intent_words(example.candidate)
+            again = 2.0 * max((alike(intent, other) for other in shown), default=0.0)
+            if any(candidate.example.adjoins(other.candidate.example) for other in (*chosen, *more)):
+                again = 0.0  # a neighbour of a chosen call: together they show how the request was met
+            return worth[id(example)] - again, candidate.at, candidate.example.session, -(candidate.example.step or 0)
 
-        while len(picked) + len(more) < self._most:
-            left = [one for one in left if 0 < shapes[one.candidate.shape] < _VARIANTS]
+        while len(chosen) + len(more) < self._max_examples:
+            left = [example for example in left if 0 < shapes[example.candidate.shape] < _VARIANTS]
             if not left:
                 break
             best = max(left, key=value)
             left.remove(best)
             more.append(best)
-            shown.append(_wish(best.candidate))
+            shown.append(_intent_words(best.candidate))
             shapes[best.candidate.shape] += 1
         return more
 
     def _pool(self, *, strict: bool) -> list[DraftExample]:
-        """One of those alike, with how many it stands for. If strict, shapes that mostly fail must be corrections."""
+        """Return the candidates, similar ones merged. If strict, shapes that mostly fail must be corrections."""
         by_shape: defaultdict[str, list[Candidate]] = defaultdict(list)
         users: defaultdict[str, set[str]] = defaultdict(set)
-        for one in self._kept:
-            for candidate in one.candidates:
+        for session in self._sessions:
+            for candidate in session.candidates:
                 by_shape[candidate.shape].append(candidate)
-                users[candidate.shape].add(one.origin)
+                users[candidate.shape].add(session.origin)
         pool: list[DraftExample] = []
         for name, candidates in sorted(by_shape.items()):
-            if strict and self._seen.patterns[name].fails_mostly:
+            if strict and self._support.patterns[name].fails_mostly:
                 candidates = [candidate for candidate in candidates if candidate.fix]
             pool += [DraftExample(candidate, users[name], merged) for candidate, merged in _merge(candidates)]
         return pool
 
-    def _worth(self, one: DraftExample) -> float:
-        candidate = one.candidate
-        share, users = len(one.sessions) / len(self._kept), self._users[candidate.kind] / len(self._kept)
+    def _worth(self, example: DraftExample) -> float:
+        candidate, total = example.candidate, len(self._sessions)
+        share, users = len(example.sessions) / total, self._users[candidate.kind] / total
         repeats = min(1.0, math.log2(self._repeats[candidate.exact]) / 2)
         span = self._until - self._since
         age = min(1.0, max(0.0, (self._until - candidate.at) / span)) if span > 0 else 0.0
-        sure = len(self._kept) / (1 + len(self._kept))  # what all do of a few says little
-        support = sure * (0.7 * math.sqrt(share) + 1.1 * math.sqrt(users)) + 0.4 * repeats
-        rate = self._seen.patterns[candidate.shape].rate
+        certainty = total / (1 + total)  # agreement among few sessions says little
+        support = certainty * (0.7 * math.sqrt(share) + 1.1 * math.sqrt(users)) + 0.4 * repeats
+        rate = self._support.patterns[candidate.shape].rate
         return candidate.worth + support + 1.5 * (rate - 0.8) - 0.3 * age
 
-    def _explain(self, one: DraftExample) -> Example:
-        candidate = one.candidate
-        pattern = self._seen.patterns[candidate.shape]
+    def _explain(self, example: DraftExample) -> Example:
+        candidate = example.candidate
+        pattern = self._support.patterns[candidate.shape]
         support, tries = len(pattern.sessions), pattern.successes + pattern.failures
         why = f"used in {_count(support, 'session')}, worked {pattern.successes} of {tries} times"
         if candidate.fix:
-            failed = max(1, len(self._seen.fixes[candidate.fix.pair]))
+            failed = max(1, len(self._support.fixes[candidate.fix.pair]))
             why = f"corrects a failure seen in {_count(failed, 'session')}; {why}"
-        elif one.merged > 1:
-            why += f"; the best of {one.merged} alike"
+        elif example.merged > 1:
+            why += f"; the best of {example.merged} alike"
         return structs.replace(
             candidate.example,
             why=why,
@@ -207,57 +212,60 @@ class TemplateDraft:
         )
 
     def _describe(self, used: Sequence[str], examples: Sequence[Example]) -> str:
-        _project, agent, _category, _type = self._kept[0].group
-        tasks = [groups.gist(task, 90) for task in groups.drop_boilerplate([one.task for one in self._kept])]
-        tasks = [task for task in tasks if groups.words(task)]
-        such = f", such as “{max(tasks, key=lambda task: (len(task), task))}”" if tasks else ""
+        _project, agent, _category, _type = self._sessions[0].group
+        tasks = topics.drop_boilerplate([session.task for session in self._sessions])
+        gists = [gist for task in tasks if topics.words(gist := topics.gist(task, 90))]
+        such = f", such as “{max(gists, key=lambda gist: (len(gist), gist))}”" if gists else ""
         names = ", ".join(name.removeprefix(f"{name.partition(': ')[0]}: ") for name in used[:5])
         corrected = sum(example.correction is not None for example in examples)
         also = f", {corrected} of them corrected after a failure," if corrected else ""
-        told = f"{_count(len(examples), 'example')}{also} from {_count(len(self._kept), 'session')} of {agent}{such}: {names}"
-        return told + ("." if len(used) <= 5 else " and others.")
+        sessions = _count(len(self._sessions), "session")
+        text = f"{_count(len(examples), 'example')}{also} from {sessions} of {agent}{such}: {names}"
+        return text + ("." if len(used) <= 5 else " and others.")
 
-    def _lessons(self, chosen: Sequence[DraftExample]) -> str:
-        """Rules that several sessions learned the hard way, made of names and forms alone."""
-        fixes = (candidate.fix for one in self._kept for candidate in one.candidates)
-        found = {fix.lesson for fix in fixes if fix and fix.lesson}
-        seen = sorted((-len(self._seen.lessons[lesson]), lesson) for lesson in found)
-        sure = [(lesson, -minus) for minus, lesson in seen if -minus >= self._min_support]
-        return "\n".join(f"{lesson} (seen failing in {count} sessions)." for lesson, count in sure[:_MOST_LESSONS])
+    def _lessons(self) -> str:
+        """Return rules that several sessions learned from failures, made of names and forms alone."""
+        fixes = (candidate.fix for session in self._sessions for candidate in session.candidates)
+        lessons = {fix.lesson for fix in fixes if fix and fix.lesson}
+        ranked = sorted((-len(self._support.lessons[lesson]), lesson) for lesson in lessons)
+        rules = [(lesson, -minus) for minus, lesson in ranked if -minus >= self._min_support]
+        return "\n".join(f"{lesson} (seen failing in {count} sessions)." for lesson, count in rules[:_MOST_LESSONS])
 
 
 def _merge(candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, int]]:
-    """The worthiest of each kind of arguments within one shape. Compared with a few, so that many stay cheap."""
-    ranked = sorted(candidates, key=lambda one: (-one.worth, -one.at, one.example.session, one.example.step or 0))
-    heads_of: list[tuple[Candidate, frozenset[str], frozenset[str]]] = []
-    merged: Counter[int] = Counter()
+    """Merge similar calls of one shape; yields the worthiest of each group with its size.
+
+    Each call is compared with a few groups only, so that many calls stay cheap.
+    """
+    ranked = sorted(candidates, key=lambda call: (-call.worth, -call.at, call.example.session, call.example.step or 0))
+    groups: list[tuple[Candidate, frozenset[str], frozenset[str]]] = []
+    sizes: Counter[int] = Counter()
     for candidate in ranked:
-        said = tokens(candidate.example.arguments)
-        wanted = _wish(candidate)
+        arguments, intent = tokens(candidate.example.arguments), _intent_words(candidate)
         near = next(
             (
                 at
-                for at, (_head, other, asked) in enumerate(heads_of)
-                if alike(said, other) >= _ALIKE and alike(wanted, asked) >= _SAME_WISH
+                for at, (_head, other_arguments, other_intent) in enumerate(groups)
+                if alike(arguments, other_arguments) >= _ALIKE and alike(intent, other_intent) >= _SAME_INTENT
             ),
             None,
         )
-        if near is None and len(heads_of) < _DIFFERENT:
-            heads_of.append((candidate, said, wanted))
-            near = len(heads_of) - 1
+        if near is None and len(groups) < _DIFFERENT:
+            groups.append((candidate, arguments, intent))
+            near = len(groups) - 1
         if near is not None:
-            merged[near] += 1
-    return ((head, merged[at]) for at, (head, _said, _wanted) in enumerate(heads_of))
+            sizes[near] += 1
+    return ((head, sizes[at]) for at, (head, _arguments, _intent) in enumerate(groups))
 
 
-def _wish(candidate: Candidate) -> frozenset[str]:
-    """What was wanted, to be compared word by word: here also the names count, and words that any task has."""
+def _intent_words(candidate: Candidate) -> frozenset[str]:
+    """Return all words of the intent, also names and stop words."""
     return frozenset(_WORD.findall(candidate.example.intent.lower()))
 
 
-def _tags(used: Sequence[str], topics: Sequence[str]) -> tuple[str, ...]:
-    named = (groups.slug(name.rpartition(": ")[2]) for name in used)
-    return tuple(list(dict.fromkeys(filter(None, [*list(topics)[:3], *named])))[:_MOST_TAGS])
+def _tags(used: Sequence[str], topic_words: Sequence[str]) -> tuple[str, ...]:
+    named = (topics.slug(name.rpartition(": ")[2]) for name in used)
+    return tuple(list(dict.fromkeys(filter(None, [*topic_words[:3], *named])))[:_MOST_TAGS])
 
 
 def _count(number: int, what: str) -> str:

@@ -1,4 +1,4 @@
-"""Templates out, as a bundle that `bundles.read_bundle` reads back the same; and redacted, on the way in or out."""
+"""Write templates as a bundle that `bundles.read_bundle` reads back the same; redact templates."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _PLACEHOLDER = re.compile(r"\{\{SECRET:([^#{}]*)#(\d+)\}\}")
 
 
 def write_bundle(templates: Iterable[Template], *, redact: Callable[[Any], Any] | None) -> bytes:
-    """The templates as a file for `read_bundle`, in a stable order. `redact` hides what must not leave the machine."""
+    """Return the bytes of a bundle, in a stable order. `redact` hides values that must not leave the machine."""
     chosen = list(templates)
     if redact is not None:
         chosen = _redact_all(chosen, redact)
     chosen.sort(key=lambda template: (name_key(template.name), template.name, template.version))
-    document = {"warmstart": VERSION, "templates": [_written(template) for template in chosen]}
+    document = {"warmstart": VERSION, "templates": [_to_record(template) for template in chosen]}
     return (json.dumps(scrub(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode()
 
 
-def _written(template: Template) -> dict[str, Any]:
+def _to_record(template: Template) -> dict[str, Any]:
     fields = structs.asdict(template)
     del fields["status"], fields["used"]
     fields["examples"] = [
@@ -43,31 +43,33 @@ def _written(template: Template) -> dict[str, Any]:
 
 
 def _redact_all(templates: list[Template], redact: Callable[[Any], Any]) -> list[Template]:
-    """Names stay names, and different ones different; a parent is called as it is called now."""
+    """Redact templates. Names stay valid and distinct, and parents get their new names."""
     names: dict[str, str] = {}
     taken: set[str] = set()
     for name in sorted({template.name for template in templates}):
-        wanted = hidden = _hide_name(name, redact)
+        base = hidden = _hide_name(name, redact)
         count = 1
         while name_key(hidden) in taken:
             count += 1
-            hidden = f"{wanted} {count}"
+            hidden = f"{base} {count}"
         taken.add(name_key(hidden))
         names[name] = hidden
-    hidden_ones = []
+    redacted = []
     for template in templates:
-        hidden_one = redact_template(structs.replace(template, name=names[template.name]), redact)
+        safe = redact_template(structs.replace(template, name=names[template.name]), redact)
         name, at, version = (template.provenance.parent or "").rpartition("@")
         if name in names:
-            parent = structs.replace(hidden_one.provenance, parent=names[name] + at + version)
-            hidden_one = structs.replace(hidden_one, provenance=parent)
-        hidden_ones.append(hidden_one)
-    return hidden_ones
+            provenance = structs.replace(safe.provenance, parent=names[name] + at + version)
+            safe = structs.replace(safe, provenance=provenance)
+        redacted.append(safe)
+    return redacted
 
 
 def redact_template(template: Template, redact: Callable[[Any], Any]) -> Template:
-    """The template with `redact` applied to everything that anybody wrote. A project that says where it lay is left
-    out: a path of another machine would only keep the template from being chosen."""
+    """Return the template with every text redacted.
+
+    A project whose name changes by that is left out: a path of another machine would keep the template from being chosen.
+    """
     known = template.provenance
     provenance = structs.replace(
         known,
@@ -90,13 +92,13 @@ def redact_template(template: Template, redact: Callable[[Any], Any]) -> Templat
 
 
 def _redact_example(example: Example, redact: Callable[[Any], Any]) -> Example:
-    """Field by field: under a name like `session` a redactor would take a plain id for a secret."""
+    """Redact field by field: under a key like `session` the redactor would take a plain id for a secret."""
     written = ("tool", "arguments", "result", "intent", "task", "correction", "why", "session")
     return structs.replace(example, **{field: redact(getattr(example, field)) for field in written})
 
 
 def _hide_name(name: str, redact: Callable[[Any], Any]) -> str:
-    """`{{SECRET:email#1}}` cannot stand in a name; `email-1` can."""
+    """Redact a name. `{{SECRET:email#1}}` is not allowed in a name; `email-1` is."""
     hidden = redact(name)
     if hidden == name:
         return name

@@ -1,4 +1,4 @@
-"""Forget a session: delete it, what was mined from it alone, and its calls wherever else they are shown."""
+"""Forget a session: delete it, the templates mined from it alone, and its examples in other templates."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from warmstart.store import SqliteStore, TemplateRow, TemplateStore, TrialStore
 
 
 class Forgotten(Struct, frozen=True, kw_only=True):
-    """What deleting a session removed."""
+    """The result of deleting a session."""
 
     key: str
-    id: str  # the agent's own
-    calls: int
-    templates: tuple[str, ...]  # NAME@VERSION of the templates mined from it alone
-    examples: int  # of this session, taken out of templates that other sessions support too
+    id: str  # the agent's own id
+    calls: int  # number of calls deleted
+    templates: tuple[str, ...]  # NAME@VERSION of the deleted templates, which were mined from it alone
+    examples: int  # number of its examples removed from templates that other sessions support too
 
 
 def forget_session(store: SqliteStore, name: str, now: float) -> Forgotten:
-    """Delete a session for good, in one transaction. Its transcript is not read into the store again.
+    """Delete a session for good, in one transaction. Ingest never stores its transcript again.
 
-    Trials keep their arm and their numbers: taking a session out of a comparison after its outcome is known would bias it.
+    Trials keep their arm and their numbers: removing a session from a comparison after its outcome is known would bias it.
     """
     templates, trials = TemplateStore(store), TrialStore(store)
     with store.writing():
@@ -34,7 +34,7 @@ def forget_session(store: SqliteStore, name: str, now: float) -> Forgotten:
                 templates.delete_version(row)
                 deleted.append(f"{row.name}@{row.version}")
             else:
-                examples += _take_out(templates, row, session.key)
+                examples += _remove_examples(templates, row, session.key)
         for trial in trials.mentioning(session.key):
             picks = trials.picks(trial)
             if picks is not None:
@@ -51,13 +51,13 @@ def _is_mined_alone(templates: TemplateStore, row: TemplateRow, key: str) -> boo
     return template is None or all(example.session == key for example in template.examples)
 
 
-def _take_out(templates: TemplateStore, row: TemplateRow, key: str) -> int:
+def _remove_examples(templates: TemplateStore, row: TemplateRow, key: str) -> int:
     template = templates.facts(row.name, row.version, row.body)
     if template is not None:
         sources = tuple(session for session in template.source_sessions if session != key)
         body = msgspec.json.encode(structs.replace(template, source_sessions=sources), order="deterministic")
         templates.set_body(row, body.decode())
-    mine = [example for example, value in templates.examples(row.name, row.version) if value.session == key]
-    for example in mine:
+    examples = [example for example, value in templates.examples(row.name, row.version) if value.session == key]
+    for example in examples:
         templates.delete_example(row, example.id)
-    return len(mine)
+    return len(examples)

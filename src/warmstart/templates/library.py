@@ -1,4 +1,4 @@
-"""Templates learned from stored sessions, captured, built, imported and exported."""
+"""Learn templates from stored sessions; capture, build, import and export them."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ Signature = tuple[str, str]
 class Learned(Struct, frozen=True, kw_only=True):
     """The result of one `learn`."""
 
-    considered: int
-    refused: dict[str, int]  # sessions by the reason they were refused
+    considered: int  # number of sessions that matched
+    refused: dict[str, int]  # number of sessions by the reason why they were refused
     templates: tuple[LearnedTemplate, ...]
 
 
@@ -44,7 +44,7 @@ class Imported(Struct, frozen=True, kw_only=True):
     """The result of one `import`."""
 
     templates: tuple[LearnedTemplate, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[Problem, ...]  # parts of the files that could not be read
 
 
 class TemplateLibrary(TemplateRegister):
@@ -60,7 +60,7 @@ class TemplateLibrary(TemplateRegister):
         limits: LearnLimits | None = None,
         progress: Progress | None = None,
     ) -> Learned:
-        """Mine every stored session that matches and keep what is new, in one transaction."""
+        """Mine every stored session that matches and store new templates, in one transaction."""
         history = read_history(
             self._store, agent=agent, since=since, project=project, verdict=verdict, progress=progress
         )
@@ -85,7 +85,7 @@ class TemplateLibrary(TemplateRegister):
         description: str | None = None,
         tags: tuple[str, ...] = (),
     ) -> LearnedTemplate:
-        """Make a template of one session. Raises Refused with the reason."""
+        """Make a template of one session. Raises Refused with the reason if that is impossible."""
         row = self._store.find_session(session)
         past = decode_session(row, self._store.calls_of(row.key))
         seeded = self.find_seeded(past) if past else None
@@ -127,7 +127,7 @@ class TemplateLibrary(TemplateRegister):
         return Built(self._refresh(kept), mined.refused)
 
     def draft(self, past: PastSession) -> Template | str:
-        """Return the template a session would give, without keeping it; or the reason there is none."""
+        """Return the template that a session would give, without storing it; or the reason why there is none."""
         seeded = self.find_seeded(past)
         if seeded is None:
             return _UNREADABLE
@@ -140,7 +140,7 @@ class TemplateLibrary(TemplateRegister):
         return bool(self._templates.from_session(key))
 
     def find_seeded(self, session: PastSession) -> set[Signature] | None:
-        """Return the calls we gave a session, which are never mined back from it; None where that cannot be read."""
+        """Return the calls of a session's seed, which are never mined back from it; None if they cannot be read."""
         if _REDACTED_ID in session.id:
             trials = self._trials.hidden_trials()
         else:
@@ -162,13 +162,13 @@ class TemplateLibrary(TemplateRegister):
 
     def _check_name(self, name: str) -> str:
         if self._redact()(name) != name:
-            raise Refused("the name contains a secret; choose another")
+            raise Refused("the name contains a secret; choose another name")
         return check_name(name)
 
     # Files
 
     def import_(self, *paths: Path, approve: bool = False) -> Imported:
-        """Import bundles and the files of earlier tools. `approve` records a person's decision."""
+        """Import bundles and the files of earlier tools. `approve` activates them as a person's decision."""
         kept: list[LearnedTemplate] = []
         problems: list[Problem] = []
         for path in paths:
@@ -189,9 +189,9 @@ class TemplateLibrary(TemplateRegister):
         return Imported(templates=tuple(map(self._refresh, kept)), problems=tuple(problems))
 
     def export(self, *names: str, share: bool = True) -> bytes:
-        """Return a bundle of the named templates, or of all that are not retired.
+        """Return a bundle of the named templates, or of all templates that are not retired.
 
-        `share` also hides people and machines. An unreadable record is reported in `problems` and left out.
+        `share` also redacts people and machines. Unreadable records are left out and listed in `problems`.
         """
         if names:
             chosen = [self._load(self.latest(name)) for name in names]
@@ -205,7 +205,7 @@ class TemplateLibrary(TemplateRegister):
     def find(
         self, status: TemplateStatus | None = None, category: str | None = None, task_type: str | None = None
     ) -> list[tuple[TemplateRow, Template]]:
-        """Return templates with their examples. Unreadable records are reported in `problems`."""
+        """Return the templates that match, with their examples. Unreadable records are listed in `problems`."""
         rows = self._templates.find(status, category, task_type)
         return [(row, template) for row in rows if (template := self._templates.load(row)) is not None]
 
@@ -215,7 +215,7 @@ class TemplateLibrary(TemplateRegister):
         return row, self._load(row), self._templates.decisions(row.name)
 
     def stats(self) -> dict[str, Any]:
-        """Return totals by status, category and type, examples, uses and recent provisions."""
+        """Return numbers of templates by status, category and type, of examples and uses, and recent seeds."""
         totals = self._templates.totals()
 
         def count_by(column: int) -> dict[str, int]:
@@ -243,14 +243,14 @@ class TemplateLibrary(TemplateRegister):
 
 
 class _Lessons:
-    """The sessions that may be learned from, counted while they stream by."""
+    """Iterates over the sessions that may be learned from, and counts the others."""
 
     def __init__(self, library: TemplateLibrary, history: Iterable[PastSession | None]) -> None:
         self._library = library
         self._history = history
         self.considered = 0
         self.refused: Counter[str] = Counter()
-        self.seeded: dict[str, set[Signature]] = {}  # by session key; filled before its session is handed on
+        self.seeded: dict[str, set[Signature]] = {}  # by session key; filled before the session is yielded
 
     def __iter__(self) -> Iterator[PastSession]:
         for session in self._history:

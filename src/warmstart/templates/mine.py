@@ -1,7 +1,7 @@
-"""Past sessions in, template drafts out: the few calls that worked, are supported by others, and differ.
+"""Mine past sessions for templates: the few calls that worked, have support, and differ.
 
-Each session is brought down to its best candidates as it passes by; only then are kinds of work told apart and
-examples chosen. The order of the sessions changes nothing.
+Each session is reduced to its best calls as it streams by. Kinds of work are separated and examples chosen afterwards,
+so the order of the sessions changes nothing.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from msgspec import Struct, structs
 
 from warmstart.calls.shapes import signature
 from warmstart.model import PastCall, PastSession, TaskType, Template
-from warmstart.templates import topics as groups
-from warmstart.templates.candidates import SessionDigest, keep
+from warmstart.templates import topics
+from warmstart.templates.candidates import SessionDigest, digest_session
 from warmstart.templates.drafts import Support, TemplateDraft
 
-SEED_IDS = "warm_"  # how the call ids of a seed start
+SEED_IDS = "warm_"  # prefix of the call ids in a seed
 _TOOL_NAME = re.compile(r"[\w.:/-]{1,128}")
 
 TRIVIAL = frozenset(
@@ -32,68 +32,68 @@ TRIVIAL = frozenset(
 
 
 class LearnLimits(Struct, frozen=True, kw_only=True):
-    """Limits that a caller may set for one `learn`. None keeps the default of MiningOptions."""
+    """Limits for one `learn`. None keeps the default."""
 
-    min_calls: int | None = None  # calls that worked, which a session must have
-    max_error_rate: float | None = None  # of a session's judged calls
-    skip_end_reasons: tuple[str, ...] | None = None  # sessions that ended so are left out
-    max_examples: int | None = None  # of a template
+    min_calls: int | None = None  # minimum calls of a session that worked (default 2)
+    max_error_rate: float | None = None  # maximum share of a session's judged calls that failed (default 0.5)
+    skip_end_reasons: tuple[str, ...] | None = None  # leave out sessions with these end reasons (default none)
+    max_examples: int | None = None  # maximum examples per template (default 8)
 
 
 class MiningOptions(Struct, frozen=True, kw_only=True):
-    """What is worth learning from."""
+    """What mining accepts and how much it keeps."""
 
-    min_calls: int = 2  # calls that worked, which a session must have
-    max_error_rate: float = 0.5  # of its judged calls
+    min_calls: int = 2  # minimum calls of a session that worked
+    max_error_rate: float = 0.5  # maximum share of a session's judged calls that failed
     skip_end_reasons: tuple[str, ...] = ()
-    trivial_tools: frozenset[str] = TRIVIAL  # lower case; never shown
-    max_examples: int = 8  # of a template
-    min_examples: int = 1
-    max_kinds: int = 5  # of work told apart among the sessions of a project, agent and category
-    min_support: int = 2  # sessions that must agree before a host is known or a lesson is a rule
+    trivial_tools: frozenset[str] = TRIVIAL  # in lower case; their calls are never shown
+    max_examples: int = 8  # per template
+    min_examples: int = 1  # per template
+    max_kinds: int = 5  # kinds of work per project, agent and category
+    min_support: int = 2  # sessions that must agree before a host is known or a lesson becomes a rule
 
     def is_trivial(self, tool: str) -> bool:
-        """Also behind an MCP server's name: `mcp__journal__process_thoughts`."""
+        """Return whether a tool teaches nothing, also behind the name of an MCP server (`mcp__journal__think`)."""
         name = tool.lower()
         if not _TOOL_NAME.fullmatch(name):
-            return True  # no tool has such a name
+            return True  # not the name of a tool
         return name in self.trivial_tools or name.rpartition("__")[2] in self.trivial_tools
 
 
 class MiningResult(Struct, frozen=True, kw_only=True):
-    """What came of it."""
+    """The drafts, and the sessions that gave none."""
 
     considered: int
-    refused: dict[str, int]  # sessions by the reason why not
+    refused: dict[str, int]  # number of sessions by reason
     drafts: tuple[Template, ...]
 
 
 Refuse = Callable[[PastSession], str | None]
-Seeded = Mapping[str, Collection[tuple[str, str]]]  # session key -> signatures of the calls it was seeded with
+Seeded = Mapping[str, Collection[tuple[str, str]]]  # session key -> signatures of the calls in its seed
 
 
 def mine(
     sessions: Iterable[PastSession], options: MiningOptions, refuse: Refuse, seeded: Seeded | None = None
 ) -> MiningResult:
-    """Drafts of templates, one a kind of work. `refuse` says why a session is not worth learning from, or None."""
-    seen = Support()
+    """Draft one template per kind of work. `refuse` returns why a session is not worth learning from, or None."""
+    support = Support()
     refused: Counter[str] = Counter()
     kept: list[SessionDigest] = []
     for session in sessions:
         calls = _own_calls(session, options, (seeded or {}).get(session.key, ()))
-        seen.count(session, calls)
+        support.count(session, calls)
         reason = refuse(session) or _refuse(session, calls, options)
         if reason:
             refused[reason] += 1
         else:
-            kept.append(keep(session, calls))
-    kept.sort(key=lambda one: (one.started, one.key))
-    seen.settle(kept, options.min_support)
-    drafts = _draft_all(kept, seen, options)
+            kept.append(digest_session(session, calls))
+    kept.sort(key=lambda digest: (digest.started, digest.key))
+    support.settle(kept, options.min_support)
+    drafts = _draft_all(kept, support, options)
     shown = {key for draft in drafts for key in draft.source_sessions}
-    if barren := sum(one.key not in shown for one in kept):
-        refused["no call of it works more often than it fails"] = barren
-    return MiningResult(considered=seen.considered, refused=dict(sorted(refused.items())), drafts=tuple(drafts))
+    if barren := sum(digest.key not in shown for digest in kept):
+        refused["no call works more often than it fails"] = barren
+    return MiningResult(considered=support.considered, refused=dict(sorted(refused.items())), drafts=tuple(drafts))
 
 
 def capture(
@@ -107,19 +107,19 @@ def capture(
     max_examples: int | None = None,
     seeded: Collection[tuple[str, str]] = (),
 ) -> Template | str:
-    """One session as a template because someone says so, or the reason why not. No gate but the calls themselves."""
+    """Draft a template of one session, or return why that is impossible. Its verdict does not matter, only its calls."""
     reason = _refuse_capture(session, options, seeded)
     if reason:
         return reason
     calls = _own_calls(session, options, seeded)
-    seen = Support()
-    seen.count(session, calls)
-    kept = keep(session, calls)
-    seen.settle([kept], options.min_support)
-    most = options.max_examples if max_examples is None else max(1, max_examples)
-    topics = groups.top_words([kept.task], Counter(), 0)
-    draft = TemplateDraft([kept], seen, most, options.min_support).make(topics, "captured")
-    draft = structs.replace(draft, name=_name(draft, kept, topics, set()))
+    support = Support()
+    support.count(session, calls)
+    digest = digest_session(session, calls)
+    support.settle([digest], options.min_support)
+    limit = options.max_examples if max_examples is None else max(1, max_examples)
+    topic_words = topics.top_words([digest.task], Counter(), 0)
+    draft = TemplateDraft([digest], support, limit, options.min_support).make(topic_words, "captured")
+    draft = structs.replace(draft, name=_name(draft, digest, topic_words, set()))
     changes: dict[str, object] = {"name": name, "description": description, "task_type": task_type}
     changes["tags"] = tuple(tags) if tags else None
     return structs.replace(draft, **{field: value for field, value in changes.items() if value is not None})
@@ -133,12 +133,12 @@ def _refuse_capture(session: PastSession, options: MiningOptions, seeded: Collec
     if all(options.is_trivial(call.tool) for call in session.calls if call.outcome.status == "ok"):
         return "only trivial tools worked: " + ", ".join(sorted({call.tool for call in session.calls})[:3])
     if not any(call.outcome.status == "ok" for call in _own_calls(session, options, seeded)):
-        return "all that worked is what the session was seeded with"
+        return "all calls that worked come from its seed"
     return None
 
 
 def _own_calls(session: PastSession, options: MiningOptions, seeded: Collection[tuple[str, str]]) -> list[PastCall]:
-    """Its calls in order, without trivial tools and without what it was seeded with."""
+    """Return the session's calls in order, without trivial tools and without the calls of its seed."""
     return [
         call
         for call in sorted(session.calls, key=lambda call: call.ordinal)
@@ -160,39 +160,42 @@ def _refuse(session: PastSession, calls: Sequence[PastCall], options: MiningOpti
     return None
 
 
-def _draft_all(kept: Sequence[SessionDigest], seen: Support, options: MiningOptions) -> list[Template]:
-    """The earliest work first: a template keeps its name when other work that would be called the same comes later."""
+def _draft_all(kept: Sequence[SessionDigest], support: Support, options: MiningOptions) -> list[Template]:
+    """Draft the earliest work first, so that a template keeps its name when similar work follows."""
     drafts: list[Template] = []
     taken: set[str] = set()
-    work = sorted(_kinds_of_work(kept, options.max_kinds), key=lambda found: (found[0][0].started, found[0][0].key))
-    for members, topics in work:
-        draft = TemplateDraft(members, seen, options.max_examples, options.min_support).make(topics, "learned")
+    work = sorted(_kinds_of_work(kept, options.max_kinds), key=lambda kind: (kind[0][0].started, kind[0][0].key))
+    for members, topic_words in work:
+        draft = TemplateDraft(members, support, options.max_examples, options.min_support).make(topic_words, "learned")
         if len(draft.examples) >= max(1, options.min_examples):
-            name = _name(draft, members[0], topics, taken)
+            name = _name(draft, members[0], topic_words, taken)
             taken.add(name)
             drafts.append(structs.replace(draft, name=name))
     return drafts
 
 
 def _kinds_of_work(kept: Sequence[SessionDigest], most: int) -> Iterator[tuple[list[SessionDigest], list[str]]]:
-    """Sessions of one kind of work, with the words that tell it from its neighbours."""
+    """Yield the sessions of each kind of work, with the words that set it apart."""
     for group in _groups(kept):
-        tasks = groups.drop_boilerplate([one.task for one in group])
-        everywhere = Counter(word for task in tasks for word in set(groups.words(task)))
-        for indices in groups.cluster(tasks, [one.tools for one in group], most):
+        tasks = topics.drop_boilerplate([digest.task for digest in group])
+        everywhere = Counter(word for task in tasks for word in set(topics.words(task)))
+        for indices in topics.cluster(tasks, [digest.tools for digest in group], most):
             inside = [tasks[index] for index in indices]
-            elsewhere = everywhere - Counter(word for task in inside for word in set(groups.words(task)))
-            topics = groups.top_words(inside, elsewhere, len(group) - len(indices))
-            yield [group[index] for index in indices], topics
+            elsewhere = everywhere - Counter(word for task in inside for word in set(topics.words(task)))
+            topic_words = topics.top_words(inside, elsewhere, len(group) - len(indices))
+            yield [group[index] for index in indices], topic_words
 
 
 def _groups(kept: Sequence[SessionDigest]) -> Iterator[list[SessionDigest]]:
-    """By project, agent and kind. A session alone of its kind joins the others of its project and agent: what is seen
-    once supports nothing, and one job is often now more reading, now more running."""
+    """Group sessions by project, agent and kind.
+
+    A session alone of its kind joins the others of its project and agent: by itself it supports nothing, and the same
+    job is sometimes more reading, sometimes more running.
+    """
     kinds: defaultdict[tuple[str, ...], list[SessionDigest]] = defaultdict(list)
     alone: defaultdict[tuple[str, ...], list[SessionDigest]] = defaultdict(list)
-    for one in kept:
-        kinds[one.group].append(one)
+    for digest in kept:
+        kinds[digest.group].append(digest)
     for key in [key for key, group in kinds.items() if len(group) == 1]:
         alone[key[:2]] += kinds.pop(key)
     for (project, agent), singles in alone.items():
@@ -202,13 +205,13 @@ def _groups(kept: Sequence[SessionDigest]) -> Iterator[list[SessionDigest]]:
             kinds[project, agent, "alone"] = singles
         else:
             home += singles
-            home.sort(key=lambda one: (one.started, one.key))
+            home.sort(key=lambda digest: (digest.started, digest.key))
     yield from kinds.values()
 
 
-def _name(draft: Template, earliest: SessionDigest, topics: Sequence[str], taken: set[str]) -> str:
+def _name(draft: Template, earliest: SessionDigest, topic_words: Sequence[str], taken: set[str]) -> str:
     project, agent, _category, _type = earliest.group
     category, task_type = draft.category, draft.task_type
-    place = groups.place_name(project, agent)
-    about = [*topics[:2], *draft.tags[len(topics[:3]) :]][:2]
-    return groups.unique_name((place, category, *about), (agent, task_type, *topics[2:3], project), taken)
+    place = topics.place_name(project, agent)
+    about = [*topic_words[:2], *draft.tags[len(topic_words[:3]) :]][:2]
+    return topics.unique_name((place, category, *about), (agent, task_type, *topic_words[2:3], project), taken)

@@ -1,7 +1,7 @@
-"""Templates in a store, and every decision about them.
+"""The templates of a store, and every decision about them.
 
-A template becomes active only by a decision: a person's, or the local policy's for templates mined from one's own
-sessions with enough support and nothing suspicious. A change and its record commit together.
+A template becomes active only by a decision: of a person, or of the local policy for templates mined from your own
+sessions with enough support and nothing suspicious. A change and its decision are committed together.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class LearnedTemplate(Struct, frozen=True, kw_only=True):
-    """A template that learning looked at."""
+    """A template after learning, capture or import."""
 
     name: str
     version: int
@@ -38,14 +38,14 @@ class LearnedTemplate(Struct, frozen=True, kw_only=True):
     change: str  # new, updated, same
     category: str
     task_type: str
-    examples: int
-    sessions: int
+    examples: int  # number of examples
+    sessions: int  # number of source sessions
     tokens: int  # of all its examples, in the openai dialect
-    reason: str
+    reason: str  # why it has its status
 
 
 class TemplateRegister:
-    """The templates of a store: kept in versions, activated and retired by recorded decisions."""
+    """The templates of a store, with versions and recorded decisions."""
 
     def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
         self._store = store
@@ -54,10 +54,10 @@ class TemplateRegister:
         self._settings = settings
         self._clock = clock
 
-    # Keeping
+    # Storing
 
     def _keep(self, draft: Template) -> LearnedTemplate:
-        """A new version where the content is new, its status decided; nothing where it is not."""
+        """Store a draft as a new version and decide its status, unless its content is already stored."""
         name = check_name(draft.name)
         versions = self._templates.versions(name_key(name))
         digest = _digest(draft)
@@ -76,7 +76,7 @@ class TemplateRegister:
             version=template.version,
             name_key=name_key(template.name),
             status="proposed",
-            reason=self._waiting(template) or "just learned",
+            reason=self._why_waiting(template) or "just learned",
             category=template.category,
             task_type=template.task_type,
             project=project_of(template),
@@ -89,26 +89,28 @@ class TemplateRegister:
             {dialect: cost(example, dialect, estimate) for dialect in DIALECTS} for example in template.examples
         ]
         self._templates.put(row, list(zip(template.examples, costs, strict=True)))
-        if not self._waiting(template):
+        if not self._why_waiting(template):
             support = f"mined from {len(template.source_sessions)} of your own sessions, nothing suspicious"
             row = self._activate(row, template, POLICY, support)
         return self._summarise(template, row, "updated" if versions else "new")
 
-    def _waiting(self, template: Template) -> str | None:
-        """Why a person must decide, or None where the local policy may."""
+    def _why_waiting(self, template: Template) -> str | None:
+        """Return why a person must decide; None if the local policy may."""
         if template.provenance.origin == "imported":
             return "imported: a person decides"
         if template.provenance.suspicions:
             return "a person should look first: " + "; ".join(template.provenance.suspicions)
-        support = max((example.support for example in template.examples), default=0)  # forks and subagents not counted
+        support = max(
+            (example.support for example in template.examples), default=0
+        )  # does not count forks and subagents
         if min(support, len(template.source_sessions)) < self._settings.min_support:
             return f"seen in fewer than {self._settings.min_support} sessions"
         decisions = self._templates.decisions(template.name)
         if decisions and (decisions[-1].by, decisions[-1].status) == (MEASURED, "retired"):
             return f"version {decisions[-1].version} was {decisions[-1].reason}"
-        said = [one for one in decisions if not one.by.startswith("policy:")]
-        if said and said[-1].status == "retired":
-            return f"a person retired version {said[-1].version}"
+        by_person = [decision for decision in decisions if not decision.by.startswith("policy:")]
+        if by_person and by_person[-1].status == "retired":
+            return f"a person retired version {by_person[-1].version}"
         return None
 
     def _origin(self, row: TemplateRow) -> Origin | None:
@@ -128,7 +130,7 @@ class TemplateRegister:
         self._templates.decide(row, "retired", by, reason, self._clock())
 
     def _make_room(self, kinds: set[tuple[str, str]], wanted: Collection[str] = ()) -> None:
-        """The weakest retire, those a person has just asked for last."""
+        """Retire the weakest templates beyond the limit; those in `wanted` last."""
         most = self._settings.max_active
         for category, project in sorted(kinds):
             rows = self._templates.active_of_kind(category, project)
@@ -143,18 +145,18 @@ class TemplateRegister:
     # Deciding
 
     def approve(self, name: str, *, reason: str = "", by: str = PERSON) -> Decision:
-        """A person's yes to the latest version."""
+        """Activate the latest version, as a person's decision."""
         with self._store.writing():
             row = self.latest(name)
             template = self._load(row)
             if row.status == "active":
-                raise Refused(f"{row.name}@{row.version} is active already")
+                raise Refused(f"{row.name}@{row.version} is already active")
             self._activate(row, template, by, self._redact()(reason) or "approved")
             self._make_room({(row.category, row.project)}, {row.name})
         return self._templates.decisions(row.name)[-1]
 
     def promote(self, name: str, *, reason: str, by: str) -> Decision:
-        """Measured to help: active, whatever it was, and no longer the first to make room."""
+        """Activate a template that was measured to help. Such templates are retired last for lack of room."""
         with self._store.writing():
             row = self.latest(name)
             if row.status == "active":
@@ -164,65 +166,67 @@ class TemplateRegister:
         return self._templates.decisions(row.name)[-1]
 
     def retire(self, name: str, *, reason: str = "", by: str = PERSON) -> list[Decision]:
-        """Out of use; nothing is deleted."""
+        """Take a template out of use. Nothing is deleted."""
         with self._store.writing():
             wanted = [row for row in self.versions(name) if row.status != "retired"]
             if not wanted:
-                raise Refused(f"{name} is retired already")
+                raise Refused(f"{name} is already retired")
             for row in wanted:
                 self._retire(row, by, self._redact()(reason) or "retired")
         return self._templates.decisions(wanted[0].name)[-len(wanted) :]
 
     def revoke(self, session: str, *, reason: str = "") -> list[str]:
-        """Retire every template that shows a call of this session, whatever its version, and never learn from it again."""
+        """Retire every version that shows a call of this session, and never learn from the session again."""
         row = self._store.find_session(session)
-        said = self._redact()(reason) or f"shows calls of session {row.id}"
-        gone = []
+        why = self._redact()(reason) or f"shows calls of session {row.id}"
+        retired = []
         with self._store.writing():
-            found = set(self._templates.from_session(row.key))
-            self._templates.note(_session_name(row.key), "retired", PERSON, said, self._clock())
-            for name in sorted({name for name, _version in found}):
+            showing = set(self._templates.from_session(row.key))
+            self._templates.note(_session_name(row.key), "retired", PERSON, why, self._clock())
+            for name in sorted({name for name, _version in showing}):
                 for version in self._templates.versions(name_key(name)):
-                    if (version.name, version.version) in found and version.status != "retired":
-                        self._retire(version, PERSON, said)
-                        gone.append(f"{version.name}@{version.version}")
-        return gone
+                    if (version.name, version.version) in showing and version.status != "retired":
+                        self._retire(version, PERSON, why)
+                        retired.append(f"{version.name}@{version.version}")
+        return retired
 
     def delete(self, name: str) -> list[str]:
-        """Every version, for good."""
+        """Delete every version of a template for good."""
         with self._store.writing():
-            gone = self._templates.delete(self.latest(name).name_key)
+            deleted = self._templates.delete(self.latest(name).name_key)
         self._store.erase()
-        return [f"{own}@{version}" for own, version in gone]
+        return [f"{own}@{version}" for own, version in deleted]
 
     # Looking
 
     @property
     def problems(self) -> list[Problem]:
+        """The records that could not be read so far."""
         return [*self._templates.problems, *self._trials.problems]
 
     def latest(self, name: str) -> TemplateRow:
-        """The latest version of NAME, or the one that NAME@VERSION names."""
+        """Return the latest version of NAME, or the one that NAME@VERSION names."""
         return self.versions(name)[0]
 
     def versions(self, name: str) -> list[TemplateRow]:
-        """Of NAME all versions, the latest first; of NAME@VERSION that one. A name may have an @ of its own."""
-        if found := self._templates.versions(name_key(name)):
-            return found
+        """Return all versions of NAME, latest first; or the one of NAME@VERSION. A name may itself contain an @."""
+        if rows := self._templates.versions(name_key(name)):
+            return rows
         own, _, version = name.rpartition("@")
-        found = self._templates.versions(name_key(own)) if own and version.isdecimal() else []
-        if not found:
+        rows = self._templates.versions(name_key(own)) if own and version.isdecimal() else []
+        if not rows:
             raise NotFound(f"no template {name}; see: warmstart templates list")
-        wanted = [row for row in found if row.version == int(version)]
+        wanted = [row for row in rows if row.version == int(version)]
         if not wanted:
-            raise NotFound(f"no version {version} of template {own}")
+            raise NotFound(f"template {own} has no version {version}; the latest is {rows[0].version}")
         return wanted
 
-    def _row(self, one: LearnedTemplate) -> TemplateRow:
-        return next(row for row in self._templates.versions(name_key(one.name)) if row.version == one.version)
+    def _row(self, learned: LearnedTemplate) -> TemplateRow:
+        versions = self._templates.versions(name_key(learned.name))
+        return next(row for row in versions if row.version == learned.version)
 
     def _redact(self, *, share: bool = False) -> Callable[[Any], Any]:
-        """One scope: the same secret gets the same placeholder."""
+        """Return a redacting function that gives the same secret the same placeholder."""
         return Redactor(self._settings.secrets, share=share).scope().value
 
     def _load(self, row: TemplateRow) -> Template:
@@ -249,14 +253,14 @@ class TemplateRegister:
             reason=row.reason,
         )
 
-    def _refresh(self, one: LearnedTemplate) -> LearnedTemplate:
-        """As it stands after all others were kept too."""
-        row = self._row(one)
-        return structs.replace(one, status=row.status, reason=row.reason)
+    def _refresh(self, learned: LearnedTemplate) -> LearnedTemplate:
+        """Return it with its current status, which other templates may have changed."""
+        row = self._row(learned)
+        return structs.replace(learned, status=row.status, reason=row.reason)
 
 
 def _session_name(key: str) -> str:
-    """What a decision about a session is filed under; no template can be called so."""
+    """Return the name for decisions about a session. No template can have such a name."""
     return f"session:{key}"
 
 
@@ -267,14 +271,14 @@ def project_of(template: Template) -> str:
 
 
 def _strength(template: Template) -> float:
-    """More sessions, better kept promises, then more examples."""
+    """Rank by number of sessions and success rate, then by number of examples."""
     tries = sum(e.successes + e.failures for e in template.examples)
     worked = sum(e.successes for e in template.examples) / tries if tries else 0.5
     return round(len(template.source_sessions) * worked + 0.01 * len(template.examples), 4)
 
 
 def _digest(template: Template) -> str:
-    """Of what a session would see or a person would decide on."""
+    """Return a hash of everything that a session would see or a person would decide on."""
     shown = [(e.tool, e.arguments, e.result, e.intent, e.correction) for e in template.examples]
-    said = [template.description, template.addendum, sorted(template.tags), shown, template.provenance.origin]
-    return hashlib.blake2b(_encode(said), digest_size=16).hexdigest()
+    content = [template.description, template.addendum, sorted(template.tags), shown, template.provenance.origin]
+    return hashlib.blake2b(_encode(content), digest_size=16).hexdigest()
