@@ -129,7 +129,7 @@ def test_it_is_blocked_without_a_daemon(guarded, server):
 def test_it_is_blocked_by_rules_that_are_none(guarded, server):
     (guarded.warm_home / "guard.toml").write_text("[[rule]\n")
     guarded.run("chat", "--yolo", "-q", TASK)
-    assert not is_made(guarded) and "guard.toml: no valid TOML" in tool_result(server)
+    assert not is_made(guarded) and "guard.toml: not valid TOML" in tool_result(server)
 
 
 @variant

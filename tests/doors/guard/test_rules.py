@@ -115,7 +115,7 @@ class TestNoRules:
         ("text", "reason"),
         [
             ("", "missing required field `rule`"),
-            ("rule = []", "names no rule"),
+            ("rule = []", "has no rules"),
             ("[[rule]]", "missing required field"),
             ("[[rule]]\ntool = 'x'", "missing required field `action`"),
             ("[[rule]]\ntool = ''\naction = 'x'", "length >= 1"),
@@ -123,12 +123,12 @@ class TestNoRules:
             ("[[rule]]\ntool = 'x'\naction = ''", "rule 1: action"),
             ("[[rule]]\ntool = 'x'\naction = 'dеlete'", "rule 1: action"),
             ("[[rule]]\ntool = 'x'\naction = 'y'\nargument = {a = 'b'}", "unknown field `argument`"),
-            ("[[rule]]\ntool = 'x'\naction = 'y'\narguments = {a = '('}", "rule 1: the pattern for a is no RE2"),
-            ("[[rule]]\ntool = 'x'\naction = 'y'\nunless = {a = '(?=x)'}", "no RE2"),
+            ("[[rule]]\ntool = 'x'\naction = 'y'\narguments = {a = '('}", "rule 1: the pattern for a is not valid RE2"),
+            ("[[rule]]\ntool = 'x'\naction = 'y'\nunless = {a = '(?=x)'}", "not valid RE2"),
             ("[[rule]]\ntool = 'x'\naction = 'y'\narguments = {a = ''}", "length >= 1"),
             ("[[rule]]\ntool = 'x'\naction = 'y'\ntimeout_seconds = 5", ">= 30"),
             ("[[rule]]\ntool = 'x'\naction = 'y'\nagents = []", "length >= 1"),
-            ("[[rule]\n", "no valid TOML"),
+            ("[[rule]\n", "not valid TOML"),
             ("[[rule]]\ntool = 'x'\naction = 'y'\n[other]\na = 1", "unknown field `other`"),
         ],
     )
@@ -155,4 +155,4 @@ values = st.recursive(
 @given(st.text(), st.dictionaries(st.text(), values, max_size=4), st.text(min_size=1))
 def test_any_call_gets_an_answer(tool, arguments, name):
     rule = GuardRule(tool="*", action="x", arguments={name: "a", "*": "."}, unless={name: ".*"})
-    assert rule.fits(GuardedCall("a", tool, arguments)) in (True, False)
+    assert rule.matches(GuardedCall("a", tool, arguments)) in (True, False)

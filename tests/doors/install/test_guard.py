@@ -234,8 +234,8 @@ class TestCheck:
         assert tell("check", "Bash", '{"command": "ls"}')["rule"] == {"number": 1, "action": "run_command"}
         assert tell("check", "Read")["rule"] is None
         told = run("confirm", "guard", "check", "Bash").stdout
-        assert "1 rules, all understood" in told and "not guarded" in told and "asks for run_command" in told
-        assert "left alone" in run("confirm", "guard", "check", "Read").stdout
+        assert "1 rules, all valid" in told and "not guarded" in told and "asks for run_command" in told
+        assert "no rule matches" in run("confirm", "guard", "check", "Read").stdout
 
     def test_it_tries_the_daemon_and_the_token(self, rules, daemon):
         """Nobody is asked, and whatever is wrong, the rules are what counts for the exit code."""
@@ -253,7 +253,7 @@ class TestCheck:
             assert said is None if trouble is None else trouble in said
         save_token(file, daemon.token("claude-code", "agent:submit"))
         told_people = run("confirm", "guard", "check").stdout
-        assert f"daemon {url}: answers" in told_people and f"token {file}: known, and may ask" in told_people
+        assert f"daemon {url}: answers" in told_people and f"token {file}: known, and may submit requests" in told_people
         desk = daemon.server.desk
         assert not desk.list_requests(status=None, action=None, subject_key=None, limit=9, before=None)
         daemon.stop()

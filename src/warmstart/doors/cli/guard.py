@@ -1,4 +1,4 @@
-"""`warmstart confirm guard`: the guard's rules, and the guard in Claude Code's settings. Hermes' plugin brings its own."""
+"""`warmstart confirm guard`: check the guard's rules, install it in Claude Code. Hermes' plugin brings its own guard."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ agent_argument = click.argument("agent", type=click.Choice(["claude-code"]))
 
 @click.group()
 def guard() -> None:
-    """Let an agent's dangerous tool calls run only after a person's yes."""
+    """Let an agent's dangerous tool calls run only after a person approves them."""
 
 
 @guard.command()
@@ -31,10 +31,10 @@ def guard() -> None:
 @json_option
 @click.pass_obj
 def install(ws: Warmstart, agent: str, project: bool, url: str, as_json: bool) -> None:
-    """Write the guard into the agent's settings, with the home and the daemon's address: no variable changes them
-    later. Do it again after rules were changed to wait longer, or the daemon was moved."""
+    """Write the guard into the agent's settings, with the home and the daemon's address, so that no environment variable
+    can change them later. Run it again after a rule got a longer timeout or the daemon moved."""
     hook = GuardHook(ws.settings, Path.cwd() if project else None, url)
-    _tell(as_json, agent, hook, hook.install(), "installed", "was there already")
+    _report(as_json, agent, hook, hook.install(), "installed", "was already installed")
 
 
 @guard.command()
@@ -43,12 +43,12 @@ def install(ws: Warmstart, agent: str, project: bool, url: str, as_json: bool) -
 @json_option
 @click.pass_obj
 def uninstall(ws: Warmstart, agent: str, project: bool, as_json: bool) -> None:
-    """Take the guard out of the agent's settings; what else is there stays."""
+    """Remove the guard from the agent's settings; everything else there stays."""
     hook = GuardHook(ws.settings, Path.cwd() if project else None)
-    _tell(as_json, agent, hook, hook.uninstall(), "taken out", "was not there")
+    _report(as_json, agent, hook, hook.uninstall(), "removed", "was not installed")
 
 
-def _tell(as_json: bool, agent: str, hook: GuardHook, changed: bool, done: str, idle: str) -> None:
+def _report(as_json: bool, agent: str, hook: GuardHook, changed: bool, done: str, idle: str) -> None:
     if as_json:
         print_json({"agent": agent, "path": hook.path, "changed": changed, "hook": hook.find()})
         return
@@ -62,28 +62,28 @@ def _tell(as_json: bool, agent: str, hook: GuardHook, changed: bool, done: str, 
 @json_option
 @click.pass_obj
 def check(ws: Warmstart, tool: str | None, arguments: str, agent: str, as_json: bool) -> None:
-    """Read the rules, try the daemon and the token; with a TOOL and its arguments, say which rule a call would fall
-    under. Nobody is asked."""
+    """Check the rules, the daemon and the token; with a TOOL and its arguments, show which rule the call would match.
+    No request is made."""
     from warmstart.doors.guard.check import check_asking
 
     home = ws.settings.home
     rules = load_rules(home)
     rule = find_rule(rules, GuardedCall(agent, tool, _read_arguments(arguments))) if tool else None
     installed = [_examine(ws, "user", None), _examine(ws, "project", Path.cwd())]
-    daemon, token = check_asking(next((one.url for one in installed if one.url), find_url()), home)
+    daemon, token = check_asking(next((place.url for place in installed if place.url), find_url()), home)
     if as_json:
         facts: dict[str, Any] = {"path": find_rules(home), "rules": len(rules)}
         facts["rule"] = {"number": rules.index(rule) + 1, "action": rule.action} if rule else None
-        facts["installed"] = {one.scope: one.path for one in installed}
+        facts["installed"] = {place.scope: place.path for place in installed}
         facts["daemon"] = {"url": daemon.what, "trouble": daemon.trouble or None}
         facts["token"] = {"file": token.what, "trouble": token.trouble or None}
         print_json(facts)
         return
-    click.echo(f"{find_rules(home)}: {len(rules)} rules, all understood")
-    for one in installed:
-        click.echo(f"Claude Code, {one.scope}: {one.path or 'not guarded'}{one.advice}")
+    click.echo(f"{find_rules(home)}: {len(rules)} rules, all valid")
+    for place in installed:
+        click.echo(f"Claude Code, {place.scope}: {place.path or 'not guarded'}{place.advice}")
     click.echo(f"daemon {daemon.what}: {clean(daemon.trouble) or 'answers'}")
-    click.echo(f"token {token.what}: {clean(token.trouble) or 'known, and may ask (agent:submit)'}")
+    click.echo(f"token {token.what}: {clean(token.trouble) or 'known, and may submit requests (agent:submit)'}")
     if tool:
         click.echo(_describe(rules, rule))
 
@@ -92,7 +92,7 @@ def _read_arguments(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"the arguments are no JSON: {error}") from error
+        raise ConfigError(f"the arguments are not JSON: {error}") from error
     if not isinstance(value, dict):
         raise ConfigError("the arguments must be a JSON object")
     return value
@@ -102,7 +102,7 @@ class _Installed(NamedTuple):
     """The guard in one of Claude Code's settings."""
 
     scope: str
-    path: str | None  # where it is, or what is wrong there
+    path: str | None  # of the settings file, or what is wrong with it; None: not installed
     url: str = ""
     advice: str = ""
 
@@ -126,15 +126,15 @@ def _examine(ws: Warmstart, scope: str, project: Path | None) -> _Installed:
 
 def _describe(rules: list[GuardRule], rule: GuardRule | None) -> str:
     if rule is None:
-        return "no rule fits: the call is left alone"
+        return "no rule matches: the call runs without asking"
     wait = f"{rule.timeout_seconds} seconds" if rule.timeout_seconds else "as long as the daemon's policy says"
-    return f"rule {rules.index(rule) + 1} fits: asks for {rule.action}, waits {wait}"
+    return f"rule {rules.index(rule) + 1} matches: asks for {rule.action}, waits {wait}"
 
 
 @guard.command("claude-code", context_settings={"ignore_unknown_options": True})
 @click.argument("words", nargs=-1, metavar="", type=click.UNPROCESSED)
 def claude_code(words: tuple[str, ...]) -> None:
-    """What Claude Code's hook calls: an event as JSON on standard input, the answer as JSON on standard output."""
+    """Run by Claude Code's hook: reads an event as JSON from standard input and prints the answer as JSON."""
     from warmstart.doors.guard.claude_code import main
 
     main(words)

@@ -1,1 +1,1 @@
-"""The guard: tool calls that a rule names run only after a person approves."""
+"""The guard: tool calls that match a rule run only after a person approves them."""

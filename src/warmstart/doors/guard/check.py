@@ -1,4 +1,4 @@
-"""Whether the guard could ask: the daemon answers, and knows a token that may ask. Nobody is asked."""
+"""Check that the guard could ask: the daemon answers and knows a token that may submit. No request is made."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _SECONDS = 5.0
 
 
 class CheckResult(NamedTuple):
-    """What was looked at, and what is wrong with it; empty: nothing."""
+    """What was checked, and what is wrong with it; empty if nothing is."""
 
     what: str
     trouble: str = ""
 
 
 def check_asking(url: str, home: Path) -> tuple[CheckResult, CheckResult]:
-    """The daemon, and the token for it under the home."""
+    """Check the daemon and the agents' token under the home."""
     file = home / AGENT_TOKEN
     try:
         call(Daemon(url, ""), "GET", "/health", timeout=_SECONDS)
     except WarmstartError as error:
-        return CheckResult(url, str(error)), CheckResult(str(file), _read_trouble(file) or "not tried")
-    return CheckResult(url), CheckResult(str(file), _read_trouble(file) or _try_token(Daemon(url, need_token(file))))
+        return CheckResult(url, str(error)), CheckResult(str(file), _check_file(file) or "not tried")
+    return CheckResult(url), CheckResult(str(file), _check_file(file) or _try_token(Daemon(url, need_token(file))))
 
 
-def _read_trouble(file: Path) -> str:
+def _check_file(file: Path) -> str:
     try:
         need_token(file)
     except WarmstartError as error:
@@ -40,14 +40,14 @@ def _read_trouble(file: Path) -> str:
 
 
 def _try_token(daemon: Daemon) -> str:
-    """By a request that says nothing: it is refused as malformed, but before that who may not ask."""
+    """Send an empty request: the daemon refuses it as malformed, but checks the token first."""
     try:
         with suppress(BadRequest):
             call(daemon, "POST", "/confirm", {}, timeout=_SECONDS)
     except Unauthorized:
         return UNKNOWN_TOKEN
     except NotAllowed as error:
-        return f"it may not ask: {error}"
+        return f"it may not submit requests: {error}"
     except WarmstartError as error:
         return str(error)
     return ""

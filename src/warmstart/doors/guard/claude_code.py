@@ -1,15 +1,16 @@
-"""The guard as Claude Code's `PreToolUse` hook: `warmstart confirm guard claude-code`. One JSON object in, one or none out.
+"""The guard as Claude Code's `PreToolUse` hook: `warmstart confirm guard claude-code`. Reads one JSON object from standard
+input and prints one or none.
 
-| what becomes of the call | standard output | exit code |
+| outcome | standard output | exit code |
 |---|---|---|
-| no rule names it, or the whitelist allows it | nothing: Claude Code's own permissions decide | 0 |
-| a person approved it | `permissionDecision: allow` | 0 |
-| denied, too late, any trouble | `permissionDecision: deny`, with the reason | 0 |
-| not even that can be said | nothing; the reason on standard error | 2, which blocks |
+| no rule matches, or the whitelist allows the call | nothing: Claude Code's own permissions decide | 0 |
+| a person approved the call | `permissionDecision: allow` | 0 |
+| denied, too late, any failure | `permissionDecision: deny`, with the reason | 0 |
+| the answer cannot be written | nothing; the reason on standard error | 2, which blocks |
 
-Claude Code lets a call through when its hook is killed for taking too long or ends with any other code. So we are told
-how long that is (`--within`) and answer before, and the installed command turns every other code into 2. It also names
-the home and the daemon (`--home`, `--url`), and then no variable does.
+Claude Code lets a call through if its hook is killed for taking too long or ends with any other code. So the installed
+command names that limit (`--within`), the hook answers before it, and the command turns every other code into 2. The
+command also names the home and the daemon (`--home`, `--url`), so that no environment variable can.
 """
 
 from __future__ import annotations
@@ -21,27 +22,27 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from warmstart.doors.guard.guard import Guard, GuardVerdict, block
 from warmstart.doors.guard.rules import GuardedCall
 
 NAME, TITLE, EVENT = "claude-code", "Claude Code", "PreToolUse"
-UNTOLD = 60  # seconds that older versions give a hook whose settings do not say
-ASK_UNTIL, ANSWER_UNTIL = 20, 5  # seconds before the end: no more asking, and the last moment for an answer
+ASK_UNTIL, ANSWER_UNTIL = 20, 5  # seconds before the limit: stop asking, and give an answer at the latest
 _LARGEST_INPUT = 64_000_000  # bytes
 
-_finishing = threading.Lock()  # held by whoever ends the process: the answer, or the time
+_finishing = threading.Lock()  # taken by the thread that ends the process: with the answer, or at the time limit
 
 
 class _Options(NamedTuple):
-    home: str | None
-    url: str  # empty in hooks of an older version: there the environment says
+    home: Path
+    url: str
     within: float
 
 
 def main(words: Sequence[str]) -> NoReturn:
-    """The hook's process: [--home PATH] [--url ADDRESS] [--within SECONDS]."""
+    """Run the hook: --home PATH --url ADDRESS --within SECONDS."""
     began = time.monotonic()
     try:
         options = _read_words(words)
@@ -49,35 +50,32 @@ def main(words: Sequence[str]) -> NoReturn:
         watch.daemon = True
         watch.start()
         verdict = _check(options, sys.stdin.buffer, began)
-    except BaseException as error:  # noqa: BLE001 - an exit code of 1 would let the call through
+    except BaseException as error:  # noqa: BLE001 - exit code 1 would let the call through
         _finish(block(f"the guard failed: {type(error).__name__}: {error}"))
     _finish(verdict)
 
 
 def _check(options: _Options, stdin: BinaryIO, began: float) -> GuardVerdict:
-    from warmstart import config
-
     call = read_call(stdin.read(_LARGEST_INPUT + 1))
-    home = config.find_homes(options.home)[1]
     longest = options.within - ASK_UNTIL - (time.monotonic() - began)
-    return Guard(home, TITLE, url=options.url, longest=longest).check(call)
+    return Guard(options.home, TITLE, url=options.url, longest=longest).check(call)
 
 
-def read_call(said: bytes) -> GuardedCall:
-    """What is about to be called. Raises ValueError for what is no such event: it is blocked."""
-    if len(said) > _LARGEST_INPUT:
+def read_call(text: bytes) -> GuardedCall:
+    """Read the call that is about to run. Raise ValueError for any other event, which blocks it."""
+    if len(text) > _LARGEST_INPUT:
         raise ValueError("the event is too large")
-    event = json.loads(said)
+    event = json.loads(text)
     if not isinstance(event, dict) or event.get("hook_event_name", EVENT) != EVENT:
-        raise ValueError(f"an event that is no {EVENT}")
+        raise ValueError(f"the event is not a {EVENT} event")
     tool, arguments = event.get("tool_name"), event.get("tool_input")
     if not isinstance(tool, str) or not tool or not isinstance(arguments, dict):
-        raise ValueError("an event without a tool and its input")
+        raise ValueError("the event names no tool or has no input for it")
     return GuardedCall(NAME, tool, arguments, _text(event.get("session_id")), _text(event.get("cwd")))
 
 
 def write_answer(verdict: GuardVerdict) -> bytes:
-    """In Claude Code's words. Only what a person has seen skips its own questions."""
+    """Write the verdict in Claude Code's format. Only an approval by a person skips its own permission prompt."""
     if verdict.kind == "blocked":
         decision = "deny"
     elif verdict.kind == "allowed" and verdict.by_person:
@@ -90,9 +88,9 @@ def write_answer(verdict: GuardVerdict) -> bytes:
 
 def _read_words(words: Sequence[str]) -> _Options:
     options = dict(zip(words[::2], words[1::2], strict=True))
-    if unknown := set(options) - {"--home", "--url", "--within"}:
-        raise ValueError(f"unknown option {min(unknown)}")
-    return _Options(options.get("--home"), options.get("--url", ""), float(options.get("--within", UNTOLD)))
+    if set(options) != {"--home", "--url", "--within"}:
+        raise ValueError("the options are --home, --url and --within; install the guard again")
+    return _Options(Path(options["--home"]), options["--url"], float(options["--within"]))
 
 
 def _text(value: Any) -> str:
@@ -100,16 +98,16 @@ def _text(value: Any) -> str:
 
 
 def _give_up() -> None:
-    _finish(block("nobody decided before the hook's own time was over"))
+    _finish(block("nobody decided before the hook's time limit"))
 
 
 def _finish(verdict: GuardVerdict) -> NoReturn:
-    """Say it and end, whatever else still runs. Only the first to come here gets to."""
+    """Print the verdict and end the process. Only the first thread that comes here does."""
     _finishing.acquire()
     try:
         sys.stdout.buffer.write(write_answer(verdict))
         sys.stdout.buffer.flush()
-    except BaseException:  # noqa: BLE001 - nobody reads it: the exit code must say it
+    except BaseException:  # noqa: BLE001 - nobody reads the output, so the exit code must block
         if verdict.kind == "blocked":
             _refuse(verdict.reason)
     os._exit(0)

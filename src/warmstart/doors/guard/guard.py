@@ -1,10 +1,10 @@
-"""Stands between an agent and its tools: calls that a rule names run only after a person's yes.
+"""Check an agent's tool calls: those that match a rule run only after a person approves them.
 
-Fails closed: whatever goes wrong once a call is looked at (rules that cannot be read, no daemon, no token, nonsense,
-no answer in time) blocks it. Agents' hooks fail open by themselves, so nothing is ever raised from here.
+The guard fails closed: unreadable rules, no daemon, no token, an invalid answer or no answer in time all block the call.
+Agents' hooks fail open on an exception, so `Guard.check` never raises.
 
-Where it asks is fixed when it is installed or started. A project's settings may set variables for everything that an
-agent runs, this guard too: a variable must not send it to another daemon, which would get the token and say yes.
+Which daemon it asks is fixed when it is installed or started. A project's settings may set variables for everything that
+an agent runs, the guard included: no variable may lead it to another daemon, which would get the token and approve.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from warmstart.doors.hooks.log import describe, log_trouble
 from warmstart.errors import WarmstartError
 
 if TYPE_CHECKING:
-    from warmstart.confirm.client.ask import Daemon
+    from warmstart.confirm.client.wire import Daemon
 
 _NO_WAY_ROUND = "Do not try to reach the same by other means; tell the user instead."
 
 
 class GuardVerdict(NamedTuple):
-    """What becomes of a call."""
+    """Whether a call may run, and why."""
 
     kind: Literal["untouched", "allowed", "blocked"]
     reason: str = ""
-    by_person: bool = False  # somebody looked at this very call
+    by_person: bool = False  # a person approved this very call
 
 
 UNTOUCHED = GuardVerdict("untouched")
@@ -45,22 +45,22 @@ class Guard:
         home: Path,
         title: str,
         *,
-        url: str = "",
+        url: str,
         token: str = "",
         longest: float = LONGEST,
         pulse: Pulse | None = None,
     ) -> None:
-        """With a `url` the environment counts for nothing, and without a `token` that in the file under the home is
-        taken. `longest`: seconds that the agent lets us wait, whatever the rules and the policy say."""
+        """Without a `token` the agents' token file under the home is used. `longest`: seconds that the agent lets the
+        guard wait, whatever the rules and the policy say."""
         self._home = home
         self._title = title
         self._url = url
         self._token = token
         self._longest = longest
-        self._pulse = pulse or _say_nothing
+        self._pulse = pulse or (lambda: None)
 
     def check(self, call: GuardedCall) -> GuardVerdict:
-        """Returns when the call may run or must not. Never raises."""
+        """Return once it is clear whether the call may run. Never raise."""
         try:
             rule = find_rule(load_rules(self._home), call)
             if rule is None:
@@ -71,14 +71,14 @@ class Guard:
         except WarmstartError as error:
             log_trouble(self._home, "guard", error)
             return block(str(error))
-        except Exception as error:  # noqa: BLE001 - the door's edge: trouble of any kind must not let a call through
+        except Exception as error:  # noqa: BLE001 - the door's edge: no failure may let a call through
             log_trouble(self._home, "guard", error)
             return block(f"the guard failed: {describe(error)}")
         return GuardVerdict("allowed", f"approved by {decision.by}", by_person=decision.status == "approved")
 
     def _wait_for(self, rule: GuardRule, call: GuardedCall) -> HumanDecision:
         if self._longest <= 0:
-            raise Expired("there is no time to ask anybody; install the guard again")
+            raise Expired("the time limit leaves no time to ask anybody; install the guard again")
         wanted = rule.timeout_seconds and min(rule.timeout_seconds, self._longest)
 
         def ask(cancelled: threading.Event) -> HumanDecision:
@@ -89,7 +89,7 @@ class Guard:
     def _ask(
         self, rule: GuardRule, call: GuardedCall, seconds: float | None, cancelled: threading.Event
     ) -> HumanDecision:
-        from warmstart.confirm.client.ask import ask  # most calls need none of it
+        from warmstart.confirm.client.ask import ask  # most calls do not need it
 
         about = f": {rule.description}" if rule.description else ""
         return ask(
@@ -104,24 +104,18 @@ class Guard:
         )
 
     def _find_daemon(self) -> Daemon:
-        from warmstart.confirm.client.ask import Daemon, find_daemon
+        from warmstart.confirm.client.wire import Daemon
         from warmstart.confirm.tokens.files import AGENT_TOKEN, need_token
 
-        if not self._url:
-            return find_daemon(self._home)
         return Daemon(self._url, self._token or need_token(self._home / AGENT_TOKEN))
 
 
 def describe_call(call: GuardedCall) -> dict[str, Any]:
-    """What is shown, hashed and approved: the whole call."""
+    """Return the details that are shown, hashed and approved: the whole call."""
     details = {"agent": call.agent, "tool": call.tool, "arguments": call.arguments}
     return details | ({"folder": call.folder} if call.folder else {})
 
 
 def block(why: str) -> GuardVerdict:
-    """The agent reads this in place of the tool's answer."""
+    """Make the verdict that blocks a call. The agent reads the reason in place of the tool's result."""
     return GuardVerdict("blocked", f"Blocked, and not run: {why.rstrip('.')}. {_NO_WAY_ROUND}")
-
-
-def _say_nothing() -> str | None:
-    return None

@@ -1,10 +1,11 @@
-"""The guard as Hermes' `pre_tool_call` hook. It counts in every mode, `--yolo` too: it does not ask Hermes' own gate.
+"""The guard as Hermes' `pre_tool_call` hook. It applies in every mode, `--yolo` included, because it does not depend on
+Hermes' own permission prompt.
 
-Hermes lets a call through when a hook raises, so nothing is raised here. While it waits, Hermes is told that it is not
-idle where Hermes lets that be known, and a turn that is interrupted ends the wait.
+Hermes lets a call through if a hook raises, so this one never does. During the wait it reports activity to Hermes, in
+versions that accept it, and an interrupted turn ends the wait.
 
-It lives in Hermes' process, so what Hermes was started with decides where it asks: its environment and the `.env` in its
-own home, no folder that it works in. That is read once, at the start: what is set later changes nothing.
+The hook lives in Hermes' process. Hermes' environment and the `.env` in its own home decide which daemon it asks, never
+the folder that it works in. They are read once, at the start; later changes have no effect.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from warmstart.doors.guard.guard import Guard, GuardVerdict, block
 from warmstart.doors.guard.rules import GuardedCall, find_rules
 
 NAME, TITLE = "hermes", "Hermes"
-LONGEST = 540  # seconds: a scheduled job that seems idle for 600 is ended by Hermes
+LONGEST = 540  # seconds: Hermes ends a scheduled job that seems idle for 600
 
 
 def is_wanted(home: Path) -> bool:
-    """Whether there are rules. A file that cannot be read counts: it blocks, and says so."""
+    """Return whether there are rules. A file that cannot be read counts as rules: it blocks every call and says so."""
     try:
         return find_rules(home).exists()
     except OSError:
@@ -34,13 +35,13 @@ def is_wanted(home: Path) -> bool:
 
 
 def make_hook(home: Path) -> Callable[..., dict[str, str] | None]:
-    """What to register as `pre_tool_call`."""
+    """Make the function to register as `pre_tool_call`."""
     url, token = map(config.read_variable, ("WARMSTART_CONFIRM_URL", "WARMSTART_CONFIRM_TOKEN"))
     make = partial(Guard, home, TITLE, url=url or DEFAULT_URL, token=token, longest=LONGEST)
 
-    def guard_tool(tool_name: str = "", args: Any = None, session_id: str = "", **_told: Any) -> dict[str, str] | None:
+    def guard_tool(tool_name: str = "", args: Any = None, session_id: str = "", **_more: Any) -> dict[str, str] | None:
         try:
-            verdict = _check(make(pulse=_Signs().give), tool_name, args, session_id)
+            verdict = _check(make(pulse=_HermesPulse().beat), tool_name, args, session_id)
         except Exception as error:  # noqa: BLE001 - raising would let the call through
             verdict = block(f"the guard failed: {type(error).__name__}")
         return {"action": "block", "message": verdict.reason} if verdict.kind == "blocked" else None
@@ -55,14 +56,14 @@ def _check(guard: Guard, tool: Any, arguments: Any, session: Any) -> GuardVerdic
     return guard.check(call)
 
 
-class _Signs:
-    """Of life, to Hermes; and from Hermes, that nobody wants the answer any more."""
+class _HermesPulse:
+    """Reports activity to Hermes during a wait, and notices that the turn was interrupted."""
 
     def __init__(self) -> None:
         now = time.monotonic()
         self._state = {"last_touch": now, "start": now}
 
-    def give(self) -> str | None:
+    def beat(self) -> str | None:
         touch = _find("tools.environments.base", "touch_activity_if_due")
         if touch:
             touch(self._state, "waiting for a person's confirmation")
@@ -71,9 +72,9 @@ class _Signs:
 
 
 def _find(module: str, name: str) -> Callable[..., Any] | None:
-    """A function of Hermes, where this version has it."""
+    """Return a function of Hermes, or None if this version lacks it."""
     try:
-        found = getattr(import_module(module), name, None)
+        function = getattr(import_module(module), name, None)
     except ImportError:
         return None
-    return found if callable(found) else None
+    return function if callable(function) else None

@@ -1,16 +1,16 @@
-"""Which tool calls need a person's yes: `guard.toml` under the home.
+"""The guard's rules, which say what tool calls need an approval: `guard.toml` under the home.
 
     [[rule]]
-    tool = "Bash"                                   # a pattern or several: * and ?; case does not matter
-    arguments = { command = 'git\\s+push' }          # RE2, found anywhere in that argument; all of them must be
+    tool = "Bash"                                   # one pattern or a list: * and ?; case does not matter
+    arguments = { command = 'git\\s+push' }          # RE2, anywhere in that argument; all of them must match
     unless = { command = 'git push origin draft' }  # RE2, the whole argument: then this rule does not apply
-    agents = ["claude-code"]                        # everyone where left out
-    action = "deploy_production"                    # what the daemon's policy knows it by
-    description = "Publishes the site"              # for the person who is asked
-    timeout_seconds = 300                           # as the daemon's policy says where left out
+    agents = ["claude-code"]                        # default: all agents
+    action = "deploy_production"                    # the action's name in the daemon's policy
+    description = "Publishes the site"              # for the person who decides
+    timeout_seconds = 300                           # default: as the daemon's policy says
 
-The first rule that fits a call counts. A file that is not understood whole blocks every call, and so does one without
-rules: a guard that was emptied by accident must not look like one that has nothing against a call.
+The first matching rule counts. A file with any error blocks every call, and so does one without rules: a file that was
+emptied by accident must not look like one that allows everything.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from warmstart.confirm.policy.actions import check_action
 from warmstart.errors import ConfigError
 
 FILE = "guard.toml"
-ANYWHERE = "*"  # in place of an argument's name: in any of them
+ANYWHERE = "*"  # in place of an argument's name: any argument
 
 Text = Annotated[str, Meta(min_length=1)]
 
@@ -47,7 +47,7 @@ class GuardedCall(Struct, frozen=True):
 
 
 class GuardRule(Struct, frozen=True, forbid_unknown_fields=True):
-    """Calls that need a yes, and what they are called there."""
+    """A rule: the calls that need an approval, and their action's name."""
 
     tool: Text | Annotated[list[Text], Meta(min_length=1)]
     action: str
@@ -57,7 +57,7 @@ class GuardRule(Struct, frozen=True, forbid_unknown_fields=True):
     description: Annotated[str, Meta(max_length=1_000)] = ""
     timeout_seconds: Annotated[int, Meta(ge=SHORTEST, le=LONGEST)] | None = None  # None: as the daemon's policy says
 
-    def fits(self, call: GuardedCall) -> bool:
+    def matches(self, call: GuardedCall) -> bool:
         return (
             (self.agents is None or call.agent in self.agents)
             and any(fnmatchcase(call.tool.lower(), glob.lower()) for glob in self.tools)
@@ -81,7 +81,7 @@ def find_rules(home: Path) -> Path:
 
 
 def load_rules(home: Path) -> list[GuardRule]:
-    """The rules under a home. Raises ConfigError: the caller then blocks."""
+    """Load the rules under a home. Raise ConfigError, after which the caller blocks."""
     path = find_rules(home)
     try:
         text = path.read_text("utf-8")
@@ -96,23 +96,23 @@ def parse_rules(text: str, where: str = FILE) -> list[GuardRule]:
     try:
         rules = msgspec.convert(tomllib.loads(text), _File).rule
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{where}: no valid TOML: {error}") from error
+        raise ConfigError(f"{where}: not valid TOML: {error}") from error
     except msgspec.ValidationError as error:
         raise ConfigError(f"{where}: {error}") from error
     if not rules:
-        raise ConfigError(f"{where}: names no rule; to guard nothing, uninstall the guard")
+        raise ConfigError(f"{where}: has no rules; add one, or uninstall the guard")
     for number, rule in enumerate(rules, start=1):
-        if problem := _what_is_wrong(rule):
+        if problem := _find_problem(rule):
             raise ConfigError(f"{where}: rule {number}: {problem}")
     return rules
 
 
 def find_rule(rules: Sequence[GuardRule], call: GuardedCall) -> GuardRule | None:
-    """The rule that a call falls under; None where nobody need be asked."""
-    return next((rule for rule in rules if rule.fits(call)), None)
+    """Return the first rule that matches a call, or None."""
+    return next((rule for rule in rules if rule.matches(call)), None)
 
 
-def _what_is_wrong(rule: GuardRule) -> str | None:
+def _find_problem(rule: GuardRule) -> str | None:
     try:
         check_action(rule.action)
     except BadRequest as error:
@@ -121,7 +121,7 @@ def _what_is_wrong(rule: GuardRule) -> str | None:
         try:
             _compile(pattern)
         except re2.error as error:
-            return f"the pattern for {name} is no RE2: {error.args[0] if error.args else error}"
+            return f"the pattern for {name} is not valid RE2: {error.args[0] if error.args else error}"
     return None
 
 
@@ -130,25 +130,25 @@ def _is_found(pattern: str, name: str, arguments: Mapping[str, Any]) -> bool:
 
 
 def _is_all(pattern: str, name: str, arguments: Mapping[str, Any]) -> bool:
-    """An exception must fit every text that is meant, from its first to its last character, or it is none."""
+    """Return whether a pattern matches every text of an argument from the first to the last character."""
     texts = list(_read_argument(name, arguments))
     return bool(texts) and all(_compile(pattern).fullmatch(text) for text in texts)
 
 
 def _compile(pattern: str) -> Any:
-    """Linear in the text, whatever both are: an agent must not be able to keep its guard busy."""
+    """Compile with RE2, which is linear in the text: an agent must not be able to keep its guard busy."""
     options = re2.Options()
     options.log_errors = False
     return re2.compile(pattern, options)
 
 
 def _read_argument(name: str, arguments: Mapping[str, Any]) -> Iterator[str]:
-    """The texts that a name means: `path`, `edits.path` inside, `*` any of them."""
+    """Yield the texts of an argument: `path`, nested `edits.path`, or `*` for all of them."""
     values: list[Any] = [arguments] if name == ANYWHERE else list(_look_up(arguments, name))
     while values:
         value = values.pop()
         if isinstance(value, str):
-            yield value.encode("utf-8", "replace").decode()  # half characters are refused later, if anybody is asked
+            yield value.encode("utf-8", "replace").decode()  # a request with lone surrogates is refused later
         elif isinstance(value, Mapping):
             if name == ANYWHERE:
                 values.extend(value)
@@ -160,7 +160,7 @@ def _read_argument(name: str, arguments: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _look_up(value: Any, name: str) -> Iterator[Any]:
-    """Lists on the way are looked through. A key may itself hold dots."""
+    """Yield the values at a dotted name. Lists are searched item by item; a key may itself contain dots."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if key == name:

@@ -1,7 +1,7 @@
-"""Waiting for a person's answer from inside a host that wants to see signs of life, and may lose interest.
+"""Wait for a decision inside a host that wants to see activity and may give up.
 
-Who loses interest does not do what was asked about, so a yes that comes later must not be taken up: the thread that asks
-is told, and ends by itself.
+A host that gave up does not run the call, so a later approval must not be used: the asking thread is cancelled and ends
+by itself.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from collections.abc import Callable
 from warmstart.confirm.errors import Expired, Unreachable
 from warmstart.confirm.model import HumanDecision
 
-GRACE = 10.0  # seconds beyond the wait, for handing in, taking up and a daemon that restarts
-_PULSE = 1.0  # seconds between two signs of life
+GRACE = 10.0  # seconds beyond the wait, for submission, execution and a restart of the daemon
+_PULSE = 1.0  # seconds between two calls of `pulse`
 
-Pulse = Callable[[], str | None]  # called while waiting; a reason ends it, and so does raising
-Ask = Callable[[threading.Event], HumanDecision]  # the event is set when nobody wants the answer any more
+Pulse = Callable[[], str | None]  # called during the wait; returning a reason or raising ends it
+Ask = Callable[[threading.Event], HumanDecision]  # the event is set when the host has given up
 
 
 def wait_while_asking(ask: Ask, seconds: float, pulse: Pulse) -> HumanDecision:
-    """What `ask` returns or raises. It runs in a thread of its own; here the host is told, and heard."""
+    """Run `ask` in a thread of its own and return or raise what it does. Call `pulse` meanwhile."""
     asking = _Asking(ask)
     deadline = time.monotonic() + seconds + GRACE
     try:
@@ -49,7 +49,7 @@ class _Asking:
     def _run(self) -> None:
         try:
             self._decision = self._ask(self._cancelled)
-        except BaseException as error:  # noqa: BLE001 - handed to who waits
+        except BaseException as error:  # noqa: BLE001 - passed to the waiting thread
             self._error = error
         finally:
             self._done.set()
@@ -58,7 +58,7 @@ class _Asking:
         return self._done.wait(seconds)
 
     def cancel(self) -> None:
-        """Nobody waits any more; after the end it changes nothing."""
+        """Give the request up. Has no effect after the end."""
         self._cancelled.set()
 
     def result(self) -> HumanDecision:
