@@ -1,8 +1,8 @@
-"""Checkers: what a folder must hold and an answer must say. None of them asks how it came about.
+"""Checks of a folder and an answer, regardless of the calls that led there.
 
-An answer is right where it says what was asked and nothing that could as well have been meant: all numbers in it are the
-one number, of all the names that were there it has the wanted ones. So neither counting to a hundred nor printing the
-whole file is an answer.
+An answer is right if it has what was asked for and nothing that could be mistaken for it: every number in it is the
+wanted number, and of the names in the task it has only the wanted ones. So neither counting to a hundred nor printing the
+whole file counts as an answer.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Rows = list[tuple[Any, ...]]
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w]|\.\d)")
 _MOST_TABLES, _MOST_ROWS, _MOST_BYTES = 50, 1_000, 100_000  # of a database, a table, a cell: far more than any task has
-_MOST_SECONDS = 1.0  # that reading a database may take
-_ABOUT_THE_CALL = frozenset(("exit_code", "bytes_written", "columns", "rows_changed", "rows_cut"))  # no answers
+_MOST_SECONDS = 1.0  # for reading a database
+_ABOUT_THE_CALL = frozenset(("exit_code", "bytes_written", "columns", "rows_changed", "rows_cut"))  # not an answer
 
 
 def all_of(*checks: Check) -> Check:
@@ -31,28 +31,28 @@ def all_of(*checks: Check) -> Check:
 
 
 def says_number(wanted: float) -> Check:
-    """Whether the answer has this number, and no other."""
+    """Check that the answer has this number and no other."""
 
     def check(finished: Finished) -> bool:
-        said = {float(number) for number in _NUMBER.findall(text_of(finished.answer))}
-        return said == {float(wanted)}
+        numbers = {float(number) for number in _NUMBER.findall(text_of(finished.answer))}
+        return numbers == {float(wanted)}
 
     return check
 
 
 def says_only(wanted: Collection[str], others: Iterable[str]) -> Check:
-    """Whether the answer has all these names, and none of the others that could have been meant."""
+    """Check that the answer has all these names and none of the others."""
     rivals = set(others) - set(wanted)
 
     def check(finished: Finished) -> bool:
         answer = text_of(finished.answer)
-        return all(_says(answer, name) for name in wanted) and not any(_says(answer, name) for name in rivals)
+        return all(_has(answer, name) for name in wanted) and not any(_has(answer, name) for name in rivals)
 
     return check
 
 
 def file_holds(path: str, lines: Iterable[str]) -> Check:
-    """Whether a file has exactly these lines; the last may end without a newline."""
+    """Check that a file has exactly these lines; the last may end without a newline."""
     wanted = list(lines)
 
     def check(finished: Finished) -> bool:
@@ -63,7 +63,7 @@ def file_holds(path: str, lines: Iterable[str]) -> Check:
 
 
 def file_mentions(path: str, *words: str) -> Check:
-    """Whether a file has these words, whatever their case."""
+    """Check that a file has these words, in any case."""
 
     def check(finished: Finished) -> bool:
         text = read_text(finished.folder / path)
@@ -73,15 +73,15 @@ def file_mentions(path: str, *words: str) -> Check:
 
 
 def json_holds(path: str, value: Any, *, typed: bool = True) -> Check:
-    """Whether a file is JSON of this value. Not typed: 3 and "3" are one, as in a table of texts."""
+    """Check that a file is JSON of this value. Untyped, 3 equals "3", as in a table of texts."""
     wanted = _form(value, typed)
 
     def check(finished: Finished) -> bool:
         try:
-            found = _form(json.loads(read_text(finished.folder / path) or ""), typed)
+            content = _form(json.loads(read_text(finished.folder / path) or ""), typed)
         except (ValueError, RecursionError):
             return False
-        return bool(found == wanted)
+        return bool(content == wanted)
 
     return check
 
@@ -91,7 +91,7 @@ def is_gone(path: str) -> Check:
 
 
 def keeps(files: Mapping[str, str | bytes]) -> Check:
-    """Whether these files are as they were; databases by what is in them."""
+    """Check that these files are unchanged; databases by their content."""
 
     def check(finished: Finished) -> bool:
         for path, before in files.items():
@@ -106,17 +106,17 @@ def keeps(files: Mapping[str, str | bytes]) -> Check:
 
 
 def table_holds(database: str, table: str, rows: Rows, *, alone: bool = True) -> Check:
-    """Whether a table has these rows in any order; if alone, it is the only one."""
+    """Check that a table has these rows in any order; if alone, that it is the only one."""
 
     def check(finished: Finished) -> bool:
-        found = _contents(finished.folder / database)
-        return found is not None and found.get(table) == _sorted(rows) and (len(found) == 1 or not alone)
+        tables = _contents(finished.folder / database)
+        return tables is not None and tables.get(table) == _sorted(rows) and (len(tables) == 1 or not alone)
 
     return check
 
 
 def table_has_columns(database: str, table: str, columns: Iterable[str]) -> Check:
-    """Whether there is such a table with exactly these columns."""
+    """Check that the table exists with exactly these columns."""
     wanted = sorted(columns)
 
     def check(finished: Finished) -> bool:
@@ -125,19 +125,19 @@ def table_has_columns(database: str, table: str, columns: Iterable[str]) -> Chec
             return False
         try:
             with closing(_opened(path)) as connection:
-                found = connection.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
+                names = connection.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
         except sqlite3.Error:
             return False
-        return sorted(name for (name,) in found) == wanted
+        return sorted(name for (name,) in names) == wanted
 
     return check
 
 
 def build_database(table: str, columns: Mapping[str, str], rows: Rows) -> bytes:
-    """A database file with one table."""
+    """Return a database file with one table."""
     with closing(sqlite3.connect(":memory:")) as connection:
-        told = ", ".join(f"{name} {kind}" for name, kind in columns.items())
-        connection.execute(f"CREATE TABLE {table} ({told})")
+        definitions = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+        connection.execute(f"CREATE TABLE {table} ({definitions})")
         places = ", ".join("?" * len(columns))
         connection.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
         connection.commit()
@@ -145,7 +145,7 @@ def build_database(table: str, columns: Mapping[str, str], rows: Rows) -> bytes:
 
 
 def read_text(path: Path) -> str | None:
-    """What a file says, or None where there is none to read."""
+    """Return a file's text, or None if there is no file to read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None  # a pipe would block
     except OSError:
@@ -153,7 +153,7 @@ def read_text(path: Path) -> str | None:
 
 
 def text_of(answer: str) -> str:
-    """What is said in an answer. A tool's result stands for words where the model said none: then what it holds."""
+    """Return the text of an answer. An answer that is a tool's result stands for words: then the values in it."""
     try:
         value = json.loads(answer)
     except (ValueError, RecursionError):
@@ -176,12 +176,12 @@ def _leaves(value: Any) -> Iterable[str]:
             yield str(value)
 
 
-def _says(text: str, name: str) -> bool:
+def _has(text: str, name: str) -> bool:
     return re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", text, re.IGNORECASE) is not None
 
 
 def _form(value: Any, typed: bool) -> Any:
-    """A value as it is compared: true is not 1, and where texts will do, 3 is "3"."""
+    """Return a value in the form it is compared in: true is not 1, and untyped 3 is "3"."""
     match value:
         case dict():
             return {str(name): _form(inner, typed) for name, inner in value.items()}
@@ -196,7 +196,7 @@ def _form(value: Any, typed: bool) -> Any:
 
 
 def _contents(database: Path | bytes) -> dict[str, Rows] | None:
-    """All tables with their rows, or None where it is no database."""
+    """Return all tables with their rows, or None if it is no database."""
     if isinstance(database, Path) and not database.is_file():
         return None
     try:
@@ -204,14 +204,15 @@ def _contents(database: Path | bytes) -> dict[str, Rows] | None:
             names = _take(connection, "SELECT name FROM sqlite_master WHERE type = 'table'", _MOST_TABLES)
             quoted = {name: name.replace('"', '""') for (name,) in names}
             return {
-                name: _sorted(_take(connection, f'SELECT * FROM "{said}"', _MOST_ROWS)) for name, said in quoted.items()
+                name: _sorted(_take(connection, f'SELECT * FROM "{quote}"', _MOST_ROWS))
+                for name, quote in quoted.items()
             }
     except sqlite3.Error:
         return None
 
 
 def _take(connection: sqlite3.Connection, query: str, most: int) -> Rows:
-    """What a query gives. Too much of it is no answer to any task."""
+    """Return the rows of a query; fail at more than any task has."""
     rows: Rows = []
     size = 0
     for row in connection.execute(query):
@@ -225,7 +226,7 @@ def _take(connection: sqlite3.Connection, query: str, most: int) -> Rows:
 def _opened(database: Path | bytes) -> sqlite3.Connection:
     if isinstance(database, Path):
         connection = sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)  # a model made it: a column may compute anything
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)  # a model made it; a column may compute anything
         ends = time.monotonic() + _MOST_SECONDS
         connection.set_progress_handler(lambda: time.monotonic() > ends, 10_000)
         return connection

@@ -62,7 +62,7 @@ def _filter_rows(draw: Draw) -> Instance:
 
 
 def _priced(draw: Draw, count: int) -> tuple[str, str, str, Rows]:
-    """A database, its table, the table's column of numbers, and rows."""
+    """Return the name of a database, its table, a column of numbers, and rows."""
     rows: Rows = list(zip(draw.some("thing", count), draw.numbers(count, 10, 60), strict=True))
     return f"{draw.one('database')}.db", draw.one("table"), draw.one("column"), rows
 

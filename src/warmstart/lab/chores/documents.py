@@ -22,7 +22,7 @@ def _write_settings(draw: Draw) -> Instance:
 
 
 def _letters(draw: Draw, count: int) -> dict[str, str]:
-    """Short files that share no line and no thing."""
+    """Return short files that share no line and no thing."""
     names, things = draw.some("text", count), draw.some("thing", 2 * count)
     people = draw.some("person", count)
     return {

@@ -1,7 +1,7 @@
 """Names and values of tasks: short common words that a very small model can copy.
 
-What is trained on and what is tested share no word and no number: half of every pool is for one, half for the other, and
-the numbers of training are even, those of tests odd. A right answer can then never be copied from an example.
+Training and tests share no word and no number: each has half of every pool, and training has the even numbers, tests the
+odd ones. A right answer can then never be copied from an example.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ POOLS: Mapping[Pool, Mapping[Split, tuple[str, ...]]] = {
         "train": tuple("archive docs old safe project".split()),
         "test": tuple("storage saved spare inbox public".split()),
     },
-    "figures": {  # files with a number a line
+    "figures": {  # files with one number per line
         "train": tuple("ages prices points weights times".split()),
         "test": tuple("scores sizes costs grades heights".split()),
     },
@@ -57,7 +57,7 @@ POOLS: Mapping[Pool, Mapping[Split, tuple[str, ...]]] = {
         "train": tuple("orders sales books rooms cars".split()),
         "test": tuple("items plants tickets pets films".split()),
     },
-    "people": {  # tables with somebody in each row
+    "people": {  # tables with a person in each row
         "train": tuple("users guests members drivers teachers".split()),
         "test": tuple("clients players students doctors writers".split()),
     },
@@ -77,7 +77,7 @@ POOLS: Mapping[Pool, Mapping[Split, tuple[str, ...]]] = {
 
 
 class Draw:
-    """Deals names and numbers of one split. A word comes again only after all others of its pool."""
+    """Deals names and numbers of one split. A word comes back only after all others of its pool."""
 
     def __init__(self, rng: random.Random, split: Split) -> None:
         self.split = split
@@ -97,15 +97,15 @@ class Draw:
         return [self.one(pool) for _ in range(count)]
 
     def numbers(self, count: int, low: int, high: int) -> list[int]:
-        """Different numbers, even ones for training and odd ones for tests."""
-        wanted = 0 if self.split == "train" else 1
-        return self._rng.sample([number for number in range(low, high + 1) if number % 2 == wanted], count)
+        """Return different numbers, even ones for training and odd ones for tests."""
+        parity = 0 if self.split == "train" else 1
+        return self._rng.sample([number for number in range(low, high + 1) if number % 2 == parity], count)
 
     def number(self, low: int, high: int) -> int:
         return self.numbers(1, low, high)[0]
 
     def between(self, low: int, high: int) -> int:
-        """A number that nobody sees, such as how many lines a file has."""
+        """Return a number that no request mentions, such as how many lines a file has."""
         return self._rng.randint(low, high)
 
     def mix(self, values: list[T]) -> list[T]:

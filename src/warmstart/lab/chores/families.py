@@ -1,7 +1,4 @@
-"""The families of tasks: what is asked, what lies there, what is right.
-
-Tested are everyday chores with files and data, over all six tools. The families of `other_work` are held out.
-"""
+"""All families of tasks: everyday chores with files and data over all six tools; those of `other_work` are held out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a family of tasks is: one kind of chore, asked for in several ways, with a fresh instance for each draw."""
+"""A family of tasks: one kind of chore in several wordings, with a fresh instance for each draw."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from warmstart.lab.chores.tasks import Check, ChoreCall
 class Instance(Struct, frozen=True, kw_only=True):
     """One chore with its names and values."""
 
-    slots: dict[str, str]  # what fills the phrasings
+    slots: dict[str, str]  # the values for the phrasings
     files: Mapping[str, str | bytes]
-    ways: tuple[tuple[ChoreCall, ...], ...]  # right ways to do it, the plainest first: training shows each of them
+    ways: tuple[tuple[ChoreCall, ...], ...]  # right ways to do it, the plainest first; training shows all of them
     check: Check
 
 
@@ -23,10 +23,10 @@ class Family(Struct, frozen=True, kw_only=True):
     """One kind of chore."""
 
     name: str
-    phrasings: tuple[str, ...]  # in training and, for the tasks of the same wording, in tests
-    rewordings: tuple[str, ...]  # in tests only; of most families the last is far from the phrasings in its words
+    phrasings: tuple[str, ...]  # for training, and for tests in the same wording
+    rewordings: tuple[str, ...]  # for tests only; in most families the last shares few words with the phrasings
     make: Callable[[Draw], Instance]
-    held_out: bool = False  # never tested: its sessions are shown where other work than the asked one is to be shown
+    held_out: bool = False  # never tested: the control arms show its sessions as work that does not fit
 
 
 def terminal(command: str) -> ChoreCall:

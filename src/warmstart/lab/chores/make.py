@@ -1,4 +1,4 @@
-"""Families in, tasks and training sessions out: the same for the same random_seed, whoever asks for how many."""
+"""Make tasks and training sessions of the families; the same random seed makes the same ones, however many are made."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from warmstart.lab.chores.draw import Draw, Split
 from warmstart.lab.chores.families import FAMILIES, Family
 from warmstart.lab.chores.tasks import LabTask
 
-TEST_TASKS = 5  # of a family: 75 in all
-SESSIONS, SESSION_TASKS = 4, 3  # training sessions of a family, and tasks one after another in each
+TEST_TASKS = 5  # per family: 75 in all
+SESSIONS, SESSION_TASKS = 4, 3  # training sessions per family, and tasks in each
 
 
 class TrainingSession(Struct, frozen=True):
-    """Tasks of one kind that a user asks for one after another, each done in a folder of its own. No two of them have a
-    file of the same name: read as one story, none contradicts another."""
+    """Tasks of one family that a user asks for one after another, each done in its own folder. No two have a file of the
+    same name, so that the transcript, read as one story, does not contradict itself."""
 
     id: str
     family: str
@@ -29,9 +29,9 @@ class TrainingSession(Struct, frozen=True):
 def make_tasks(
     *, random_seed: int, split: Split, per_family: int = TEST_TASKS, held_out: bool = False
 ) -> list[LabTask]:
-    """Tasks of all tested families, or of all that are held out, in an order shuffled by the random_seed.
+    """Return tasks of all tested families, or of all held-out ones, shuffled by the random seed.
 
-    Fewer of a family are the first of more, in the same order: a short run is a part of the long one.
+    A smaller `per_family` gives the first tasks of a larger one in the same order: a short run is part of a long one.
     """
     tasks = [
         task
@@ -43,7 +43,7 @@ def make_tasks(
 
 
 def make_sessions(random_seed: int, *, held_out: bool = False) -> list[TrainingSession]:
-    """The sessions to learn from. They do not depend on what is tested."""
+    """Return the sessions to learn from. They do not depend on the tested tasks."""
     sessions = []
     for place, family in enumerate(FAMILIES):
         if family.held_out == held_out:
@@ -55,13 +55,13 @@ def make_sessions(random_seed: int, *, held_out: bool = False) -> list[TrainingS
 
 
 def take(tasks: Sequence[LabTask], count: int) -> list[LabTask]:
-    """So many of the tasks, evenly over their families and in their order. More of them always hold the fewer."""
+    """Return `count` tasks, spread evenly over their families, in their order. A larger count includes a smaller one."""
     taken = frozenset(task.id for task in _deal(tasks)[:count])
     return [task for task in tasks if task.id in taken]
 
 
 def count_different(tasks: Sequence[LabTask]) -> int:
-    """How many can be taken before one asks what another has asked: arms are compared request by request."""
+    """Return how many tasks can be taken before a request repeats: arms are compared request by request."""
     asked: set[tuple[str, str]] = set()
     for task in _deal(tasks):
         if (task.family, task.request) in asked:
@@ -71,16 +71,16 @@ def count_different(tasks: Sequence[LabTask]) -> int:
 
 
 def _deal(tasks: Sequence[LabTask]) -> list[LabTask]:
-    """One of every family, then the next of every family."""
+    """Return the first task of every family, then the second of every family, and so on."""
     families: dict[str, list[LabTask]] = {}
-    for task in sorted(tasks, key=_number):  # stable: those of one number stay in their order
+    for task in sorted(tasks, key=_number):  # stable: tasks of one number stay in their order
         families.setdefault(task.family, []).append(task)
     return [task for turn in zip_longest(*families.values()) for task in turn if task is not None]
 
 
 def _instances(family: Family, place: int, split: Split, random_seed: int, count: int) -> list[LabTask]:
-    """The first so many of a family. Half of the tests are reworded; families differ in which half, so that any few
-    tasks have both."""
+    """Return the first `count` tasks of a family. Half of the tests are reworded; families differ in which half, so that
+    even a few tasks have both."""
     draw = Draw(random.Random(f"{family.name} {split} {random_seed}"), split)
     tasks = []
     for number in range(count):

@@ -1,4 +1,4 @@
-"""Families that are never tested: other work with the same tools, for the arms that are shown what does not fit."""
+"""Held-out families: other work with the same tools, for the arms whose examples do not fit."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from warmstart.lab.chores.family import Family, Instance, execute_code
 
 
 def _average(draw: Draw) -> Instance:
-    """Numbers around a mean that is none of them, so that no line of the file is the answer."""
+    """Make a file whose mean is none of its numbers, so that no line of it is the answer."""
     file, mean = f"{draw.one('figures')}.txt", draw.number(20, 60)
     near, far = draw.between(1, 3) * 2, draw.between(4, 8) * 2
     numbers = draw.mix([mean - far, mean - near, mean + near, mean + far])

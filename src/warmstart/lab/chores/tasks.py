@@ -1,4 +1,4 @@
-"""What the lab asks of a model: a request, a folder to do it in, and a checker that looks at what came of it."""
+"""A task of the lab: a request, the files of its folder, and a check of the result."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from msgspec import Struct
 
 
 class ChoreCall(Struct, frozen=True):
-    """A tool call as a model asks for it."""
+    """A tool call that a model proposes."""
 
     tool: str
     arguments: dict[str, Any]
 
 
 class Finished(Struct, frozen=True):
-    """What a session has left behind."""
+    """The result of a session."""
 
     folder: Path
-    answer: str  # the model's last words; where it said none, what its last call that worked put out
+    answer: str  # the model's last words; without any, the output of its last call that worked
 
 
 Check = Callable[[Finished], bool]
 
 
 class LabTask(Struct, frozen=True, kw_only=True):
-    """One task with everything needed to set it up, solve it and judge it."""
+    """One task with all that is needed to set it up, solve it and judge it."""
 
     id: str  # "count_lines-test-03": stable for a random seed
     family: str
-    request: str  # what the user says
-    files: Mapping[str, str | bytes]  # path below the folder -> what lies there before
-    solution: tuple[ChoreCall, ...]  # the right calls, which the solver plays
-    check: Check  # of files and answers, never of how they came about
+    request: str  # the user's words
+    files: Mapping[str, str | bytes]  # path below the folder -> content at the start
+    solution: tuple[ChoreCall, ...]  # the right calls, which the solver makes
+    check: Check  # of files and answers, never of the calls

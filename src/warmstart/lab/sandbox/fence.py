@@ -1,10 +1,9 @@
-"""The fence around `terminal`: a command line is read and checked here, and no shell ever sees it.
+"""The fence around `terminal`: it reads and checks a command line, so that no shell ever sees it.
 
-Small models really propose `rm -r` and `npm install`. So a line is taken apart by us into words, pipes, redirects and
-sequences; what a shell would do beyond that (`$(...)`, variables, background jobs, here-documents) is refused in words
-the model can act on; programs and their options are a list of what is offered, not of what is forbidden; and every
-argument that is a path must lead into the folder, symbolic links followed. This keeps accidents in; it is no security
-boundary against hostile code.
+Small models really propose `rm -r` and `npm install`. The fence splits a line into words, pipes, redirects and sequences.
+It refuses everything else that a shell can do (`$(...)`, variables, background jobs, here-documents) in words that the
+model can act on. Programs and their options are an allowlist, and every path, symbolic links followed, must lead into the
+folder. This keeps mistakes in; it is no security boundary against hostile code.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _REFUSED_OPERATORS = {
 
 
 class CommandRefused(Exception):
-    """The fence does not let this through."""
+    """The fence refuses a command line or a path; the message is for the model."""
 
     def __init__(self, why: str, exit_code: int = 126) -> None:
         super().__init__(why)
@@ -44,14 +43,14 @@ class CommandRefused(Exception):
 
 
 class Word(Struct, frozen=True):
-    """One word of a command line, quotes taken off."""
+    """One word of a command line, without its quotes."""
 
     text: str
-    pattern: str | None = None  # the same as a glob pattern, where an unquoted * ? or [ stood in it
+    pattern: str | None = None  # the word as a glob pattern, if it has an unquoted * ? or [
 
 
 class Redirect(Struct, frozen=True):
-    """Where a stream goes to or comes from; `target` is a path, or the number of another stream."""
+    """The target or source of a stream: a path, or the number of another stream."""
 
     stream: int
     target: Word | int
@@ -59,28 +58,28 @@ class Redirect(Struct, frozen=True):
 
 
 class Command(Struct, frozen=True):
-    """A program with its arguments; no words at all where a line only says `> file`."""
+    """A program with its arguments; without words for a line such as `> file`."""
 
     words: tuple[Word, ...]
     redirects: tuple[Redirect, ...] = ()
 
 
 class Pipeline(Struct, frozen=True):
-    """Commands joined by `|`, and how they follow on what stood before: "" for the first, else `;`, `&&` or `||`."""
+    """Commands joined by `|`; `joined` is the operator before them: "" for the first pipeline, else `;`, `&&` or `||`."""
 
     joined: str
     commands: tuple[Command, ...]
 
 
 class Operator(Struct, frozen=True):
-    """A shell operator, with the stream number written right before a redirect (`2>`)."""
+    """A shell operator, with the stream number of a redirect such as `2>`."""
 
     sign: str
     stream: int | None = None
 
 
 def read_line(line: str) -> tuple[Pipeline, ...]:
-    """Take a command line apart, or say why it is refused. Nothing is looked up: this is syntax alone."""
+    """Parse a command line, or refuse it. This checks syntax alone and looks up neither programs nor files."""
     if len(line) > LONGEST_LINE:
         raise CommandRefused(f"the command is longer than {LONGEST_LINE} characters", 2)
     if "\0" in line:
@@ -141,7 +140,7 @@ def _read_redirect(operator: Operator, target: Word) -> list[Redirect]:
 
 
 def _split(line: str) -> list[Word | Operator]:
-    """Words and operators, as a shell would see them."""
+    """Return words and operators as a shell would see them."""
     tokens: list[Word | Operator] = []
     at, end = 0, len(line)
     while at < end:
@@ -179,7 +178,7 @@ def _operator_at(line: str, at: int) -> str | None:
 
 
 def _read_word(line: str, at: int) -> tuple[Word, int]:
-    """The word that starts at `at`, and where it ends."""
+    """Return the word that starts at `at`, and where it ends."""
     text: list[str] = []
     pattern: list[str] = []
     globs, bare, end = False, list[str](), len(line)
@@ -236,7 +235,7 @@ def _refuse_expansion(line: str, at: int) -> None:
 
 
 def resolve_inside(folder: Path, here: Path, path: str) -> Path:
-    """Where `path`, seen from `here`, really leads; refused unless that is the folder or in it."""
+    """Return where `path`, seen from `here`, really leads; refuse it unless that is the folder or inside it."""
     if not path:
         raise CommandRefused("the path is empty")
     if "\0" in path:
@@ -249,14 +248,14 @@ def resolve_inside(folder: Path, here: Path, path: str) -> Path:
 
 
 def expand_word(word: Word, folder: Path, here: Path) -> list[str]:
-    """The names that a word stands for: sorted matches inside the folder, or itself where nothing matches."""
+    """Return the names that a word stands for: sorted matches inside the folder, or the word if nothing matches."""
     if word.pattern is None:
         return [word.text]
     first = re.split(r"[*?\[]", word.pattern, maxsplit=1)[0]
     if first.startswith(("/", "-")) or ".." in word.pattern.split("/"):
         return [word.text]
-    found = sorted(glob.glob(word.pattern, root_dir=here))  # noqa: PTH207 - relative names, ** no more than *
-    inside = [name for name in found if _is_inside(folder, here, name)]
+    names = sorted(glob.glob(word.pattern, root_dir=here))  # noqa: PTH207 - relative names, ** no more than *
+    inside = [name for name in names if _is_inside(folder, here, name)]
     return [f"./{name}" if name.startswith("-") else name for name in inside] or [word.text]
 
 

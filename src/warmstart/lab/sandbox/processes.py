@@ -98,9 +98,9 @@ class Sandbox(Struct, frozen=True):
 
     def run(self, stages: Sequence[Stage], *, seconds: float, here: Path | None = None) -> Ended:
         """Run the stages of one pipe and wait for them, `seconds` at most."""
-        deadline = time.monotonic() + seconds
         bwrap = find_bwrap() if self.use_bwrap else None
         walls = wrap(bwrap, self.folder) if bwrap else []
+        deadline = time.monotonic() + seconds
         where = (str(self.folder), str(here or self.folder), str(int(seconds) + 1))
         processes: list[subprocess.Popen[bytes]] = []
         try:
@@ -145,7 +145,7 @@ class Sandbox(Struct, frozen=True):
 
 
 class _Gathered:
-    """What the stages put out."""
+    """The output of the stages."""
 
     def __init__(self, processes: Sequence[subprocess.Popen[bytes]]) -> None:
         pipes = [process.stderr for process in processes] + [processes[-1].stdout]

@@ -1,8 +1,8 @@
-"""The programs that `terminal` offers, with the options that each may have: a list of what is allowed.
+"""The programs that `terminal` offers, each with an allowlist of options.
 
-Left out on purpose: `rm`, everything that starts other programs (awk, xargs, env, sh, python, find -exec), that writes
-where it likes (sort -T, sed's w), that never ends (tail -f) or that tells another time, machine or user in every run
-(date, ps, ls -l's dates). What lists a folder does so in the order of names.
+Left out on purpose: `rm`; programs that start others (awk, xargs, env, sh, python, find -exec), write anywhere (sort -T,
+sed's w), never end (tail -f), or print another time, machine or user in every run (date, ps, ls -l's dates). Programs
+that list a folder list it by name.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from warmstart.lab.sandbox.fence import CommandRefused, resolve_inside
 
 
 class Program(Struct, frozen=True):
-    """What one program may be given."""
+    """The options and arguments that one program may be given."""
 
     flags: str = ""  # short options without a value
     values: str = ""  # short options with a value that is no path
     paths: str = ""  # short options whose value is a path
-    long: str = ""  # long options, `--name` or `--name=` where a value belongs to it, separated by blanks
+    long: str = ""  # long options separated by blanks: `--name`, or `--name=` if it takes a value
     texts: int = 0  # how many of the first arguments are no paths; -1: all
-    free: bool = False  # echo and the like: whatever stands there is text, also what looks like an option
+    free: bool = False  # every argument is text, even one that looks like an option (echo)
 
 
 _TEXT = Program(free=True)
@@ -45,7 +45,7 @@ PROGRAMS: dict[str, Program] = {
     "echo": _TEXT,
     "expand": Program("i", "t"),
     "false": _TEXT,
-    "find": Program(free=True),  # has an expression of its own: see _check_find
+    "find": Program(free=True),  # _check_find reads its expression
     "fold": Program("bs", "w", long="--width= --spaces --bytes"),
     "grep": Program("EFGPivwxcLlqsonHhrRaIzbT0123456789", "emABC", "f", texts=1, long="--extended-regexp --fixed-strings "
                     "--ignore-case --invert-match --word-regexp --line-regexp --count --files-with-matches "
@@ -93,28 +93,26 @@ _FIND_TESTS = frozenset("-name -iname -path -ipath -wholename -regex -iregex -ty
                         "-mmin -printf -regextype -links".split())  # fmt: skip
 _FIND_WORDS = frozenset("-empty -print -print0 -not ! -a -and -o -or ( ) -prune -depth -true -false -readable "
                         "-writable -executable -mount -xdev".split())  # fmt: skip
-_FIND_TIMES = re.compile(r"%[-0-9.]*[atcATCBiDkSugUGHbl]")  # inodes, times and owners: other in every run
+_FIND_TIMES = re.compile(r"%[-0-9.]*[atcATCBiDkSugUGHbl]")  # inodes, times and owners, which differ in every run
 _STAT_FORMAT = re.compile(r"(?:[^%]|%%|%[-0-9]*[nNsFaAh])*")
 _TEST_WORDS = re.compile(r"-[a-zA-Z]{1,2}|!|==?|!=|\(|\)|<|>|-?\d+")
 _SED_PART = r"""(?:(?:\d+|\$|/[^/\n]*/)(?:,(?:\d+|\$|/[^/\n]*/))?!?\ *)?
     (?:[pdq=]|s/(?:\\.|[^\\/\n])*/(?:\\.|[^\\/\n])*/[gpI0-9]*|s\|(?:\\.|[^\\|\n])*\|(?:\\.|[^\\|\n])*\|[gpI0-9]*)"""
-_PLAIN_SED = re.compile(
-    rf"\ *{_SED_PART}(?:\ *[;\n]\ *{_SED_PART})*[\ ;]*", re.X
-)  # where sed has no sandbox of its own
+_PLAIN_SED = re.compile(rf"\ *{_SED_PART}(?:\ *[;\n]\ *{_SED_PART})*[\ ;]*", re.X)  # for a sed without --sandbox
 _PATTERNS = frozenset(("e", "f", "regexp", "expression"))
 _GNU = sys.platform == "linux"
-Given = dict[str, list[str]]  # an option's letter or long name -> its values, "" where it takes none
+Given = dict[str, list[str]]  # an option's letter or long name -> its values, "" if it takes none
 
 
 def check_offered(name: str) -> None:
-    """Refuse a program that is not on the list, in words that help on."""
+    """Refuse a program that is not on the list, with a hint and the list."""
     if name not in PROGRAMS and name not in _ALIASES:
         shown = name if len(name) <= 40 else name[:37] + "..."
         raise CommandRefused(f"{shown}: not offered here.{_HINTS.get(name, '')} Offered: {' '.join(PROGRAMS)}", 127)
 
 
 def check_arguments(argv: list[str], folder: Path, here: Path) -> list[str]:
-    """The command as it is to be run, or why it is refused: every option on the list, every path inside the folder."""
+    """Return the command as it is run; refuse options that are not listed and paths outside the folder."""
     check_offered(argv[0])
     if argv[0] == "[":
         if argv[-1] != "]":
@@ -134,7 +132,7 @@ def check_arguments(argv: list[str], folder: Path, here: Path) -> list[str]:
 
 
 def _check_options(argv: list[str], folder: Path, here: Path) -> tuple[Given, list[str]]:
-    """The options given and the other arguments; all of them checked."""
+    """Check the arguments; return the options and the other arguments."""
     name, program = argv[0], PROGRAMS[argv[0]]
     if program.free:
         return {}, argv[1:]
@@ -169,12 +167,12 @@ def _read_long(name: str, program: Program, word: str, rest: Iterator[str], give
 
 
 def _read_short(name: str, program: Program, word: str, rest: Iterator[str], given: Given) -> None:
-    """Letters one after the other; one that takes a value takes the rest of the word, or the next."""
+    """Read combined letters; one that takes a value takes the rest of the word, or the next word."""
     for at, letter in enumerate(word[1:], 2):
         if letter in program.values + program.paths:
             given.setdefault(letter, []).append(word[at:] or next(rest, ""))
             return
-        if name == "sed" and letter == "i":  # its value, a suffix, is never a word of its own
+        if name == "sed" and letter == "i":  # its value, a suffix, is never the next word
             given.setdefault("in-place", []).append(word[at:])
             return
         if letter not in program.flags:
@@ -183,12 +181,12 @@ def _read_short(name: str, program: Program, word: str, rest: Iterator[str], giv
 
 
 def _finish(argv: list[str], given: Given, others: list[str], here: Path) -> list[str]:
-    """What a program needs besides, so that it keeps to the folder and says the same in every run."""
+    """Add what a program needs to stay in the folder and to print the same in every run."""
     name, rest = argv[0], argv[1:]
     if name == "sed":
         return _check_sed(argv, given, others)
     if name == "ls" and given.keys() & {"l", "n"} and _GNU:
-        return [name, "--time-style=+", "-gG", *rest]  # neither dates nor the user's name
+        return [name, "--time-style=+", "-gG", *rest]  # without dates and the user's name
     if name == "stat":
         wanted = [value for key in ("c", "format", "printf") for value in given.get(key, ())]
         if not wanted or not all(_STAT_FORMAT.fullmatch(value) for value in wanted):
@@ -196,11 +194,7 @@ def _finish(argv: list[str], given: Given, others: list[str], here: Path) -> lis
     if name == "diff" and given.keys() & {"u", "U", "c", "C", "unified"}:
         if given.keys() & {"r", "recursive"}:
             raise CommandRefused("diff: -r together with -u or -c is not offered")
-        return [
-            name,
-            *(part for path in others[:2] for part in ("--label", path)),
-            *rest,
-        ]  # else it tells the files' times
+        return [name, *(part for path in others[:2] for part in ("--label", path)), *rest]  # else it prints file times
     if name == "grep" and given.keys() & {"r", "R", "recursive"}:
         return _name_files(argv, given, others, here)
     return argv
@@ -218,7 +212,7 @@ def _check_sed(argv: list[str], given: Given, others: list[str]) -> list[str]:
 
 
 def _name_files(argv: list[str], given: Given, others: list[str], here: Path) -> list[str]:
-    """`grep -r` goes through a folder in the order of the disk: name the files instead, in theirs."""
+    """Replace the folders of `grep -r`, which reads them in the order of the disk, by their files sorted by name."""
     has_pattern = bool(given.keys() & _PATTERNS)
     pattern, paths = ([], others) if has_pattern else (others[:1], others[1:])
     if not has_pattern and not pattern:
@@ -226,15 +220,15 @@ def _name_files(argv: list[str], given: Given, others: list[str], here: Path) ->
     named: list[str] = []
     for path in paths or [""]:
         top = here / path
-        found = [Path(place, file) for place, _folders, files in os.walk(top) for file in files]
+        below = [Path(place, file) for place, _folders, files in os.walk(top) for file in files]
         prefix = f"{path.rstrip('/')}/" if path else ""
-        named += sorted(f"{prefix}{file.relative_to(top)}" for file in found if not file.is_symlink()) or [path or "."]
+        named += sorted(f"{prefix}{file.relative_to(top)}" for file in below if not file.is_symlink()) or [path or "."]
     options = _without(argv[1:], others)
     return ["grep", *(["-H"] if named != paths else []), *options, "--", *pattern, *named]
 
 
 def _without(words: list[str], others: list[str]) -> list[str]:
-    """The option words alone: `others` came out of them in the same order."""
+    """Return the words without `others`, which occur in them in the same order."""
     left, options = list(reversed(others)), list[str]()
     for word in reversed(words):
         if left and word == left[0]:

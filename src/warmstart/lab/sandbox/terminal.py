@@ -1,7 +1,7 @@
-"""Carrying out a command line: what a shell would do with it, as far as the fence lets it through.
+"""Run a command line as a shell would, as far as the fence lets it through.
 
-Each pipe is checked right before it runs, for the ones before it may have made or moved what it names. Standard error
-comes after the output of its pipe, so that a run can be repeated to the byte.
+Each pipe is checked right before it runs, because the pipes before it may have made or moved the files it names. Standard
+error follows the output of its pipe, so that a run repeats to the byte.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from warmstart.lab.sandbox.processes import (
 )
 from warmstart.lab.sandbox.programs import check_arguments, check_offered
 
-_MOST_PATTERNS, _MOST_NAMES = 100, 2_000  # of one command
-_NOT_A_FAILURE = {  # exit code 1 of these is an answer
+_MOST_PATTERNS, _MOST_NAMES = 100, 2_000  # per command
+_NOT_A_FAILURE = {  # programs whose exit code 1 is an answer
     **dict.fromkeys(("grep", "egrep", "fgrep"), "no match, not an error"),
     **dict.fromkeys(("diff", "cmp"), "the files differ, not an error"),
 }
@@ -112,7 +112,7 @@ def _expand(command: Command, folder: Path, here: Path) -> list[str]:
 
 
 def _expand_words(words: Sequence[Word], folder: Path, here: Path) -> list[str]:
-    """All names that the words of a command stand for; every * reads the folder again, so neither may be endless."""
+    """Return all names that the words of a command stand for. Every * reads the folder again, so both have a limit."""
     if sum(word.pattern is not None for word in words) > _MOST_PATTERNS:
         raise CommandRefused(f"more than {_MOST_PATTERNS} words with * ? or [ in one command")
     names: list[str] = []
@@ -124,7 +124,7 @@ def _expand_words(words: Sequence[Word], folder: Path, here: Path) -> list[str]:
 
 
 def _make_stages(argv: list[str], redirects: list[tuple[int, str | int, bool]]) -> list[Stage]:
-    """The command itself; behind `find` a `sort`, for disks keep no order."""
+    """Return the command's stages: itself, and a `sort` behind `find`, because disks keep no order."""
     run = [_find_program(argv[0]) or argv[0], *argv[1:]]
     sort = _find_program("sort") if argv[0] == "find" else None
     if sort is None:
@@ -147,4 +147,4 @@ def _place_redirect(redirect: Redirect, folder: Path, here: Path) -> tuple[int, 
 
 
 def _find_program(name: str) -> str | None:
-    return next((found for place in PROGRAM_PATH if os.access(found := f"{place}/{name}", os.X_OK)), None)
+    return next((path for place in PROGRAM_PATH if os.access(path := f"{place}/{name}", os.X_OK)), None)

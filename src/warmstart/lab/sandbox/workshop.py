@@ -1,8 +1,8 @@
-"""A throw-away folder in which a model's tool calls are really carried out.
+"""A throw-away folder in which a model's tool calls really run.
 
-Results are JSON text as agents give it, so that the same judge that reads a user's transcripts reads the lab's: an exit
-code for commands and code, `error` for everything else that failed. Whatever a model asks for gets an answer, never an
-exception; and the same call in the same folder gets the same bytes, for runs are compared.
+Results are JSON text in the form of real agents, so that the judge of users' transcripts also judges the lab's: an exit
+code for commands and code, `error` for every other failure. Every call gets an answer, never an exception, and the same
+call in the same folder gets the same bytes, because runs are compared.
 
 Between the model and the machine stand the fence (`fence`, `programs`) and, where it works, bubblewrap (`processes`). Both
 keep mistakes in; neither is a security boundary for hostile code. Do not point a model at it that wants out.
@@ -36,19 +36,19 @@ from warmstart.lab.sandbox.terminal import report_end, run_command_line
 SQLITE = "sqlite_query"
 _PYTHON_LIBRARY = str(Path(os.__file__).parent)
 _ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,16}\b")
-_LONGEST_LINE = 200  # characters of a matching line that are shown
-_DATED = 1_767_225_600  # 2026-01-01: every file of a task is as old as the others
+_LONGEST_LINE = 200  # characters shown of a matching line
+_DATED = 1_767_225_600  # 2026-01-01: the time of every file that a task starts with
 
 
 class ToolSpec(Struct, frozen=True):
-    """A tool as a model is told of it."""
+    """A tool as it is described to a model."""
 
     name: str
     description: str
     parameters: dict[str, Any]  # JSON schema
 
     def as_openai(self) -> dict[str, Any]:
-        """In the form in which OpenAI-compatible endpoints take it."""
+        """Return the tool in the form that OpenAI-compatible endpoints take."""
         function = {"name": self.name, "description": self.description, "parameters": self.parameters}
         return {"type": "function", "function": function}
 
@@ -56,7 +56,7 @@ class ToolSpec(Struct, frozen=True):
 def _takes(optional: tuple[str, ...] = (), **texts: str) -> dict[str, Any]:
     return {
         "type": "object",
-        "properties": {name: {"type": "string", "description": said} for name, said in texts.items()},
+        "properties": {name: {"type": "string", "description": text} for name, text in texts.items()},
         "required": [name for name in texts if name not in optional],
         "additionalProperties": False,
     }
@@ -86,7 +86,7 @@ _SPECS = {spec.name: spec for spec in TOOLS}
 
 
 class Workshop:
-    """One task's folder, from the files it starts with to the end, when it is removed."""
+    """One task's folder: filled with the task's files, and deleted at the end."""
 
     folder: Path
 
@@ -95,7 +95,7 @@ class Workshop:
     ) -> None:
         self.seconds, self.characters = seconds, characters
         self._around = Path(os.path.realpath(tempfile.mkdtemp(prefix="warmstart-lab-")))
-        self.folder = self._around / "folder"  # so that `..` too is ours, and looks the same in every run
+        self.folder = self._around / "folder"  # nested, so that `..` looks the same in every run
         self.folder.mkdir()
         self._sandbox = Sandbox(self.folder, use_bwrap)
         self._carry_out: dict[str, Callable[..., dict[str, Any]]] = {
@@ -129,14 +129,14 @@ class Workshop:
         self.close()
 
     def close(self) -> None:
-        """Remove the folder with all that is in it."""
+        """Delete the folder, even where code has locked or deeply nested it."""
         waiting, numbers = [self.folder], count()
         while waiting:
             place = waiting.pop()
             with suppress(OSError):
                 place.chmod(0o700)  # code may have locked it
                 for entry in list(os.scandir(place)):
-                    if entry.is_dir(follow_symlinks=False):  # up it goes: nested deep enough, no path would reach it
+                    if entry.is_dir(follow_symlinks=False):  # move it up: nested deep enough, no path would reach it
                         inner = Path(entry.path)
                         inner.chmod(0o700)
                         waiting.append(inner.rename(self._around / str(next(numbers))))
@@ -146,32 +146,32 @@ class Workshop:
         shutil.rmtree(self._around, ignore_errors=True)
 
     def run(self, call: ChoreCall) -> str:
-        """Carry out a call and give back its result, JSON text, whatever the model asked for."""
-        wrong = _find_fault(call)
-        if wrong:
-            return self._tell({"error": wrong})
+        """Run a call and return its result as JSON text, whatever the model asked for."""
+        fault = _find_fault(call)
+        if fault:
+            return self._write({"error": fault})
         try:
             answer = self._carry_out[call.tool](**call.arguments)
         except CommandRefused as refused:
             answer = {"error": str(refused)}
         except OSError as failure:
             answer = {"error": f"{failure.strerror or 'failed'}: {_shorten(call.arguments.get('path', call.tool))}"}
-        return self._tell(answer)
+        return self._write(answer)
 
-    def _tell(self, answer: Mapping[str, Any]) -> str:
-        """As JSON, without the folder's own path, and with long texts cut."""
-        told = {key: self._clean(value) if isinstance(value, str) else value for key, value in answer.items()}
-        return json.dumps(told, ensure_ascii=False).encode("utf-8", "replace").decode()
+    def _write(self, answer: Mapping[str, Any]) -> str:
+        """Return an answer as JSON, without the folder's path and with long texts cut."""
+        cleaned = {key: self._clean(value) if isinstance(value, str) else value for key, value in answer.items()}
+        return json.dumps(cleaned, ensure_ascii=False).encode("utf-8", "replace").decode()
 
     def _clean(self, text: str) -> str:
         text = text.replace(str(self.folder), ".").replace(_PYTHON_LIBRARY, "python")
         return cut_middle(_ADDRESS.sub("at 0x0", text), self.characters)
 
     def _find(self, path: str) -> Path:
-        found = resolve_inside(self.folder, self.folder, path)
-        if not found.exists():
+        place = resolve_inside(self.folder, self.folder, path)
+        if not place.exists():
             raise CommandRefused(f"File not found: {_shorten(path)}")
-        return found
+        return place
 
     def _read_file(self, path: str) -> dict[str, Any]:
         place = self._find(path)
@@ -202,17 +202,18 @@ class Workshop:
         options = re2.Options()
         options.log_errors = False
         try:
-            wanted = re2.compile(pattern, options=options)
+            expression = re2.compile(pattern, options=options)
         except re2.error as failure:
-            said = failure.args[0] if failure.args else failure
-            raise CommandRefused(f"Invalid pattern: {said.decode() if isinstance(said, bytes) else said}") from None
+            reason = failure.args[0] if failure.args else failure
+            text = reason.decode() if isinstance(reason, bytes) else reason
+            raise CommandRefused(f"Invalid pattern: {text}") from None
         matches: list[dict[str, Any]] = []
         total, room = 0, self.characters
         deadline = time.monotonic() + self.seconds
         for number, line, name in self._read_lines(place):
             if time.monotonic() > deadline:
                 raise CommandRefused(f"Timed out after {self.seconds:g} seconds")
-            if not wanted.search(line):
+            if not expression.search(line):
                 continue
             total += 1
             match = {"path": name, "line": number, "text": self._clean(line[:_LONGEST_LINE])}
@@ -222,7 +223,7 @@ class Workshop:
         return {"matches": matches, "total": total}
 
     def _read_lines(self, place: Path) -> Iterator[tuple[int, str, str]]:
-        """Number, text and file of every line below a place, in the order of names; binary files are passed over."""
+        """Yield number, text and file of every line below a place, by file name; skip binary files."""
         for file in [place] if place.is_file() else sorted(_list_files(place)):
             if self.folder not in Path(os.path.realpath(file)).parents:
                 continue
@@ -268,7 +269,7 @@ class Workshop:
 
 
 def _list_files(place: Path) -> Iterator[Path]:
-    """All files below a folder. No recursion: code can nest folders deeper than that goes."""
+    """Yield all files below a folder, without recursion: code can nest folders deeper than that goes."""
     waiting = [place]
     while waiting:
         with suppress(PermissionError), os.scandir(waiting.pop()) as entries:
@@ -280,7 +281,7 @@ def _list_files(place: Path) -> Iterator[Path]:
 
 
 def cut_middle(text: str, most: int) -> str:
-    """At most `most` characters: the head and the tail, and between them how much was cut."""
+    """Return at most `most` characters: the head, how much was cut, and the tail."""
     if len(text) <= most:
         return text
     note = f"\n[... {len(text) - most} characters cut ...]\n"
@@ -289,8 +290,9 @@ def cut_middle(text: str, most: int) -> str:
 
 
 def _find_fault(call: ChoreCall) -> str | None:
-    """What is wrong with a call before anything is done."""
-    tool, arguments = _as_anything(call.tool), _as_anything(call.arguments)  # what a model says was checked by nobody
+    """Return why a call cannot be run at all."""
+    tool: Any = call.tool  # nobody has checked the model's words yet
+    arguments: Any = call.arguments
     spec = _SPECS.get(tool) if isinstance(tool, str) else None
     if spec is None:
         return f"Unknown tool: {_shorten(str(tool))}. Tools: {', '.join(_SPECS)}"
@@ -310,10 +312,6 @@ def _find_fault(call: ChoreCall) -> str | None:
         except UnicodeEncodeError:
             return f"Invalid argument: {name} holds half a character. {takes}"
     return None
-
-
-def _as_anything(value: Any) -> Any:
-    return value
 
 
 def _shorten(text: str) -> str:
