@@ -1,14 +1,14 @@
-"""How long `insights` takes on a history, as a ratio to the time it took to ingest that history in the same run.
+"""Measure how long `insights` takes, as a ratio to the time of ingesting the same history in the same run.
 
     python bench/insights.py [DIR] [--json] [--rounds N]
 
-DIR (default: the shared corpus beside the project; without one, the sample transcripts that come with the package) is
-ingested into a new store; then insights are gathered from it, and gathered and written as a page, in turns. The median
-round counts. Insights over all of the store must be well below 1: nobody should wait longer than for reading it.
+DIR (default: the shared corpus beside the project, else the sample transcripts of the package) is ingested into a new
+store; then insights are gathered, and gathered and written as a page, in each round. The median round counts. The ratio must
+be well below 1: insights must not take longer than reading the transcripts.
 
 JSON keys: `sessions`, `calls`, `errors`, `ingest_seconds`, `insights_ratio` and `page_ratio` (medians; 1.0 = ingest),
-`calls_per_second` (of insights with the page), `page_kb`, `peak_extra_mb` (memory that gathering took on top),
-`made_up` (true where the corpus was not there).
+`calls_per_second` (of insights with the page), `page_kb`, `peak_extra_mb` (additional memory while gathering),
+`made_up` (true if the samples stood in for the corpus).
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def measure(folder: Path, rounds: int) -> dict[str, Any]:
         for number in range(rounds):
             page = Path(scratch) / f"page-{number}.html"
             with warmstart.open(Path(scratch) / f"home-{number}") as ws:
-                ws.sessions(limit=1)  # the store is there before the clock starts
+                ws.sessions(limit=1)  # creates the store before the clock starts
                 turns["ingest"].append(timed(lambda ws=ws: ws.ingest(folder)))  # type: ignore[misc]
                 turns["insights"].append(timed(ws.insights))
                 turns["page"].append(timed(lambda ws=ws, page=page: make_page(ws, page)))  # type: ignore[misc]
-                facts = facts or tell(ws, page)
+                facts = facts or describe_history(ws, page)
     ratios = {
         name: statistics.median(spent / base for base, spent in zip(turns["ingest"], turns[name], strict=True))
         for name in ("insights", "page")
@@ -74,16 +74,16 @@ def make_page(ws: Warmstart, page: Path) -> None:
     write_page(page, render_page(ws.insights(), made=time.time()))
 
 
-def tell(ws: Warmstart, page: Path) -> dict[str, Any]:
-    """What was looked through, and in how much memory; apart from the rounds, because watching memory takes time."""
+def describe_history(ws: Warmstart, page: Path) -> dict[str, Any]:
+    """Count the history and measure memory, outside the timed rounds because tracing memory takes time."""
     tracemalloc.start()
-    found = ws.insights()
+    insights = ws.insights()
     _now, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return {
-        "sessions": found.sessions,
-        "calls": found.calls,
-        "errors": found.overall.errors,
+        "sessions": insights.sessions,
+        "calls": insights.calls,
+        "errors": insights.overall.errors,
         "page_kb": round(page.stat().st_size / 1000),
         "peak_extra_mb": round(peak / 1e6, 1),
     }
@@ -96,12 +96,12 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def show(report: dict[str, Any]) -> None:
-    what = "sample transcripts" if report["made_up"] else "the corpus"
-    print(f"{report['sessions']} sessions with {report['calls']} calls of {what}")
+    source = "sample transcripts" if report["made_up"] else "the corpus"
+    print(f"{report['sessions']} sessions with {report['calls']} calls from {source}")
     print(f"ingest              {report['ingest_seconds']} s = 1.0x")
     print(f"insights            {report['insights_ratio']:.2f}x")
     print(f"insights with page  {report['page_ratio']:.2f}x, {report['calls_per_second']} calls a second")
-    print(f"page {report['page_kb']} kB; memory on top {report['peak_extra_mb']} MB")
+    print(f"page {report['page_kb']} kB; additional memory {report['peak_extra_mb']} MB")
 
 
 if __name__ == "__main__":

@@ -1,20 +1,20 @@
-"""Whether token totals agree with what transcripts report, and how far estimates lie from reports.
+"""Check that token totals agree with what transcripts report, and measure how far estimates are from reports.
 
     python bench/usage.py [DIR] [--json]
 
-DIR (default: the shared corpus beside the project). Two questions:
+DIR defaults to the shared corpus beside the project. Two questions:
 
-Agreement. Claude Code (last usage of each message id), Codex (token_count) and Hermes (its sessions table) are counted a
-second time, with nothing but `json.loads` and `sqlite3`, and compared session by session with what Warmstart reads.
+Agreement. The tokens of Claude Code (last usage of each message id), Codex (token_count) and Hermes (its sessions table) are
+counted a second time, with only `json.loads` and `sqlite3`, and compared session by session with what Warmstart reads.
 
-Estimates. Transcripts that report tokens are read again with the reports taken out, so that Warmstart has to estimate from
-the text. The ratio estimate / report says how good that is. It cannot be 1: the text of a transcript lacks the system prompt
-and the tools' descriptions (sent with every turn) and hidden reasoning (in the output). mini-swe-agent's transcripts hold
-all that was sent; from them comes the number of characters that a token stands for.
+Estimates. Transcripts that report tokens are read again without the reports, so that Warmstart has to estimate from the text.
+The ratio estimate / report measures the error. It cannot be 1: a transcript's text lacks the system prompt and the tools'
+descriptions (sent with every turn) and hidden reasoning (in the output). mini-swe-agent's transcripts hold everything that was
+sent, so the number of characters per token is measured on them.
 
-JSON keys: `agreement` {format: {sessions, agree, reported, read}} (tokens in all), `estimates` {format: {sessions, prompt,
-output}} (ratios, each {p25, median, p75}), `characters_per_token` {p25, median, p75, used} (of what was added between two
-answers), `missing` (what estimates do not see).
+JSON keys: `agreement` {format: {sessions, agree, reported, read}} (total tokens), `estimates` {format: {sessions, prompt,
+output}} (ratios, each {p25, median, p75}), `characters_per_token` {p25, median, p75, used} (of the text added between two
+answers), `missing` (what estimates lack).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CORPUS = ROOT.parent / "shared" / "corpus"
 MISSING = "the system prompt and the tools' descriptions (input), reasoning that is not shown (output)"
 REPORTS = frozenset(("usage", "tokens", "model_stats", "token_count", "total_token_usage", "metrics", "final_metrics"))
 FORMATS = ("claude_code", "codex", "gemini_cli", "mini_swe_agent")
-SHORT = 1_000  # tokens; of shorter sessions the ratio says little
+SHORT = 1_000  # tokens; ratios of shorter sessions say little
 Counts = dict[str, tuple[int, int, int, int]]  # session -> input, output, cache read, cache write
 
 
@@ -55,7 +55,7 @@ def main() -> None:
         sys.exit(f"{options.dir}: no such folder; give one with transcripts")
     report = {
         "agreement": agreement(options.dir),
-        "estimates": {name: found for name in FORMATS if (found := estimates(options.dir / name))},
+        "estimates": {name: ratios for name in FORMATS if (ratios := estimates(options.dir / name))},
         "characters_per_token": quartiles(growth(options.dir / "mini_swe_agent")) | {"used": CHARACTERS},
         "missing": MISSING,
     }
@@ -63,22 +63,22 @@ def main() -> None:
 
 
 def agreement(folder: Path) -> dict[str, Any]:
-    found = {}
+    report = {}
     for name, count in (("claude_code", count_claude_code), ("codex", count_codex), ("hermes", count_hermes)):
         counted = count(folder / name)
         read = read_totals(folder / name, whole_files=name == "codex")
         same = sum(read.get(session) == total for session, total in counted.items())
-        found[name] = {
+        report[name] = {
             "sessions": len(counted),
             "agree": same,
             "reported": sum(map(sum, counted.values())),
             "read": sum(sum(read[session]) for session in counted if session in read),
         }
-    return found
+    return report
 
 
 def read_totals(folder: Path, whole_files: bool) -> Counts:
-    """What Warmstart reads as reported, by file and session."""
+    """Return the usage that Warmstart reads as reported, by file and session."""
     return {
         file if whole_files else f"{file}#{session.id}": totals(session.usage)
         for file, session in read_all(folder)
@@ -97,7 +97,7 @@ def totals(usage: Usage) -> tuple[int, int, int, int]:
 
 
 def count_claude_code(folder: Path) -> Counts:
-    """The last usage of every message id, by session; each sidechain agent is a session of its own."""
+    """Return the sum of the last usage of every message id, by session; each sidechain agent is its own session."""
     last: dict[str, dict[str, dict[str, Any]]] = {}
     for file in sorted(folder.rglob("*.jsonl")):
         for line in values_in(file):
@@ -109,8 +109,8 @@ def count_claude_code(folder: Path) -> Counts:
                 last.setdefault(session, {})[message.get("id") or line.get("uuid") or ""] = message["usage"]
     names = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
     return {
-        session: tuple(sum(usage.get(name) or 0 for usage in found.values()) for name in names)  # type: ignore[misc]
-        for session, found in last.items()
+        session: tuple(sum(usage.get(name) or 0 for usage in usages.values()) for name in names)  # type: ignore[misc]
+        for session, usages in last.items()
     }
 
 
@@ -123,30 +123,30 @@ def claude_session(file: Path, line: dict[str, Any]) -> str:
 
 
 def count_codex(folder: Path) -> Counts:
-    """The last token_count of a rollout, and the last before each time that the totals began anew."""
-    found: Counts = {}
+    """Return the last token_count of each rollout, plus the last one before each restart of the totals."""
+    counts: Counts = {}
     for file in sorted(folder.glob("*.jsonl")):
-        told, ends = [], []
+        running, ends = [], []
         for line in values_in(file):
             given = line.get("payload")
             payload: dict[str, Any] = given if isinstance(given, dict) else {}
             info = payload.get("info") if payload.get("type") == "token_count" else None
             if isinstance(info, dict) and isinstance(info.get("total_token_usage"), dict):
-                told.append(info["total_token_usage"])
-        for number, total in enumerate(told):
-            if number + 1 == len(told) or told[number + 1]["input_tokens"] < total["input_tokens"]:
+                running.append(info["total_token_usage"])
+        for number, total in enumerate(running):
+            if number + 1 == len(running) or running[number + 1]["input_tokens"] < total["input_tokens"]:
                 ends.append(total)
         if ends:
             sums = [
                 sum(total.get(name) or 0 for total in ends)
                 for name in ("input_tokens", "output_tokens", "cached_input_tokens", "cache_write_input_tokens")
             ]
-            found[str(file.relative_to(folder))] = (sums[0] - sums[2] - sums[3], *sums[1:])  # type: ignore[assignment]
-    return found
+            counts[str(file.relative_to(folder))] = (sums[0] - sums[2] - sums[3], *sums[1:])  # type: ignore[assignment]
+    return counts
 
 
 def count_hermes(folder: Path) -> Counts:
-    """Sessions whose row in the sessions table has counted anything; the columns begin at zero."""
+    """Return the sessions whose row has any count; the columns start at zero."""
     file = folder / "state.db"
     if not file.exists():
         return {}
@@ -158,7 +158,7 @@ def count_hermes(folder: Path) -> Counts:
 
 
 def values_in(file: Path) -> Iterator[dict[str, Any]]:
-    """The JSON objects of a file, also where two stand on one line."""
+    """Yield the JSON objects of a file, even two on one line."""
     decoder = json.JSONDecoder()
     for line in file.read_text("utf-8", "replace").split("\n"):
         at = 0
@@ -173,26 +173,28 @@ def values_in(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def estimates(folder: Path) -> dict[str, Any]:
-    """Ratios of estimate to report, session by session."""
+    """Return the ratios of estimate to report, over sessions."""
     with tempfile.TemporaryDirectory(prefix="warmstart-bench-") as scratch:
         bare = Path(scratch)
         for file in find_files(folder) if folder.exists() else ():
             copy = bare / file.relative_to(folder)
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_text(strip_file(file), "utf-8")
-        guessed, told = by_place(bare, "estimated"), by_place(folder, "reported")
-    pairs = [(guessed[place], usage) for place, usage in told.items() if place in guessed and prompt(usage) > SHORT]
+        estimated, reported = by_place(bare, "estimated"), by_place(folder, "reported")
+    pairs = [
+        (estimated[place], usage) for place, usage in reported.items() if place in estimated and prompt(usage) > SHORT
+    ]
     if not pairs:
         return {}
     return {
         "sessions": len(pairs),
-        "prompt": quartiles(prompt(guess) / prompt(usage) for guess, usage in pairs),
-        "output": quartiles((guess.output or 0) / usage.output for guess, usage in pairs if usage.output),
+        "prompt": quartiles(prompt(estimate) / prompt(usage) for estimate, usage in pairs),
+        "output": quartiles((estimate.output or 0) / usage.output for estimate, usage in pairs if usage.output),
     }
 
 
 def by_place(folder: Path, basis: str) -> dict[tuple[str, str], Usage]:
-    """Usage by file and session; a file's only session is known by the file, as its id may hang on the report."""
+    """Return usage by file and session; a file's only session goes by the file, because its id may depend on the report."""
     sessions = list(read_all(folder))
     several = Counter(file for file, _session in sessions)
     return {
@@ -207,7 +209,7 @@ def prompt(usage: Usage) -> int:
 
 
 def strip_file(file: Path) -> str:
-    """A transcript without what it reports of tokens."""
+    """Return a transcript without its token reports."""
     text = file.read_text("utf-8", "replace")
     try:
         return json.dumps(strip(json.loads(text)))
@@ -224,8 +226,8 @@ def strip(value: Any) -> Any:
 
 
 def growth(folder: Path) -> list[float]:
-    """Characters for each token by which the prompt grew between two answers."""
-    found: list[float] = []
+    """Return characters per token for each growth of the prompt between two answers."""
+    ratios: list[float] = []
     for file in sorted(folder.glob("*.json")):
         transcript = json.loads(file.read_text("utf-8"))
         before, added = None, 0
@@ -234,19 +236,19 @@ def growth(folder: Path) -> list[float]:
             sent = (response.get("usage") or {}).get("prompt_tokens") if message.get("role") == "assistant" else None
             if sent is not None:
                 if before is not None and sent > before and added > 400:
-                    found.append(added / (sent - before))
+                    ratios.append(added / (sent - before))
                 before, added = sent, 0
             calls = message.get("tool_calls") or ()
             content = message.get("content")
             added += len(content if isinstance(content, str) else json.dumps(content))
             added += sum(len(call["function"]["arguments"]) for call in calls)
-    return found
+    return ratios
 
 
 def quartiles(values: Iterable[float]) -> dict[str, float | None]:
-    found = sorted(values)
+    ordered = sorted(values)
     return {
-        name: round(found[int(len(found) * share)], 2) if found else None
+        name: round(ordered[int(len(ordered) * share)], 2) if ordered else None
         for name, share in (("p25", 0.25), ("median", 0.5), ("p75", 0.75))
     }
 
@@ -255,12 +257,12 @@ def show(report: dict[str, Any]) -> None:
     for name, row in report["agreement"].items():
         counted = f"{row['reported']:,} tokens reported, {row['read']:,} read"
         print(f"{name}: {row['agree']} of {row['sessions']} sessions agree; {counted}")
-    print("estimated / reported, where reports are taken out:")
+    print("estimate / report, with the reports removed:")
     for name, row in report["estimates"].items():
         ratios = f"prompt {spread(row['prompt'])}, output {spread(row['output'])}"
         print(f"    {name}: {row['sessions']} sessions, {ratios}")
     print(f"characters per token: {spread(report['characters_per_token'])}; used: {CHARACTERS}")
-    print(f"estimates do not see: {report['missing']}")
+    print(f"estimates lack: {report['missing']}")
 
 
 def spread(row: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Token accounting of transcripts: totals agree with what they report, estimates say that they are."""
+"""Token accounting: totals agree with what transcripts report, and estimates are marked."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ parts = st.lists(st.builds(Spent, usages, st.sampled_from(["", "a", "b"]), st.sa
 
 
 @given(parts)
-def test_sums_are_of_what_is_known(found):
+def test_sums_cover_known_figures(found):
     total = add_up(found)
     if not found:
         assert total is None
@@ -84,8 +84,8 @@ def test_a_divided_whole_adds_up(whole, weights):
 def test_shares_add_up_to_the_total(total, found):
     shared = add_up(share(total, found))
     for name in FIGURES:
-        told = getattr(total, name)
-        assert getattr(shared, name) == pytest.approx(getattr(add_up(found), name) if told is None else told)
+        whole = getattr(total, name)
+        assert getattr(shared, name) == pytest.approx(getattr(add_up(found), name) if whole is None else whole)
 
 
 def test_a_total_that_agrees_changes_nothing():
@@ -93,7 +93,7 @@ def test_a_total_that_agrees_changes_nothing():
     assert share(Usage(input=17, output=12), found) == found
 
 
-def test_what_has_no_day_goes_to_the_days_of_the_text():
+def test_usage_without_a_day_goes_to_the_days_of_the_text():
     guess = [
         Spent(Usage(input=30, output=0, basis="estimated"), day="2026-01-01"),
         Spent(Usage(input=10, output=0, basis="estimated"), day="2026-01-02"),
@@ -105,7 +105,7 @@ def test_what_has_no_day_goes_to_the_days_of_the_text():
     assert [part.usage for part in shared] == [Usage(output=6), Usage(output=2)], "the guess only weighs"
 
 
-def test_days_are_utc_and_odd_times_are_no_days():
+def test_days_are_utc_and_impossible_times_have_none():
     assert day_of(NOON) == "2026-09-21"
     assert day_of(0.0) == "1970-01-01" and day_of(86_399.9) == "1970-01-01" and day_of(86_400) == "1970-01-02"
     assert day_of(None) == "" and day_of(1e15) == "" and day_of(-1.0) == "1969-12-31"
@@ -124,7 +124,7 @@ def test_the_meter_counts_the_context_anew_at_each_turn():
     assert first.usage.basis == "estimated" and first.usage.cache_read is None
 
 
-def test_an_endless_context_is_cut_where_agents_cut_it():
+def test_a_long_context_is_capped_at_the_window():
     meter = TokenMeter()
     meter.hear(10**9)
     meter.say(0, None)
@@ -227,15 +227,15 @@ def codex(*lines: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def total(sent: int, cached: int, said: int, **more: int) -> tuple[str, dict[str, Any]]:
-    told = {"input_tokens": sent, "cached_input_tokens": cached, "output_tokens": said} | more
-    return "event_msg", {"type": "token_count", "info": {"total_token_usage": told}}
+    usage = {"input_tokens": sent, "cached_input_tokens": cached, "output_tokens": said} | more
+    return "event_msg", {"type": "token_count", "info": {"total_token_usage": usage}}
 
 
 def turn(model: str) -> tuple[str, dict[str, Any]]:
     return "turn_context", {"model": model}
 
 
-def test_running_totals_are_put_down_to_the_model_and_day_of_their_turn(tmp_path):
+def test_running_totals_belong_to_the_model_and_day_of_their_turn(tmp_path):
     lines = codex(
         turn("a"), total(100, 60, 10), total(100, 60, 10), turn("b"), total(300, 200, 15), total(310, 205, 20)
     )
@@ -247,7 +247,7 @@ def test_running_totals_are_put_down_to_the_model_and_day_of_their_turn(tmp_path
     )
 
 
-def test_totals_that_begin_anew_are_neither_lost_nor_doubled(tmp_path):
+def test_totals_that_restart_are_neither_lost_nor_doubled(tmp_path):
     full = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "total_tokens": 272_000}
     event = ("event_msg", {"type": "token_count", "info": {"total_token_usage": full}})
     lines = codex(turn("a"), total(1_000, 0, 50), event, total(300, 100, 5), total(350, 120, 9), total(40, 0, 3))
@@ -305,7 +305,7 @@ def hermes(path: Path, *rows: tuple[Any, ...], days: int = 1, tokens: int = 100)
     return path
 
 
-def test_the_sessions_table_is_right_in_all(tmp_path):
+def test_the_sessions_table_gives_the_total(tmp_path):
     (session,) = read(hermes(tmp_path / "state.db"))
     assert session.usage == Usage(input=100, output=10, cache_read=40, cache_write=0, reasoning=0, cost=0.5)
     assert session.spent == (Spent(session.usage, "main", "2026-09-21"),)
@@ -330,7 +330,7 @@ def test_models_that_account_for_more_are_not_believed(tmp_path):
     assert session.usage.input == 100 and [part.model for part in session.spent] == ["main"]
 
 
-def test_a_long_sessions_total_is_put_down_to_its_days(tmp_path):
+def test_a_long_sessions_total_is_divided_among_its_days(tmp_path):
     (session,) = read(hermes(tmp_path / "state.db", days=3))
     assert [part.day for part in session.spent] == ["2026-09-21", "2026-09-22", "2026-09-23"]
     assert sum(part.usage.input for part in session.spent) == 100 == session.usage.input
@@ -338,7 +338,7 @@ def test_a_long_sessions_total_is_put_down_to_its_days(tmp_path):
     assert session.usage.cost == pytest.approx(0.5) and session.usage.basis == "reported"
 
 
-def test_a_table_of_zeros_is_one_that_nobody_counted(tmp_path):
+def test_a_table_of_zeros_counts_as_unknown(tmp_path):
     (session,) = read(hermes(tmp_path / "state.db", tokens=0))
     assert session.usage.basis == "estimated" and session.usage.input > 0 and session.usage.cost is None
 
@@ -355,14 +355,14 @@ def test_a_cost_without_tokens_keeps_the_cost(tmp_path):
     assert session.usage == Usage(input=100, output=10, cost=0.25, basis="estimated")
 
 
-def test_nothing_said_is_nothing_known(tmp_path):
+def test_a_session_without_text_has_no_usage(tmp_path):
     path = tmp_path / "chat.json"
     path.write_text(json.dumps([{"role": "user", "content": "hello?"}]))
     (session,) = read(path)
     assert session.usage is None and session.spent == ()
 
 
-def test_the_whole_text_is_measured_not_what_is_kept_of_it(tmp_path):
+def test_the_whole_text_is_measured_not_the_stored_excerpt(tmp_path):
     call = {"id": "c", "type": "function", "function": {"name": "cat", "arguments": json.dumps({"path": "p" * 9_000})}}
     messages = [
         {"role": "user", "content": "u" * 50_000},
@@ -377,7 +377,7 @@ def test_the_whole_text_is_measured_not_what_is_kept_of_it(tmp_path):
     assert session.usage.output * CHARACTERS == pytest.approx(9_000, rel=0.01)
 
 
-def test_deep_arguments_are_measured_without_an_end_to_them(tmp_path):
+def test_deep_arguments_are_measured(tmp_path):
     deep: Any = "x"
     for _ in range(200):
         deep = {"k": deep}

@@ -1,4 +1,4 @@
-"""Live reports: sent again, late, at once or in the wrong order, they are counted once."""
+"""Live reports count once, even if they are repeated, late, concurrent or out of order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ws(tmp_path):
         yield opened
 
 
-def told(session: str = "s", **given: Any) -> LiveUsage:
+def live(session: str = "s", **given: Any) -> LiveUsage:
     names = ("input", "output", "cache_read", "cache_write", "reasoning", "cost")
     usage = Usage(**{name: given.pop(name) for name in names if name in given})
     return LiveUsage(session=session, usage=usage, **({"at": NOON} | given))
@@ -47,99 +47,103 @@ def known(ws: Warmstart, session: str = "s") -> Usage:
 
 
 def test_a_running_total_sent_ten_times_changes_nothing(ws):
-    first = ws.usage.set(told(input=100, output=7, cost=0.5, model="m"))
+    first = ws.usage.set(live(input=100, output=7, cost=0.5, model="m"))
     assert first == LiveUsageResult(session="s", changed=True, usage=Usage(input=100, output=7, cost=0.5))
     for _ in range(10):
-        again = ws.usage.set(told(input=100, output=7, cost=0.5, model="m"))
-        assert (again.changed, again.reason, again.usage) == (False, "nothing new in it", first.usage)
+        again = ws.usage.set(live(input=100, output=7, cost=0.5, model="m"))
+        assert (again.changed, again.reason, again.usage) == (
+            False,
+            "the totals are not larger than before",
+            first.usage,
+        )
     assert known(ws) == Usage(input=100, output=7, cost=0.5)
 
 
 def test_an_event_counts_once(ws):
     for count, changed in ((1, True), (2, False), (3, False)):
-        taken = ws.usage.add(told(input=count * 5, event="e1"))
-        assert taken.changed is changed
-    assert ws.usage.add(told(input=5, event="e2")).usage.input == 10
-    assert ws.usage.add(told("other", input=5, event="e1")).changed, "events are told apart by session"
-    assert ws.usage.set(told(input=99, event="e1")).reason == "the event was counted before"
+        result = ws.usage.add(live(input=count * 5, event="e1"))
+        assert result.changed is changed
+    assert ws.usage.add(live(input=5, event="e2")).usage.input == 10
+    assert ws.usage.add(live("other", input=5, event="e1")).changed, "events are per session"
+    assert ws.usage.set(live(input=99, event="e1")).reason == "the event was already counted"
     assert known(ws).input == 10
 
 
-def test_what_is_added_needs_an_event(ws):
+def test_an_added_amount_needs_an_event(ws):
     for event in (None, ""):
         with pytest.raises(Refused, match="event id"):
-            ws.usage.add(told(input=1, event=event))
+            ws.usage.add(live(input=1, event=event))
 
 
 def test_a_late_smaller_total_lowers_nothing_field_by_field(ws):
-    ws.usage.set(told(input=100, output=5))
-    taken = ws.usage.set(told(input=60, output=9, at=NOON - 50))
-    assert taken.changed and taken.usage == Usage(input=100, output=9)
+    ws.usage.set(live(input=100, output=5))
+    result = ws.usage.set(live(input=60, output=9, at=NOON - 50))
+    assert result.changed and result.usage == Usage(input=100, output=9)
 
 
 def test_unknown_stays_unknown_and_zero_is_known(ws):
-    ws.usage.set(told(output=5))
+    ws.usage.set(live(output=5))
     assert known(ws) == Usage(output=5)
-    ws.usage.add(told(cache_read=0, event="e"))
+    ws.usage.add(live(cache_read=0, event="e"))
     assert known(ws) == Usage(output=5, cache_read=0)
     assert ws.usage.report().totals.cost is None and ws.usage.report().totals.cost_unknown == 1
 
 
 def test_a_total_that_grows_over_midnight_is_on_each_day_once(ws):
-    ws.usage.set(told(input=100))
-    ws.usage.set(told(input=130, at=NOON + DAY))
-    ws.usage.set(told(input=130, at=NOON + DAY))
-    ws.usage.set(told(input=190, at=NOON + 3 * DAY))
+    ws.usage.set(live(input=100))
+    ws.usage.set(live(input=130, at=NOON + DAY))
+    ws.usage.set(live(input=130, at=NOON + DAY))
+    ws.usage.set(live(input=190, at=NOON + 3 * DAY))
     assert by_day(ws) == {"2026-09-21": 100, "2026-09-22": 30, "2026-09-24": 60}
 
 
 def test_totals_are_of_a_model_or_of_the_whole_session(ws):
-    ws.usage.set(told(input=100, model="a"))
-    ws.usage.set(told(input=50, model="b"))
+    ws.usage.set(live(input=100, model="a"))
+    ws.usage.set(live(input=50, model="b"))
     assert known(ws).input == 150
-    ws.usage.set(told(input=170, model="b", whole=True))
-    ws.usage.set(told(input=180))  # without a model it is the whole session's, too
+    ws.usage.set(live(input=170, model="b", whole=True))
+    ws.usage.set(live(input=180))  # without a model it is the whole session's, too
     assert {row.name: row.input for row in ws.usage.report("model").rows} == {"a": 100, "b": 80}
 
 
-def test_what_came_before_model_and_agent_were_known_is_theirs(ws):
-    ws.usage.set(told(input=100))
-    ws.usage.set(told(input=120, agent="codex", model="a"))
-    ws.usage.set(told(input=130))
+def test_early_reports_belong_to_the_model_and_agent_named_later(ws):
+    ws.usage.set(live(input=100))
+    ws.usage.set(live(input=120, agent="codex", model="a"))
+    ws.usage.set(live(input=130))
     (row,) = ws.usage.report("agent").rows
     assert (row.name, row.sessions, row.input) == ("codex", 1, 130)
     assert [r.name for r in ws.usage.report("model").rows] == ["a"]
 
 
-def test_sets_and_adds_speak_of_the_same_total(ws):
-    ws.usage.add(told(input=10, event="1"))
-    ws.usage.set(told(input=100))
-    ws.usage.add(told(input=10, event="2"))
-    ws.usage.set(told(input=105))
+def test_set_and_add_share_one_total(ws):
+    ws.usage.add(live(input=10, event="1"))
+    ws.usage.set(live(input=100))
+    ws.usage.add(live(input=10, event="2"))
+    ws.usage.set(live(input=105))
     assert known(ws).input == 110
 
 
 @pytest.mark.parametrize(
     ("report", "reason"),
     [
-        (told(input=-1), "below zero"),
-        (told(input=10**15 + 1), "more than there can be"),
-        (told(cost=float("nan")), "no number"),
-        (told(cost=float("inf")), "no number"),
-        (told(cost=-0.01), "below zero"),
-        (told(input=1.5), "no number of tokens"),
-        (told(input=True), "no number of tokens"),
-        (told(output="12"), "no number of tokens"),
-        (told(), "tells nothing"),
-        (told("  ", input=1), "id is empty"),
-        (told("x" * 5_000, input=1), "longer than"),
-        (told(input=1, model="m" * 5_000), "longer than"),
-        (told(input=1, at=float("nan")), "no time"),
-        (told(input=1, at=1e300), "no time"),
-        (told(input=1, at=-5.0), "no time"),
+        (live(input=-1), "below zero"),
+        (live(input=10**15 + 1), "above the maximum"),
+        (live(cost=float("nan")), "not a number"),
+        (live(cost=float("inf")), "not a number"),
+        (live(cost=-0.01), "below zero"),
+        (live(input=1.5), "not a number of tokens"),
+        (live(input=True), "not a number of tokens"),
+        (live(output="12"), "not a number of tokens"),
+        (live(), "has no figures"),
+        (live("  ", input=1), "id is empty"),
+        (live("x" * 5_000, input=1), "are allowed"),
+        (live(input=1, model="m" * 5_000), "are allowed"),
+        (live(input=1, at=float("nan")), "not a time"),
+        (live(input=1, at=1e300), "not a time"),
+        (live(input=1, at=-5.0), "not a time"),
     ],
 )
-def test_what_cannot_be_is_refused_and_leaves_no_trace(ws, report, reason):
+def test_impossible_reports_are_refused_and_leave_no_trace(ws, report, reason):
     for take in (
         ws.usage.set,
         lambda r: ws.usage.add(warmstart.LiveUsage(**{f: getattr(r, f) for f in r.__struct_fields__} | {"event": "e"})),
@@ -147,13 +151,13 @@ def test_what_cannot_be_is_refused_and_leaves_no_trace(ws, report, reason):
         with pytest.raises(Refused, match=reason):
             take(report)
     assert ws.usage.report().totals.sessions == 0
-    assert ws.usage.add(told(input=1, event="e")).changed, "the event was not used up"
+    assert ws.usage.add(live(input=1, event="e")).changed, "the event was not used up"
 
 
-def test_a_sum_cannot_become_more_than_there_can_be(ws):
-    ws.usage.add(told(input=10**15, event="1"))
-    with pytest.raises(Refused, match="more than there can be"):
-        ws.usage.add(told(input=1, event="2"))
+def test_a_sum_has_the_same_maximum(ws):
+    ws.usage.add(live(input=10**15, event="1"))
+    with pytest.raises(Refused, match="above the maximum"):
+        ws.usage.add(live(input=1, event="2"))
     assert known(ws).input == 10**15
 
 
@@ -162,9 +166,9 @@ def test_names_with_secrets_are_not_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("ACME_TOKEN", secret)
     with warmstart.open(tmp_path / "home") as ws:
         for name in ("one", "two"):
-            ws.usage.set(told(f"{secret}-{name}", input=5, model=secret, project=f"/home/x/{secret}", event=secret))
-        assert ws.usage.report().totals.input == 10, "two that hold secrets do not become one"
-        ws.usage.set(told("half \ud83d", input=1, model="\udc00"))
+            ws.usage.set(live(f"{secret}-{name}", input=5, model=secret, project=f"/home/x/{secret}", event=secret))
+        assert ws.usage.report().totals.input == 10, "two ids that hold secrets stay two"
+        ws.usage.set(live("half \ud83d", input=1, model="\udc00"))
     kept = b"".join(file.read_bytes() for file in (tmp_path / "home").iterdir())
     assert secret.encode() not in kept
 
@@ -172,7 +176,7 @@ def test_names_with_secrets_are_not_kept(tmp_path, monkeypatch):
 def test_control_codes_in_names_do_not_reach_the_terminal(ws, capsys):
     from warmstart.doors.cli.usage import show_usage
 
-    ws.usage.set(told("s\x1b[31m", input=5, model="m\x1b]0;x\x07"))
+    ws.usage.set(live("s\x1b[31m", input=5, model="m\x1b]0;x\x07"))
     for by in ("session", "model"):
         show_usage(ws.usage.report(by), 5)
     assert "\x1b]0" not in capsys.readouterr().out
@@ -217,11 +221,11 @@ def test_processes_that_report_the_same_at_once_count_once(tmp_path):
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_in_whatever_order_reports_come_the_greatest_total_is_known(tmp_path_factory, data):
+def test_in_any_order_the_largest_total_counts(tmp_path_factory, data):
     totals = data.draw(st.lists(st.tuples(st.integers(0, 500), st.integers(0, 4)), min_size=1, max_size=12))
     with warmstart.open(tmp_path_factory.mktemp("home")) as ws:
         for count, day in totals + totals:
-            ws.usage.set(told(input=count, at=NOON + day * DAY))
+            ws.usage.set(live(input=count, at=NOON + day * DAY))
         assert known(ws).input == max(count for count, _day in totals)
         assert sum(by_day(ws).values()) == max(count for count, _day in totals)
 
@@ -238,7 +242,7 @@ def transcript(tmp_path: Path, usage: dict[str, int] | None, session: str = "s",
 
 
 def test_a_session_with_both_is_counted_once_and_the_transcript_wins(ws, tmp_path):
-    ws.usage.set(told(input=999, output=999, reasoning=44, cost=2.0, model="live", agent="claude-code"))
+    ws.usage.set(live(input=999, output=999, reasoning=44, cost=2.0, model="live", agent="claude-code"))
     assert known(ws) == Usage(input=999, output=999, reasoning=44, cost=2.0)
     ws.ingest(transcript(tmp_path, {"input_tokens": 10, "output_tokens": 3, "cache_read_input_tokens": 50}))
     assert known(ws) == Usage(input=20, output=6, cache_read=100, reasoning=44, cost=2.0)
@@ -250,18 +254,18 @@ def test_a_session_with_both_is_counted_once_and_the_transcript_wins(ws, tmp_pat
 def test_live_beats_estimated_and_the_rest_stays_estimated(ws, tmp_path):
     ws.ingest(transcript(tmp_path, None))
     guess = known(ws)
-    ws.usage.set(told(output=5_000, model="live"))
+    ws.usage.set(live(output=5_000, model="live"))
     report = ws.usage.report()
     assert report.totals.output == 5_000 and report.totals.input == guess.input
     assert report.totals.estimated == {"input": guess.input, "total": guess.input}
     assert report.totals.tokens_estimated == 1 and report.totals.sessions == 1
-    ws.usage.set(told(input=7, model="live"))
+    ws.usage.set(live(input=7, model="live"))
     assert ws.usage.report().totals.estimated == {}
 
 
-def test_an_agent_that_is_told_has_to_be_the_same(ws, tmp_path):
+def test_a_named_agent_has_to_match(ws, tmp_path):
     ws.ingest(transcript(tmp_path, {"input_tokens": 10, "output_tokens": 3}))
-    ws.usage.set(told(input=500, agent="codex"))
+    ws.usage.set(live(input=500, agent="codex"))
     assert {row.name: row.input for row in ws.usage.report("agent").rows} == {"claude-code": 20, "codex": 500}
 
 
@@ -276,7 +280,7 @@ def test_totals_survive_another_ingest_growth_and_a_deletion(ws, tmp_path):
     transcript(tmp_path, {"input_tokens": 10, "output_tokens": 3}, calls=5)
     assert ws.ingest(tmp_path / "in").updated == 1
     assert known(ws) == Usage(input=50, output=15) and known(ws, "t").input == 2
-    ws.usage.set(told(reasoning=9))
+    ws.usage.set(live(reasoning=9))
     ws.delete_session("s")
     assert [row.name for row in ws.usage.report("session").rows] == ["t"]
     assert UsageStore(ws.store).live() == [] and len(list(UsageStore(ws.store).spent())) == 1
@@ -284,7 +288,7 @@ def test_totals_survive_another_ingest_growth_and_a_deletion(ws, tmp_path):
     assert known(ws, "t").input == 2
 
 
-def test_a_read_session_knows_its_parts(ws, tmp_path):
+def test_an_ingested_session_has_parts(ws, tmp_path):
     ws.ingest(transcript(tmp_path, {"input_tokens": 10, "output_tokens": 3}))
     (part,) = ws.session("s").spent
     assert (part.model, part.day, part.input, part.output, part.basis) == ("m", "2026-10-01", 20, 6, "reported")

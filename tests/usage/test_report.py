@@ -1,4 +1,4 @@
-"""`warmstart usage`: tables, prices, and that unknown is never shown as nothing."""
+"""`warmstart usage`: tables and prices; unknown is never shown as zero."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def spent(model: str = "m", day: str = DAY, guessed: bool = False, **figures: fl
 
 
 def account(
-    id: str, *told: Spent, live: tuple[Spent, ...] = (), agent: str = "a", project: str | None = "/p"
+    id: str, *recorded: Spent, live: tuple[Spent, ...] = (), agent: str = "a", project: str | None = "/p"
 ) -> Account:
-    return Account(id, agent, "m", project, DAY, told, live)
+    return Account(id, agent, "m", project, DAY, recorded, live)
 
 
 def price(usage: Usage, model: str) -> float | None:
@@ -40,8 +40,8 @@ def price(usage: Usage, model: str) -> float | None:
 
 def grouped(*accounts: Account, by: str = "day", **wanted: str):
     groups = Groups(UsageQuery(by=by, **wanted), price)
-    for one in accounts:
-        groups.take(one)
+    for session in accounts:
+        groups.take(session)
     return groups.report("here")
 
 
@@ -49,20 +49,20 @@ def grouped(*accounts: Account, by: str = "day", **wanted: str):
 
 
 def test_reported_wins_live_fills_and_estimates_come_last():
-    told = [spent("a", input=10, output=2), spent("b", NEXT, input=30, output=2)]
-    cells = join(told, [spent("x", input=999, reasoning=8, cost=4.0)])
+    recorded = [spent("a", input=10, output=2), spent("b", NEXT, input=30, output=2)]
+    cells = join(recorded, [spent("x", input=999, reasoning=8, cost=4.0)])
     assert [(cell.model, cell.usage.input, cell.usage.reasoning, cell.usage.cost) for cell in cells] == [
         ("a", 10, 2, pytest.approx(12 / 44 * 4)),
         ("b", 30, 6, pytest.approx(32 / 44 * 4)),
     ]
-    assert not any(cell.guessed for cell in cells)
+    assert not any(cell.estimated for cell in cells)
     (cell,) = join([spent(guessed=True, input=10, output=2, cost=0.5)], [spent("x", input=7, cost=9.0)])
     assert cell == ("x", DAY, Usage(input=7, output=2, cost=0.5), frozenset({"output"}))
 
 
 def test_alone_each_is_what_it_is():
     (cell,) = join([spent(guessed=True, input=1)], [])
-    assert cell.guessed == {"input"} and cell.usage.input == 1
+    assert cell.estimated == {"input"} and cell.usage.input == 1
     assert join([], [spent(input=1)])[0].usage == Usage(input=1)
     assert join([], []) == ()
 
@@ -70,7 +70,7 @@ def test_alone_each_is_what_it_is():
 # Grouping
 
 
-def test_sums_are_of_the_known_with_the_unknown_beside_them():
+def test_sums_cover_known_figures_and_count_unknown_ones():
     report = grouped(
         account("1", spent(input=10, output=1)),
         account("2", spent(guessed=True, input=5, output=1)),
@@ -115,7 +115,7 @@ def test_a_period_takes_the_days_in_it():
     assert grouped(one, undated).totals.input == 22
 
 
-def test_a_session_that_tells_a_cost_is_not_priced_as_well():
+def test_a_session_that_reports_a_cost_is_not_priced_as_well():
     one = account("1", spent("m", input=10**6, output=1, cost=0.5), spent("n", input=10**6, output=1))
     assert grouped(one).totals.cost == 0.5 and grouped(one).totals.cost_unknown == 1
 
@@ -216,7 +216,7 @@ def test_the_table_says_where_it_is_from_and_is_small_and_sound():
 
 
 @pytest.mark.parametrize("wrong", ["input = -1", "input = 'much'", "inputs = 3", "input = nan", "input = inf"])
-def test_wrong_prices_in_the_settings_are_told(tmp_path, wrong):
+def test_wrong_prices_in_the_settings_are_reported(tmp_path, wrong):
     (tmp_path / "config.toml").write_text(f'[prices."gpt-x"]\n{wrong}\n')
     with pytest.raises(ConfigError, match=r"config\.toml"):
         config.load(tmp_path)
@@ -227,7 +227,7 @@ def test_wrong_prices_in_the_settings_are_told(tmp_path, wrong):
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """Two sessions with tokens, one without a word of the agent's."""
+    """Two sessions with tokens, one without any text of the agent."""
     usage = {"input_tokens": 1_000, "output_tokens": 100, "cache_read_input_tokens": 20_000}
     for session, model in (("s1", "claude-sonnet-4-5"), ("s2", "nobody-knows-1")):
         lines = claude_lines(session)
@@ -284,40 +284,40 @@ def test_filters(home):
     assert json.loads(run(home, "--json", "--since", "2026-10-02"))["totals"]["input"] is None
     assert json.loads(run(home, "--json", "--since", "36500"))["totals"]["sessions"] == 3
     assert "no sessions" in run(home, "--until", "2026-09-30")
-    assert "and 1 more" in run(home, "--by", "session", "--limit", "2")
+    assert "1 more rows are not shown" in run(home, "--by", "session", "--limit", "2")
 
 
 def test_reports_from_the_command_line(home):
     words = ("s1", "--agent", "claude-code", "--reasoning", "5", "--at", "2026-10-01T12:00:00+02:00")
     assert "counted" in run(home, "set", *words)
-    assert "unchanged (nothing new in it)" in run(home, "set", *words)
+    assert "unchanged (the totals are not larger than before)" in run(home, "set", *words)
     taken = json.loads(run(home, "add", "live", "--input", "7", "--event", "e", "--at", "1790000000", "--json"))
     assert taken == {"session": "live", "changed": True, "reason": "", "usage": {"input": 7} | dict.fromkeys(("output", "cache_read", "cache_write", "reasoning", "cost")) | {"basis": "reported"}}  # fmt: skip
-    assert "the event was counted before" in run(home, "add", "live", "--input", "7", "--event", "e")
+    assert "the event was already counted" in run(home, "add", "live", "--input", "7", "--event", "e")
     totals = json.loads(run(home, "--json"))["totals"]
     assert (totals["sessions"], totals["reasoning"], totals["input"]) == (4, 5, 4_007)
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("set", "s", "--input", "-1"), 2, "not in the range"),
         (("set", "s", "--input", "1e3"), 2, "not a valid integer"),
         (("set", "s", "--input", str(10**16)), 2, "not in the range"),
-        (("set", "s", "--cost", "nan"), 1, "no number of dollars"),
-        (("set", "s", "--at", "noon", "--input", "1"), 2, "is no time"),
-        (("set", "s"), 1, "tells nothing"),
+        (("set", "s", "--cost", "nan"), 1, "not a number of dollars"),
+        (("set", "s", "--at", "noon", "--input", "1"), 2, "is not a time"),
+        (("set", "s"), 1, "has no figures"),
         (("set", "", "--input", "1"), 1, "id is empty"),
         (("add", "s", "--input", "1"), 1, "--event"),
         (("--by", "moon"), 2, "moon"),
         (("--since", "yesterday"), 2, "neither a number of days nor a date"),
     ],
 )
-def test_mistakes_are_told(home, words, code, said):
-    assert said in run(home, *words, code=code)
+def test_mistakes_are_reported(home, words, code, message):
+    assert message in run(home, *words, code=code)
 
 
-def test_the_library_refuses_odd_wishes(home):
+def test_the_library_refuses_wrong_arguments(home):
     with warmstart.open(home) as ws:
         for wish in ({"by": "moon"}, {"since": "yesterday"}, {"until": "2026-13-01"}):
             with pytest.raises(Refused):

@@ -1,1 +1,1 @@
-"""Tokens and costs: read from transcripts, reported live, priced and added up."""
+"""Tokens and costs: read from transcripts, reported live, priced, and added up."""

@@ -1,6 +1,6 @@
-"""Tokens and costs: adding them up, dividing them, and guessing them where nobody counted. Pure arithmetic.
+"""Add up, divide and estimate tokens and costs. Pure arithmetic.
 
-Unknown is no number: what is not told adds nothing and stays not told. Estimates say so in `Usage.basis`.
+Unknown is not a number: an unknown figure adds nothing and stays unknown. Estimates are marked in `Usage.basis`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ TOKENS = ("input", "output", "cache_read", "cache_write", "reasoning")
 FIGURES = (*TOKENS, "cost")
 COUNTED = ("input", "output", "cache_read", "cache_write")  # together all tokens; reasoning is part of the output
 
-CHARACTERS = 3.4  # of a token; measured by bench/usage.py
-WINDOW = 200_000  # tokens of context that an estimate assumes at most: agents shorten what grows beyond
+CHARACTERS = 3.4  # per token; measured by bench/usage.py
+WINDOW = 200_000  # the largest context, in tokens, that an estimate assumes: agents shorten longer ones
 DAY, _EPOCH = 86_400, date(1970, 1, 1).toordinal()
 
 Figure = int | float | None
@@ -30,27 +30,27 @@ def _name_day(number: int) -> str:
     try:
         return date.fromordinal(_EPOCH + number).isoformat()
     except (ValueError, OverflowError):
-        return ""  # no day that a calendar has
+        return ""  # outside the calendar
 
 
 def day_of(at: float | None) -> str:
-    """The UTC day of a moment, "2026-11-16"; "" where there is none."""
+    """Return the UTC day of a moment, like "2026-11-16"; "" if unknown."""
     return "" if at is None else _name_day(int(at // DAY))
 
 
 def figures(usage: Usage) -> tuple[Figure, ...]:
-    """In the order of FIGURES."""
+    """Return the figures of a usage in the order of FIGURES."""
     return usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning, usage.cost
 
 
 def count_tokens(usage: Usage) -> int | None:
-    """All tokens together; None where none are known."""
+    """Return all tokens together; None if none are known."""
     known = [n for n in (usage.input, usage.output, usage.cache_read, usage.cache_write) if n is not None]
     return sum(known) if known else None
 
 
 def add_up(spent: Iterable[Spent]) -> Usage | None:
-    """The sum of parts; None of none. One estimated part makes the whole estimated."""
+    """Return the sum of parts; None if there are none. One estimated part makes the whole estimated."""
     parts = list(spent)
     if not parts:
         return None
@@ -60,7 +60,7 @@ def add_up(spent: Iterable[Spent]) -> Usage | None:
 
 
 def make_usage(values: Iterable[Figure], basis: TokenBasis = "reported") -> Usage:
-    """From figures in the order of FIGURES."""
+    """Make a usage from figures in the order of FIGURES."""
     return Usage(*values, basis)  # type: ignore[arg-type,call-arg]
 
 
@@ -70,14 +70,14 @@ def _sum(values: Iterable[Figure]) -> Figure:
 
 
 class Tally:
-    """Adds up what is told answer by answer, by model and day."""
+    """Adds up the usage of answers by model and day."""
 
     def __init__(self) -> None:
         self._cells: dict[tuple[str, str], list[Figure]] = {}
         self._guessed: set[tuple[str, str]] = set()
 
     def take(self, usage: Usage, model: str, day: str) -> None:
-        """Called for every answer of every session, so it adds up in place."""
+        """Add the usage of one answer, in place: it is called for every answer of every session."""
         key = (model, day)
         cell = self._cells.get(key)
         if cell is None:
@@ -90,7 +90,7 @@ class Tally:
             self._guessed.add(key)
 
     def spent(self) -> tuple[Spent, ...]:
-        """One part a model and day, in their order. Differences of odd totals may be negative: no sum is."""
+        """Return one part per model and day, sorted. Differences of odd totals may be negative; sums are clipped at 0."""
         return tuple(
             Spent(make_usage(map(_floor, cell), "estimated" if key in self._guessed else "reported"), *key)
             for key, cell in sorted(self._cells.items())
@@ -102,10 +102,10 @@ def _floor(value: Figure) -> Figure:
 
 
 class TokenMeter:
-    """Guesses tokens from characters while a session is read.
+    """Estimates tokens from characters while a session is read.
 
-    Each turn sends everything said so far as input and gets what the agent then says as output. What no transcript
-    holds (the system prompt, the tools' descriptions, hidden reasoning) is missing from the guess.
+    Each turn sends the whole conversation so far as input and receives the agent's text as output. The estimate lacks what
+    no transcript holds: the system prompt, the tools' descriptions, hidden reasoning.
     """
 
     def __init__(self) -> None:
@@ -115,12 +115,12 @@ class TokenMeter:
         self._listening = True
 
     def hear(self, characters: int) -> None:
-        """Something was said to the agent."""
+        """Count text sent to the agent."""
         self._context += characters
         self._listening = True
 
     def say(self, characters: int, at: float | None) -> None:
-        """The agent said something."""
+        """Count text written by the agent."""
         self._today = day_of(at) or self._today
         cell = self._days.setdefault(self._today, [0.0, 0.0])
         if self._listening:
@@ -130,34 +130,34 @@ class TokenMeter:
         self._context += characters
 
     def spent(self) -> tuple[Spent, ...]:
-        """The guess by day; nothing where the agent never spoke."""
+        """Return the estimate by day; empty if the agent wrote nothing."""
         return tuple(
-            Spent(Usage(input=_tokens(sent), output=_tokens(said), basis="estimated"), day=day)
-            for day, (sent, said) in sorted(self._days.items())
+            Spent(Usage(input=_to_tokens(sent), output=_to_tokens(written), basis="estimated"), day=day)
+            for day, (sent, written) in sorted(self._days.items())
         )
 
 
-def _tokens(characters: float) -> int:
+def _to_tokens(characters: float) -> int:
     return round(characters / CHARACTERS)
 
 
-def settle(told: Sequence[Spent], total: Usage | None, guess: Sequence[Spent]) -> tuple[Spent, ...]:
-    """What a session spent: told answer by answer, told in all, or guessed from its text, in this order of trust.
+def settle(answers: Sequence[Spent], total: Usage | None, estimate: Sequence[Spent]) -> tuple[Spent, ...]:
+    """Return what a session spent: as reported per answer, as reported in total, or as estimated from its text.
 
-    A total wins over the sum of the answers it is told beside, figure by figure, and is put down to them as far as they
-    stand to each other. What is told without a day is put down to the days of the guess in the same way.
+    A total overrides the sum of the answers, figure by figure, and is divided among them in proportion. Usage reported
+    without a day is divided among the days of the estimate in the same way.
     """
-    parts = [piece for part in told for piece in _spread(part, guess)]
+    parts = [piece for part in answers for piece in _spread(part, estimate)]
     if total is None:
-        return tuple(parts or guess)
+        return tuple(parts or estimate)
     if parts or count_tokens(total) is None:
-        return share(total, parts or guess or [Spent(Usage())])
-    weights = [_weigh(part) for part in guess] or [1]
-    return _deal(total, [replace(part, usage=Usage()) for part in guess] or [Spent(Usage())], weights)
+        return share(total, parts or estimate or [Spent(Usage())])
+    weights = [_weigh(part) for part in estimate] or [1]
+    return _deal(total, [replace(part, usage=Usage()) for part in estimate] or [Spent(Usage())], weights)
 
 
 def share(total: Usage, parts: Sequence[Spent]) -> tuple[Spent, ...]:
-    """The parts, with each figure that a total tells replaced by their share of it. The sums are the total's."""
+    """Replace each known figure of the total in the parts by their shares of it, so that their sums are the total's."""
     columns: list[Sequence[Figure]] = []
     for name, whole in zip(FIGURES, figures(total), strict=True):
         own = [getattr(part.usage, name) for part in parts]
@@ -174,7 +174,7 @@ def share(total: Usage, parts: Sequence[Spent]) -> tuple[Spent, ...]:
 
 
 def divide(whole: int | float, weights: Sequence[int | float]) -> list[int | float]:
-    """A whole in parts that stand to each other as the weights do and add up to it; without weights all in the first."""
+    """Divide a whole in proportion to the weights; the parts add up to it. With all weights 0 the first gets everything."""
     every = sum(weights)
     if not every:
         return [whole, *([0] * (len(weights) - 1))]
@@ -189,6 +189,7 @@ def _part(whole: int | float, upto: int | float, every: int | float) -> int | fl
 
 
 def _deal(total: Usage, parts: Sequence[Spent], weights: Sequence[int]) -> tuple[Spent, ...]:
+    """Give each part its share of the total, by the weights."""
     columns = [[None] * len(parts) if whole is None else divide(whole, weights) for whole in figures(total)]
     return tuple(
         replace(part, usage=make_usage(values, total.basis))
@@ -196,10 +197,12 @@ def _deal(total: Usage, parts: Sequence[Spent], weights: Sequence[int]) -> tuple
     )
 
 
-def _spread(part: Spent, guess: Sequence[Spent]) -> tuple[Spent, ...]:
-    if part.day or not guess:
+def _spread(part: Spent, estimate: Sequence[Spent]) -> tuple[Spent, ...]:
+    """Divide a part without a day among the days of the estimate."""
+    if part.day or not estimate:
         return (part,)
-    return _deal(part.usage, [replace(part, day=piece.day) for piece in guess], [_weigh(piece) for piece in guess])
+    days = [replace(part, day=piece.day) for piece in estimate]
+    return _deal(part.usage, days, [_weigh(piece) for piece in estimate])
 
 
 def _weigh(part: Spent) -> int:

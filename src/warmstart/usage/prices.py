@@ -1,8 +1,8 @@
-"""What tokens cost: the makers' public list prices, where a transcript does not say.
+"""Price tokens with the makers' public list prices, for transcripts that report no cost.
 
-A model's name is taken apart carefully (who hosts it, where, which snapshot) and then has to be in the table: a similar
-name is another model, and a host that we do not know has prices that we do not know. `prices.json` says where the prices
-come from and of which day they are; `docs/reference/make_prices.py` makes it.
+A model's name is parsed (host, region, snapshot) and must then match the table exactly: a similar name is another model, and
+an unknown host has unknown prices. `prices.json` names the source and the date of the prices;
+`docs/reference/make_prices.py` generates it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TABLE = Path(__file__).with_name("prices.json")
 MILLION = 1_000_000
 
 _GATEWAYS = frozenset(("openrouter", "litellm_proxy", "vercel_ai_gateway", "bedrock", "converse", "vertex_ai", "azure"))
-_MAKERS = {  # how hosts and gateways write them
+_MAKERS = {  # as hosts and gateways write them -> as the table does
     "anthropic": "anthropic",
     "openai": "openai",
     "google": "google",
@@ -50,26 +50,26 @@ _POINT = re.compile(r"(?<=\d)\.(?=\d)")
 
 
 class Table(Struct, frozen=True, forbid_unknown_fields=True):
-    """The file: prices for a million tokens by maker and model, in the order of Price's fields."""
+    """The file: prices per million tokens by maker and model, in the order of Price's fields."""
 
-    source: str  # whose prices
-    file: str  # and where they stand there
+    source: str  # the project that publishes the prices
+    file: str  # the file in that project
     license: str
-    date: str  # when it was made
+    date: str  # when this table was generated
     models: dict[str, dict[str, tuple[float | None, float | None, float | None, float | None, int | None]]]
 
 
 class Name(NamedTuple):
-    """A model's name taken apart."""
+    """A parsed model name."""
 
-    maker: str | None  # None: not told, so any
+    maker: str | None  # None: the name does not say
     model: str
 
 
 def parse_name(text: str) -> Name | None:
-    """`bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0` is Anthropic's claude-sonnet-4-5-20250929.
+    """Parse a name: `bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0` is Anthropic's claude-sonnet-4-5-20250929.
 
-    None where a part before the model is neither a maker nor a gateway that sells at the makers' prices.
+    None if a part before the model is neither a maker nor a gateway that sells at the makers' prices.
     """
     maker = None
     *hosts, model = text.strip().lower().removesuffix("[1m]").split("/")
@@ -80,19 +80,19 @@ def parse_name(text: str) -> Name | None:
             return None
     if (bedrock := _BEDROCK.match(model)) is not None:
         maker, model = "anthropic", bedrock[1]
-    model = _VERTEX.sub(lambda found: "" if found[0] == "@default" else "-", model)
+    model = _VERTEX.sub(lambda match: "" if match[0] == "@default" else "-", model)
     if model.startswith("claude-"):
         model = _POINT.sub("-", model)
     return Name(maker, model)
 
 
 def strip_snapshot(model: str) -> str:
-    """Without the day of a snapshot: a model's snapshots cost the same unless the table has the snapshot itself."""
+    """Remove the date of a snapshot: snapshots cost the same as the model unless the table lists them."""
     return _SNAPSHOT.sub("", model)
 
 
 def find_cost(usage: Usage, price: Price) -> float | None:
-    """What tokens cost; None where tokens of a kind are not known or have no price."""
+    """Return the cost of tokens; None if some kind of tokens is unknown or has no price."""
     if usage.input is None or usage.output is None:
         return None
     cost = 0.0
@@ -106,7 +106,7 @@ def find_cost(usage: Usage, price: Price) -> float | None:
 
 
 class PriceList:
-    """The table and what the user's settings put above it."""
+    """The price table, overridden by the user's settings."""
 
     def __init__(self, own: Mapping[str, Price] | None = None, table: Path = TABLE) -> None:
         self._file = table
@@ -117,23 +117,23 @@ class PriceList:
 
     @property
     def table(self) -> Table:
-        """Read when first needed."""
+        """The table, read when first needed."""
         if self._table is None:
             self._table = msgspec.json.decode(self._file.read_bytes(), type=Table)
         return self._table
 
     def find(self, model: str) -> Price | None:
-        """The price of a model by the name that a transcript gives it; None where it is not known."""
+        """Return the price of a model by its name in a transcript; None if unknown."""
         if model not in self._known:
-            self._known[model] = next(self._candidates(model), None)
+            self._known[model] = next(self._find_candidates(model), None)
         return self._known[model]
 
     def cost(self, usage: Usage, model: str) -> float | None:
-        """What tokens cost at list prices; None where that is not known."""
+        """Return the cost of tokens at list prices; None if unknown."""
         price = self.find(model)
         return None if price is None else find_cost(usage, price)
 
-    def _candidates(self, text: str) -> Iterator[Price]:
+    def _find_candidates(self, text: str) -> Iterator[Price]:
         if (price := self._own.get(text.strip().lower())) is not None:
             yield price
         name = parse_name(text)

@@ -1,4 +1,4 @@
-"""`warmstart usage`: what sessions cost, and the reports of callers that count while a session runs."""
+"""`warmstart usage`: tokens and costs of sessions, and live reports from callers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 _BYS = ("day", "agent", "model", "project", "session")
 _MOST = 10**15
-_WIDE = 140  # columns of a terminal from which whole numbers fit
+_WIDE = 140  # terminal columns needed to show numbers in full
 _BAR = 12  # characters
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _FIGURES = ("input", "output", "cache_read", "cache_write", "reasoning", "total", "cost")
 
 
 class _Day(click.ParamType[str]):
-    """A day, in UTC."""
+    """A date, in UTC."""
 
     name = "day"
 
@@ -36,11 +36,11 @@ class _Day(click.ParamType[str]):
         try:
             return datetime.strptime(str(value), "%Y-%m-%d").date().isoformat()
         except ValueError:
-            self.fail(f"{value!r} is no day; write 2026-11-16", param, ctx)
+            self.fail(f"{value!r} is not a date; write 2026-11-16", param, ctx)
 
 
 class _Time(click.ParamType[float]):
-    """A moment: ISO, in UTC where it has no zone, or seconds since 1970."""
+    """A moment: ISO (UTC if it names no zone) or seconds since 1970."""
 
     name = "time"
 
@@ -53,7 +53,7 @@ class _Time(click.ParamType[float]):
             moment = datetime.fromisoformat(str(value))
             return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
         except (ValueError, OverflowError):
-            self.fail(f"{value!r} is no time; write 2026-11-16T12:00:00Z", param, ctx)
+            self.fail(f"{value!r} is not a time; write 2026-11-16T12:00:00Z", param, ctx)
 
 
 @click.group(invoke_without_command=True)
@@ -62,14 +62,14 @@ class _Time(click.ParamType[float]):
 @project_option
 @since_option
 @click.option("--until", type=_Day(), help="Only usage up to and including this day (UTC).")
-@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Lines shown; totals are of all.")
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Rows shown; totals cover all.")
 @json_option
 @click.pass_context
 def usage(ctx: click.Context, /, since: float | None, limit: int, as_json: bool, **wanted: Any) -> None:
-    """Tokens and costs of the remembered sessions, by day, agent, model, project or session.
+    """Show tokens and costs of the remembered sessions, by day, agent, model, project or session.
 
-    `~` is estimated (tokens from the text, costs from list prices), `-` is unknown.
-    Usage belongs to the day it happened: of a session that runs past --since or --until, the days inside count.
+    `~` marks estimates (tokens from the text, costs from list prices), `-` is unknown.
+    Usage counts on its own day: a session that started before --since counts with its later days.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -85,18 +85,21 @@ def usage(ctx: click.Context, /, since: float | None, limit: int, as_json: bool,
 
 
 def show_usage(report: UsageReport, limit: int) -> None:
+    """Print a usage report as a table."""
     from rich.text import Text
 
     from warmstart.doors.render.terminal import print_table
 
     if not report.totals.sessions:
-        click.echo("no sessions" + ("" if report.since or report.until else "; run: warmstart ingest"))
+        click.echo(
+            "no sessions in this period" if report.since or report.until else "no sessions; run: warmstart ingest"
+        )
         return
     wide = not sys.stdout.isatty() or shutil.get_terminal_size().columns >= _WIDE
     shown = report.rows[-limit:] if report.by == "day" else report.rows[:limit]
     most = max((row.total or 0 for row in shown), default=0)
-    lines: list[list[Any]] = [[*_line(row, wide), draw_bar(row.total, most)] for row in shown]
-    lines.append([Text(cell, style="bold") for cell in ("total", *_line(report.totals, wide)[1:], "")])
+    lines: list[list[Any]] = [[*_format_row(row, wide), draw_bar(row.total, most)] for row in shown]
+    lines.append([Text(cell, style="bold") for cell in ("total", *_format_row(report.totals, wide)[1:], "")])
     columns = (
         report.by,
         "#sessions",
@@ -109,17 +112,17 @@ def show_usage(report: UsageReport, limit: int) -> None:
         "#cost",
     )
     print_table((*columns, ""), lines)
-    for note in notes(report, len(report.rows) - len(shown)):
+    for note in _list_notes(report, len(report.rows) - len(shown)):
         click.echo(note)
 
 
-def _line(row: UsageRow, wide: bool) -> list[str]:
+def _format_row(row: UsageRow, wide: bool) -> list[str]:
     cells = [format_figure(getattr(row, name), name, name in row.estimated, wide) for name in _FIGURES]
-    return [row.name or "not known", f"{row.sessions:,}", *cells]
+    return [row.name or "unknown", f"{row.sessions:,}", *cells]
 
 
 def format_figure(value: float | None, name: str, estimated: bool, wide: bool) -> str:
-    """`12,345`, `~12,345` where some of it is estimated, `-` where it is not known."""
+    """Format a figure: `12,345`, `~12,345` if part of it is estimated, `-` if it is unknown."""
     if value is None:
         return "-"
     mark = "~" if estimated else ""
@@ -137,18 +140,18 @@ def _shorten(value: float) -> str:
 
 
 def draw_bar(value: float | None, most: float) -> str:
-    """A bar for people who would rather look than read."""
+    """Draw a bar whose length is the value's share of the largest one."""
     if not value or not most:
         return ""
     eighths = max(1, round(value / most * _BAR * 8))
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
 
 
-def notes(report: UsageReport, more: int) -> list[str]:
-    """What a reader of the numbers should know."""
-    totals, said = report.totals, []
+def _list_notes(report: UsageReport, more: int) -> list[str]:
+    """Return what qualifies the numbers: rows not shown, estimates, unknown figures."""
+    totals, notes = report.totals, []
     if more > 0:
-        said.append(f"and {more} more; see --limit")
+        notes.append(f"{more} more rows are not shown; raise --limit to see them")
     for count, what in (
         (totals.tokens_estimated, "tokens estimated from the text (~)"),
         (totals.tokens_unknown, "tokens unknown"),
@@ -156,36 +159,37 @@ def notes(report: UsageReport, more: int) -> list[str]:
         (totals.cost_unknown, "cost unknown"),
     ):
         if count:
-            said.append(f"{count} of {totals.sessions} sessions: {what}")
+            notes.append(f"{count} of {totals.sessions} sessions: {what}")
     if report.unpriced:
         from warmstart.doors.render.terminal import clean
 
-        few = ", ".join(clean(model) or "a model that is not told" for model in report.unpriced[:8])
-        said.append(f"no price for: {few}{' ...' if len(report.unpriced) > 8 else ''}; set it in config.toml")
+        few = ", ".join(clean(model) or "an unnamed model" for model in report.unpriced[:8])
+        more_models = " ..." if len(report.unpriced) > 8 else ""
+        notes.append(f"no price for: {few}{more_models}; set one under [prices] in config.toml")
     if report.undated:
-        said.append(f"{report.undated} sessions are left out: nobody knows their day")
-    return said
+        notes.append(f"{report.undated} sessions are left out because their day is unknown")
+    return notes
 
 
-def _live(command: Any) -> Any:
-    """The options of `set` and `add`."""
+def _add_live_options(command: Any) -> Any:
+    """Add the options of `set` and `add`."""
     tokens = click.IntRange(0, _MOST)
     for option in reversed(
         (
             click.argument("session"),
             click.option("--model", default="", help="The model that answered."),
             click.option(
-                "--agent", default="", help="Who runs: claude-code, codex, hermes ..., as `sessions list` says."
+                "--agent", default="", help="The agent as `sessions list` shows it: claude-code, codex, hermes ..."
             ),
             click.option("--project", help="The working folder."),
-            click.option("--input", "input", type=tokens, help="Tokens sent, without those of the cache."),
-            click.option("--output", type=tokens, help="Tokens answered."),
-            click.option("--cache-read", type=tokens, help="Tokens sent that came from the cache."),
-            click.option("--cache-write", type=tokens, help="Tokens sent that went to the cache."),
-            click.option("--reasoning", type=tokens, help="Tokens of the answer that were reasoning."),
+            click.option("--input", "input", type=tokens, help="Input tokens, without cached ones."),
+            click.option("--output", type=tokens, help="Output tokens, including reasoning."),
+            click.option("--cache-read", type=tokens, help="Input tokens read from the cache."),
+            click.option("--cache-write", type=tokens, help="Input tokens written to the cache."),
+            click.option("--reasoning", type=tokens, help="Output tokens that were reasoning."),
             click.option("--cost", type=click.FloatRange(0, _MOST), help="US dollars."),
-            click.option("--event", help="An id of this report: sent again it changes nothing."),
-            click.option("--at", type=_Time(), help="When it was (ISO, UTC, or seconds since 1970).  [default: now]"),
+            click.option("--event", help="An id of this report; sent again, it changes nothing."),
+            click.option("--at", type=_Time(), help="When (ISO, UTC, or seconds since 1970).  [default: now]"),
             json_option,
             click.pass_obj,
         )
@@ -195,35 +199,35 @@ def _live(command: Any) -> Any:
 
 
 @usage.command("set")
-@click.option("--whole", is_flag=True, help="The totals are of the session over all its models, not of --model alone.")
-@_live
+@click.option("--whole", is_flag=True, help="The totals cover all models of the session, not only --model.")
+@_add_live_options
 def set_usage(ws: Warmstart, /, as_json: bool, **given: Any) -> None:
-    """Report running totals of a session. Sent again, late or smaller they change nothing."""
-    _answer(ws.usage.set(_told(given)), as_json)
+    """Report running totals of a session. A repeated, late or smaller total changes nothing."""
+    _show_result(ws.usage.set(_make_report(given)), as_json)
 
 
 @usage.command("add")
-@_live
+@_add_live_options
 def add_usage(ws: Warmstart, /, as_json: bool, **given: Any) -> None:
-    """Report what one answer took. Needs --event: the same event counts once."""
-    _answer(ws.usage.add(_told(given)), as_json)
+    """Report the usage of one answer. Needs --event: the same event counts once."""
+    _show_result(ws.usage.add(_make_report(given)), as_json)
 
 
-def _told(given: dict[str, Any]) -> LiveUsage:
+def _make_report(given: dict[str, Any]) -> LiveUsage:
     names = ("input", "output", "cache_read", "cache_write", "reasoning", "cost")
     return LiveUsage(usage=Usage(**{name: given.pop(name) for name in names}), **given)
 
 
-def _answer(taken: LiveUsageResult, as_json: bool) -> None:
+def _show_result(result: LiveUsageResult, as_json: bool) -> None:
     from warmstart.doors.render.terminal import clean, print_json
 
     if as_json:
-        print_json(taken)
+        print_json(result)
         return
-    known = [
+    totals = [
         f"{name.replace('_', ' ')} {format_figure(value, name, False, True)}"
         for name in _FIGURES
-        if (value := getattr(taken.usage, name, None)) is not None
+        if (value := getattr(result.usage, name, None)) is not None
     ]
-    what = "counted" if taken.changed else f"unchanged ({taken.reason})"
-    click.echo(f"{clean(taken.session)}: {what}; {', '.join(known)}")
+    outcome = "counted" if result.changed else f"unchanged ({result.reason})"
+    click.echo(f"{clean(result.session)}: {outcome}; totals: {', '.join(totals)}")
