@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 import warmstart
+from forks import open_forker, run_forks
 from places import SRC
 from rights import let_in
 from transcripts import claude_lines, write_jsonl
 from warmstart.errors import SourceError
 from warmstart.model import ToolCall, ToolResult
+
+FULL = os.environ.get("WARMSTART_FULL") == "1"
 
 
 def read(path: Path, data: bytes) -> warmstart.Inspection:
@@ -188,52 +189,58 @@ def test_problems_do_not_stop_the_rest(tmp_path):
     assert {Path(p.path).name for p in report.problems} == {"2.jsonl", "missing"}
 
 
-INGEST = "import sys, warmstart\nwith warmstart.open() as ws:\n    print(ws.ingest(sys.argv[1]).sessions, flush=True)"
+INGEST = """
+import warmstart, warmstart.ingest.read
 
-
-def start(folder: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-c", INGEST, str(folder)], env=os.environ | {"PYTHONPATH": SRC}, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+def ingest():
+    with warmstart.open() as ws:
+        ws.ingest(sys.argv[1])
+"""
 
 
 def test_16_ingests_at_once(tmp_path):
-    for n in range(40):
+    sessions = 40 if FULL else 15
+    for n in range(sessions):
         write_jsonl(tmp_path / "in" / f"{n}.jsonl", claude_lines(f"s-{n}", calls=20))
-    running = [start(tmp_path / "in") for _ in range(16)]
-    for child in running:
-        _out, errors = child.communicate(timeout=120)
-        assert child.returncode == 0, errors
+    run_forks(INGEST + "join([fork(ingest) for _ in range(16)])", tmp_path / "in")
     with warmstart.open() as ws:
-        assert len(ws.sessions(limit=None)) == 40
-        assert ws.store.health()["calls"] == 800
+        assert len(ws.sessions(limit=None)) == sessions
+        assert ws.store.health()["calls"] == 20 * sessions
         assert ws.store.health()["integrity"] == "ok"
 
 
 def test_kill_9_during_ingest(tmp_path):
-    for n in range(400):
+    sessions = 400 if FULL else 200
+    for n in range(sessions):
         write_jsonl(tmp_path / "in" / f"{n:03}.jsonl", claude_lines(f"s-{n}", calls=10))
+    code = """
+for line in sys.stdin:
+    child = fork(ingest)
+    time.sleep(float(line))
+    kill([child])
+    print(flush=True)
+"""
     kept = 0
-    for wait in (0.25, 0.35, 0.45, 0.6, 0.8):
-        child = start(tmp_path / "in")
-        time.sleep(wait)
-        child.send_signal(signal.SIGKILL)
-        child.communicate()
-        with warmstart.open() as ws:
-            assert ws.store.health()["integrity"] == "ok"
-            assert (now := len(ws.sessions(limit=None))) >= kept, "what was kept stays"
-            kept = now
-            assert ws.store.health()["calls"] == 10 * now, "a session is there whole or not at all"
+    with open_forker(INGEST + code, tmp_path / "in") as forker:
+        for wait in (0.05, 0.1, 0.2, 0.3):
+            forker.ask(str(wait))
+            with warmstart.open() as ws:
+                assert ws.store.health()["integrity"] == "ok"
+                assert (now := len(ws.sessions(limit=None))) >= kept, "what was kept stays"
+                kept = now
+                assert ws.store.health()["calls"] == 10 * now, "a session is there whole or not at all"
     with warmstart.open() as ws:
         ws.ingest(tmp_path / "in")
-        assert ws.store.health()["calls"] == 4_000
+        assert ws.store.health()["calls"] == 10 * sessions
 
 
 def test_a_full_disk_is_told_and_loses_nothing(tmp_path):
-    for n in range(300):
+    for n in range(150):
         write_jsonl(tmp_path / "in" / f"{n:03}.jsonl", claude_lines(f"s-{n}", calls=30, text="x" * 700))
     code = (
         "import resource, signal, sys, warmstart\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, 3_000_000))\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, 1_500_000))\n"
         "try:\n    warmstart.open().ingest(sys.argv[1])\nexcept warmstart.StoreFull as error:\n    print('full:', error)"
     )
     said = subprocess.run(
@@ -246,4 +253,4 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path):
     with warmstart.open() as ws:
         assert ws.store.health()["integrity"] == "ok"
         ws.ingest(tmp_path / "in")
-        assert len(ws.sessions(limit=None)) == 300
+        assert len(ws.sessions(limit=None)) == 150
