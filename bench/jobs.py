@@ -1,18 +1,17 @@
-"""How scheduled runs' answers are classified, against a labelled list; and how long that takes.
+"""Compare the classification of scheduled runs' answers with a labelled list, and time it.
 
     python bench/jobs.py [FILE] [--json] [--misses]
 
-FILE (default: tests/data/jobs/outputs.jsonl) has a line an answer: `{"set", "expected", "tricky", "text"}`. The naive
-classifier (the word "failed", "error" or "exit code" anywhere) runs beside, to show what tricky means.
+FILE (default: tests/data/jobs/outputs.jsonl) has one answer per line: `{"set", "expected", "tricky", "text"}`. A naive
+classifier ("failed", "error" or "exit code" anywhere) runs beside it, to show what tricky means.
 
-All of the list is right today because the rules were mended with it. What the rules got of each set at first sight, before
-they were mended with it, is in FIRST_SIGHT: that is what to expect of phrasings that nobody has thought of. Sets: `rules`
-(the rules were written with it in view), `seen` (written before the rules, but seen), `fresh-1` to `fresh-3` (each
-written after the rules of its time).
+All answers are classified correctly today because the rules were corrected with this list. FIRST_SIGHT has the results on
+each set before that: they show what to expect of new phrasings. Sets: `rules` (the rules were written from it), `seen`
+(written before the rules, but seen), `fresh-1` to `fresh-3` (each written after the rules of its time).
 
-JSON keys: `outputs` (how many), `right`, `false_alarms` (called failed, and was not), `missed` (failed, and not called so),
-`sets` {name: {outputs, right, false_alarms, missed, first_sight {outputs, right, false_alarms, missed}}}, `naive` {right,
-false_alarms, missed}, `tricky`, `microseconds` (one answer, on average), `table` [{set, expected, found, tricky, text}].
+JSON keys: `outputs` (number), `right`, `false_alarms` (wrongly called failed), `missed` (failures not recognised), `sets`
+{name: {outputs, right, false_alarms, missed, first_sight {outputs, right, false_alarms, missed}}}, `naive` {right,
+false_alarms, missed}, `tricky`, `microseconds` (mean per answer), `table` [{set, expected, found, tricky, text}].
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("file", nargs="?", type=Path, default=OUTPUTS)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--misses", action="store_true", help="print only what is wrong")
+    parser.add_argument("--misses", action="store_true", help="print only wrong classifications")
     options = parser.parse_args()
     rows = [json.loads(line) for line in options.file.read_text(encoding="utf-8").splitlines()]
     started = time.perf_counter()
@@ -69,11 +68,11 @@ def main() -> None:
 
 
 def count(rows: Sequence[Row], classify: Callable[[Row], str]) -> dict[str, int]:
-    found = [(row["expected"], classify(row)) for row in rows]
+    pairs = [(row["expected"], classify(row)) for row in rows]
     return {
-        "right": sum(expected == got for expected, got in found),
-        "false_alarms": sum(got == "failed" != expected for expected, got in found),
-        "missed": sum(expected == "failed" != got for expected, got in found),
+        "right": sum(expected == status for expected, status in pairs),
+        "false_alarms": sum(status == "failed" != expected for expected, status in pairs),
+        "missed": sum(expected == "failed" != status for expected, status in pairs),
     }
 
 
@@ -87,8 +86,8 @@ def describe_set(rows: Sequence[Row], name: str) -> dict[str, Any]:
     own = [row for row in rows if row["set"] == name]
     at_first = FIRST_SIGHT.get(name)
     keys = ("outputs", "right", "false_alarms", "missed")
-    told = {"first_sight": dict(zip(keys, at_first, strict=True))} if at_first else {}
-    return {"outputs": len(own), **count(own, lambda row: row["found"]), **told}
+    first_sight = {"first_sight": dict(zip(keys, at_first, strict=True))} if at_first else {}
+    return {"outputs": len(own), **count(own, lambda row: row["found"]), **first_sight}
 
 
 def show_table(rows: Sequence[Row]) -> None:
@@ -105,8 +104,8 @@ def show_figures(figures: dict[str, Any]) -> None:
         print(
             f"{name:10} {found['right']:4} right, {found['false_alarms']} false alarms, {found['missed']} failures missed"
         )
-    for name, one in figures["sets"].items():
-        if at_first := one.get("first_sight"):
+    for name, result in figures["sets"].items():
+        if at_first := result.get("first_sight"):
             print(
                 f"{name:10} at first sight {at_first['right']} of {at_first['outputs']} right,"
                 f" {at_first['false_alarms']} false alarms, {at_first['missed']} failures missed"

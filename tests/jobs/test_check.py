@@ -33,8 +33,8 @@ def write_home(root: Path, *jobs: object, config: str = CONFIG) -> Path:
     return home
 
 
-def make_job(**said: object) -> dict[str, object]:
-    return {"id": "a1b2c3d4e5f6", "name": "orders", "prompt": "Count the orders", "enabled": True} | said
+def make_job(**fields: object) -> dict[str, object]:
+    return {"id": "a1b2c3d4e5f6", "name": "orders", "prompt": "Count the orders", "enabled": True} | fields
 
 
 def check(*arguments: str | Path) -> Result:
@@ -54,7 +54,7 @@ def check_json(*arguments: str | Path) -> dict[str, object]:
         (Job(id="j", model="gpt-5"), JobRuntime(), "ok", ""),
         (Job(id="j", model="gpt-4"), JobRuntime(), "fails", "8,192"),
         (Job(id="j", model="openai/gpt-4-0613"), JobRuntime(), "fails", "64,000"),
-        (Job(id="j", model="my-own"), JobRuntime(), "unknown", "not known"),
+        (Job(id="j", model="my-own"), JobRuntime(), "unknown", "is unknown"),
         (Job(id="j"), JobRuntime(), "fails", "no model is set"),
         (Job(id="j"), JobRuntime(models=(("env", ""), ("config", "gpt-4"))), "fails", "gpt-4"),
         (Job(id="j", model="gpt-5"), JobRuntime(models=(("env", "gpt-4"),)), "ok", ""),
@@ -62,7 +62,7 @@ def check_json(*arguments: str | Path) -> dict[str, object]:
         (Job(id="j", model="gpt-4", context_length=9_000), JobRuntime(), "ok", "set by hand"),
         (Job(id="j", model="gpt-4"), JobRuntime(context_length=128_000, trusts_setting=False), "ok", ""),
         (Job(id="j", model="gpt-5"), JobRuntime(context_length=32_000, trusts_setting=False), "fails", "32,000"),
-        (Job(id="j", model="gpt-4", needs_model=False), JobRuntime(), "ok", "script alone"),
+        (Job(id="j", model="gpt-4", needs_model=False), JobRuntime(), "ok", "only a script"),
         (Job(id="j", model="gpt-4", paused=True), JobRuntime(), "skipped", "paused; it would fail"),
         (Job(id="j", model_before="gpt-5"), JobRuntime(models=(("config", "gpt-5.1"),)), "fails", "was gpt-5 when"),
         (Job(id="j", model="gpt-5.1", model_before="gpt-5"), JobRuntime(), "ok", ""),
@@ -114,10 +114,10 @@ def test_hermes_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = check("--hermes-home", home)
     assert found.exit_code == 1
     assert "small (b) would fail at its next run, 2026-11-17T06:00:00+00:00: gpt-4 has a context window" in found.output
-    assert "odd (d): the context window of homemade is not known" in found.output
-    told = check_json("--hermes-home", home)
-    assert [job["verdict"] for job in told["jobs"]] == ["ok", "fails", "skipped", "unknown", "ok"]
-    assert (told["failing"], told["unknown"], told["problems"]) == (1, 1, [])
+    assert "odd (d): the context window of homemade is unknown" in found.output
+    report = check_json("--hermes-home", home)
+    assert [job["verdict"] for job in report["jobs"]] == ["ok", "fails", "skipped", "unknown", "ok"]
+    assert (report["failing"], report["unknown"], report["problems"]) == (1, 1, [])
     monkeypatch.setenv("HERMES_HOME", str(home))
     assert check().exit_code == 1
 
@@ -163,7 +163,7 @@ def test_profiles_have_their_own(tmp_path: Path) -> None:
     ]
 
 
-# Files that are not as they should be
+# Damaged files
 
 
 def test_damaged_files_are_named_with_their_line_and_the_others_still_checked(tmp_path: Path) -> None:
@@ -172,18 +172,18 @@ def test_damaged_files_are_named_with_their_line_and_the_others_still_checked(tm
     listed = tmp_path / "others.toml"
     listed.write_text('[[jobs]]\nid = "t"\nmodel = "gpt-4"\n')
     found = check("--hermes-home", home, "--jobs", listed)
-    assert found.exit_code == 1 and "jobs.json:3: no valid JSON" in found.output and "t (t) would fail" in found.output
+    assert found.exit_code == 1 and "jobs.json:3: not valid JSON" in found.output and "t (t) would fail" in found.output
     listed.write_text('[[jobs]]\nid = "t"\nmodel = \n')
-    told = check_json("--hermes-home", home, "--jobs", listed)
-    assert [(Path(one["path"]).name, one["line"]) for one in told["problems"]] == [("jobs.json", 3), ("others.toml", 3)]
+    report = check_json("--hermes-home", home, "--jobs", listed)
+    assert [(Path(p["path"]).name, p["line"]) for p in report["problems"]] == [("jobs.json", 3), ("others.toml", 3)]
 
 
 def test_an_unreadable_config_leaves_jobs_with_a_model_of_their_own(tmp_path: Path) -> None:
     home = write_home(tmp_path, make_job(), make_job(model="gpt-4"), 7, config="model: {default: [\n\n")
-    told = check_json("--hermes-home", home)
-    assert [job["verdict"] for job in told["jobs"]] == ["unknown", "fails"]
-    assert {Path(one["path"]).name for one in told["problems"]} == {"config.yaml", "jobs.json"}
-    assert all(one["line"] for one in told["problems"] if one["path"].endswith("yaml"))
+    report = check_json("--hermes-home", home)
+    assert [job["verdict"] for job in report["jobs"]] == ["unknown", "fails"]
+    assert {Path(problem["path"]).name for problem in report["problems"]} == {"config.yaml", "jobs.json"}
+    assert all(problem["line"] for problem in report["problems"] if problem["path"].endswith("yaml"))
 
 
 def test_without_a_yaml_parser_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +201,7 @@ def test_nothing_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ['"text"', "null", '{"jobs": 7}', "[" * 100_000, "\udcff"])
-def test_whatever_stands_in_the_file(tmp_path: Path, text: str) -> None:
+def test_any_file_content_is_reported(tmp_path: Path, text: str) -> None:
     home = write_home(tmp_path)
     (home / "cron" / "jobs.json").write_bytes(text.encode("utf-8", "surrogateescape"))
     found = check("--hermes-home", home)
@@ -223,16 +223,16 @@ def test_a_list_for_other_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     )
     assert check("--jobs", listed).exit_code == 0
     monkeypatch.setenv("AGENT_MODEL", "gpt-4")
-    told = check_json("--jobs", listed)
-    assert [job["verdict"] for job in told["jobs"]] == ["fails", "skipped", "ok"]
-    assert told["jobs"][0]["model_from"] == "AGENT_MODEL"
+    report = check_json("--jobs", listed)
+    assert [job["verdict"] for job in report["jobs"]] == ["fails", "skipped", "ok"]
+    assert report["jobs"][0]["model_from"] == "AGENT_MODEL"
 
 
 # Asking a server
 
 
 class Models(BaseHTTPRequestHandler):
-    """Answers with what `answers` holds for a path and remembers who asked."""
+    """Answers a path from `answers` and records the requests."""
 
     answers: dict[str, tuple[int, bytes]] = {}  # noqa: RUF012
     asked: list[tuple[str, str | None]] = []  # noqa: RUF012
@@ -281,7 +281,7 @@ def test_what_a_server_says(server: str, body: object, window: int | None) -> No
     assert Models.asked == [("/v1/models", "Bearer k")]
 
 
-def test_a_server_that_does_not_answer_as_it_should(server: str) -> None:
+def test_a_server_with_wrong_answers(server: str) -> None:
     Models.answers |= {"/away/models": (302, b""), "/bad/models": (500, b"no"), "/odd/models": (200, b"{")}
     assert [ask_window(f"{server}/{name}", "", "m") for name in ("away", "bad", "odd", "none")] == [None] * 4
     assert all(path != "/elsewhere/models" for path, _key in Models.asked), "a key stays where it belongs"
@@ -316,7 +316,7 @@ def add_runs(database: Path, job: str, command: str, *, count: int = 2) -> None:
         connection.commit()
 
 
-def test_a_run_starts_with_what_its_own_jobs_good_runs_showed(tmp_path: Path) -> None:
+def test_a_run_gets_examples_of_its_own_jobs_good_runs(tmp_path: Path) -> None:
     database = tmp_path / "state.db"
     add_runs(database, "aaa", "grep -c open aaa.csv")
     add_runs(database, "bbb", "awk '/open/' bbb.csv")

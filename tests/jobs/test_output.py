@@ -13,13 +13,12 @@ OUTPUTS = [json.loads(line) for line in (DATA / "jobs/outputs.jsonl").read_text(
 
 
 def test_the_list_is_long_enough_and_half_of_it_tricky() -> None:
-    assert len(OUTPUTS) >= 60 and 2 * sum(one["tricky"] for one in OUTPUTS) >= len(OUTPUTS)
-    assert len({one["text"] for one in OUTPUTS if one["expected"] != "silent"}) == sum(
-        one["expected"] != "silent" for one in OUTPUTS
-    )
+    assert len(OUTPUTS) >= 60 and 2 * sum(output["tricky"] for output in OUTPUTS) >= len(OUTPUTS)
+    texts = [output["text"] for output in OUTPUTS if output["expected"] != "silent"]
+    assert len(set(texts)) == len(texts)
 
 
-@pytest.mark.parametrize("output", OUTPUTS, ids=lambda one: " ".join(one["text"].split())[:40])
+@pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: " ".join(output["text"].split())[:40])
 def test_labelled_outputs(output: dict[str, str]) -> None:
     found = classify_job_output(output["text"])
     assert found.status == output["expected"], found
@@ -50,5 +49,5 @@ def test_an_empty_answer_is_silence() -> None:
     "part", ["the ", "`x` ", "no x ", "I could not ", '"', "a\n", "the script ", "```\n", "(", "exit "]
 )
 def test_long_answers_take_no_time(part: str) -> None:
-    """What grows with the square would hang here."""
+    """A pattern with quadratic time would hang here."""
     assert classify_job_output(part * (200_000 // len(part))).status in ("delivered", "failed")

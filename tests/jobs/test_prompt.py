@@ -1,4 +1,4 @@
-"""What a scheduled run is told."""
+"""The prompt of a scheduled run."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ OWN = "Count the open orders."
 
 def test_in_order_and_the_jobs_own_words_last() -> None:
     job = {"prompt": OWN, "skills": ["csv", "mail"], "script_output": "17 rows"}
-    made = build_job_prompt(job, "gpt-5", "openai")
-    places = [made.text.index(part) for part in ("delivered automatically", "[SILENT]", "[SCRIPT_FAILED]:", "gpt-5",
-                                                 "17 rows", "csv, mail", OWN)]  # fmt: skip
-    assert places == sorted(places) and made.text.endswith(OWN)
-    assert made.routing == OWN and str(made) == made.text
-    assert "uses the model gpt-5 (provider: openai). Adapt to it." in made.text
+    prompt = build_job_prompt(job, "gpt-5", "openai")
+    parts = ("delivered automatically", "[SILENT]", "[SCRIPT_FAILED]:", "gpt-5", "17 rows", "csv, mail", OWN)
+    places = [prompt.text.index(part) for part in parts]
+    assert places == sorted(places) and prompt.text.endswith(OWN)
+    assert prompt.routing == OWN and str(prompt) == prompt.text
+    assert "uses the model gpt-5 (provider: openai). Adapt to it." in prompt.text
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("fields", "line"),
     [
         ({"skills": ["a", "b", "a", ""]}, "Use these skills: a, b."),
         ({"skill": "a"}, "Use these skills: a."),
@@ -32,9 +32,9 @@ def test_in_order_and_the_jobs_own_words_last() -> None:
         ({}, ""),
     ],
 )
-def test_skills_as_a_list_or_the_old_single_one(said: dict[str, object], told: str) -> None:
-    text = build_job_prompt(said | {"prompt": OWN}, "m", "p").text
-    assert (told in text) if told else ("skills" not in text)
+def test_skills_as_a_list_or_the_old_single_one(fields: dict[str, object], line: str) -> None:
+    text = build_job_prompt(fields | {"prompt": OWN}, "m", "p").text
+    assert (line in text) if line else ("skills" not in text)
 
 
 def test_a_scripts_output_is_data_and_capped() -> None:
@@ -45,18 +45,18 @@ def test_a_scripts_output_is_data_and_capped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("job", "told"),
+    ("job", "line"),
     [
         (Job(id="j", script_output=""), "printed nothing"),
         (Job(id="j", script_output="", script_failed=True), "failed. It printed nothing"),
         (Job(id="j", script_output="KeyError", script_failed=True), "failed. It printed:"),
     ],
 )
-def test_what_the_script_did(job: Job, told: str) -> None:
-    assert told in build_job_prompt(job, "m").text
+def test_the_scripts_outcome(job: Job, line: str) -> None:
+    assert line in build_job_prompt(job, "m").text
 
 
-def test_what_is_not_known_is_not_told() -> None:
+def test_an_unknown_model_is_not_mentioned() -> None:
     assert describe_runtime("") == "" and "provider" not in describe_runtime("m")
     assert "Runtime" not in build_job_prompt({"prompt": OWN}).text
     assert "model own (provider: lab)" in build_job_prompt({"prompt": OWN, "model": "own", "provider": "lab"}).text

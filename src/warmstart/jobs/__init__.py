@@ -1,4 +1,4 @@
-"""Scheduled jobs: will they run, what they are told, what became of them.
+"""Scheduled jobs: check before they run, build their prompts, classify their answers.
 
 checked = check_jobs([read_hermes(home, read_variable)])        # before the night
 prompt = build_job_prompt(job, runtime_model, runtime_provider)  # for the run

@@ -1,7 +1,7 @@
-"""Will a scheduled job run at all? The model that it will really get, that model's context window, and the minimum.
+"""Check that a scheduled job can run: find the model it will get, and compare that model's context window with the minimum.
 
-An agent that looks at the window only when the job runs accepts a job today and fails on it at night. Here the same is
-asked beforehand. Nothing is asked over a network unless the runtime brings a function that does so.
+An agent that checks the window only when the job runs accepts the job today and fails at night. This check runs beforehand.
+It uses no network unless the runtime supplies a function that does.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from msgspec import Struct, field
 from warmstart.errors import ModelContextError
 from warmstart.usage.prices import PriceList
 
-MINIMUM = 64_000  # tokens; below, Hermes refuses to start: its tools and system prompt alone take a large part
+MINIMUM = 64_000  # tokens; with fewer Hermes refuses to start: its tools and system prompt alone need a large part
 
 Verdict = Literal["ok", "fails", "unknown", "skipped"]
 AskWindow = Callable[[str, str, str], int | None]  # base URL, API key, model -> tokens
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """A scheduled job, whoever schedules it. Empty: not set."""
+    """A scheduled job of any scheduler. An empty string means not set."""
 
     id: str
     name: str = ""
-    prompt: str = ""  # its own words, which alone are used for routing
+    prompt: str = ""  # its own words; only these are used for routing
     model: str = ""
     provider: str = ""
     base_url: str = ""
@@ -33,33 +33,33 @@ class Job(Struct, frozen=True, kw_only=True):
     skills: tuple[str, ...] = ()
     script_output: str | None = None  # of the script that ran before it; None: there was none
     script_failed: bool = False
-    model_before: str = ""  # what the default was when the job was made, where its agent insists on that
-    needs_model: bool = True  # False: a script alone
+    model_before: str = ""  # the default model when the job was created, if its agent insists on it
+    needs_model: bool = True  # False: the job is only a script
     paused: bool = False
     next_run: str = ""
-    source: str = ""  # the file it stands in
+    source: str = ""  # the file that lists it
 
 
 class JobRuntime(Struct, frozen=True, kw_only=True):
-    """What a job runs in: what it gets where it does not say itself."""
+    """The defaults that a job runs with where it sets nothing itself."""
 
-    models: tuple[tuple[str, str], ...] = ()  # (where it is set, model), the first that is set wins
+    models: tuple[tuple[str, str], ...] = ()  # (where it is set, model); the first one set wins
     provider: str = ""
     base_url: str = ""
-    api_key: str = ""  # for base_url and nothing else
-    context_length: int | None = None  # set by hand, for whatever model
+    api_key: str = ""  # for base_url only
+    context_length: int | None = None  # set by hand, for every model
     context_from: str = "context_length"
-    trusts_setting: bool = True  # False: the agent holds what was set by hand against the minimum too
+    trusts_setting: bool = True  # False: the agent compares a window set by hand with the minimum too
     windows: Mapping[tuple[str, str], int] = field(default_factory=dict)  # set by hand, by (base URL, model)
     places: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # provider -> (base URL, API key)
-    notes: tuple[str, ...] = ()  # what is worth knowing about it
-    unreadable: str = ""  # why the settings are not known
+    notes: tuple[str, ...] = ()  # remarks for the user
+    unreadable: str = ""  # why the settings are unknown
     minimum: int = MINIMUM
     ask: AskWindow | None = None
 
 
 class JobCheck(Struct, frozen=True, kw_only=True):
-    """What will become of a job at its next run."""
+    """Whether a job can run at its next time."""
 
     id: str
     name: str
@@ -82,11 +82,11 @@ class _Window(Struct, frozen=True):
     by_hand: bool = False
 
 
-def read_job(said: Mapping[str, Any], source: str = "") -> Job:
-    """A job as Hermes and most others write it: a mapping in which much may be missing or null."""
-    text = {name: _text(said.get(name)) for name in ("id", "name", "prompt", "model", "provider", "base_url")}
-    state = _text(said.get("state"))
-    output = said.get("script_output")
+def read_job(fields: Mapping[str, Any], source: str = "") -> Job:
+    """Read a job from a mapping, as Hermes and most others write it; any field may be missing or null."""
+    text = {name: read_string(fields.get(name)) for name in ("id", "name", "prompt", "model", "provider", "base_url")}
+    state = read_string(fields.get("state"))
+    output = fields.get("script_output")
     return Job(
         id=text["id"] or text["name"] or "unknown",
         name=text["name"] or text["prompt"][:50] or text["id"],
@@ -94,20 +94,20 @@ def read_job(said: Mapping[str, Any], source: str = "") -> Job:
         model=text["model"],
         provider=text["provider"],
         base_url=text["base_url"].rstrip("/"),
-        context_length=read_tokens(said.get("context_length")),
-        skills=_read_skills(said),
+        context_length=read_tokens(fields.get("context_length")),
+        skills=_read_skills(fields),
         script_output=None if output is None else str(output),
-        script_failed=said.get("script_failed") is True,
-        model_before=_text(said.get("model_snapshot")),
-        needs_model=not said.get("no_agent"),
-        paused=said.get("enabled") is False or said.get("paused") is True or state in ("paused", "completed"),
-        next_run=_text(said.get("next_run_at") or said.get("next_run")),
+        script_failed=fields.get("script_failed") is True,
+        model_before=read_string(fields.get("model_snapshot")),
+        needs_model=not fields.get("no_agent"),
+        paused=fields.get("enabled") is False or fields.get("paused") is True or state in ("paused", "completed"),
+        next_run=read_string(fields.get("next_run_at") or fields.get("next_run")),
         source=source,
     )
 
 
 def read_tokens(value: Any) -> int | None:
-    """A positive whole number; None for anything else, as agents do that fall back on looking the window up."""
+    """Return a positive whole number, else None: agents then look the window up, too."""
     try:
         number = 0 if isinstance(value, bool) else int(value)
     except (TypeError, ValueError, OverflowError):
@@ -116,12 +116,12 @@ def read_tokens(value: Any) -> int | None:
 
 
 def check_job(job: Job | Mapping[str, Any], runtime: JobRuntime) -> JobCheck:
-    """Whether the job's model is large enough. An unknown window passes, with a warning."""
+    """Check that the job's model is large enough. An unknown window passes, with a warning."""
     job = job if isinstance(job, Job) else read_job(job)
     model, origin = _find_model(job, runtime)
     provider = job.provider or runtime.provider
 
-    def tell(verdict: Verdict, reason: str, window: _Window | None = None) -> JobCheck:
+    def conclude(verdict: Verdict, reason: str, window: _Window | None = None) -> JobCheck:
         return JobCheck(
             id=job.id,
             name=job.name,
@@ -139,34 +139,34 @@ def check_job(job: Job | Mapping[str, Any], runtime: JobRuntime) -> JobCheck:
         )
 
     if not job.needs_model:
-        return tell("ok", "a script alone: it needs no model")
+        return conclude("ok", "only a script: it needs no model")
     if not model:
         if runtime.unreadable:
-            return tell("unknown", f"its model is not known: {runtime.unreadable}")
-        return tell("fails", "no model is set: give the job one, or set a default")
+            return conclude("unknown", f"its model is unknown: {runtime.unreadable}")
+        return conclude("fails", "no model is set: give the job one, or set a default")
     if job.model_before and not job.model and job.model_before.lower() != model.lower():
-        return tell("fails", _describe_drift(job.model_before, model))
+        return conclude("fails", _describe_drift(job.model_before, model))
     window = _find_window(job, runtime, model)
     if window.tokens is None:
-        return tell("unknown", f"the context window of {model} is not known{window.origin and f' ({window.origin})'}")
+        return conclude("unknown", f"the context window of {model} is unknown{window.origin and f' ({window.origin})'}")
     if window.by_hand and runtime.trusts_setting:
-        return tell("ok", f"{window.origin} is set by hand, so it is not checked", window)
+        return conclude("ok", f"{window.origin} is set by hand and not checked", window)
     try:
         require_context(model, window.tokens, runtime.minimum)
     except ModelContextError as error:
-        return tell("fails", str(error), window)
-    return tell("ok", "; ".join(runtime.notes), window)
+        return conclude("fails", str(error), window)
+    return conclude("ok", "; ".join(runtime.notes), window)
 
 
 def require_context(model: str, window: int | None, minimum: int = MINIMUM) -> None:
-    """Raises ModelContextError if the model is known to be too small."""
+    """Raise ModelContextError if the model's window is known to be too small."""
     if window is not None and window < minimum:
         raise ModelContextError(model, window, minimum)
 
 
 def _describe_drift(before: str, now: str) -> str:
     return (
-        f"the default model was {before} when the job was made and is {now} now; Hermes then skips a job that has no"
+        f"the default model was {before} when the job was made and is {now} now; Hermes then skips a job without a"
         " model of its own: give it one"
     )
 
@@ -184,20 +184,20 @@ def _find_window(job: Job, runtime: JobRuntime, model: str) -> _Window:
     place, key = _find_endpoint(job, runtime)
     if (tokens := runtime.windows.get((place, model))) is not None:
         return _Window(tokens, "custom_providers")
-    told = ""
+    hint = "--ask-endpoint may find it" if place else ""
     if runtime.ask is not None and place:
         tokens = runtime.ask(place, key, model)
         if tokens is not None:
             return _Window(tokens, "the endpoint")
-        told = "the endpoint does not tell it"
+        hint = "the endpoint does not report it"
     price = PriceList().find(model)
     if price is not None and price.window is not None:
         return _Window(price.window, "Warmstart's table")
-    return _Window(None, told or ("--ask-endpoint may find it" if place else ""))
+    return _Window(None, hint)
 
 
 def _find_endpoint(job: Job, runtime: JobRuntime) -> tuple[str, str]:
-    """Where the job's model is served, and the key for there: a key never goes to another address."""
+    """Return the address of the job's model and the key for it: a key never goes to another address."""
     named = runtime.places.get(job.provider.removeprefix("custom:").lower()) if job.provider else None
     if job.base_url:
         known = named or (runtime.base_url, runtime.api_key)
@@ -209,14 +209,15 @@ def _find_endpoint(job: Job, runtime: JobRuntime) -> tuple[str, str]:
     return runtime.base_url, runtime.api_key
 
 
-def _read_skills(said: Mapping[str, Any]) -> tuple[str, ...]:
-    """The list, or the single skill of older jobs."""
-    skills = said.get("skills")
+def _read_skills(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """Read the list of skills, or the single skill of jobs that older versions of Hermes wrote."""
+    skills = fields.get("skills")
     if skills is None:
-        skills = said.get("skill")
+        skills = fields.get("skill")
     listed = skills if isinstance(skills, list | tuple) else [skills]
-    return tuple(dict.fromkeys(name for one in listed if (name := _text(one))))
+    return tuple(dict.fromkeys(name for skill in listed if (name := read_string(skill))))
 
 
-def _text(value: Any) -> str:
+def read_string(value: Any) -> str:
+    """Return a setting as text; empty if it is missing or not a single value."""
     return "" if value is None or isinstance(value, dict | list) else str(value).strip()

@@ -1,8 +1,8 @@
-"""What became of a scheduled run, by its answer: delivered, silent (on purpose), or failed.
+"""Classify the answer of a scheduled run: delivered, silent (on purpose), or failed.
 
-Most answers with "failed" in them are good reports about failures: of builds, of logins, of rockets. So a failure has to
-be the run's own: the marker; or the agent saying that it could not do its work; or its script or command failing, now,
-in plain words and not in a quotation, a condition, a negation or a story about yesterday.
+Most answers with "failed" in them are good reports about failures: of builds, of logins, of rockets. So a failure has to be
+the run's own: the marker; or the agent saying that it could not do its work; or its script or command failing, now, in plain
+words and not in a quotation, a condition, a negation or a story about yesterday.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ FAILED_MARK = "[SCRIPT_FAILED]"
 _SILENT = frozenset(("[SILENT]", "SILENT", "NO_REPLY", "NO REPLY"))
 _MOST_TEXT = 20_000
 _MOST_REASON = 200
-_MOST_SENTENCE = 600  # a longer one is no sentence
+_MOST_SENTENCE = 600  # characters looked at of one sentence
 
 
 class JobOutput(Struct, frozen=True):
     """How a scheduled run ended."""
 
     status: Literal["delivered", "silent", "failed"]
-    reason: str = ""  # of a failure
+    reason: str = ""  # why it failed
 
 
 def classify_job_output(text: str) -> JobOutput:
-    """Delivered, silent or failed, with the reason of a failure."""
+    """Classify an answer as delivered, silent or failed, with the reason of a failure."""
     text = cut(text, _MOST_TEXT)
     lines = [line for line in (raw.strip().strip("*_`~ \t") for raw in text.splitlines()) if line]
     if not lines:
@@ -51,7 +51,7 @@ def _is_silence(line: str) -> bool:
     return " ".join(line.upper().split()) in _SILENT
 
 
-# Phrases. Each stands for something people and models really write; tests/data/jobs has the list.
+# Phrases that people and models really write; tests/data/jobs has the list.
 
 _CODE = r"(?:an? )?(?:non-?zero|(?:exit )?(?:code|status)(?: code)? -?[1-9]\d*|[1-9]\d*\b)"
 _BROKE = (
@@ -65,7 +65,7 @@ _SUBJECT = r"(?:script|command|tool call|process|program|subprocess|collector|ex
 _REPORTED_ON = (
     r"(?:CI|builds?|tests?|suites?|pipelines?|workflows?|deploys?|deployments?|logins?|payments?|launch|checks?)"
 )
-_NOT_WORK = (  # what one may not be able to do in a good report
+_NOT_WORK = (  # "I could not find ..." is no failure in a good report
     r"(?!(?:find|see|spot|say|decide|recommend|reproduce|resist|agree|confirm|help|imagine|think|remember|promise|rule)\b)"
 )
 _WORK = rf"{_NOT_WORK}[a-z]+"
@@ -73,7 +73,7 @@ _WORKED = (
     r"(?:run|executed|fetched|completed?|finished|produced|created|generated|downloaded|collected|started|performed|"
     r"updated|sent|uploaded|written|done|made|built|delivered|prepared|published|synced|imported|exported|backed up)"
 )
-_CAME = (  # past participles but those that say something good
+_CAME = (  # past participles, except those of good news
     r"(?!(?:affected|needed|changed|required|expected|reported|included|impacted|used|involved|seen|noticed|lost|broken|"
     r"damaged|missed|found|flagged|touched|surprised)\b)(?:\w+ed|run|sent|written|done|made|built|complete)"
 )
@@ -95,7 +95,7 @@ _RUN_BROKE = re.compile(
     r"|^\W*(?:run|job) incomplete\b|^\W*[A-Z][a-z]+ing (?:the |your )[^.:]{1,40} failed\b",
     re.I,
 )
-_HEADLINE = re.compile(  # "Job failed.", "Stock check aborted": the first thing said, and short
+_HEADLINE = re.compile(  # "Job failed.", "Stock check aborted": a short first sentence
     rf"^\W*(?!.*\b{_REPORTED_ON}\b.*\bfailed)(?:[\w'’-]+:? ){{1,3}}(?:failed|aborted|crashed|ended early|timed out|did not go through)\s*(?:[.:!(]|$)",
     re.I,
 )
@@ -126,7 +126,7 @@ _NOTHING_CAME = re.compile(
     rf"|(?:was|is) (?:therefore )?(?:not {_CAME}|skipped)|^\W*\w+ not (?:taken|{_WORKED})|skipping the|{_RESULT}s? (?:is|are) missing)\b",
     re.I,
 )
-_BROKEN = re.compile(  # a failure of something, said by whoever
+_BROKEN = re.compile(  # any failure of anything
     rf"\b(?:failed|failing|failure|crash(?:ed)?|time[sd]? ?out|exited (?:with )?{_CODE}|exit (?:code|status) [1-9]\d*|killed|gave up"
     r"|no longer (?:exists|works)|[45]\d\d (?:access )?(?:denied|forbidden)|command not found|no such file|not found|does not exist|refused|denied|rejected|unreachable|unavailable"
     r"|not available|not there|not installed|isn['’]t (?:installed|running)|status [1-9]\d*|without access|unauthori[sz]ed"
@@ -134,12 +134,12 @@ _BROKEN = re.compile(  # a failure of something, said by whoever
     r"|could not resolve|out of memory|no space left|missing|locked|not running|fatal|hung|broke|aborted|down)\b",
     re.I,
 )
-_RAW_LINE = re.compile(  # what a program says, as the first line of an answer
+_RAW_LINE = re.compile(  # a program's error message as the first line of an answer
     r"\A\W*(?:(?:/\w+)*/?(?:ba|z|da)?sh: (?:line \d+: )?)?[\w./-]+: (?:command )?not found\b"
     r"|\A\W*curl: \(\d+\) |\A\W*Traceback \(most recent call last\)|\A\W*(?:fatal|error): ",
     re.I,
 )
-_EXCUSED = re.compile(  # not now, not really, or not this run's
+_EXCUSED = re.compile(  # a failure that is past, hypothetical, or not this run's
     r"\b(?:if|unless|whenever|in case|would|as soon as|no longer (?!exist|work|there|available|respond|reachable)|fixe[sd]|fixed|fixing|resolved|repaired|recovered"
     r"|(?:no|not a single|none of the|never an?y?|zero|0) (?:\w+ )?(?:scripts?|commands?|jobs?|requests?|errors?|failures?)"
     r"|(?:did not|didn['’]t|does not|doesn['’]t|never) (?:fail|crash|time out)|(?:that|which|who) (?:had )?(?:failed|crashed)"
@@ -171,43 +171,44 @@ _LISTED = re.compile(r"^\s*(?:[-*•+]|\d+[.)])\s")
 
 
 class _Sentence(Struct, frozen=True):
-    """A sentence of the run's own: not excused, and the quotations taken out of `plain`."""
+    """A sentence of the run's own that is not excused."""
 
     text: str
-    plain: str
-    listed: bool  # an item of a list, which is more often something that is reported on
+    plain: str  # the text without quotations
+    listed: bool  # an item of a list; those more often report on something else
 
 
 def _find_failure(text: str) -> str:
-    """The sentence that says the run failed; empty where none does."""
+    """Return the sentence that says the run failed; empty if none does."""
     if _RAW_LINE.match(text):
         return text.strip().splitlines()[0]
     prose = _QUOTED_LINE.sub("", _FENCE.sub("", text))
-    own = list(_split(prose))
-    nothing = next((one.text for one in own if _NOTHING_CAME.search(one.plain)), "")
+    sentences = list(_split_sentences(prose))
+    nothing = next((sentence.text for sentence in sentences if _NOTHING_CAME.search(sentence.plain)), "")
     if _MADE_GOOD.search(prose) and not nothing:
         return ""
-    said = [one for one in own if not one.listed]
-    if said and prose.lstrip().startswith(said[0].text[:20]) and _HEADLINE.search(said[0].plain):
-        return said[0].text
-    broken = _BROKEN.search(text) is not None
-    for one in said:
-        if _says_it_broke(one.plain) or (broken and _says_it_could_not(one.plain)):
-            return one.text
-    if own and _WENT_WELL.search(own[0].plain):
+    unlisted = [sentence for sentence in sentences if not sentence.listed]
+    if unlisted and prose.lstrip().startswith(unlisted[0].text[:20]) and _HEADLINE.search(unlisted[0].plain):
+        return unlisted[0].text
+    is_broken = _BROKEN.search(text) is not None
+    for sentence in unlisted:
+        if _says_it_broke(sentence.plain) or (is_broken and _says_it_could_not(sentence.plain)):
+            return sentence.text
+    if sentences and _WENT_WELL.search(sentences[0].plain):
         return ""
-    return nothing if any(_BROKEN.search(one.plain) for one in own) else ""
+    return nothing if any(_BROKEN.search(sentence.plain) for sentence in sentences) else ""
 
 
 def _says_it_broke(plain: str) -> bool:
-    return any(found.search(plain) for found in (_OWN_COMMAND, _NAMED_COMMAND, _IT_BROKE, _RUN_BROKE, _NOT_THIS_TASK))
+    patterns = (_OWN_COMMAND, _NAMED_COMMAND, _IT_BROKE, _RUN_BROKE, _NOT_THIS_TASK)
+    return any(pattern.search(plain) for pattern in patterns)
 
 
 def _says_it_could_not(plain: str) -> bool:
-    return any(found.search(plain) for found in (_I_COULD_NOT, _FAILED_TO, _COULD_NOT_BE))
+    return any(pattern.search(plain) for pattern in (_I_COULD_NOT, _FAILED_TO, _COULD_NOT_BE))
 
 
-def _split(prose: str) -> Iterator[_Sentence]:
+def _split_sentences(prose: str) -> Iterator[_Sentence]:
     for line in prose.splitlines():
         listed = _LISTED.match(line) is not None
         for part in _SENTENCE_END.split(_LISTED.sub("", line)):

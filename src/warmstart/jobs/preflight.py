@@ -1,4 +1,4 @@
-"""Every job of every source, checked before its next run."""
+"""Check every job of every source before its next run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from warmstart.jobs.sources import JobSource
 
 
 class JobsReport(Struct, frozen=True):
-    """What is known about all jobs."""
+    """The checks of all jobs, and the files that could not be read."""
 
     jobs: tuple[JobCheck, ...]
     problems: tuple[SourceError, ...]
@@ -23,14 +23,14 @@ class JobsReport(Struct, frozen=True):
 
     @property
     def is_fine(self) -> bool:
-        """A file that cannot be read may hold anything, so it is not fine."""
+        """Whether no job fails and every file could be read: an unreadable file may hold anything."""
         return not self.failing and not self.problems
 
 
 def check_jobs(sources: Iterable[JobSource]) -> JobsReport:
-    """Every job of every source."""
-    read = list(sources)
+    """Check every job of every source."""
+    known = list(sources)
     return JobsReport(
-        tuple(check_job(job, source.runtime) for source in read for job in source.jobs),
-        tuple(problem for source in read for problem in source.problems),
+        tuple(check_job(job, source.runtime) for source in known for job in source.jobs),
+        tuple(problem for source in known for problem in source.problems),
     )

@@ -1,4 +1,4 @@
-"""`warmstart jobs check`: which scheduled jobs would fail at their next run, asked before it."""
+"""`warmstart jobs check`: find scheduled jobs that would fail, before their next run."""
 
 from __future__ import annotations
 
@@ -28,34 +28,35 @@ from warmstart.pipeline import Warmstart
 
 @click.group()
 def jobs() -> None:
-    """Scheduled jobs of Hermes and others."""
+    """Check scheduled jobs of Hermes and other agents."""
 
 
 @jobs.command()
 @click.option("--hermes-home", type=PATH, help="Hermes' home.  [default: HERMES_HOME or ~/.hermes]")
-@click.option("--jobs", "listed", type=PATH, help="A TOML list of other agents' jobs, checked too.")
-@click.option("--ask-endpoint", is_flag=True, help="Ask the jobs' model servers for windows that are set nowhere.")
+@click.option("--jobs", "listed", type=PATH, help="Also check the jobs in this TOML list of other agents' jobs.")
+@click.option("--ask-endpoint", is_flag=True, help="Ask the jobs' model servers for context windows not set by hand.")
 @json_option
 @click.pass_obj
 def check(ws: Warmstart, hermes_home: Path | None, listed: Path | None, ask_endpoint: bool, as_json: bool) -> None:
-    """Will each job's model be large enough? Exit 1 if a job would fail at its next run, or a file cannot be read.
+    """Check that each job's model has a large enough context window.
 
-    No network is used without --ask-endpoint. A window that is not known is a warning, not a failure.
+    Exits with 1 if a job would fail at its next run or a file cannot be read. An unknown window is a warning, not a
+    failure. Without --ask-endpoint no network is used.
     """
     checked = check_jobs(_read_sources(ws.settings, hermes_home, listed, ask_endpoint))
     if as_json:
         from warmstart.doors.render.terminal import print_json
 
-        print_json(describe(checked))
+        print_json(describe_checks(checked))
     else:
-        _show(checked)
+        _show_checks(checked)
     if not checked.is_fine:
         sys.exit(1)
 
 
 def _read_sources(settings: Settings, home: Path | None, listed: Path | None, ask: bool) -> Iterator[JobSource]:
     if home is not None and not home.is_dir():
-        raise NotFound(f"there is no Hermes home at {home}")
+        raise NotFound(f"there is no Hermes home at {home}; give the folder that holds cron/jobs.json")
     asking = ask_window if ask else None
     for place in find_hermes_homes(home or settings.places.get("HERMES_HOME") or settings.user_home / ".hermes"):
         yield read_hermes(place, read_variable, asking)
@@ -63,24 +64,24 @@ def _read_sources(settings: Settings, home: Path | None, listed: Path | None, as
         yield read_list(listed, read_variable, asking)
 
 
-def describe(checked: JobsReport) -> dict[str, Any]:
-    """As JSON: `{jobs[], failing, unknown, problems[{path line reason}]}`."""
+def describe_checks(checked: JobsReport) -> dict[str, Any]:
+    """Describe the checks for JSON: `{jobs[], failing, unknown, problems[{path line reason}]}`."""
     return {
         "jobs": [structs.asdict(job) for job in checked.jobs],
         "failing": len(checked.failing),
         "unknown": sum(job.verdict == "unknown" for job in checked.jobs),
-        "problems": [{"path": one.path, "line": one.line, "reason": one.reason} for one in checked.problems],
+        "problems": [{"path": p.path, "line": p.line, "reason": p.reason} for p in checked.problems],
     }
 
 
-def _show(checked: JobsReport) -> None:
+def _show_checks(checked: JobsReport) -> None:
     from warmstart.doors.render.terminal import clean, print_table
 
     if checked.jobs:
-        columns = ("job", "model", "set by", "#window", "known from", "result", "next run")
+        columns = ("job", "model", "set by", "#context window", "known from", "result", "next run")
         print_table(columns, map(_describe_row, checked.jobs))
     elif not checked.problems:
-        click.echo("There are no scheduled jobs.")
+        click.echo("no scheduled jobs found; name other places with --hermes-home or --jobs")
     for job in checked.jobs:
         if job.verdict == "fails":
             click.echo(clean(f"{job.name} ({job.id}) would fail {_describe_when(job)}: {job.reason}."), err=True)
