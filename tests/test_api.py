@@ -5,7 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import warmstart
+from places import ROOT
 
 
 def test_all_is_exact():
@@ -37,3 +40,14 @@ def test_importing_loads_nothing_heavy():
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
+
+
+@pytest.mark.slow
+def test_wrong_arguments_are_found_by_a_type_checker(tmp_path):
+    from mypy import api
+
+    snippet = tmp_path / "snippet.py"
+    snippet.write_text("import warmstart\nwarmstart.open().learn(nonsense=3)\n")
+    options = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(tmp_path / "cache"), "--strict"]
+    report, _errors, code = api.run([*options, str(snippet)])
+    assert code == 1 and 'Unexpected keyword argument "nonsense" for "learn"' in report, report

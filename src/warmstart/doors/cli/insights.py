@@ -39,33 +39,41 @@ from warmstart.pipeline import Warmstart
 @click.option("--html", "page", type=PATH, help="Also write one page with plots to this file, readable only by you.")
 @json_option
 @click.pass_obj
-def insights(ws: Warmstart, /, page: Path | None, as_json: bool, **filters: Any) -> None:
+def insights(
+    ws: Warmstart,
+    agent: str | None,
+    project: str | None,
+    since: float | None,
+    top: int,
+    page: Path | None,
+    as_json: bool,
+) -> None:
     """Show repeated errors and their fixes, error rates, errors along the session, and costs."""
     with progress_bar("reading sessions") as progress:
-        gathered = ws.insights(progress=progress, **filters)
+        gathered = ws.insights(top=top, agent=agent, project=project, since=since, progress=progress)
     if page is not None:
         from warmstart.doors.pages.insights.page import render_page, write_page
 
-        write_page(page, render_page(gathered, made=time.time(), about=_describe_filters(filters)))
+        write_page(page, render_page(gathered, made=time.time(), about=_describe_filters(agent, project, since)))
     if as_json:
         print_json(describe_insights(gathered))
     elif not gathered.sessions:
-        _show_empty(gathered, any(filters[name] is not None for name in ("agent", "project", "since")))
+        _show_empty(gathered, filtered=any(given is not None for given in (agent, project, since)))
     else:
         _show_insights(gathered)
     if page is not None:
         click.echo(f"page: {clean(page)}", err=as_json)
 
 
-def _describe_filters(filters: dict[str, Any]) -> str:
-    """Describe the filters for the head of the page."""
-    parts = [f"{name} {name_of(filters[name])}" for name in ("agent", "project") if filters[name]]
-    if filters["since"] is not None:
-        parts.append(f"since {when(filters['since'])} UTC")
+def _describe_filters(agent: str | None, project: str | None, since: float | None) -> str:
+    """Describe the filters for the head of the page; empty without filters."""
+    parts = [f"{kind} {name_of(name)}" for kind, name in (("agent", agent), ("project", project)) if name]
+    if since is not None:
+        parts.append(f"since {when(since)} UTC")
     return ", ".join(parts)
 
 
-def _show_empty(insights: Insights, filtered: bool) -> None:
+def _show_empty(insights: Insights, *, filtered: bool) -> None:
     if insights.unreadable:
         click.echo(f"{count_of(insights.unreadable, 'session')} cannot be read from the store; run: warmstart doctor")
     elif filtered:

@@ -26,7 +26,7 @@ from warmstart.errors import SourceError
 from warmstart.formats.source import Source
 from warmstart.ingest.read import Scored, scan, sources
 from warmstart.ingest.records import Recorder
-from warmstart.model import Problem
+from warmstart.model import Problem, Verdict
 from warmstart.pipeline import Warmstart
 from warmstart.store import SessionRow
 
@@ -164,13 +164,22 @@ def sessions() -> None:
 @click.option("--offset", default=0, type=click.IntRange(0))
 @json_option
 @click.pass_obj
-def list_sessions(ws: Warmstart, /, as_json: bool, **filters: Any) -> None:
+def list_sessions(
+    ws: Warmstart,
+    agent: str | None,
+    project: str | None,
+    since: float | None,
+    verdict: Verdict | None,
+    limit: int,
+    offset: int,
+    as_json: bool,
+) -> None:
     """The sessions, newest first."""
-    found = ws.sessions(**filters)
+    rows = ws.sessions(limit=limit, offset=offset, agent=agent, verdict=verdict, project=project, since=since)
     if as_json:
-        print_json([_row_json(row) for row in found])
+        print_json([_row_json(row) for row in rows])
         return
-    if not found:
+    if not rows:
         click.echo("no sessions; run: warmstart ingest")
         return
     lines = [
@@ -185,7 +194,7 @@ def list_sessions(ws: Warmstart, /, as_json: bool, **filters: Any) -> None:
             coloured(r.verdict),
             f"{r.quality:.2f}",
         )
-        for r in found
+        for r in rows
     ]
     print_table(_SESSION_COLUMNS, lines)
 

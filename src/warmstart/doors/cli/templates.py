@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -13,7 +12,7 @@ from warmstart.doors.cli.options import agent_option, project_option, since_opti
 from warmstart.doors.cli.provision import split
 from warmstart.doors.render.as_json import describe_template, summarise_template
 from warmstart.doors.render.terminal import clean, coloured, iso, print_json, print_table, progress_bar, when
-from warmstart.model import Problem
+from warmstart.model import Category, Problem, TaskType, TemplateStatus, Verdict
 from warmstart.pipeline import Warmstart
 from warmstart.templates.mine import LearnLimits
 from warmstart.templates.register import LearnedTemplate
@@ -34,17 +33,19 @@ _CATEGORIES = click.Choice(["coding", "research", "ops", "general"])
 @click.pass_obj
 def learn(
     ws: Warmstart,
-    /,
+    agent: str | None,
+    project: str | None,
+    since: float | None,
+    verdict: Verdict | None,
     min_calls: int | None,
     max_error_rate: float | None,
     skip_ended: tuple[str, ...],
     as_json: bool,
-    **filters: Any,
 ) -> None:
     """Mine the remembered sessions for templates. What is well supported and unsuspicious becomes active."""
     limits = LearnLimits(min_calls=min_calls, max_error_rate=max_error_rate, skip_end_reasons=skip_ended or None)
     with progress_bar("learning") as tell:
-        learned = ws.learn(limits=limits, progress=tell, **filters)
+        learned = ws.learn(agent=agent, since=since, project=project, verdict=verdict, limits=limits, progress=tell)
     if as_json:
         print_json(learned)
         return
@@ -77,15 +78,31 @@ def _show_learned(templates: tuple[LearnedTemplate, ...]) -> None:
 @click.option("--tags", help="Separated by commas.")
 @json_option
 @click.pass_obj
-def capture(ws: Warmstart, /, session: str, tags: str | None, as_json: bool, **wishes: Any) -> None:
+def capture(
+    ws: Warmstart,
+    session: str,
+    name: str | None,
+    task_type: TaskType | None,
+    max_examples: int | None,
+    description: str | None,
+    tags: str | None,
+    as_json: bool,
+) -> None:
     """One session into a template, or the reason why not (exit 1). SESSION may be shortened."""
-    made = ws.capture(session, tags=split(tags), **wishes)
+    template = ws.capture(
+        session,
+        name=name,
+        task_type=task_type,
+        max_examples=max_examples,
+        description=description,
+        tags=split(tags),
+    )
     if as_json:
-        print_json(made)
+        print_json(template)
         return
-    _show_learned((made,))
-    if made.status == "proposed":
-        click.echo(f"to use it: warmstart templates approve {clean(made.name)}")
+    _show_learned((template,))
+    if template.status == "proposed":
+        click.echo(f"to use it: warmstart templates approve {clean(template.name)}")
 
 
 @click.group()
@@ -101,7 +118,12 @@ def templates() -> None:
 @json_option
 @click.pass_obj
 def list_templates(
-    ws: Warmstart, category: str | None, task_type: str | None, tags: str | None, status: Any, as_json: bool
+    ws: Warmstart,
+    category: Category | None,
+    task_type: TaskType | None,
+    tags: str | None,
+    status: TemplateStatus | None,
+    as_json: bool,
 ) -> None:
     """The templates, every version."""
     library = ws.templates

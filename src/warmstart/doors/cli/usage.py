@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +19,7 @@ from warmstart.usage.amounts import day_of
 
 if TYPE_CHECKING:
     from warmstart.usage.accounts import LiveUsageResult
-    from warmstart.usage.report import UsageReport, UsageRow
+    from warmstart.usage.report import By, UsageReport, UsageRow
 
 _BYS = ("day", "agent", "model", "project", "session")
 _MOST = 10**15
@@ -65,7 +67,16 @@ class _Time(click.ParamType[float]):
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Rows shown; totals cover all.")
 @json_option
 @click.pass_context
-def usage(ctx: click.Context, /, since: float | None, limit: int, as_json: bool, **wanted: Any) -> None:
+def usage(
+    ctx: click.Context,
+    by: By,
+    agent: str | None,
+    project: str | None,
+    since: float | None,
+    until: str | None,
+    limit: int,
+    as_json: bool,
+) -> None:
     """Show tokens and costs of the remembered sessions, by day, agent, model, project or session.
 
     `~` marks estimates (tokens from the text, costs from list prices), `-` is unknown.
@@ -75,7 +86,7 @@ def usage(ctx: click.Context, /, since: float | None, limit: int, as_json: bool,
         return
     ws = ctx.find_object(Warmstart)
     assert ws is not None
-    report = ws.usage.report(since=day_of(since) or None, **wanted)
+    report = ws.usage.report(by, since=day_of(since) or None, until=until, agent=agent, project=project)
     if as_json:
         from warmstart.doors.render.terminal import print_json
 
@@ -171,9 +182,42 @@ def _list_notes(report: UsageReport, more: int) -> list[str]:
     return notes
 
 
-def _add_live_options(command: Any) -> Any:
-    """Add the options of `set` and `add`."""
+def _take_report(run: Callable[[Warmstart, LiveUsage, bool], None]) -> Callable[..., None]:
+    """Give a command the options of `set` and `add`, and pass it the report that they make."""
+
+    @wraps(run)
+    def command(
+        ws: Warmstart,
+        session: str,
+        model: str,
+        agent: str,
+        project: str | None,
+        input: int | None,
+        output: int | None,
+        cache_read: int | None,
+        cache_write: int | None,
+        reasoning: int | None,
+        cost: float | None,
+        event: str | None,
+        at: float | None,
+        as_json: bool,
+        whole: bool = False,
+    ) -> None:
+        amounts = Usage(input, output, cache_read, cache_write, reasoning, cost)
+        report = LiveUsage(
+            session=session,
+            usage=amounts,
+            model=model,
+            agent=agent,
+            project=project,
+            event=event,
+            at=at,
+            whole=whole,
+        )
+        run(ws, report, as_json)
+
     tokens = click.IntRange(0, _MOST)
+    decorated: Callable[..., None] = command
     for option in reversed(
         (
             click.argument("session"),
@@ -194,28 +238,23 @@ def _add_live_options(command: Any) -> Any:
             click.pass_obj,
         )
     ):
-        command = option(command)
-    return command
+        decorated = option(decorated)
+    return decorated
 
 
 @usage.command("set")
 @click.option("--whole", is_flag=True, help="The totals cover all models of the session, not only --model.")
-@_add_live_options
-def set_usage(ws: Warmstart, /, as_json: bool, **given: Any) -> None:
+@_take_report
+def set_usage(ws: Warmstart, report: LiveUsage, as_json: bool) -> None:
     """Report running totals of a session. A repeated, late or smaller total changes nothing."""
-    _show_result(ws.usage.set(_make_report(given)), as_json)
+    _show_result(ws.usage.set(report), as_json)
 
 
 @usage.command("add")
-@_add_live_options
-def add_usage(ws: Warmstart, /, as_json: bool, **given: Any) -> None:
+@_take_report
+def add_usage(ws: Warmstart, report: LiveUsage, as_json: bool) -> None:
     """Report the usage of one answer. Needs --event: the same event counts once."""
-    _show_result(ws.usage.add(_make_report(given)), as_json)
-
-
-def _make_report(given: dict[str, Any]) -> LiveUsage:
-    names = ("input", "output", "cache_read", "cache_write", "reasoning", "cost")
-    return LiveUsage(usage=Usage(**{name: given.pop(name) for name in names}), **given)
+    _show_result(ws.usage.add(report), as_json)
 
 
 def _show_result(result: LiveUsageResult, as_json: bool) -> None:

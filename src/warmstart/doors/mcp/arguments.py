@@ -105,6 +105,12 @@ class RecordArguments(Arguments):
 
 
 AnyArguments = TypeVar("AnyArguments", bound=Arguments)
+T = TypeVar("T")
+
+
+def or_none(value: T | UnsetType) -> T | None:
+    """Return an argument, or None if the agent did not give it."""
+    return None if isinstance(value, UnsetType) else value
 
 
 class WrongArguments(Exception):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+from msgspec import UnsetType
 
 from warmstart.doors.agent_tools import warm_session as warm
 from warmstart.doors.mcp.arguments import (
@@ -21,6 +22,7 @@ from warmstart.doors.mcp.arguments import (
     WrongArguments,
     check_texts,
     describe_arguments,
+    or_none,
     read_arguments,
 )
 from warmstart.doors.mcp.confirmation import DESCRIPTION as CONFIRMING
@@ -34,13 +36,16 @@ from warmstart.doors.render.as_json import (
     summarise_template,
 )
 from warmstart.doors.render.times import read_since
-from warmstart.model import Task
+from warmstart.model import Task, TemplateStatus
 from warmstart.pipeline import Warmstart
 from warmstart.ports import Progress
 from warmstart.templates.mine import LearnLimits
 
+if TYPE_CHECKING:
+    from warmstart.templates.library import Learned
+    from warmstart.templates.register import LearnedTemplate
+
 MAX_LISTED = 50
-_LIMITS = ("min_calls", "max_error_rate")  # of learning; the rest are filters
 
 
 class ToolInvocation(NamedTuple):
@@ -71,34 +76,55 @@ def provision(call: ToolInvocation) -> dict[str, Any]:
 
 
 def list_templates(call: ToolInvocation) -> dict[str, Any]:
-    given = read_arguments(TemplatesListArguments, call.given).given()
-    tags, status = set(given.pop("tags", ())), given.get("status")
-    found = [
+    given = read_arguments(TemplatesListArguments, call.given)
+    tags = set(or_none(given.tags) or ())
+    status: TemplateStatus | None = or_none(given.status)
+    listed = [
         summarise_template(row, template)
-        for row, template in call.ws.templates.find(**given)
+        for row, template in call.ws.templates.find(status, or_none(given.category), or_none(given.task_type))
         if (status or row.status != "retired") and (not tags or tags & set(template.tags))
     ]
-    return {"templates": found[:MAX_LISTED], "more": max(0, len(found) - MAX_LISTED)}
+    return {"templates": listed[:MAX_LISTED], "more": max(0, len(listed) - MAX_LISTED)}
 
 
 def show_template(call: ToolInvocation) -> dict[str, Any]:
     return describe_template(*call.ws.templates.show(read_arguments(TemplateShowArguments, call.given).name))
 
 
-def capture(call: ToolInvocation) -> Any:
-    given = read_arguments(CaptureArguments, call.given).given()
-    return call.ws.capture(given.pop("session"), **given | {"tags": tuple(given.get("tags", ()))})
+def capture(call: ToolInvocation) -> LearnedTemplate:
+    given = read_arguments(CaptureArguments, call.given)
+    return call.ws.capture(
+        given.session,
+        name=or_none(given.name),
+        task_type=or_none(given.task_type),
+        max_examples=or_none(given.max_examples),
+        description=or_none(given.description),
+        tags=tuple(or_none(given.tags) or ()),
+    )
 
 
-def learn(call: ToolInvocation) -> Any:
-    given = _with_since(read_arguments(LearnArguments, call.given).given())
-    limits = LearnLimits(**{name: given.pop(name) for name in _LIMITS if name in given})
-    return call.ws.learn(limits=limits, progress=call.tell, **given)
+def learn(call: ToolInvocation) -> Learned:
+    given = read_arguments(LearnArguments, call.given)
+    return call.ws.learn(
+        agent=or_none(given.agent),
+        since=_read_since(given.since),
+        project=or_none(given.project),
+        verdict=or_none(given.verdict),
+        limits=LearnLimits(min_calls=or_none(given.min_calls), max_error_rate=or_none(given.max_error_rate)),
+        progress=call.tell,
+    )
 
 
-def tell_insights(call: ToolInvocation) -> dict[str, Any]:
-    given = _with_since(read_arguments(InsightsArguments, call.given).given())
-    return describe_insights(call.ws.insights(progress=call.tell, **given))
+def show_insights(call: ToolInvocation) -> dict[str, Any]:
+    given = read_arguments(InsightsArguments, call.given)
+    insights = call.ws.insights(
+        top=given.top,
+        agent=or_none(given.agent),
+        project=or_none(given.project),
+        since=_read_since(given.since),
+        progress=call.tell,
+    )
+    return describe_insights(insights)
 
 
 def record(call: ToolInvocation) -> dict[str, Any]:
@@ -115,11 +141,11 @@ def warm_session(call: ToolInvocation) -> dict[str, Any]:
     return answer
 
 
-def _with_since(given: dict[str, Any]) -> dict[str, Any]:
-    if "since" not in given:
-        return given
+def _read_since(since: str | int | UnsetType) -> float | None:
+    if isinstance(since, UnsetType):
+        return None
     try:
-        return given | {"since": read_since(str(given["since"]))}
+        return read_since(str(since))
     except (ValueError, OverflowError) as error:
         raise WrongArguments(f"since: {str(error)[:200]}") from error
 
@@ -130,7 +156,7 @@ def _tool(description: str, kind: type[Arguments], run: Callable[[ToolInvocation
 
 TOOLS: dict[str, McpTool] = {
     "provision": _tool(
-        "ToolInvocation once at the start of a task: returns a few tool calls that worked in earlier sessions like it, to go by.",
+        "Call once at the start of a task: returns a few tool calls that worked in earlier sessions like it, to go by.",
         ProvisionArguments,
         provision,
     ),
@@ -160,7 +186,7 @@ TOOLS: dict[str, McpTool] = {
     "insights": _tool(
         "Use when asked what keeps going wrong: the most repeated errors, how they were fixed, error rates, costs.",
         InsightsArguments,
-        tell_insights,
+        show_insights,
         reads_only=True,
         takes_long=True,
     ),
