@@ -183,8 +183,10 @@ def _name_endpoint(url: str) -> str:
 
 
 def _name(plan: Plan) -> str:
-    """One folder a plan, so that runs do not meet by accident."""
-    digest = hashlib.blake2b(repr(plan).encode(), digest_size=4).hexdigest()
+    """Return the folder's name for a plan, so that different runs do not share one."""
+    from msgspec.json import encode
+
+    digest = hashlib.blake2b(encode(plan), digest_size=4).hexdigest()
     return f"{slug(plan.model.name)}-{len(plan.arms)}x{plan.tasks}-{digest}"
 
 

@@ -63,7 +63,7 @@ def _show_header(report: LabReport) -> None:
         "with a grammar" if report.grammar else "no grammar",
     )
     click.echo("; ".join(facts))
-    click.echo(f"walls: {'; '.join(safe(wall, 60) for wall in report.walls) or 'none told'}")
+    click.echo(f"walls: {'; '.join(safe(wall, 100) for wall in report.walls)}")
 
 
 def _show_arms(report: LabReport) -> None:

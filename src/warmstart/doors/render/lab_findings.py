@@ -316,14 +316,14 @@ def describe_run(report: LabReport) -> list[tuple[str, str]]:
         ("Runtime", safe(model.runtime, 120) if model.runtime else UNKNOWN),
         *([("Endpoint", safe(model.endpoint, 200))] if model.endpoint else []),
         ("Run (UTC)", tell_times(report)),
-        ("Warmstart", safe(report.version, 40) if report.version else "not recorded"),
+        ("Warmstart", safe(report.version, 40)),
         ("Sessions", f"{report.done} of {report.planned} planned, up to {count_of(report.turns, 'turn')} each"),
         ("Random seed", str(report.random_seed)),
         ("Output forced into a call by a grammar", "yes, in every arm" if report.grammar else "no"),
         ("Learned", f"{count_of(report.templates, 'template')} from {count_of(report.training_sessions, 'session')}"),
         ("Families tested", _list_names(report.families)),
         ("Held out, for the control arms alone", _list_names(report.held_out)),
-        ("Walls around what the model ran", "; ".join(safe(wall, 200) for wall in report.walls) or "none told"),
+        ("Walls around what the model ran", "; ".join(safe(wall, 200) for wall in report.walls)),
     ]
 
 

@@ -1,14 +1,14 @@
-"""Which model a run of the lab asked."""
+"""The facts of the model that a run of the lab asks."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
 
-class ModelFacts(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
-    """Which model it was. Its repr names the folders of runs: what is not known stays out of it."""
+class ModelFacts(Struct, frozen=True, kw_only=True):
+    """The model of a run."""
 
-    name: str  # "smollm2", a file's name, or what the endpoint calls it
-    digest: str | None = None  # SHA-256 of the weights; None: an endpoint, nobody knows
+    name: str  # "smollm2", a file's name, or the endpoint's name for it
+    digest: str | None = None  # SHA-256 of the weights; None: unknown, of an endpoint
     runtime: str = ""  # "xllamacpp 2026.10", "endpoint"
     endpoint: str = ""  # its address; empty: a local model

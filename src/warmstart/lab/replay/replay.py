@@ -50,7 +50,7 @@ from warmstart.redact import Redactor
 
 EXPERIMENT = "replay"
 ARMS = (COLD, WARM, MISMATCHED)
-_RULES = 2  # how sessions are split, asked and counted: what was answered by other rules cannot be gone on with
+_RULES = 3  # version of how sessions are split, asked and counted: a run cannot go on by other rules
 _PATIENCE = 3  # sessions in a row without an answer, after which the endpoint is taken for dead
 _SHOWN = 120  # characters of a request in the report
 _TOLD = 3  # problems in a message
@@ -102,9 +102,9 @@ class _Frozen(Struct, frozen=True, kw_only=True):
     left_out: dict[str, int]
     problems: tuple[Problem, ...]
     halves: tuple[Half, ...]
-    tasks: int = 0
-    left_loose: int = 0
-    rules: int = 1  # folders of the first version do not tell
+    tasks: int
+    left_loose: int
+    rules: int
 
 
 def replay(

@@ -76,7 +76,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 class SavedPlan(Plan, frozen=True, kw_only=True):
     """A plan as the folder keeps it."""
 
-    version: str = ""  # of Warmstart; empty: of an older one, which did not say
+    version: str  # of the Warmstart that began the run
 
 
 class Lab:
@@ -111,7 +111,7 @@ class Lab:
             raise Refused(f"{self.folder} is no run of the lab and not empty (plan.json); give another --out")
         if structs.replace(found, version=__version__) != begun:
             raise Refused(f"{self.folder} holds another run; give another --out, or --fresh to begin anew")
-        if found.version not in ("", __version__) and self.count_done() < len(list(self.steps())):
+        if found.version != __version__ and self.count_done() < len(list(self.steps())):
             raise Refused(
                 f"{self.folder} holds a run that Warmstart {found.version} began, and this is {__version__}; give another"
                 " --out, or --fresh to begin anew"

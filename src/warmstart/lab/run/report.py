@@ -10,13 +10,12 @@ from msgspec import structs
 from warmstart.lab.chores.families import FAMILIES
 from warmstart.lab.chores.make import make_sessions
 from warmstart.lab.run.agent import AGENT
-from warmstart.lab.run.lab import DECIDES, EXPERIMENT, Lab
+from warmstart.lab.run.lab import EXPERIMENT, Lab
 from warmstart.lab.run.summary import ArmLine, LabReport, TaskCell, TaskLine
 from warmstart.lab.sandbox.processes import describe_walls
 from warmstart.model import Effect, Measures
 from warmstart.store import TrialRow, TrialStore
-from warmstart.trials.paired_report import analyse_paired
-from warmstart.trials.report import Observation, Report
+from warmstart.trials.report import Report
 
 _UNFINISHED = "the run is not finished"
 
@@ -27,7 +26,7 @@ def report_lab(lab: Lab, command: str, now: float) -> LabReport:
     plan, planned, done = lab.plan, len(lab.plan.arms) * len(lab.tasks()), lab.count_done()
     trials = {trial.session: trial for trial in TrialStore(lab.ws.store).trials(EXPERIMENT)}
     measured = {name: found for name, one in trials.items() if (found := lab.ws.experiments.measures(one)) is not None}
-    report = _lift_guardrails(_report(lab, trials, measured))
+    report = _lift_guardrails(lab.ws.report(EXPERIMENT))
     if done < planned:
         report = _hold_back(report)
     return LabReport(
@@ -74,26 +73,6 @@ def _find_times(lab: Lab) -> dict[str, str]:
 
 def _write_time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
-
-
-def _report(lab: Lab, trials: dict[str, TrialRow], measured: dict[str, Measures]) -> Report:
-    """The store's own. Runs of older versions went by errors: what they have is compared anew."""
-    report = lab.ws.report(EXPERIMENT)
-    if report.metric == DECIDES:
-        return report
-    arms = lab.plan.arms
-    shares = {arm: 1 / len(arms) for arm in arms}
-    observations = [
-        Observation(
-            session=name, arm=arm, shares=shares, measures=measured.get(name), project=task.family, task=task.request
-        )
-        for task, arm in lab.steps()
-        if (name := lab.session_id(task, arm)) in trials
-    ]
-    turns = float(lab.plan.limits.turns)
-    return analyse_paired(
-        EXPERIMENT, observations, shares=shares, control=report.control, metric=DECIDES, horizon=turns
-    )
 
 
 def _lift_guardrails(report: Report) -> Report:

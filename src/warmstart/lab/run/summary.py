@@ -47,7 +47,7 @@ class LabReport(Struct, frozen=True, kw_only=True):
 
     command: str  # that does the same again
     at: str  # when it is shown; UTC, ISO
-    version: str  # of Warmstart, when the run began; empty: not recorded
+    version: str  # of the Warmstart that began the run
     model: ModelFacts
     random_seed: int
     turns: int  # that a session has
