@@ -1,4 +1,4 @@
-"""A model on loopback that says what a script tells it to, and keeps every byte it was asked."""
+"""A scripted model on loopback that records every request."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Endpoint:
         return [json.loads(raw) for raw in self.raw]
 
     def answer(self, *answers: Answer) -> None:
-        """One after the other, then "Nothing to save."."""
+        """Give these answers one after the other, then "Nothing to save."."""
         rest = iter(answers)
         lock = threading.Lock()
 

@@ -1,4 +1,4 @@
-"""The ways in: the command line, Claude Code's hook, settings."""
+"""Reviews from the command line and Claude Code's hook, and their settings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def configure(**review: Any) -> None:
 
 
 def failing_session(session: str) -> list[dict[str, Any]]:
-    """A Claude Code session in which the same thing fails twice and then works otherwise."""
+    """A Claude Code session in which a command fails twice and then works in another form."""
     lines = claude_lines(session, calls=3)
     for n, (command, text, failed) in enumerate(
         (
@@ -138,8 +138,8 @@ def test_a_configured_model_sees_a_redacted_transcript(
 def test_three_prompts(focus: str, tmp_path: Path, endpoint: Endpoint) -> None:
     configure(url=endpoint.url, model="small")
     run("review", str(write_transcript(tmp_path / "s.json", conversation())), "--focus", focus)
-    said = endpoint.bodies[0]["messages"][-1]["content"].split("Rules:")[0]
-    assert ("with `memory`" in said, "with `skill_manage`" in said) == (focus != "skills", focus != "memory")
+    question = endpoint.bodies[0]["messages"][-1]["content"].split("Rules:")[0]
+    assert ("with `memory`" in question, "with `skill_manage`" in question) == (focus != "skills", focus != "memory")
 
 
 def test_when_a_review_is_due() -> None:
@@ -185,7 +185,7 @@ def test_a_dead_endpoint_leaves_one_line_in_the_hooks_log() -> None:
         assert ws.reviews.list()
 
 
-def test_wrong_settings_are_told() -> None:
+def test_wrong_settings_are_reported() -> None:
     for wrong in ({"steps": 17}, {"apply": ["everything"]}, {"unknown": 1}, {"budget": -1}):
         configure(**wrong)
         with pytest.raises(ConfigError):

@@ -1,4 +1,4 @@
-"""The model's part over real HTTP, against the request that the real SDK has made."""
+"""The forked conversation over real HTTP, compared with a request of the real SDK."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_prefix_is_the_parents_byte_for_byte(endpoint: Endpoint) -> None:
         assert b'"tools":' + json.dumps(TOOLS, ensure_ascii=False, separators=(",", ":")).encode() in forked
     last = json.loads(endpoint.raw[before])["messages"][-1]
     assert last["role"] == "user" and "[3] call: terminal" in last["content"]
-    keys = [{name.lower(): value for name, value in told.items()}["authorization"] for told in endpoint.headers]
+    keys = [{name.lower(): value for name, value in headers.items()}["authorization"] for headers in endpoint.headers]
     assert set(keys) == {"Bearer sk-parent-key"}
 
 
@@ -82,7 +82,7 @@ def test_the_budget_ends_it(endpoint: Endpoint, runtime: ReviewRuntime) -> None:
     assert review(conversation() + [{"role": "user", "content": "more"}], runtime, budget=10).steps == 0
 
 
-def test_without_told_usage_the_budget_still_ends_it(endpoint: Endpoint, runtime: ReviewRuntime) -> None:
+def test_without_reported_usage_the_budget_still_ends_it(endpoint: Endpoint, runtime: ReviewRuntime) -> None:
     endpoint.script = lambda body: call("terminal", command="ls")
     endpoint.usage = None
     done = review(conversation(), runtime, budget=6_000)
@@ -90,7 +90,7 @@ def test_without_told_usage_the_budget_still_ends_it(endpoint: Endpoint, runtime
 
 
 def test_stale_results_are_not_reported(endpoint: Endpoint, runtime: ReviewRuntime) -> None:
-    """The snapshot holds an old skill's result; the model even takes its id again."""
+    """The snapshot holds an old skill's result, and the model even reuses its id."""
     endpoint.answer(
         call("skill_manage", id="call_3", action="create", name="release", content=SKILL, steps=[3, 4, 5, 10])
     )
@@ -101,7 +101,7 @@ def test_stale_results_are_not_reported(endpoint: Endpoint, runtime: ReviewRunti
     assert len(ids) == len(set(ids)), "a repeated id was given another"
 
 
-def test_results_without_an_id_are_told_apart_by_content() -> None:
+def test_results_without_an_id_are_compared_by_content() -> None:
     old = {"role": "tool", "content": "old"}
     assert find_new_results([old, {"role": "tool", "content": "new"}], [old]) == ["new"]
     known = {"role": "tool", "tool_call_id": "a", "content": "old"}
@@ -116,16 +116,18 @@ def test_the_line_tells_only_what_this_review_did(endpoint: Endpoint, runtime: R
             ("skill_manage", "", {"action": "create", "name": "release", "content": SKILL, "steps": [3, 4, 5, 10]}),
         )
     )
-    told: list[Reviewed] = []
-    waiting = spawn_review(conversation(), runtime, settings=settings(apply=["memory", "skill"]), on_done=told.append)
+    finished: list[Reviewed] = []
+    waiting = spawn_review(
+        conversation(), runtime, settings=settings(apply=["memory", "skill"]), on_done=finished.append
+    )
     done = waiting.wait(30)
-    assert done is not None and told == [done] and waiting.done.is_set()
+    assert done is not None and finished == [done] and waiting.done.is_set()
     assert done.line.startswith("Self-improvement review: ")
     assert done.line.endswith(" · Skill 'release' created") and "Memory updated" in done.line
 
 
 def test_calls_written_as_text(endpoint: Endpoint, runtime: ReviewRuntime) -> None:
-    """Where the parent has no such tool, for its list must stay as it is."""
+    """If the parent has no such tool: its list of tools must not change."""
     wanted = {"name": "memory", "arguments": {"action": "add", "target": "user", "content": f"{NOTE} [steps: 10]"}}
     endpoint.answer(say(f"I keep this:\n```tool_call\n{json.dumps(wanted)}\n```\n"))
     done = review(conversation(), runtime)

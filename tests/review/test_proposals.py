@@ -1,22 +1,20 @@
-"""What becomes of what a review wants to write: checked, kept with its origin, written only where someone said so."""
+"""Proposals: checked, stored with their origin, and written only after a decision."""
 
 from __future__ import annotations
 
 import json
 import multiprocessing
 import os
-import signal
-import subprocess
-import sys
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from places import TESTS
 from review.conversations import NOTE, SKILL, conversation, open_warmstart, settings
 from review.reviewing import of_model, review_one
 from warmstart import Warmstart
@@ -27,11 +25,13 @@ from warmstart.review.claims import find_fault, restates
 from warmstart.review.skills import SkillFolder, check_skill_name, read_skill
 from warmstart.review.snapshot import take_messages
 
+FULL = os.environ.get("WARMSTART_FULL") == "1"
+
 
 def ask(*wanted: tuple[str, dict[str, Any]], **policy: Any) -> Reviewed:
-    """A review in which a model makes these calls."""
-    made = tuple(AskedCall(f"new_{n}", name, json.dumps(arguments)) for n, (name, arguments) in enumerate(wanted))
-    llm = ScriptedLLM([Reply(calls=made)])
+    """Review with a model that makes these calls."""
+    calls = tuple(AskedCall(f"new_{n}", name, json.dumps(arguments)) for n, (name, arguments) in enumerate(wanted))
+    llm = ScriptedLLM([Reply(calls=calls)])
     runtime = ReviewRuntime(
         llm=llm, request={"model": "m"}, session="s-1", agent="mine", parent="s-0", platform="telegram"
     )
@@ -131,13 +131,13 @@ def forget_reviews() -> None:
         ("it works", [10], "nothing in particular"),
     ],
 )
-def test_what_the_transcript_does_not_show_is_refused(content: str, steps: list[int], why: str) -> None:
+def test_claims_without_evidence_are_refused(content: str, steps: list[int], why: str) -> None:
     done = ask(note(content, steps))
     assert of_model(done) == []
     assert why in done.refused[0]
 
 
-def test_what_the_transcript_shows_is_kept() -> None:
+def test_claims_with_evidence_are_kept() -> None:
     snapshot = take_messages(conversation())
     for claim, cites in (
         ("Build with `python3 -m build`; python is not found", [4, 5]),
@@ -238,7 +238,7 @@ def test_path_tricks_in_skill_names_are_refused(name: str) -> None:
         "---\nname: release\ndescription: >\n  x\n---\nbody",
     ],
 )
-def test_what_is_no_skill_is_refused(text: str) -> None:
+def test_an_invalid_skill_is_refused(text: str) -> None:
     with pytest.raises(Refused):
         read_skill(text, "release")
 
@@ -322,7 +322,7 @@ def test_a_skill_is_changed_patched_and_deleted() -> None:
     )
     assert "Skill 'release' deleted" in done.line
     assert not path.exists()
-    assert [one.name for one in (home() / "removed-skills").glob("*/*")] != []
+    assert list((home() / "removed-skills").glob("*/*"))
 
 
 def test_notes_are_replaced_and_removed() -> None:
@@ -357,116 +357,105 @@ def test_a_template_is_learned_from_a_transcript_when_applied(tmp_path: Path) ->
     with open_warmstart() as ws:
         (done,) = ws.reviews.review(path)
         row = next(row for row in done.proposals if row.kind == "template")
-        assert ws.sessions() == [], "looking remembers nothing"
+        assert ws.sessions() == [], "a review remembers nothing"
         ws.reviews.apply(row.id)
         assert [found.status for found, _template in ws.templates.find()] == ["active"]
 
 
-# Many at once, and an end at the worst moment
+# Many at once, and killed at the worst moment
+
+FORKING = multiprocessing.get_context("fork")  # a child starts in milliseconds, without importing anything
 
 
-def _review_some(numbers: range) -> None:
+@contextmanager
+def running(work: Callable[..., None], *words: Any) -> Iterator[Any]:
+    """A process that has begun its work; it is killed in the end."""
+    began = FORKING.Event()
+    process = FORKING.Process(target=work, args=(began, *words))
+    process.start()
+    try:
+        assert began.wait(30)
+        yield process
+    finally:
+        process.kill()
+        process.join(30)
+
+
+def review_some(numbers: range) -> None:
     with ThreadPoolExecutor(len(numbers)) as pool:
         list(pool.map(review_one, numbers))
 
 
-def test_fifty_reviews_at_once_lose_nothing() -> None:
-    """Five processes of ten threads, on one store and the same files."""
-    spawn = multiprocessing.get_context("fork")
-    started = [spawn.Process(target=_review_some, args=(range(n * 10, n * 10 + 10),)) for n in range(5)]
+def review_forever(began: Any, first: int) -> None:
+    began.set()
+    for number in count(first):
+        review_one(number)
+
+
+def churn_skills(began: Any, folder: SkillFolder) -> None:
+    """Create, change and delete skills for ever."""
+    text = "---\nname: NAME\ndescription: x\n---\n" + "body line\n" * 5_000
+    began.set()
+    for number in count():
+        name = f"skill-{number % 7}"
+        if folder.find(name) is None:
+            folder.create(name, text.replace("NAME", name) + "END\n")
+        elif number % 3:
+            folder.change(name, text.replace("NAME", name) + f"{number}\nEND\n")
+        else:
+            folder.delete(name)
+
+
+@pytest.mark.slow
+def test_reviews_at_once_lose_nothing() -> None:
+    """Processes and threads on one store and the same files; WARMSTART_FULL=1 runs fifty reviews."""
+    processes, threads = (5, 10) if FULL else (3, 5)
+    started = [
+        FORKING.Process(target=review_some, args=(range(n * threads, (n + 1) * threads),)) for n in range(processes)
+    ]
     for process in started:
         process.start()
     for process in started:
         process.join(120)
         assert process.exitcode == 0
-    lines = (home() / "memory" / "MEMORY.md").read_text().splitlines()
-    assert len([line for line in lines if line.startswith("- team")]) == 50
-    assert len({line for line in lines if line.startswith("- team")}) == 50
-    assert len(list((home() / "skills").glob("*/SKILL.md"))) == 50
+    notes = [line for line in (home() / "memory" / "MEMORY.md").read_text().splitlines() if line.startswith("- team")]
+    assert len(notes) == len(set(notes)) == processes * threads
+    assert len(list((home() / "skills").glob("*/SKILL.md"))) == processes * threads
     assert not list((home() / "skills").glob(".warmstart-*"))
     with open_warmstart() as ws:
-        assert sum(row.tool_call is not None for row in ws.reviews.list("applied")) == 100
-
-
-KILLED = """
-import sys
-from contextlib import suppress
-from pathlib import Path
-from warmstart.review.skills import SkillFolder
-folder = SkillFolder(Path(sys.argv[1]), Path(sys.argv[2]))
-text = "---\\nname: NAME\\ndescription: x\\n---\\n" + "body line\\n" * 5000
-print("ready", flush=True)
-number = 0
-while True:
-    name = f"skill-{number % 7}"
-    if folder.find(name) is None:
-        folder.create(name, text.replace("NAME", name) + "END\\n")
-    elif number % 3:
-        folder.change(name, text.replace("NAME", name) + f"{number}\\nEND\\n")
-    else:
-        folder.delete(name)
-    number += 1
-"""
+        assert sum(row.tool_call is not None for row in ws.reviews.list("applied")) == 2 * processes * threads
 
 
 def test_a_killed_review_leaves_no_half_written_skill(tmp_path: Path) -> None:
-    root, removed = tmp_path / "skills", tmp_path / "removed"
-    for round in range(12):
-        process = subprocess.Popen(
-            [sys.executable, "-c", KILLED, str(root), str(removed)], stdout=subprocess.PIPE, env=os.environ
-        )
-        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
-        time.sleep(0.02 + 0.013 * round)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
-        folder = SkillFolder(root, removed)
+    folder = SkillFolder(tmp_path / "skills", tmp_path / "removed")
+    for round in range(40 if FULL else 12):
+        with running(churn_skills, folder):
+            time.sleep(0.005 + 0.007 * (round % 12))
         for name in folder.names():
             assert read_skill(folder.read(name), name).text.endswith("END\n")
-        for place in root.glob("*"):
+        for place in folder.root.glob("*"):
             assert place.name.startswith(".warmstart-") or (place / "SKILL.md").exists()
+    assert folder.names()
 
 
-def test_skills_are_looked_for_while_another_process_makes_and_removes_them(tmp_path: Path) -> None:
-    """A folder that goes away between being listed and being looked into is no error, nor is half of one a skill."""
+def test_skills_can_be_listed_while_another_process_creates_and_removes_them(tmp_path: Path) -> None:
+    """A folder that disappears between listing and reading is no error, and half of one is no skill."""
     folder = SkillFolder(tmp_path / "skills", tmp_path / "removed")
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(folder.root), str(tmp_path / "removed")], stdout=subprocess.PIPE
-    )
-    try:
-        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+    with running(churn_skills, folder) as process:
         seen: set[str] = set()
-        ends = time.monotonic() + 2
+        ends = time.monotonic() + (2 if FULL else 0.5)
         while time.monotonic() < ends:
             seen |= {*folder.names()}
             with suppress(Refused):
                 assert folder.read("skill-0").endswith("END\n")
-        assert process.poll() is None and seen <= {f"skill-{n}" for n in range(7)} and seen
-    finally:
-        process.kill()
-        process.communicate()
-
-
-REVIEWING = """
-import sys
-sys.path.insert(0, sys.argv[1])
-from review.reviewing import review_one
-print("ready", flush=True)
-for number in range(int(sys.argv[2]), 100_000):
-    review_one(number)
-"""
+        assert process.is_alive() and seen <= {f"skill-{n}" for n in range(7)} and seen
 
 
 def test_a_review_killed_while_applying_loses_nothing_acknowledged() -> None:
-    """What the store calls applied is on the disk, whole; what is on the disk is whole."""
-    for round in range(6):
-        words = [sys.executable, "-c", REVIEWING, str(TESTS), str(round * 1_000)]
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, env=os.environ)
-        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
-        time.sleep(0.15 + 0.07 * round)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
+    """A proposal that the store calls applied is on the disk, and every file on the disk is whole."""
+    for round in range(12 if FULL else 5):
+        with running(review_forever, round * 1_000):
+            time.sleep(0.1 + 0.05 * (round % 6))
     with open_warmstart() as ws:
         applied = [row for row in ws.reviews.list("applied") if row.tool_call]
     assert applied
@@ -478,8 +467,8 @@ def test_a_review_killed_while_applying_loses_nothing_acknowledged() -> None:
         assert folder.find(row.target) if row.kind == "skill" else f"- {row.summary}\n" in notes
 
 
-def test_a_kill_between_writing_and_recording_is_made_good() -> None:
-    """The file is there, the record says it waits: applied again it is there once."""
+def test_a_kill_between_writing_and_recording_is_repaired() -> None:
+    """The file exists but the record says waiting: applied again, the note is there once."""
     first, second = of_model(ask(note(), skill()))
     (home() / "memory").mkdir()
     (home() / "memory" / "MEMORY.md").write_text(f"- {NOTE}\n")

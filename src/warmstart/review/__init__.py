@@ -1,7 +1,7 @@
-"""The background review: after a turn or a session, is there something worth keeping?
+"""The review: find what is worth keeping of a session, and propose it as notes, skills or templates.
 
-`Reviews` reviews transcripts and decides about proposals; `spawn_review` does the same in the background of a host.
-Nothing is written without a person's yes or a policy that the person has set.
+`Reviews` reviews transcripts and takes decisions about proposals; `spawn_review` reviews in the background of a host.
+Nothing is written without a person's approval or a policy that the person has set.
 """
 
 from __future__ import annotations

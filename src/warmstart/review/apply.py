@@ -1,4 +1,4 @@
-"""Writing what was decided: into the notes, the skills, or the templates. Nothing else is ever written by a review."""
+"""Apply proposals: write notes, skills or templates. A review writes nothing else."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ReviewFolders:
 
 
 class Applier:
-    """Does what a proposal says. Done twice it changes nothing more, for a process may be killed before the record."""
+    """Applies proposals. Applying twice changes nothing more: a process may be killed before the decision is recorded."""
 
     def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
         self._store = store
@@ -40,7 +40,7 @@ class Applier:
         self.places = ReviewFolders(settings)
 
     def prepare(self, row: ProposalRow) -> None:
-        """What must be there before, and takes long: the session that a template is made of."""
+        """Ingest the session that a template is made of: it takes long, so it happens outside the transaction."""
         if row.kind != "template":
             return
         try:
@@ -84,20 +84,20 @@ class Applier:
             case _:
                 text = skills.read(name)
                 if not _is_changed(row.action, body, text):
-                    skills.change(name, make_changed(row.action, body, text, name))
+                    skills.change(name, change_skill(row.action, body, text, name))
 
     def _learn(self, row: ProposalRow, body: dict[str, Any]) -> None:
-        """The person who applies it, or the policy they have set, is the decision."""
+        """Capture and approve the template; the decision is the person's who applies it, or their policy's."""
         library = TemplateLibrary(self._store, self._settings, self._clock)
-        made = library.capture(
+        template = library.capture(
             row.session_key, name=str(body["name"]) or None, description=str(body.get("description") or "") or None
         )
-        if made.status != "active":
-            library.approve(made.name, reason=f"proposal {row.id[:12]} applied")
+        if template.status != "active":
+            library.approve(template.name, reason=f"proposal {row.id[:12]} applied")
 
 
-def make_changed(action: str, body: dict[str, Any], old: str, name: str) -> str:
-    """What an edit or a patch makes of a SKILL.md. Raises Refused where it does not fit."""
+def change_skill(action: str, body: dict[str, Any], old: str, name: str) -> str:
+    """Return a SKILL.md after an edit or a patch. Raises Refused if the change does not fit."""
     if action == "edit":
         return change_text(old, lambda _old: str(body["content"]), name)
     before, after = str(body["old_string"]), str(body["new_string"])
@@ -107,15 +107,15 @@ def make_changed(action: str, body: dict[str, Any], old: str, name: str) -> str:
 
 
 def _is_changed(action: str, body: dict[str, Any], text: str) -> bool:
-    """Whether the change is there already."""
+    """Whether the text already has the change."""
     if action == "edit":
         return text == str(body["content"])
     before, after = str(body["old_string"]), str(body["new_string"])
     return bool(after) and after in text and before not in text.replace(after, "")
 
 
-def tell_action(row: ProposalRow) -> str:
-    """In a few words, for the line that a person reads."""
+def describe_action(row: ProposalRow) -> str:
+    """Describe a proposal in a few words, for the one line that a person reads."""
     applied = row.status == "applied"
     match row.kind:
         case "memory" if applied:

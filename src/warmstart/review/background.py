@@ -1,4 +1,4 @@
-"""Reviews in the background, for hosts that have just finished a turn. Whatever happens there, the host goes on."""
+"""Review in the background of a host that has just finished a turn. A failing review never disturbs the host."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ THREAD = "warmstart-review"
 
 
 class ReviewRuntime(Struct, frozen=True, kw_only=True):
-    """How the parent asks its model, and who it is. A review asks the same way."""
+    """How the parent calls its model; a review calls it the same way."""
 
-    endpoint: Endpoint | None = None  # None, and no llm: only what can be found without a model
-    request: dict[str, Any] = field(default_factory=dict)  # of the parent: model, tools and all else but the messages
+    endpoint: Endpoint | None = None  # None, and no llm: review without a model
+    request: dict[str, Any] = field(default_factory=dict)  # the parent's request (model, tools ...) without messages
     llm: LLM | None = None  # instead of the endpoint
     session: str = ""  # the agent's own id
     agent: str = ""
@@ -36,7 +36,7 @@ class ReviewRuntime(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_client(cls, client: Any, request: Mapping[str, Any], **facts: Any) -> Self:
-        """From the official SDK's client and the keywords of the parent's last `chat.completions.create`."""
+        """Make a runtime from the official SDK's client and the keywords of the parent's last `chat.completions.create`."""
         extra = {name: str(value) for name, value in (request.get("extra_headers") or {}).items()}
         own = {name: str(value) for name, value in getattr(client, "_custom_headers", {}).items()}
         endpoint = Endpoint(url=str(client.base_url).rstrip("/"), key=str(client.api_key or ""), headers=own | extra)
@@ -44,10 +44,10 @@ class ReviewRuntime(Struct, frozen=True, kw_only=True):
 
 
 class Background:
-    """A review that runs in a thread of its own."""
+    """A review that runs in its own thread."""
 
     def __init__(self, work: Callable[[], Reviewed], on_done: Callable[[Reviewed], None] | None) -> None:
-        self.done = threading.Event()  # set when all is over, the callback too
+        self.done = threading.Event()  # set after the review and its callback
         self.reviewed: Reviewed | None = None
         self._work = work
         self._on_done = on_done
@@ -55,7 +55,7 @@ class Background:
         self._thread.start()
 
     def wait(self, timeout: float | None = None) -> Reviewed | None:
-        """What came of it, or None where it is still at work."""
+        """Return the result, or None if the review is still running."""
         self.done.wait(timeout)
         return self.reviewed if self.done.is_set() else None
 
@@ -64,11 +64,11 @@ class Background:
             self.reviewed = self._work()
             if self._on_done:
                 self._on_done(self.reviewed)
-        except Exception as error:  # the thread's edge: a host must never suffer from its review
-            told = f"the review failed: {type(error).__name__}"
-            log.warning("%s", told)
+        except Exception as error:  # the thread's edge: a review must never harm its host
+            warning = f"the review failed: {type(error).__name__}"
+            log.warning("%s", warning)
             log.debug("the failure", exc_info=True)
-            self.reviewed = self.reviewed or Reviewed(session="", ended="failed", warning=told)
+            self.reviewed = self.reviewed or Reviewed(session="", ended="failed", warning=warning)
         finally:
             self.done.set()
 
@@ -81,24 +81,24 @@ def spawn_review(
     settings: config.Settings | None = None,
     on_done: Callable[[Reviewed], None] | None = None,
 ) -> Background:
-    """Review a conversation in the background. It is copied now and never touched.
+    """Review a conversation in the background. The conversation is copied now and never changed.
 
-    With a runtime the model is asked as the parent asks it: same endpoint, same credentials, and a request whose
-    messages and tools begin byte for byte like the parent's. `on_done` is called in the review's thread.
+    With a runtime the model is called as the parent calls it: same endpoint, same credentials, and a request whose messages
+    and tools begin byte for byte like the parent's. `on_done` is called in the review's thread.
     """
     runtime = runtime or ReviewRuntime()
-    chosen = settings or config.load()
-    taken = take_messages(messages, session=runtime.session, platform=runtime.platform)
-    named = name_session(taken.session, runtime.session, runtime.agent, runtime.parent)
-    snapshot = structs.replace(taken, session=named)
+    loaded = settings or config.load()
+    snapshot = take_messages(messages, session=runtime.session, platform=runtime.platform)
+    named = name_session(snapshot.session, runtime.session, runtime.agent, runtime.parent)
+    snapshot = structs.replace(snapshot, session=named)
     request = copy_value(runtime.request)
-    return Background(lambda: _review(snapshot, runtime, request, chosen, focus), on_done)
+    return Background(lambda: _review(snapshot, runtime, request, loaded, focus), on_done)
 
 
 def _review(
     snapshot: Snapshot, runtime: ReviewRuntime, request: dict[str, Any], settings: config.Settings, focus: Focus
 ) -> Reviewed:
-    """With a store of its own: the host's may be busy, or closed by now."""
+    """Review with a separate store: the host's may be busy, or closed by now."""
     with open_store(settings.store_url) as store:
         reviews = Reviews(store, settings, time.time)
         llm = runtime.llm

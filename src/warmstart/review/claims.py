@@ -1,8 +1,8 @@
-"""Whether a transcript shows what a proposal claims.
+"""Check that a transcript shows what a proposal claims.
 
-Nothing here understands a sentence. It checks what can be checked: the cited steps are there, they speak of the same
-things (they share the claim's telling words), and every number, path, option or quoted command of a note stands in
-them. What passes may still be wrong, so a person decides; what fails is surely not shown.
+Nothing here understands a sentence. It checks what can be checked: the cited steps exist, they share the claim's content
+words, and they contain every number, path, option or quoted command of a note. A claim that passes may still be wrong, so a
+person decides; a claim that fails is certainly not shown.
 """
 
 from __future__ import annotations
@@ -20,14 +20,18 @@ _QUOTED = re.compile(r"`([^`\n]{2,200})`")
 _OPTION = re.compile(r"(?<!\S)--?[A-Za-z][\w-]*")
 _SENTENCE = re.compile(r"[.!?]\s+|\n+")
 _TITLE = re.compile(r"(?m)^(?:#.*$|---$|name:.*$|description:.*$|\s*\d+[.)]\s)")  # and the numbers of a list
-_RARE = 0.5  # a word that stands in more than this share of the steps says nothing about one of them
-_SHARED = {"memory": 0.25, "skill": 0.08, "template": 0.0}  # of the claim's telling words that the steps must have
-_HARD_SHOWN = {"memory": 1.0, "skill": 0.5, "template": 0.0}  # of its numbers, paths, options and quoted commands
-_RESTATED = 0.8  # of a claim's telling words in one sentence of the prompt
+_RARE = 0.5  # a word in more than this share of the steps proves nothing about one of them
+_SHARED = {
+    "memory": 0.25,
+    "skill": 0.08,
+    "template": 0.0,
+}  # share of the claim's content words that the steps must have
+_HARD_SHOWN = {"memory": 1.0, "skill": 0.5, "template": 0.0}  # the same for numbers, paths, options, quoted commands
+_RESTATED = 0.8  # share of a claim's content words in one sentence of the prompt
 
 
 def find_fault(snapshot: Snapshot, kind: str, claim: str, cites: Sequence[int], instruction: str = "") -> str | None:
-    """Why a claim is not to be kept, or None."""
+    """Return why a claim must not be kept, or None."""
     if not cites:
         return 'it cites no steps; add "steps": [numbers of the steps that show it]'
     try:
@@ -41,12 +45,12 @@ def find_fault(snapshot: Snapshot, kind: str, claim: str, cites: Sequence[int], 
 
 def restates(claim: str, prompt: str) -> bool:
     """Whether a claim says no more than one sentence of the prompt does."""
-    told = telling_words(claim)
-    if not told or not prompt:
+    words = content_words(claim)
+    if not words or not prompt:
         return False
     if normalise(claim) in normalise(prompt):
         return True
-    return any(len(told & telling_words(part)) >= _RESTATED * len(told) for part in _SENTENCE.split(prompt))
+    return any(len(words & content_words(part)) >= _RESTATED * len(words) for part in _SENTENCE.split(prompt))
 
 
 def _find_unshown(snapshot: Snapshot, kind: str, claim: str, shown: str) -> str | None:
@@ -54,36 +58,36 @@ def _find_unshown(snapshot: Snapshot, kind: str, claim: str, shown: str) -> str 
     missing = sorted(word for word in hard if word.casefold() not in plain)
     if hard and 1 - len(missing) / len(hard) < _HARD_SHOWN[kind]:
         return f"the cited steps do not show: {', '.join(missing[:3])}"
-    told = telling_words(claim)
-    if not told:
+    words = content_words(claim)
+    if not words:
         return None if kind == "template" else "it says nothing in particular"
-    shared = (told & telling_words(shown)) - _commonplace(snapshot)
-    if len(shared) < min(2, len(told)) * (kind != "template") or len(shared) < _SHARED[kind] * len(told):
+    shared = (words & content_words(shown)) - _find_common(snapshot)
+    if len(shared) < min(2, len(words)) * (kind != "template") or len(shared) < _SHARED[kind] * len(words):
         return "the cited steps do not speak of it"
     return None
 
 
-def telling_words(text: str) -> set[str]:
+def content_words(text: str) -> set[str]:
     """Return the words that say what a text is about, stemmed."""
     return {stem(word) for word in find_words(text) if len(word) > 2 and word not in AGENT_WORDS}
 
 
 def find_hard(text: str) -> set[str]:
-    """What can only be right or wrong: numbers, paths, options, quoted commands word by word."""
+    """Return the words that can only be right or wrong: numbers, paths, options, the words of quoted commands."""
     body = _TITLE.sub("", text)
-    quoted = {word for found in _QUOTED.findall(body) for word in _TOKEN.findall(found) if len(word) > 1}
+    quoted = {word for command in _QUOTED.findall(body) for word in _TOKEN.findall(command) if len(word) > 1}
     return {word for word in _TOKEN.findall(body) if _HARD.search(word)} | quoted | set(_OPTION.findall(body))
 
 
 def normalise(text: str) -> str:
-    """The same for texts that differ only in case, space, marks and punctuation at the ends of words."""
+    """Normalise case, white space, and punctuation around words, so that equal claims compare equal."""
     return " ".join(word.casefold() for word in _TOKEN.findall(text))
 
 
-def _commonplace(snapshot: Snapshot) -> set[str]:
-    """Words of so many steps that sharing them proves nothing."""
+def _find_common(snapshot: Snapshot) -> set[str]:
+    """Return words of so many steps that sharing them proves nothing."""
     steps = len(snapshot.session.steps)
     if steps < 8:
         return set()
-    seen = Counter(word for number in range(1, steps + 1) for word in telling_words(snapshot.text_of(number)))
+    seen = Counter(word for number in range(1, steps + 1) for word in content_words(snapshot.text_of(number)))
     return {word for word, count in seen.items() if count > _RARE * steps}

@@ -1,8 +1,8 @@
-"""The model's part: the parent's conversation, forked, with one more question at its end.
+"""Fork the parent's conversation and ask the model one more question at its end.
 
-What comes before that question is the parent's request byte for byte, its tools too, so that the provider's cache of
-the conversation serves the review. The model therefore sees tools that it may not use here: those calls are denied, and
-the review goes on.
+Everything before that question, including the tools, is the parent's request byte for byte, so that the provider's cache of
+the conversation serves the review. The model therefore sees tools that it may not use here: such calls are denied, and the
+review continues.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from warmstart.dialects.tokens import estimate
 from warmstart.endpoints.chat import LLM, AskedCall, Reply, write_body
 from warmstart.review.snapshot import Snapshot
 
-_CACHED = 10  # tokens from the cache count a tenth: about what they cost
+_CACHED = 10  # cached tokens count a tenth: about what they cost
 _LONGEST = 900.0  # seconds of a whole review
 _LONGEST_RESULT = 2_000
-_MOST_CALLS = 20  # of one answer; nobody reads more proposals than that
+_MOST_CALLS = 20  # per answer; nobody reads more proposals than that
 _NOT_SENT = ("stream", "stream_options", "timeout", "extra_headers", "extra_query", "extra_body", "n", "messages")
-_NOT_GIVEN = ("NotGiven", "Omit")  # the SDK's own ways to say nothing
+_NOT_GIVEN = ("NotGiven", "Omit")  # the SDK's types for an argument that is not set
 _BLOCK = re.compile(r"^```tool_call[ \t]*\n(.*?)^```[ \t]*$", re.S | re.M)
 
 RunTool = Callable[[AskedCall], Mapping[str, Any]]
@@ -39,17 +39,17 @@ class ForkLimits(Struct, frozen=True):
 
 
 class ForkRun(Struct, kw_only=True):
-    """How it went."""
+    """A forked conversation after it ran."""
 
     messages: list[dict[str, Any]]  # the whole forked conversation
-    results: list[dict[str, Any]] = field(default_factory=list)  # what its calls were answered, in any form
+    results: list[dict[str, Any]] = field(default_factory=list)  # the results of its calls
     steps: int = 0
     tokens: int = 0
     ended: str = "done"  # done, steps, budget, time
 
 
 class Fork:
-    """One forked conversation."""
+    """Forks conversations for one model."""
 
     def __init__(self, llm: LLM, request: Mapping[str, Any], limits: ForkLimits) -> None:
         self._llm = llm
@@ -57,7 +57,7 @@ class Fork:
         self._limits = limits
 
     def run(self, snapshot: Snapshot, instruction: str, run_tool: RunTool) -> ForkRun:
-        """Ask, run what may run, answer, ask again; until the model is done or a limit is reached."""
+        """Call the model and run its allowed tool calls, until it makes no more calls or a limit is reached."""
         ran = ForkRun(messages=[*snapshot.history, {"role": "user", "content": instruction}])
         taken = find_call_ids(snapshot.history)
         deadline = time.monotonic() + _LONGEST
@@ -82,58 +82,59 @@ class Fork:
 
 
 def make_request(request: Mapping[str, Any]) -> dict[str, Any]:
-    """As the parent sends it, the messages still to come. Only what would make the answer unreadable to us is left out."""
+    """Return the parent's request without messages, and without options that would make the answer unreadable here."""
     kept = {key: request[key] for key in sorted(request) if key not in _NOT_SENT}  # in the SDK's order
     kept = {key: value for key, value in kept.items() if type(value).__name__ not in _NOT_GIVEN}
     if kept.get("tool_choice", "auto") != "auto":
-        del kept["tool_choice"]  # forced to call, it would never be done
+        del kept["tool_choice"]  # a forced call would never let the review end
     extra = request.get("extra_body")
     first = {"model": kept.pop("model", ""), "messages": []}
     return first | kept | (dict(extra) if isinstance(extra, Mapping) else {})
 
 
 def find_call_ids(messages: Sequence[Mapping[str, Any]]) -> set[str]:
-    found = {str(one["tool_call_id"]) for one in messages if one.get("tool_call_id")}
+    """Return the ids of all calls and results."""
+    ids = {str(message["tool_call_id"]) for message in messages if message.get("tool_call_id")}
     for message in messages:
-        found |= {str(call.get("id")) for call in message.get("tool_calls") or () if isinstance(call, Mapping)}
-    return found
+        ids |= {str(call.get("id")) for call in message.get("tool_calls") or () if isinstance(call, Mapping)}
+    return ids
 
 
 def find_new_results(messages: Sequence[Mapping[str, Any]], snapshot: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What tools answered in a forked conversation and not in the snapshot it began with: told apart by the id of the
-    call, or by the content where there is none."""
+    """Return the tool results of a forked conversation that are not in its snapshot, by call id, or by content if it
+    has none."""
     ids = find_call_ids(snapshot)
-    contents = {text_of_content(one.get("content")) for one in snapshot if one.get("role") == "tool"}
-    found = []
+    contents = {text_of_content(message.get("content")) for message in snapshot if message.get("role") == "tool"}
+    results = []
     for message in messages:
         if message.get("role") != "tool":
             continue
         id, text = message.get("tool_call_id"), text_of_content(message.get("content"))
         if (id not in ids) if id else (text not in contents):
-            found.append(text)
-    return found
+            results.append(text)
+    return results
 
 
 def count_tokens(reply: Reply, body: bytes) -> int:
-    """What an answer cost. What the endpoint does not tell is estimated."""
+    """Count the tokens of a call to the model; estimate what the endpoint does not report."""
     sent = reply.prompt_tokens if reply.prompt_tokens is not None else estimate(body.decode())
     cached = min(reply.cached_tokens or 0, sent)
-    said = reply.answer_tokens
-    if said is None:
-        said = estimate(reply.text + "".join(call.arguments for call in reply.calls))
-    return sent - cached + cached // _CACHED + said
+    answered = reply.answer_tokens
+    if answered is None:
+        answered = estimate(reply.text + "".join(call.arguments for call in reply.calls))
+    return sent - cached + cached // _CACHED + answered
 
 
 def _answer(ran: ForkRun, reply: Reply, run_tool: RunTool, taken: set[str]) -> bool:
-    """Put the model's calls and their results into the conversation; whether there were any."""
+    """Run the model's calls and append them and their results to the conversation; return whether there were any."""
     if reply.calls:
         calls = [_name_call(call, taken) for call in reply.calls[:_MOST_CALLS]]
-        made = [
+        described = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
             for call in calls
         ]
-        ran.messages.append({"role": "assistant", "content": reply.text or None, "tool_calls": made})
-        results = [_result(call, run_tool) for call in calls]
+        ran.messages.append({"role": "assistant", "content": reply.text or None, "tool_calls": described})
+        results = [_run_call(call, run_tool) for call in calls]
         ran.messages += results
         ran.results += results
         return True
@@ -141,26 +142,26 @@ def _answer(ran: ForkRun, reply: Reply, run_tool: RunTool, taken: set[str]) -> b
     ran.messages.append({"role": "assistant", "content": reply.text})
     if not written:
         return False
-    results = [_result(call, run_tool) for call in written]
-    ran.messages.append({"role": "user", "content": "Results:\n" + "\n".join(one["content"] for one in results)})
+    results = [_run_call(call, run_tool) for call in written]
+    ran.messages.append({"role": "user", "content": "Results:\n" + "\n".join(result["content"] for result in results)})
     ran.results += results
     return True
 
 
 def read_written_calls(text: str) -> list[AskedCall]:
-    """Calls written as blocks, by a model whose list of tools has not got them."""
-    found = []
+    """Read calls written as text blocks by a model whose own tools do not include them."""
+    calls = []
     for block in _BLOCK.findall(text):
         try:
             call = json.loads(block)
-            found.append(AskedCall("", str(call["name"]), json.dumps(call.get("arguments") or {})))
+            calls.append(AskedCall("", str(call["name"]), json.dumps(call.get("arguments") or {})))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            found.append(AskedCall("", "unreadable", "{}"))
-    return found
+            calls.append(AskedCall("", "unreadable", "{}"))
+    return calls
 
 
 def _name_call(call: AskedCall, taken: set[str]) -> AskedCall:
-    """With an id that no other call has: by it results are told apart."""
+    """Give a call an id that no other call has."""
     id, number = call.id, len(taken)
     while not id or id in taken:
         number += 1
@@ -169,6 +170,6 @@ def _name_call(call: AskedCall, taken: set[str]) -> AskedCall:
     return AskedCall(id, call.name, call.arguments)
 
 
-def _result(call: AskedCall, run_tool: RunTool) -> dict[str, Any]:
-    said = json.dumps(run_tool(call), ensure_ascii=False)[:_LONGEST_RESULT]
-    return {"role": "tool", "tool_call_id": call.id, "content": said}
+def _run_call(call: AskedCall, run_tool: RunTool) -> dict[str, Any]:
+    content = json.dumps(run_tool(call), ensure_ascii=False)[:_LONGEST_RESULT]
+    return {"role": "tool", "tool_call_id": call.id, "content": content}

@@ -1,4 +1,4 @@
-"""Lasting notes on disk: MEMORY.md and USER.md, one note an entry, written whole or not at all."""
+"""Lasting notes on disk: MEMORY.md and USER.md, one note per entry, written atomically."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from warmstart.review.skills import write_safely
 Target = Literal["memory", "user"]
 FILES: dict[str, str] = {"memory": "MEMORY.md", "user": "USER.md"}
 LONGEST = 1_000  # characters of a note
-_SECTION = "\n§\n"  # between Hermes' own notes
+_SECTION = "\n§\n"  # between notes that Hermes wrote
 _BULLET = re.compile(r"^[-*] +")
 
 
 class MemoryFolder:
-    """The folder that holds the two files. A list of bullets, or Hermes' own form where a file has it."""
+    """The folder of the two files. A file is a list of bullets, or has Hermes' own form if Hermes wrote it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -31,16 +31,16 @@ class MemoryFolder:
         return [_BULLET.sub("", line) for line in lines if line and not line.startswith("#")]
 
     def knows(self, content: str) -> bool:
-        """Whether one of the files says so already."""
+        """Whether one of the files already has this note."""
         wanted = normalise(content)
         return any(wanted in normalise(note) for target in FILES for note in self.notes(target))
 
     def find(self, target: str, old: str) -> str:
-        """The one note that holds a text. Raises Refused where there is none, or more than one."""
-        found = [note for note in self.notes(target) if old and old in note]
-        if len(found) != 1:
-            raise Refused(f"{len(found)} notes of {FILES[target]} hold that old_text; exactly one must")
-        return found[0]
+        """Return the one note that holds a text. Raises Refused if there is none, or more than one."""
+        notes = [note for note in self.notes(target) if old and old in note]
+        if len(notes) != 1:
+            raise Refused(f"{len(notes)} notes of {FILES[target]} hold that old_text; exactly one must")
+        return notes[0]
 
     def add(self, target: str, content: str) -> None:
         text = self._read(target)
@@ -57,11 +57,11 @@ class MemoryFolder:
         self._change(target, self.find(target, old), None)
 
     def _change(self, target: str, note: str, content: str | None) -> None:
-        """Put another note in a note's place, or nothing."""
+        """Replace a note, or remove it if there is no new content."""
         text = self._read(target)
         if _SECTION in text:
-            notes = [content if one == note else one for one in self.notes(target)]
-            self._write(target, _SECTION.join(one for one in notes if one) + "\n")
+            notes = [content if other == note else other for other in self.notes(target)]
+            self._write(target, _SECTION.join(other for other in notes if other) + "\n")
             return
         lines = text.splitlines(keepends=True)
         at = next(n for n, line in enumerate(lines) if _BULLET.sub("", line.strip()) == note)
@@ -77,7 +77,7 @@ class MemoryFolder:
         write_safely(self._path(target), text)
 
     def _path(self, target: str) -> Path:
-        """Links may lead out of the folder: not for us."""
+        """Return the path of a file. Raises Refused if a link leads out of the folder."""
         path = self.root / FILES[target]
         if not path.resolve().is_relative_to(self.root.resolve()):
             raise Refused(f"{path.name} lies outside the folder of notes")
@@ -85,11 +85,11 @@ class MemoryFolder:
 
 
 def flatten_note(text: str) -> str:
-    """One line without marks that would make it look like more than one note. Raises Refused where it cannot be one."""
-    said = " ".join(text.replace("§", " ").split()).lstrip("#*- ")
-    said = "".join(c for c in said if c.isprintable())
-    if not said:
+    """Return a note as one line, without marks that would make it look like several. Raises Refused if it is too long."""
+    note = " ".join(text.replace("§", " ").split()).lstrip("#*- ")
+    note = "".join(c for c in note if c.isprintable())
+    if not note:
         raise Refused("the note is empty")
-    if len(said) > LONGEST:
+    if len(note) > LONGEST:
         raise Refused(f"a note has {LONGEST:,} characters at most")
-    return said
+    return note

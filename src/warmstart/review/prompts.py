@@ -1,4 +1,4 @@
-"""What a review asks the model: three questions, by what gave rise to it, and how it may answer."""
+"""The prompts of a review: a question for each focus, and the rules for the answer."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _RULES = """Rules:
 
 
 def write_instruction(snapshot: Snapshot, focus: Focus) -> str:
-    """The last user message of the forked conversation."""
+    """Write the last user message of the forked conversation."""
     return f"{write_question(focus)}\n\nThe steps of the conversation:\n{snapshot.list_steps()}"
 
 
 def write_question(focus: Focus) -> str:
-    """Our own words in it."""
+    """Write the part of the message that does not depend on the conversation."""
     return f"{_OPENING}\n\n{QUESTIONS[focus]}\n\n{_RULES}"
 
 
@@ -55,7 +55,7 @@ def _tool(name: str, description: str, required: tuple[str, ...], /, **propertie
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _STEPS = {"type": "array", "items": {"type": "integer"}, "description": "Numbers of the steps that show it."}
-TOOLS: tuple[dict[str, Any], ...] = (  # only where there is no parent whose list must be kept
+TOOLS: tuple[dict[str, Any], ...] = (  # used only without a parent, whose own list must stay
     _tool(
         "memory",
         "Keep, change or remove a lasting note.",

@@ -1,4 +1,4 @@
-"""What a review wants to write, before anyone has looked at it; and how a model's calls are read as that."""
+"""Drafts of proposals, and how a model's calls are read as drafts."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _LONGEST_DESCRIPTION = 1_000
 
 
 class ProposalDraft(Struct, frozen=True, kw_only=True):
-    """Something to be written."""
+    """A note, skill or template that a review wants to write."""
 
     kind: Kind
     action: str
     target: str
     body: dict[str, Any]
-    claim: str  # what it says, to be held against the cited steps
+    claim: str  # the text that is checked against the cited steps
     cites: tuple[int, ...]
     write_origin: str = MODEL
     tool_call: str | None = None
-    identity: str = ""  # what makes it the same as another; empty: what it says
+    identity: str = ""  # drafts with the same identity are the same; empty: compare the text
     suspicions: tuple[str, ...] = ()
 
 
-def read_wish(tool: str, arguments: str, tool_call: str) -> ProposalDraft:
-    """A model's call. Raises Refused, with what the model should do instead, where it may not run or makes no sense."""
+def read_draft(tool: str, arguments: str, tool_call: str) -> ProposalDraft:
+    """Read a model's call as a draft. Raises Refused, with what the model should do instead."""
     name = tool.rpartition("__")[2]
     if name not in TOOL_NAMES:
         asks = " Nobody is there to be asked." if _ASKING.search(name) else ""
@@ -62,9 +62,10 @@ def is_denied(tool: str) -> bool:
 
 
 def _read_memory(given: Mapping[str, Any], cites: tuple[int, ...], tool_call: str) -> ProposalDraft:
-    action, target = _one_of(given, "action", ("add", "replace", "remove")), _one_of(given, "target", tuple(FILES))
-    content = "" if action == "remove" else flatten_note(_text(given, "content"))
-    old = "" if action == "add" else _text(given, "old_text").strip()
+    action = _read_choice(given, "action", ("add", "replace", "remove"))
+    target = _read_choice(given, "target", tuple(FILES))
+    content = "" if action == "remove" else flatten_note(_read_text(given, "content"))
+    old = "" if action == "add" else _read_text(given, "old_text").strip()
     return ProposalDraft(
         kind="memory",
         action=action,
@@ -77,13 +78,13 @@ def _read_memory(given: Mapping[str, Any], cites: tuple[int, ...], tool_call: st
 
 
 def _read_skill(given: Mapping[str, Any], cites: tuple[int, ...], tool_call: str) -> ProposalDraft:
-    action = _one_of(given, "action", ("create", "edit", "patch", "delete"))
-    name = check_skill_name(_text(given, "name"))
+    action = _read_choice(given, "action", ("create", "edit", "patch", "delete"))
+    name = check_skill_name(_read_text(given, "name"))
     body: dict[str, Any] = {}
     if action in ("create", "edit"):
-        body["content"] = _text(given, "content").strip() + "\n"
+        body["content"] = _read_text(given, "content").strip() + "\n"
     elif action == "patch":
-        body = {"old_string": _text(given, "old_string"), "new_string": str(given.get("new_string") or "")}
+        body = {"old_string": _read_text(given, "old_string"), "new_string": str(given.get("new_string") or "")}
     claim = body.get("content") or body.get("new_string") or str(given.get("reason") or name.replace("-", " "))
     return ProposalDraft(
         kind="skill", action=action, target=name, body=body, claim=claim, cites=cites, tool_call=tool_call
@@ -91,7 +92,7 @@ def _read_skill(given: Mapping[str, Any], cites: tuple[int, ...], tool_call: str
 
 
 def _read_template(given: Mapping[str, Any], cites: tuple[int, ...], tool_call: str) -> ProposalDraft:
-    name, description = _text(given, "name"), str(given.get("description") or "")[:_LONGEST_DESCRIPTION]
+    name, description = _read_text(given, "name"), str(given.get("description") or "")[:_LONGEST_DESCRIPTION]
     body = {"name": name, "description": description}
     return ProposalDraft(
         kind="template",
@@ -105,34 +106,34 @@ def _read_template(given: Mapping[str, Any], cites: tuple[int, ...], tool_call: 
 
 
 def _take_cites(given: dict[str, Any]) -> tuple[dict[str, Any], tuple[int, ...]]:
-    """The cited steps: an argument, or the end of a text where the tool's schema knows no such argument."""
+    """Take the cited steps out of an argument, or out of the end of a text if the tool's schema has no such argument."""
     rest = {key: value for key, value in given.items() if key != "steps"}
-    told = given.get("steps")
-    found = [n for n in told if type(n) is int] if isinstance(told, list) else []
+    steps = given.get("steps")
+    cites = [n for n in steps if type(n) is int] if isinstance(steps, list) else []
     for key in ("content", "new_string", "description", "old_text"):
         text = rest.get(key)
         if isinstance(text, str) and (match := _CITED.search(text)):
             rest[key] = text[: match.start()]
-            found += _read_numbers(match[1])
-    return rest, tuple(sorted(set(found)))[:_MOST_CITES]
+            cites += _read_numbers(match[1])
+    return rest, tuple(sorted(set(cites)))[:_MOST_CITES]
 
 
 def _read_numbers(text: str) -> list[int]:
-    found: list[int] = []
+    numbers: list[int] = []
     for part in re.findall(r"\d{1,7}(?:\s*-\s*\d{1,7})?", text):
         low, _, high = part.partition("-")
-        found += range(int(low), min(int(high or low), int(low) + _MOST_CITES) + 1)
-    return found
+        numbers += range(int(low), min(int(high or low), int(low) + _MOST_CITES) + 1)
+    return numbers
 
 
-def _text(given: Mapping[str, Any], key: str) -> str:
+def _read_text(given: Mapping[str, Any], key: str) -> str:
     value = given.get(key)
     if not isinstance(value, str) or not value.strip():
         raise Refused(f"the argument {key} is missing")
     return value
 
 
-def _one_of(given: Mapping[str, Any], key: str, allowed: tuple[str, ...]) -> str:
+def _read_choice(given: Mapping[str, Any], key: str, allowed: tuple[str, ...]) -> str:
     value = given.get(key)
     if value not in allowed:
         raise Refused(f"{key} must be one of {', '.join(allowed)}")

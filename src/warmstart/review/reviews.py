@@ -1,4 +1,4 @@
-"""A second look at a session: first what can be found without a model, then, where one is configured, what it finds."""
+"""Review sessions: first without a model, then with one if it is configured."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from warmstart.ingest.records import Recorder, session_key
 from warmstart.judging.score import score
 from warmstart.model import Arguments, Outcome, PastSession, Session, Step, Template, ToolCall, ToolResult
 from warmstart.redact import Redactor
-from warmstart.review.apply import tell_action
+from warmstart.review.apply import describe_action
 from warmstart.review.fork import Fork, ForkLimits, ForkRun, find_new_results
 from warmstart.review.lessons import find_corrections, find_repeated, find_template, place_calls
 from warmstart.review.prompts import TOOLS, Focus, write_instruction, write_question
-from warmstart.review.proposal_drafts import ProposalDraft, is_denied, read_wish
+from warmstart.review.proposal_drafts import ProposalDraft, is_denied, read_draft
 from warmstart.review.proposals import ProposalDesk
 from warmstart.review.snapshot import Snapshot, find_file, take_session
 from warmstart.store import CallRow, ProposalRow, ProposalStore, SessionRow, SqliteStore
@@ -34,40 +34,40 @@ from warmstart.templates.library import TemplateLibrary
 log = logging.getLogger("warmstart.review")
 
 LINE = "Self-improvement review: "
-_EARLIER = 30  # sessions of the same project in which repeated errors are looked for
+_EARLIER = 30  # earlier sessions of the same project that are searched for repeated errors
 _HISTORY = 60_000  # tokens of a transcript that a configured model is shown
 
 
 class Reviewed(Struct, frozen=True, kw_only=True):
-    """What one review did."""
+    """The result of one review."""
 
     session: str  # the agent's own id
     proposals: tuple[ProposalRow, ...] = ()
-    refused: tuple[str, ...] = ()  # what was not kept, and why
+    refused: tuple[str, ...] = ()  # calls that were not kept, and why
     denied: tuple[str, ...] = ()  # tools that the model may not use
     steps: int = 0  # answers of the model
     tokens: int = 0
     ended: str = "no model"  # no model, nothing new, done, steps, budget, time, failed
     line: str = ""  # for the person; empty: nothing happened
-    warning: str = ""  # what went wrong; the rest was done
+    warning: str = ""  # what went wrong, if only a part failed
 
 
 class Reviews:
-    """Reviews sessions and keeps what they propose."""
+    """Reviews sessions and takes decisions about proposals."""
 
     def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
         self._store = store
-        self._inbox = ProposalStore(store)
+        self._proposals = ProposalStore(store)
         self._settings = settings
         self._clock = clock
         self._desk = ProposalDesk(store, settings, clock)
 
-    # Looking
+    # Reviewing
 
     def review(
         self, name: str | Path, *, focus: Focus = "both", model: bool = True, context: str = "command"
     ) -> list[Reviewed]:
-        """Review a transcript, every session of a file or folder, or a remembered session."""
+        """Review a remembered session, or every session of a file or folder."""
         redactor = Redactor(self._settings.secrets)
         fork = self.make_fork() if model else None
         snapshots = [
@@ -77,53 +77,54 @@ class Reviews:
         return [self.review_snapshot(snapshot, fork, focus) for snapshot in snapshots]
 
     def make_fork(self) -> Fork | None:
-        """The configured model, or None."""
-        chosen = self._settings.review
-        if not chosen.url or not chosen.model:
+        """Return a fork for the configured model, or None."""
+        review = self._settings.review
+        if not review.url or not review.model:
             return None
-        llm = HttpLLM(Endpoint(url=chosen.url, key=self._settings.review_key, timeout=chosen.timeout))
-        return Fork(llm, {"model": chosen.model, "tools": list(TOOLS)}, self.limits)
+        llm = HttpLLM(Endpoint(url=review.url, key=self._settings.review_key, timeout=review.timeout))
+        return Fork(llm, {"model": review.model, "tools": list(TOOLS)}, self.limits)
 
     @property
     def limits(self) -> ForkLimits:
         return ForkLimits(self._settings.review.steps, self._settings.review.budget)
 
     def review_snapshot(self, snapshot: Snapshot, fork: Fork | None = None, focus: Focus = "both") -> Reviewed:
-        """What is new since this session's last review. Trouble with the model is told, not raised."""
-        since, total = self._inbox.reviewed(snapshot.key), len(snapshot.session.steps)
+        """Review what is new since this session's last review. A failing model is reported, not raised."""
+        since, total = self._proposals.reviewed(snapshot.key), len(snapshot.session.steps)
         if total <= since:
-            return Reviewed(session=self._desk.hide(snapshot.session.id), ended="nothing new")
+            return Reviewed(session=self._desk.redact_id(snapshot.session.id), ended="nothing new")
         run = _Run(self._desk, snapshot, focus)
-        for wish in self._find(snapshot, since):
-            run.take(wish)
-        failed = run.ask(fork) if fork else ""
-        if not failed:
+        for draft in self._find_lessons(snapshot, since):
+            run.take(draft)
+        failure = run.ask(fork) if fork else ""
+        if not failure:
             with self._store.writing():
-                self._inbox.put_reviewed(snapshot.key, total, self._clock())
-        return run.tell(failed)
+                self._proposals.put_reviewed(snapshot.key, total, self._clock())
+        return run.report(failure)
 
-    def _find(self, snapshot: Snapshot, since: int) -> Iterator[ProposalDraft]:
+    def _find_lessons(self, snapshot: Snapshot, since: int) -> Iterator[ProposalDraft]:
+        """Yield what can be found without a model."""
         session = snapshot.session
-        past = self._remember(session)
+        past = self._to_past_session(session)
         if past is None:
             return
         places = place_calls(session)
         yield from find_corrections(past, places, since)
         yield from find_repeated(past, places, since, self._read_earlier(past))
         library = TemplateLibrary(self._store, self._settings, self._clock)
-        draft = past.key if library.has_learned_from(past.key) else library.draft(past)
-        if isinstance(draft, Template) and (wish := find_template(draft, past, places, since)):
-            yield wish
+        template = None if library.has_learned_from(past.key) else library.draft(past)
+        if isinstance(template, Template) and (draft := find_template(template, past, places, since)):
+            yield draft
 
-    def _remember(self, session: Session) -> PastSession | None:
-        """As mining sees it: redacted. Nothing of it is stored."""
-        made = Recorder(self._settings.secrets).record(session, score(session, self._settings.tools), self._clock())
-        return decode_session(made.session, made.calls)
+    def _to_past_session(self, session: Session) -> PastSession | None:
+        """Return the session as mining sees it: redacted. Nothing is stored."""
+        record = Recorder(self._settings.secrets).record(session, score(session, self._settings.tools), self._clock())
+        return decode_session(record.session, record.calls)
 
     def _read_earlier(self, past: PastSession) -> Iterator[PastSession]:
         for row in self._store.list_sessions(_EARLIER, project=past.project):
-            if row.key != past.key and (found := decode_session(row, self._store.calls_of(row.key))) is not None:
-                yield found
+            if row.key != past.key and (earlier := decode_session(row, self._store.calls_of(row.key))) is not None:
+                yield earlier
 
     def _read_sessions(self, name: str | Path) -> list[Session]:
         path = Path(name)
@@ -137,31 +138,31 @@ class Reviews:
             log.debug("%s: %s", source.uri, source.problems[0].reason)
 
     def _read_session(self, row: SessionRow) -> Session:
-        """From its transcript; where that is gone, from the calls that are remembered."""
+        """Read a session from its transcript, or rebuild it from the remembered calls if that is gone."""
         path = find_file(row.source_uri)
         try:
-            found = self._read_sessions(path) if path is not None else []
+            sessions = self._read_sessions(path) if path is not None else []
         except (SourceError, OSError):
-            found = []
-        same = next((session for session in found if session_key(session) == row.key), None)
+            sessions = []
+        same = next((session for session in sessions if session_key(session) == row.key), None)
         return same or rebuild_session(row, self._store.calls_of(row.key))
 
     # Deciding
 
     def list(self, status: str | None = None) -> list[ProposalRow]:
-        """Proposals, the oldest first: waiting, applied, discarded or all."""
-        return self._inbox.list(status)
+        """Return proposals, the oldest first: waiting, applied, discarded or all."""
+        return self._proposals.list(status)
 
     def show(self, name: str) -> ProposalRow:
-        """One proposal by its id, or the beginning of it."""
-        return self._inbox.find(name)
+        """Return one proposal by its id, or the unique beginning of it."""
+        return self._proposals.find(name)
 
     def apply(self, name: str) -> ProposalRow:
-        """A person's yes: it is written."""
+        """Apply a proposal for a person."""
         return self._desk.apply(name)
 
     def discard(self, name: str, *, reason: str = "") -> ProposalRow:
-        """A person's no: it is not proposed again."""
+        """Discard a proposal for a person. The same is not proposed again."""
         return self._desk.discard(name, reason=reason)
 
 
@@ -175,81 +176,83 @@ class _Run:
         self._proposals: list[ProposalRow] = []
         self._refused: list[str] = []
         self._denied: list[str] = []
-        self._found: list[str] = []  # actions without a model
+        self._actions: list[str] = []  # taken without a model
         self._ran: ForkRun | None = None
 
-    def take(self, wish: ProposalDraft) -> None:
-        """A finding: kept, or passed over in silence where it is known."""
+    def take(self, draft: ProposalDraft) -> None:
+        """Propose a draft found without a model; one that is already known is skipped silently."""
         try:
-            row = self._desk.propose(self._snapshot, wish)
+            row = self._desk.propose(self._snapshot, draft)
         except Refused:
             return
         self._proposals.append(row)
-        self._found.append(tell_action(row))
+        self._actions.append(describe_action(row))
 
     def ask(self, fork: Fork) -> str:
-        """The model's part; what went wrong in it, or nothing."""
+        """Ask the model; return what went wrong, or an empty string."""
         try:
             self._ran = fork.run(self._snapshot, write_instruction(self._snapshot, self._focus), self._run_tool)
         except (WarmstartError, OSError, ValueError, TypeError) as error:
-            told = f"the review's model part failed: {_describe(error)}"
-            log.warning("%s", told)
-            return told
+            failure = f"the review's model part failed: {_describe_error(error)}"
+            log.warning("%s", failure)
+            return failure
         return ""
 
     def _run_tool(self, call: AskedCall) -> Mapping[str, Any]:
         try:
-            wish = read_wish(call.name, call.arguments, call.id)
-            row = self._desk.propose(self._snapshot, wish, write_question(self._focus))
+            draft = read_draft(call.name, call.arguments, call.id)
+            row = self._desk.propose(self._snapshot, draft, write_question(self._focus))
         except WarmstartError as error:
             (self._denied if is_denied(call.name) else self._refused).append(
                 call.name if is_denied(call.name) else f"{call.name}: {error}"
             )
             return {"success": False, "error": str(error)}
         self._proposals.append(row)
-        return {"success": True, "done": tell_action(row), "proposal": row.id, "status": row.status}
+        return {"success": True, "done": describe_action(row), "proposal": row.id, "status": row.status}
 
-    def tell(self, failed: str) -> Reviewed:
-        ran = self._ran or ForkRun(messages=[], ended="failed" if failed else "no model")
+    def report(self, failure: str) -> Reviewed:
+        ran = self._ran or ForkRun(messages=[], ended="failed" if failure else "no model")
         history = self._snapshot.history
         results = find_new_results([*history, *ran.results], history)
+        if failure:
+            actions = [describe_action(row) for row in self._proposals]
+        else:
+            actions = [*self._actions, *read_actions(results)]
         return Reviewed(
-            session=self._desk.hide(self._snapshot.session.id),
+            session=self._desk.redact_id(self._snapshot.session.id),
             proposals=tuple(self._proposals),
             refused=tuple(self._refused),
             denied=tuple(self._denied),
             steps=ran.steps,
             tokens=ran.tokens,
             ended=ran.ended,
-            line=write_line(
-                [*self._found, *read_actions(results)] if not failed else [tell_action(p) for p in self._proposals]
-            ),
-            warning=failed,
+            line=write_line(actions),
+            warning=failure,
         )
 
 
 def read_actions(results: list[str]) -> list[str]:
-    """What results say was done."""
-    found = []
+    """Return what tool results report as done."""
+    actions = []
     for text in results:
         try:
-            told = json.loads(text)
+            result = json.loads(text)
         except (ValueError, RecursionError):
             continue
-        if isinstance(told, dict) and told.get("success") is True and isinstance(told.get("done"), str):
-            found.append(told["done"])
-    return found
+        if isinstance(result, dict) and result.get("success") is True and isinstance(result.get("done"), str):
+            actions.append(result["done"])
+    return actions
 
 
 def write_line(actions: list[str]) -> str:
-    """One line for the person, or nothing."""
+    """Write one line for the person; empty if nothing was done."""
     counts = {action: actions.count(action) for action in actions}
-    said = [action if count == 1 else f"{action} ({count})" for action, count in counts.items()]
-    return LINE + " · ".join(said) if said else ""
+    parts = [action if count == 1 else f"{action} ({count})" for action, count in counts.items()]
+    return LINE + " · ".join(parts) if parts else ""
 
 
 def rebuild_session(row: SessionRow, calls: list[CallRow]) -> Session:
-    """A session whose transcript is gone, as far as its calls are remembered."""
+    """Rebuild a session whose transcript is gone from its remembered calls."""
     steps: list[Step] = []
     for call in calls:
         arguments = msgspec.json.decode(call.arguments, type=Arguments)
@@ -257,10 +260,10 @@ def rebuild_session(row: SessionRow, calls: list[CallRow]) -> Session:
         if call.excerpt is not None:
             outcome = Outcome(call.status, call.basis, call.error_kind)
             steps.append(ToolResult(call.call_id, call.excerpt, outcome, call.answered))
-    made = Session(row.id, row.format, row.source_uri, row.agent, tuple(steps), task=row.task, project=row.project)
-    return structs.replace(made, parent=row.parent, started=row.started, model=row.model, label=row.label)
+    session = Session(row.id, row.format, row.source_uri, row.agent, tuple(steps), task=row.task, project=row.project)
+    return structs.replace(session, parent=row.parent, started=row.started, model=row.model, label=row.label)
 
 
-def _describe(error: Exception) -> str:
-    """Ours in its own words; of others only the kind, for they may quote what is secret."""
+def _describe_error(error: Exception) -> str:
+    """Describe our own errors by message and others by type, because their message may quote a secret."""
     return str(error) if isinstance(error, WarmstartError) else type(error).__name__

@@ -1,4 +1,4 @@
-"""When a review is due: after so many turns of the user, after so many tool calls, and at the end."""
+"""When a review is due: after a number of user turns, after a number of tool calls, and at the end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from warmstart.review.prompts import Focus
 
 
 class Schedule:
-    """Counts one session. Turns are about the user, so they ask for memory; calls are about work, so for skills."""
+    """Counts one session. Turns are about the user, so they lead to memory; calls are about work, so they lead to skills."""
 
     def __init__(self, settings: ReviewSettings) -> None:
         self._every_turns = settings.every_turns
@@ -22,7 +22,7 @@ class Schedule:
         self._calls += number
 
     def take(self, *, ended: bool = False) -> Focus | None:
-        """What is due now, or None; what was due is counted anew."""
+        """Return the focus of the review that is due, or None, and restart its count."""
         memory = bool(self._every_turns) and self._turns >= self._every_turns
         skills = bool(self._every_calls) and self._calls >= self._every_calls
         if ended and (self._turns or self._calls):

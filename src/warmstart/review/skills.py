@@ -1,7 +1,7 @@
-"""Skills on disk, in the agentskills layout: a folder a skill, named like it, with a SKILL.md that says what it is for.
+"""Skills on disk, in the agentskills layout: one folder per skill, named like it, with a SKILL.md that describes it.
 
-A skill appears whole or not at all: it is written in a hidden folder beside its place and then renamed. Nothing is ever
-written outside the folder that the user has set, whatever a model calls its skill and wherever a link leads.
+A skill is created atomically: in a hidden folder that is then renamed. Nothing is written outside the folder that the user
+has set, whatever name a model gives a skill and wherever a link leads.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
 _LONGEST_NAME, _LONGEST_DESCRIPTION, _LARGEST = 64, 1_024, 100_000
 _HEAD = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.S)
 _UNFINISHED = ".warmstart-"
-_STALE = 3_600.0  # seconds after which an unfinished folder was left by a process that was killed
+_STALE = 3_600.0  # seconds after which an unfinished folder counts as left by a killed process
 
 
 class Skill(Struct, frozen=True):
-    """A SKILL.md, taken apart."""
+    """A parsed SKILL.md."""
 
     name: str
     description: str
     further: tuple[str, ...]  # other lines of the frontmatter
-    text: str  # all of it
+    text: str  # the whole file
 
 
 def check_skill_name(name: str) -> str:
-    """The name, if it can be a skill's and a folder's on any system. Raises BadName."""
+    """Return the name if a skill and its folder can have it on any system. Raises BadName otherwise."""
     if not _NAME.match(name) or len(name) > _LONGEST_NAME:
         raise BadName("a skill's name is made of small letters, digits and single hyphens, 64 at most")
     return check_name(name)
 
 
 def read_skill(text: str, name: str) -> Skill:
-    """Raises Refused where it is no SKILL.md for this name."""
+    """Parse a SKILL.md. Raises Refused if it is not valid for this name."""
     head = _HEAD.match(text)
     if len(text.encode("utf-8", "replace")) > _LARGEST:
         raise Refused(f"a skill of more than {_LARGEST:,} bytes")
@@ -83,13 +83,13 @@ class SkillFolder:
 
     def __init__(self, root: Path, removed: Path) -> None:
         self.root = root
-        self._removed = removed  # where deleted skills go, so that nothing is lost
+        self._removed = removed  # deleted skills are moved here
 
     def names(self) -> list[str]:
         return sorted(path.parent.name for path in self._files())
 
     def find(self, name: str) -> Path | None:
-        """The SKILL.md of a skill; it may stand in a folder of its category."""
+        """Return the SKILL.md of a skill; it may be in a category's folder. None if there is none."""
         check_skill_name(name)
         return next((path for path in self._files() if path.parent.name == name), None)
 
@@ -125,7 +125,7 @@ class SkillFolder:
         write_safely(self._inside(path), text)
 
     def delete(self, name: str) -> None:
-        """Moved away, not destroyed: a skill may hold more than its SKILL.md."""
+        """Move a skill away instead of destroying it: it may hold more than its SKILL.md."""
         path = self.find(name)
         if path is None:
             raise Refused(f"there is no skill {name}")
@@ -135,37 +135,39 @@ class SkillFolder:
         )
 
     def _files(self) -> list[Path]:
-        """Every SKILL.md, of a skill or of one in a category. Another process may move a folder away meanwhile, and
-        pathlib's glob would raise then."""
-        folders = _visible_folders(self.root)
-        inner = [place for folder in folders for place in _visible_folders(folder)]
+        """Return every SKILL.md, directly below the root or in a category's folder.
+
+        Another process may move a folder away meanwhile; pathlib's glob would raise then.
+        """
+        folders = _list_folders(self.root)
+        inner = [place for folder in folders for place in _list_folders(folder)]
         return [folder / FILE for folder in (*folders, *inner) if os.path.isfile(folder / FILE)]  # noqa: PTH113 - Path.is_file raises where it may not look
 
     def _inside(self, path: Path) -> Path:
-        """Links may lead out of the folder: not for us."""
+        """Return a path. Raises Refused if a link leads out of the folder."""
         if not path.resolve().is_relative_to(self.root.resolve()):
             raise Refused(f"{path.parent.name} lies outside the folder of skills")
         return path
 
     def _clean_up(self) -> None:
-        """What killed processes have left unfinished."""
+        """Delete unfinished folders left by killed processes."""
         for place in self.root.glob(f"{_UNFINISHED}*"):
             with suppress(OSError):
                 if time.time() - place.stat().st_mtime > _STALE:
                     shutil.rmtree(place, ignore_errors=True)
 
 
-def _visible_folders(folder: Path) -> list[Path]:
-    """The folders in a folder, without the hidden ones; none where it is gone or may not be read."""
+def _list_folders(folder: Path) -> list[Path]:
+    """Return the visible folders in a folder; none if it is gone or unreadable."""
     try:
-        with os.scandir(folder) as found:
-            return sorted(Path(entry) for entry in found if not entry.name.startswith(".") and entry.is_dir())
+        with os.scandir(folder) as entries:
+            return sorted(Path(entry) for entry in entries if not entry.name.startswith(".") and entry.is_dir())
     except OSError:
         return []
 
 
 def change_text(old: str, change: Callable[[str], str], name: str) -> str:
-    """A changed SKILL.md, checked. What else stands in its frontmatter, like the tools it may use, must stay."""
+    """Return a changed SKILL.md after checking it. Other lines of its frontmatter, like allowed tools, must not change."""
     new = change(old)
     if read_skill(new, name).further != read_skill(old, name).further:
         raise Refused("a review changes only name and description in a skill's frontmatter")
@@ -175,6 +177,6 @@ def change_text(old: str, change: Callable[[str], str], name: str) -> str:
 
 
 def write_safely(path: Path, text: str) -> None:
-    """All of it or nothing, on the disk, with the rights it had."""
+    """Write a file atomically, synced to disk, with the permissions it had."""
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
     write_whole(path, text.encode("utf-8", "replace"), mode=mode, synced=True)

@@ -1,4 +1,4 @@
-"""What a review looks at: a conversation as it stood, never to change again, and never the conversation itself."""
+"""Snapshots: copies of a conversation for a review, which never change."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _NO_RESULT = "(no result was recorded)"
 class Snapshot(Struct, frozen=True, kw_only=True):
     """A conversation at one moment."""
 
-    session: Session  # its steps are what proposals cite, from 1
-    history: tuple[dict[str, Any], ...]  # the messages as a model is shown them
-    platform: str = ""  # cli, telegram, ...; "" is not told
+    session: Session  # proposals cite its steps, from 1
+    history: tuple[dict[str, Any], ...]  # the messages that a model is shown
+    platform: str = ""  # cli, telegram, ...; "" if unknown
     execution_context: str = "command"
 
     @property
@@ -38,33 +38,39 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
     @property
     def prompt(self) -> str:
-        """What the system has said."""
-        said = [step.text for step in self.session.steps if isinstance(step, Message) and step.role == "system"]
-        said += [
-            text_of_content(one.get("content")) for one in self.history if one.get("role") in ("system", "developer")
+        """The text of the system messages."""
+        texts = [step.text for step in self.session.steps if isinstance(step, Message) and step.role == "system"]
+        texts += [
+            text_of_content(message.get("content"))
+            for message in self.history
+            if message.get("role") in ("system", "developer")
         ]
-        return "\n".join(said)
+        return "\n".join(texts)
 
     def text_of(self, number: int) -> str:
-        """A step in words. Raises IndexError where there is no such step."""
+        """Return a step as text. Raises IndexError if there is no such step."""
         if number < 1:
             raise IndexError(number)
         step = self.session.steps[number - 1]
-        return "\n".join((describe_step(step), *self._whole_results(step)))
+        return "\n".join((describe_step(step), *self._find_whole_results(step)))
 
-    def _whole_results(self, step: Step) -> list[str]:
-        """Steps keep results shortened; what a model was shown of them is in the history."""
+    def _find_whole_results(self, step: Step) -> list[str]:
+        """Return a result as the model was shown it: steps keep results shortened."""
         if not isinstance(step, ToolResult) or not step.call_id:
             return []
-        return [text_of_content(one.get("content")) for one in self.history if one.get("tool_call_id") == step.call_id]
+        return [
+            text_of_content(message.get("content"))
+            for message in self.history
+            if message.get("tool_call_id") == step.call_id
+        ]
 
     def is_prompt(self, number: int) -> bool:
-        """Whether a step is the system's own words: they show nothing about the session."""
+        """Whether a step is a system message, which shows nothing about the session."""
         step = self.session.steps[number - 1]
         return isinstance(step, Message) and step.role == "system"
 
     def list_steps(self) -> str:
-        """The latest steps, one a line, by the numbers that proposals cite."""
+        """List the latest steps, one per line, with the numbers that proposals cite."""
         steps = self.session.steps
         start = max(0, len(steps) - _INDEXED)
         return "\n".join(f"[{n}] {_shorten(step)}" for n, step in enumerate(steps[start:], start + 1))
@@ -73,14 +79,14 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 def take_messages(
     messages: Sequence[Any], *, session: str = "", platform: str = "", context: str = "background_review"
 ) -> Snapshot:
-    """Of a conversation in memory. Copied at once: whatever its owner does to it afterwards, this stays."""
+    """Take a snapshot of a conversation in memory. It is copied, so later changes do not affect it."""
     history = tuple(plain_message(message) for message in messages)
     read = strip_seed(from_messages(history, judge_result, id=session))
     return Snapshot(session=read, history=history, platform=platform or read.agent, execution_context=context)
 
 
 def take_session(session: Session, scope: Scope, *, context: str = "command", tokens: int = 0) -> Snapshot:
-    """Of a transcript that was read. What a model is shown of it is redacted: it may be another than the session's."""
+    """Take a snapshot of a transcript. It is redacted: the model that reads it may not be the session's own."""
     hidden = structs.replace(session, steps=tuple(redact_step(step, scope) for step in session.steps))
     history = tuple(write_history(hidden))
     if tokens:
@@ -89,14 +95,14 @@ def take_session(session: Session, scope: Scope, *, context: str = "command", to
 
 
 def plain_message(message: Any) -> dict[str, Any]:
-    """A deep copy made of plain values, as the official SDK would send it."""
+    """Return a deep copy of a message made of plain values, as the official SDK would send it."""
     dump = getattr(message, "model_dump", None)
     value = dump(exclude_unset=True, mode="json", by_alias=True) if callable(dump) else dict(message)
     return {str(key): copy_value(item) for key, item in value.items()}
 
 
 def copy_value(value: Any) -> Any:
-    """A deep copy; the SDK's objects become plain values."""
+    """Return a deep copy in which the SDK's objects are plain values."""
     if isinstance(value, Mapping):
         return {str(key): copy_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -112,7 +118,7 @@ def redact_step(step: Step, scope: Scope) -> Step:
 
 
 def write_history(session: Session) -> Iterator[dict[str, Any]]:
-    """A session's steps as messages. Each call is followed by its answer, as providers demand."""
+    """Yield a session's steps as messages. Each call is followed by its result, as providers demand."""
     answers = iter(session.calls())
     for number, step in enumerate(session.steps, 1):
         if isinstance(step, Message):
@@ -121,22 +127,22 @@ def write_history(session: Session) -> Iterator[dict[str, Any]]:
             call, answer = next(answers)
             arguments = msgspec.json.encode(call.arguments).decode()
             function = {"name": call.tool or "unknown", "arguments": arguments}
-            made = {"id": f"call_{number}", "type": "function", "function": function}
-            yield {"role": "assistant", "content": None, "tool_calls": [made]}
+            described = {"id": f"call_{number}", "type": "function", "function": function}
+            yield {"role": "assistant", "content": None, "tool_calls": [described]}
             text = answer.text if answer else _NO_RESULT
-            yield {"role": "tool", "tool_call_id": made["id"], "content": text}
+            yield {"role": "tool", "tool_call_id": described["id"], "content": text}
 
 
 def fit_history(history: tuple[dict[str, Any], ...], tokens: int) -> tuple[dict[str, Any], ...]:
-    """The latest messages that fit, the first request before them. A call and its answer stay together."""
+    """Return the latest messages that fit, after the first request. A call and its result stay together."""
     left = tokens
     start = len(history)
     while start and (left := left - estimate(msgspec.json.encode(history[start - 1]).decode())) > 0:
         start -= 1
     while start < len(history) and history[start].get("role") == "tool":
         start += 1
-    opening = [one for one in history[:start] if one.get("role") == "system"]
-    opening += [one for one in history[:start] if one.get("role") == "user"][:1]
+    opening = [message for message in history[:start] if message.get("role") == "system"]
+    opening += [message for message in history[:start] if message.get("role") == "user"][:1]
     return (*opening, *history[start:])
 
 
@@ -145,20 +151,20 @@ def describe_step(step: Step) -> str:
         case Message():
             return step.text
         case ToolCall():
-            said = step.arguments if isinstance(step.arguments, str) else msgspec.json.encode(step.arguments).decode()
-            return f"{step.tool} {said}"
+            text = step.arguments if isinstance(step.arguments, str) else msgspec.json.encode(step.arguments).decode()
+            return f"{step.tool} {text}"
         case ToolResult():
             return step.text
 
 
 def _shorten(step: Step) -> str:
     name = step.role if isinstance(step, Message) else "call" if isinstance(step, ToolCall) else "result"
-    said = " ".join(describe_step(step)[: 4 * _LINE].split())
-    return f"{name}: {said[:_LINE]}{' ...' if len(said) > _LINE else ''}"
+    text = " ".join(describe_step(step)[: 4 * _LINE].split())
+    return f"{name}: {text[:_LINE]}{' ...' if len(text) > _LINE else ''}"
 
 
 def find_file(uri: str) -> Path | None:
-    """The file of a transcript's address, which may name a place in it; None where there is none."""
+    """Return the file of a transcript's address, which may name a place in it; None if there is no such file."""
     parts = urlsplit(uri)
     if parts.scheme != "file":
         return None
@@ -167,5 +173,5 @@ def find_file(uri: str) -> Path | None:
 
 
 def name_session(session: Session, id: str, agent: str, parent: str | None) -> Session:
-    """With what the host knows and the messages do not tell."""
+    """Return the session with the id, agent and parent that the host knows."""
     return structs.replace(session, id=id or session.id, agent=agent or session.agent, parent=parent or session.parent)

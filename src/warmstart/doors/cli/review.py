@@ -1,4 +1,4 @@
-"""`warmstart review`: a second look at a session, and what became of what it proposed."""
+"""`warmstart review`: review a session, and decide about its proposals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STATUSES = ("waiting", "applied", "discarded", "all")
 
 
 class _Group(click.Group):
-    """`review TRANSCRIPT` is `review run TRANSCRIPT`: what is no command is something to review."""
+    """Takes `review TRANSCRIPT` for `review run TRANSCRIPT`: a word that is no command is something to review."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and args[0] not in self.commands and not args[0].startswith("-"):
@@ -27,21 +27,21 @@ class _Group(click.Group):
 
 @click.group(cls=_Group)
 def review() -> None:
-    """A second look at a session: SESSION or PATH, or one of the commands.
+    """Review a session (SESSION or PATH), or decide about proposals.
 
-    What it finds worth keeping are proposals: notes, skills, templates. Nothing is written before you say so, unless
-    your settings do.
+    A review proposes notes, skills and templates. Nothing is written before you apply a proposal, unless your settings
+    allow it.
     """
 
 
 @review.command()
 @click.argument("session", metavar="SESSION|PATH")
 @click.option("--focus", type=click.Choice(("memory", "skills", "both")), default="both", show_default=True)
-@click.option("--no-model", is_flag=True, help="Only what can be found without a model, whatever is configured.")
+@click.option("--no-model", is_flag=True, help="Review without the configured model.")
 @json_option
 @click.pass_obj
 def run(ws: Warmstart, session: str, focus: Any, no_model: bool, as_json: bool) -> None:
-    """Review a remembered session or a transcript: what is new since its last review."""
+    """Review what is new in a remembered session or a transcript since its last review."""
     for done in ws.reviews.review(session, focus=focus, model=not no_model):
         if as_json:
             print_json(describe_review(done))
@@ -54,7 +54,7 @@ def run(ws: Warmstart, session: str, focus: Any, no_model: bool, as_json: bool) 
 @json_option
 @click.pass_obj
 def list_proposals(ws: Warmstart, status: str, as_json: bool) -> None:
-    """The proposals."""
+    """List proposals."""
     rows = ws.reviews.list(None if status == "all" else status)
     if as_json:
         for row in rows:
@@ -62,7 +62,7 @@ def list_proposals(ws: Warmstart, status: str, as_json: bool) -> None:
     elif rows:
         _show_table(rows)
     else:
-        click.echo("no proposal waits" if status == "waiting" else "there is none")
+        click.echo("no proposals" if status == "all" else f"no {status} proposals")
 
 
 @review.command()
@@ -70,13 +70,13 @@ def list_proposals(ws: Warmstart, status: str, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def show(ws: Warmstart, proposal: str, as_json: bool) -> None:
-    """One proposal whole, with where it comes from."""
-    told = describe_proposal(ws.reviews.show(proposal))
+    """Show one proposal in full, with its origin. PROPOSAL may be shortened."""
+    described = describe_proposal(ws.reviews.show(proposal))
     if as_json:
-        print_json(told)
+        print_json(described)
         return
-    body = told.pop("body")
-    for name, value in told.items():
+    body = described.pop("body")
+    for name, value in described.items():
         if value not in (None, "", []):
             click.echo(
                 f"{name + ':':<19}{clean(value if isinstance(value, str) else msgspec.json.encode(value).decode())}"
@@ -91,9 +91,9 @@ def show(ws: Warmstart, proposal: str, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def apply(ws: Warmstart, proposals: tuple[str, ...], as_json: bool) -> None:
-    """Write what proposals say: your yes."""
+    """Apply proposals: write their notes, skills or templates."""
     for name in proposals:
-        _tell_decided(ws.reviews.apply(name), as_json)
+        _show_decision(ws.reviews.apply(name), as_json)
 
 
 @review.command()
@@ -102,13 +102,13 @@ def apply(ws: Warmstart, proposals: tuple[str, ...], as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def discard(ws: Warmstart, proposals: tuple[str, ...], reason: str, as_json: bool) -> None:
-    """Decline proposals: the same is not proposed again."""
+    """Discard proposals; the same are not proposed again."""
     for name in proposals:
-        _tell_decided(ws.reviews.discard(name, reason=reason), as_json)
+        _show_decision(ws.reviews.discard(name, reason=reason), as_json)
 
 
 def describe_proposal(row: ProposalRow) -> dict[str, Any]:
-    """For programs."""
+    """Describe a proposal for JSON."""
     return {
         "id": row.id,
         "status": row.status,
@@ -135,6 +135,7 @@ def describe_proposal(row: ProposalRow) -> dict[str, Any]:
 
 
 def describe_review(done: Reviewed) -> dict[str, Any]:
+    """Describe a review for JSON."""
     return {
         "session": done.session,
         "line": done.line,
@@ -149,8 +150,8 @@ def describe_review(done: Reviewed) -> dict[str, Any]:
 
 
 def _show_review(done: Reviewed) -> None:
-    said = "nothing new since its last review" if done.ended == "nothing new" else "nothing worth keeping"
-    click.echo(clean(done.line or f"{done.session}: {said}"))
+    result = "nothing new since its last review" if done.ended == "nothing new" else "nothing worth keeping"
+    click.echo(clean(done.line or f"{done.session}: {result}"))
     if done.proposals:
         _show_table(done.proposals)
     for reason in done.refused:
@@ -161,7 +162,7 @@ def _show_review(done: Reviewed) -> None:
 
 def _show_table(rows: Any) -> None:
     print_table(
-        ("proposal", "status", "what", "steps", "says", "session", "made (UTC)"),
+        ("proposal", "status", "kind", "steps", "summary", "session", "created (UTC)"),
         [
             (row.id[:12], row.status, f"{row.kind} {row.action}", _list_steps(row), row.summary)
             + (row.session[:20], when(row.created))
@@ -175,7 +176,7 @@ def _list_steps(row: ProposalRow) -> str:
     return ", ".join(map(str, cites[:6])) + (" ..." if len(cites) > 6 else "")
 
 
-def _tell_decided(row: ProposalRow, as_json: bool) -> None:
+def _show_decision(row: ProposalRow, as_json: bool) -> None:
     if as_json:
         print_json(describe_proposal(row))
     else:
