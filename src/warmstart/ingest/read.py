@@ -76,7 +76,7 @@ def inspect(path: Path | str, tools: Mapping[str, str] | None = None) -> Inspect
     """Parse, judge and score a file or folder; store nothing. Raises SourceError if the path cannot be read."""
     sessions: list[Scored] = []
     problems: list[Problem] = []
-    for source in sources(Path(path)):
+    for source in find_sources(Path(path)):
         sessions += scan(source, tools)
         problems += source.problems
     return Inspection(tuple(sessions), tuple(problems))
@@ -91,7 +91,7 @@ def scan(source: Source, tools: Mapping[str, str] | None = None) -> Iterator[Sco
         source.report(error.reason, error.line)
 
 
-def sources(path: Path) -> Iterator[Source]:
+def find_sources(path: Path) -> Iterator[Source]:
     """Yield the files of a path. In a folder, files that are not transcripts are skipped; a named file never is."""
     named = not path.is_dir()
     for file in formats.find_files(path):

@@ -15,7 +15,7 @@ from warmstart.config import Settings
 from warmstart.endpoints.chat import AskedCall, Endpoint, HttpLLM
 from warmstart.errors import Refused, SourceError, WarmstartError
 from warmstart.formats.source import Source
-from warmstart.ingest.read import scan, sources
+from warmstart.ingest.read import find_sources, scan
 from warmstart.ingest.records import Recorder, session_key
 from warmstart.judging.score import score
 from warmstart.model import Arguments, Outcome, PastSession, Session, Step, Template, ToolCall, ToolResult
@@ -129,7 +129,7 @@ class Reviews:
     def _read_sessions(self, name: str | Path) -> list[Session]:
         path = Path(name)
         if path.exists():
-            return [scored.session for source in sources(path) for scored in self._scan(source)]
+            return [scored.session for source in find_sources(path) for scored in self._scan(source)]
         return [self._read_session(self._store.find_session(str(name)))]
 
     def _scan(self, source: Source) -> Iterator[Any]:

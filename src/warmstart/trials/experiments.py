@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 from warmstart.arms import COLD, CONTROLS, HOLDOUT, WORDS, control_of, holdout_shares, parse_arms, read_shares
 from warmstart.config import Settings
 from warmstart.errors import NotFound, Refused
-from warmstart.ingest.read import scan, sources
+from warmstart.ingest.read import find_sources, scan
 from warmstart.ingest.records import Recorder
 from warmstart.model import WINDOW, Design, Measures
 from warmstart.names import check_name
@@ -165,7 +165,7 @@ class Experiments:
         if self._trials.trial(session) is None:
             raise NotFound(f"session {session} was never provisioned; see: warmstart provision --session {session}")
         recorder = Recorder(self._settings.secrets)
-        sessions = [scored for source in sources(Path(path)) for scored in scan(source, self._settings.tools)]
+        sessions = [scored for source in find_sources(Path(path)) for scored in scan(source, self._settings.tools)]
         own = [scored for scored in sessions if scored.session.id == session] or sessions
         if len(own) != 1:
             content = f"{len(sessions)} sessions, none of them {session}" if sessions else "no session"
@@ -330,13 +330,13 @@ class Experiments:
             or all(effect.verdict in ("better", "worse") for effect in report.effects)
         ):
             return None
-        total = sum(arm.expected for arm in report.arms.values())
-        share = report.arms[report.control].expected / total if total else 0.5
+        row = self._find(report.experiment)
+        shares = read_shares(row.shares) if row else holdout_shares(self._settings.holdout)
         try:
-            power = self.power(cold_share=min(0.95, max(0.05, share)))
+            power = self.power(cold_share=min(0.95, max(0.05, shares[report.control])))
         except Refused:
             return None
-        return describe_outlook(power)
+        return describe_outlook(power, report.control)
 
     @property
     def _library(self) -> TemplateLibrary:

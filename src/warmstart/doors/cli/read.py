@@ -24,7 +24,7 @@ from warmstart.doors.render.terminal import (
 )
 from warmstart.errors import SourceError
 from warmstart.formats.source import Source
-from warmstart.ingest.read import Scored, scan, sources
+from warmstart.ingest.read import Scored, find_sources, scan
 from warmstart.ingest.records import Recorder
 from warmstart.model import Problem, Verdict
 from warmstart.pipeline import Warmstart
@@ -59,7 +59,7 @@ def inspect(ws: Warmstart, paths: tuple[Path, ...], as_json: bool) -> None:
 def _all_sources(paths: tuple[Path, ...], problems: list[Problem]) -> Iterator[Source]:
     for path in paths:
         try:
-            yield from sources(path)
+            yield from find_sources(path)
         except SourceError as error:
             problems.append(Problem(error.path, error.reason))
 

@@ -18,7 +18,7 @@ from warmstart.config import Settings
 from warmstart.dialects.providers import clean
 from warmstart.errors import SourceError
 from warmstart.formats.source import Source
-from warmstart.ingest.read import scan, sources
+from warmstart.ingest.read import find_sources, scan
 from warmstart.ingest.records import TASK, Record, Recorder, session_key
 from warmstart.lab.models.tool_calls import as_object, is_sayable
 from warmstart.lab.replay.match import RecordedCall
@@ -128,7 +128,7 @@ class Gatherer:
 
     def _sources(self, path: Path) -> list[Source]:
         try:
-            return list(sources(path))
+            return list(find_sources(path))
         except SourceError as error:
             self._problems.append(Problem(self._recorder.name(error.path), error.reason))
             return []
