@@ -98,12 +98,11 @@ def make_report(
     names = tuple(arms)
     observations = [observe(task, arm, cell, names) for task in tasks for arm, cell in task.arms.items()]
     shares = dict.fromkeys(names, 1 / len(names))
-    metric = facts.pop("metric", "success")
     report = analyse_paired(
-        "lab", observations, shares=shares, control=names[0], metric=metric, horizon=float(TURN_LIMIT)
+        "lab", observations, shares=shares, control=names[0], metric="success", horizon=float(TURN_LIMIT)
     )
     known: dict[str, Any] = {
-        "command": "warmstart lab run --arms cold,warm,random,mismatched,text --tasks 75 --seed 1 --model smollm2",
+        "command": "warmstart lab run --arms cold,warm,random,mismatched,text --tasks 75 --random-seed 1 --model smollm2",
         "at": "2026-11-16T04:40:00+00:00",
         "version": "0.1.0",
         "model": ModelFacts(name="smollm2", digest="9c1a" * 16, runtime="xllamacpp 2026.10"),
@@ -175,7 +174,6 @@ REPORTS = {
     "no interval": lambda: make_report({"cold": 0.1, "warm": 0.8}, count=8, families=FAMILIES[:3]),
     "nothing solved": lambda: make_report(dict.fromkeys(ARMS, 0.0)),
     "everything solved": lambda: make_report(dict.fromkeys(ARMS, 1.0)),
-    "errors decide": lambda: make_report(metric="error_rate"),
     "warm harms": lambda: make_report({"cold": 0.6, "warm": 0.1}),
     "hostile": make_hostile,
     "blocked": make_blocked,

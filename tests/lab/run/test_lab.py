@@ -35,7 +35,7 @@ from lab.lab_world import (
     write_answer,
 )
 from warmstart import __version__, config
-from warmstart.doors.render.lab_findings import describe_run, tell_finding, verdict_of
+from warmstart.doors.render.lab_findings import describe_finding, describe_run, judge_effect
 from warmstart.endpoints.chat import LLM, Endpoint, EndpointError, HttpLLM, Reply
 from warmstart.errors import Refused
 from warmstart.lab.chores.draw import POOLS
@@ -120,9 +120,9 @@ def test_warm_beats_cold_through_the_whole_path(every_arm):
     crossing = report.report.crossings["warm"]
     assert (crossing.both, crossing.helped, crossing.harmed, crossing.neither) == (0, TASKS - stuck, 0, stuck)
     assert crossing.p < 0.01
-    assert verdict_of(report, solved) == ("better", "better")
-    assert verdict_of(report, errors) == ("open", "less")
-    assert tell_finding(report).headline.startswith("warm beats cold")
+    assert judge_effect(report, solved) == ("better", "better")
+    assert judge_effect(report, errors) == ("open", "less")
+    assert describe_finding(report).headline.startswith("warm beats cold")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere programs word their output otherwise")
@@ -347,7 +347,7 @@ def test_an_unfinished_run_gives_no_verdict(trained, tmp_path):
     effects = [*report.report.effects, *report.report.secondary]
     assert {one.verdict for one in effects} <= {"inconclusive", "too_few"}
     assert all(one.blocked for one in effects)
-    assert tell_finding(report).headline.startswith("Unfinished: no verdict")
+    assert describe_finding(report).headline.startswith("Unfinished: no verdict")
     done = run_lab(folder, Imitator(), plan).report
     assert done.report.effects[0].verdict == "better"
     assert done.report.effects[0].blocked is None

@@ -1,4 +1,4 @@
-"""A run of the lab for people at a terminal: the arms, each against the control, the families, and what it means."""
+"""Show a lab run on a terminal: the arms, each against the control, the families, and the finding."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from warmstart.doors.render.lab_findings import (
     UNKNOWN,
     Shown,
     count_families,
-    effect_of,
+    describe_finding,
+    describe_times,
+    find_effect,
+    judge_effect,
     list_limits,
+    list_others,
     may_conclude,
-    others_of,
     safe,
-    tell_finding,
-    tell_times,
-    verdict_of,
     write_p,
 )
 from warmstart.doors.render.terminal import print_table
@@ -31,14 +31,14 @@ from warmstart.lab.run.summary import ArmLine, LabReport
 from warmstart.model import Effect
 
 _COLOURS = {"better": "green", "worse": "red", "open": "yellow"}
-_WIDTH = 17  # of a whisker
-_SHORT = {SOLVED: "solved", ERRORS: "errors", TURNS: "turns"}  # as the table of arms calls them
+_WIDTH = 17  # characters of a whisker
+_SHORT = {SOLVED: "solved", ERRORS: "errors", TURNS: "turns"}  # the columns' names in the table of arms
 _UNITS = {SOLVED: "pt", ERRORS: "pt", TURNS: ""}  # points: a difference of two percentages
-_DIGEST = 12  # characters of a hash that tell models apart
+_DIGEST = 12  # characters shown of a hash
 
 
 def show_lab(report: LabReport) -> None:
-    """The whole report. What it comes to stands last, where the eye is when the run has ended."""
+    """Print the whole report, the finding last, where the eye is when the run has ended."""
     _show_header(report)
     if report.arms:
         _show_arms(report)
@@ -50,12 +50,12 @@ def show_lab(report: LabReport) -> None:
 
 def _show_header(report: LabReport) -> None:
     model = report.model
-    digest = f"sha256 {safe(model.digest)[:_DIGEST]}" if model.digest else "weights not known"
+    digest = f"sha256 {safe(model.digest)[:_DIGEST]}" if model.digest else "weights unknown"
     click.secho(f"The lab: {safe(model.name, 60)}", bold=True, nl=False)
-    about = (digest, *(safe(told, 120) for told in (model.runtime, model.endpoint) if told))
+    about = (digest, *(safe(fact, 120) for fact in (model.runtime, model.endpoint) if fact))
     click.echo(f" ({', '.join(about)})")
     facts = (
-        tell_times(report),
+        describe_times(report),
         f"random seed {report.random_seed}",
         f"{report.done} of {count_of(report.planned, 'session')}",
         f"up to {count_of(report.turns, 'turn')}",
@@ -67,12 +67,12 @@ def _show_header(report: LabReport) -> None:
 
 
 def _show_arms(report: LabReport) -> None:
-    """Narrow enough for eighty columns."""
+    """Print the table of arms, narrow enough for eighty columns."""
     columns = "arm #solved #errors #turns #tokens #tools #seed #shown #sec".split()
     print_table(columns, [_write_arm(line) for line in report.arms])
     click.echo(
         "errors: per call, in the first turns. turns: to the first call that works. seed: its tokens. shown: examples. "
-        f"All but solved are means. {CENSORED}"
+        f"All but solved are means per session. {CENSORED}"
     )
 
 
@@ -92,13 +92,13 @@ def _write_arm(line: ArmLine) -> tuple[str, ...]:
 
 
 def _show_differences(report: LabReport) -> None:
-    """Every arm and the control: three differences each. No verdict here, only one of them decides."""
+    """Print three differences of every arm to the control, without verdicts: only one of them decides."""
     half = (_WIDTH - 1) // 2
     rows = [
         (safe(line.arm) if first else "", *_write_difference(report, effect, shown))
-        for line in others_of(report)
+        for line in list_others(report)
         for first, shown in ((True, SOLVED), (False, ERRORS), (False, TURNS))
-        if (effect := effect_of(report, line.arm, shown.metric)) is not None and effect.difference is not None
+        if (effect := find_effect(report, line.arm, shown.metric)) is not None and effect.difference is not None
     ]
     if rows:
         against = f"against {safe(report.report.control)}"
@@ -116,12 +116,12 @@ def _write_difference(report: LabReport, effect: Effect, shown: Shown) -> tuple[
 
 
 def _show_verdicts(report: LabReport) -> None:
-    """Who gains and who loses, task by task, and what may be concluded."""
+    """Print how many tasks gain and lose, and the verdicts."""
     from rich.text import Text
 
     rows = []
     for effect in report.report.effects:
-        tone, verdict = verdict_of(report, effect)
+        tone, verdict = judge_effect(report, effect)
         crossing = report.report.crossings.get(effect.arm)
         counts: Sequence[str] = (UNKNOWN,) * 4
         p = UNKNOWN
@@ -133,19 +133,17 @@ def _show_verdicts(report: LabReport) -> None:
         print_table(("tasks", "#helped", "#harmed", "#both", "#neither", "#p", "verdict"), rows)
         control = safe(report.report.control)
         click.echo(f"helped: solved only with the arm's seed; harmed: solved only {control}; p: McNemar's exact test.")
-    for told in report.report.guardrails if may_conclude(report) else ():
-        click.secho(f"speaks against {safe(told, 200)}", fg="yellow")
 
 
 def _reach(report: LabReport, shown: Shown) -> float:
-    """One scale a metric for all arms: a wide interval must look wide beside a narrow one."""
-    effects = [effect_of(report, line.arm, shown.metric) for line in others_of(report)]
+    """Return one scale for all arms of a metric: a wide interval must look wide beside a narrow one."""
+    effects = [find_effect(report, line.arm, shown.metric) for line in list_others(report)]
     ends = [value for one in effects if one for value in (one.low, one.high, one.difference) if value is not None]
     return max(map(abs, ends), default=0.0) or 1.0
 
 
 def draw_whisker(effect: Effect, reach: float, *, with_interval: bool) -> str:
-    """The difference on the line of nought: left is less, right is more. Without an interval, the point alone."""
+    """Draw a difference around zero, less on the left and more on the right, with or without its interval."""
     middle = _WIDTH // 2
 
     def place(value: float) -> int:
@@ -176,12 +174,12 @@ def _count(counts: tuple[int, int] | None) -> str:
 
 
 def _show_finding(report: LabReport) -> None:
-    finding = tell_finding(report)
+    finding = describe_finding(report)
     click.echo()
     click.secho(finding.headline, fg=_COLOURS[finding.tone], bold=True)
-    for told in finding.details:
-        click.echo(told)
+    for detail in finding.details:
+        click.echo(detail)
     click.echo()
-    click.echo("What this cannot tell:")
+    click.echo("What this cannot show:")
     for limit in list_limits(report):
         click.echo(f"- {limit}")

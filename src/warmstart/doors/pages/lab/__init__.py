@@ -1,4 +1,4 @@
-"""A run of the lab as one HTML page that needs nothing else."""
+"""A lab run as one self-contained HTML page."""
 
 from warmstart.doors.pages.lab.page import MARK, render_page
 

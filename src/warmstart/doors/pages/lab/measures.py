@@ -1,4 +1,4 @@
-"""What was measured, on the lab's page: each time how much in every arm, and beside it how far from the control, how sure."""
+"""The measures on the lab's page: the amount in every arm, and beside it the difference to the control with its interval."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from warmstart.doors.render.lab_findings import (
     TURNS,
     UNKNOWN,
     Shown,
-    effect_of,
+    find_effect,
+    judge_effect,
     may_conclude,
     safe,
-    verdict_of,
 )
 from warmstart.lab.run.summary import ArmLine, LabReport
 from warmstart.model import Effect
 from warmstart.stats.survival import Wait
 
 _MINUS = re.compile(r"-(?=[\d.])")
-_COLOURS = 4  # of arms beside cold and warm; after that they come again
+_COLOURS = 4  # for the arms beside control and warm; further arms repeat them
 _ARM_COLUMNS = (
     "arm",
     "#solved",
@@ -52,29 +52,29 @@ _ARM_COLUMNS = (
 
 
 def typeset(text: str) -> str:
-    """A true minus: as wide as the plus above it."""
+    """Write a true minus, which is as wide as a plus."""
     return _MINUS.sub("−", text)
 
 
 def colour_arms(report: LabReport) -> dict[str, str]:
-    """A class for each arm: the control is grey, warm is warm, the others as they come."""
-    found: dict[str, str] = {}
+    """Return a CSS class for each arm: one for the control, one for warm, and the others in turn."""
+    classes: dict[str, str] = {}
     for line in report.arms:
-        others = sum(css.startswith("arm-o") for css in found.values())
+        others = sum(css.startswith("arm-o") for css in classes.values())
         if line.arm == report.report.control:
-            found[line.arm] = "arm-control"
+            classes[line.arm] = "arm-control"
         elif line.arm == "warm":
-            found[line.arm] = "arm-warm"
+            classes[line.arm] = "arm-warm"
         else:
-            found[line.arm] = f"arm-o{others % _COLOURS}"
-    return found
+            classes[line.arm] = f"arm-o{others % _COLOURS}"
+    return classes
 
 
 # The arms in a table
 
 
 def show_arms(report: LabReport) -> Markup:
-    """The table of arms. On a phone each arm is a block of its own, so cells say what they are."""
+    """Show the table of arms. On a phone each arm is a block, so every cell carries its column's name."""
     colours = colour_arms(report)
     names = [name.lstrip("#") for name in _ARM_COLUMNS]
     head = [element("th", {"scope": "col", "role": "columnheader"}, name) for name in names]
@@ -109,7 +109,7 @@ def write_arm(line: ArmLine) -> tuple[str, ...]:
     )
 
 
-# A measure: how much, and how far from the control
+# Amounts, and differences to the control
 
 
 def show_solved(report: LabReport) -> Markup:
@@ -129,14 +129,14 @@ def show_solved(report: LabReport) -> Markup:
 
 
 def _of_all(most: int) -> Scale:
-    """Up to all tasks: a bar that ends before the edge is what is left to solve."""
+    """Return a scale up to all tasks, so that the rest of a bar is what is left to solve."""
     return Scale(float(most), most / 3) if most % 3 == 0 else Scale(float(most), most / 2)
 
 
 def show_errors(report: LabReport) -> Markup:
     bars = _show_bars(
         report,
-        ("Errors per call", "in a session's first turns, an answer without a call counts as one; shorter is better"),
+        ("Errors per call", "in a session's first turns; an answer without a call counts as one; shorter is better"),
         lambda line: line.errors_per_call,
         lambda line: (ERRORS.write(line.errors_per_call), ""),
         Scale(1.0, 0.25),
@@ -154,7 +154,7 @@ def show_tokens(report: LabReport) -> Markup:
 
     bars = _show_bars(
         report,
-        ("Tokens a session", "sent and answered, the seed's included; darker: the seed's size, estimated from above"),
+        ("Tokens per session", "sent and answered, with the seed; darker: the seed's size, estimated from above"),
         lambda line: line.tokens,
         write,
         scale,
@@ -178,13 +178,13 @@ def _show_bars(
     bars = []
     for line in report.arms:
         name, (figure, small) = safe(line.arm), write(line)
-        told = f"{name}: {' '.join(filter(None, (figure, small)))}"
+        label = f"{name}: {' '.join(filter(None, (figure, small)))}"
         bars.append(
             element(
                 "div",
                 {},
                 element("span", {"class": "name"}, isolate(name)),
-                draw_amount(value(line), scale, colours[line.arm], told, part(line)),
+                draw_amount(value(line), scale, colours[line.arm], label, part(line)),
                 element("span", {"class": "value"}, figure, element("small", {}, small) if small else None),
             )
         )
@@ -201,9 +201,9 @@ def _show_bars(
 
 
 def show_differences(report: LabReport, shown: Shown) -> Markup | None:
-    """Each arm minus the control, task by task."""
+    """Show each arm minus the control, task by task."""
     control = report.report.control
-    effects = {line.arm: effect_of(report, line.arm, shown.metric) for line in report.arms if line.arm != control}
+    effects = {line.arm: find_effect(report, line.arm, shown.metric) for line in report.arms if line.arm != control}
     if not any(effect is not None and effect.difference is not None for effect in effects.values()):
         return None
     known = [_believable(report, effect) for effect in effects.values() if effect is not None]
@@ -242,15 +242,15 @@ def _write_tick(shown: Shown, tick: float, scale: Scale) -> str:
 def _show_difference(report: LabReport, arm: str, effect: Effect | None, shown: Shown, scale: Scale) -> Markup:
     name = safe(arm)
     if arm == report.report.control:
-        label, value, tone = f"{name}: what the others are compared with", element("small", {}, "reference"), "open"
+        label, value, tone = f"{name}: the reference of the others", element("small", {}, "reference"), "open"
         effect = None
     elif effect is None or effect.difference is None:
-        label, value, tone = f"{name}: not known", element("small", {}, "not known"), "open"
+        label, value, tone = f"{name}: unknown", element("small", {}, "unknown"), "open"
         effect = None
     else:
         effect = _believable(report, effect)
         difference, interval, verdict = write_difference(report, effect, shown)
-        tone = verdict_of(report, effect)[0]
+        tone = judge_effect(report, effect)[0]
         label = f"{name}: {difference} {shown.unit}, 95% interval {interval}: {verdict}"
         sure = element("span", {"class": "interval"}, typeset(interval)) if effect.low is not None else None
         value = join(typeset(difference), sure, element("b", {"class": f"verdict {tone}"}, verdict))
@@ -261,14 +261,14 @@ def _show_difference(report: LabReport, arm: str, effect: Effect | None, shown: 
 
 
 def _believable(report: LabReport, effect: Effect) -> Effect:
-    """Without an interval where none may be believed."""
+    """Return the effect without its interval if the run allows no conclusion."""
     return effect if may_conclude(report) else structs.replace(effect, low=None, high=None)
 
 
 def write_difference(report: LabReport, effect: Effect, shown: Shown) -> tuple[str, str, str]:
-    """Difference, interval and verdict."""
+    """Return difference, interval and verdict."""
     effect = _believable(report, effect)
-    return shown.sign(effect.difference), shown.sign_interval(effect), verdict_of(report, effect)[1]
+    return shown.sign(effect.difference), shown.sign_interval(effect), judge_effect(report, effect)[1]
 
 
 def _pair(left: Markup, right: Markup | None) -> Markup:
@@ -286,7 +286,7 @@ def show_waits(report: LabReport) -> Markup | None:
             happened = cell.success_turn is not None
             time = cell.turns if cell.success_turn is None else cell.success_turn
             waits.setdefault(arm, []).append(Wait(float(max(0, time)), happened))
-    curves = [Curve(colours[arm], safe(arm, 14), found) for arm, found in waits.items() if found and arm in colours]
+    curves = [Curve(colours[arm], safe(arm, 14), times) for arm, times in waits.items() if times and arm in colours]
     if not curves:
         return None
     limit = max(1, report.turns, *(int(curve.end) for curve in curves))
@@ -308,13 +308,13 @@ def show_waits(report: LabReport) -> Markup | None:
         element(
             "p",
             {"class": "about"},
-            "sessions that still wait for a call that works; the sooner a curve falls, the better",
+            "share of sessions in which no call has worked yet; the sooner a curve falls, the better",
         ),
         plot,
         element(
             "p",
             {"class": "note"},
-            f"A tick: sessions not watched any longer. {CENSORED} Lines are drawn slightly apart.",
+            f"A tick marks sessions that ended without a success. {CENSORED} Lines are drawn slightly apart.",
         ),
         show_table(
             ("arm", "#turn", "#sessions waiting before", "#first call worked", "#still waiting"), _wait_rows(curves)

@@ -1,8 +1,8 @@
 """The lab's report as one HTML page: no network, no script, its style and plots inside.
 
-An engineer should see in ten seconds which arm is better and how sure that is: so the finding is the title, and the plot of
-solved tasks stands beside that of the differences. Task texts, names and the command come from outside: all is escaped, and
-a content policy allows nothing but the one style sheet.
+An engineer should see in ten seconds which arm is better and how sure that is, so the finding is the title, and the plot of
+solved tasks stands beside that of the differences. Task texts, names and the command come from outside: everything is
+escaped, and a content policy allows nothing but the one style sheet.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from warmstart.doors.pages.lab.measures import show_arms, show_errors, show_solv
 from warmstart.doors.pages.lab.tasks import show_families, show_harmed, show_tasks
 from warmstart.doors.pages.markup import Markup, element, isolate, join, make_document
 from warmstart.doors.render.insights import count_of
-from warmstart.doors.render.lab_findings import LabFinding, describe_run, list_limits, safe, tell_finding
+from warmstart.doors.render.lab_findings import LabFinding, describe_finding, describe_run, list_limits, safe
 from warmstart.doors.render.terminal import clean
 from warmstart.lab.run.summary import LabReport
 
 MARK = "<!doctype html><!-- made by warmstart lab -->"
 STYLE = Path(__file__).with_name("page.css")
-DECIDES = "The verdict is on this; the other measures help to understand."
+DECIDES = "This measure decides; the others help to understand."
 _COMMAND = 2_000  # characters shown of the command
 
 
 def render_page(report: LabReport) -> str:
-    """The whole page. It holds no half characters, so that it can be written as UTF-8."""
+    """Return the whole page, without half characters, so that it can be written as UTF-8."""
     style = SHARED_STYLE.read_text("utf-8") + STYLE.read_text("utf-8")
     page = make_document(MARK, "Warmstart lab", style, _header(report), _main(report), _footer(report))
     return page.encode("utf-8", "replace").decode()
 
 
 def _header(report: LabReport) -> Markup:
-    finding = tell_finding(report)
+    finding = describe_finding(report)
     about = (
         "Warmstart lab",
         safe(report.model.name, 60),
@@ -58,41 +58,32 @@ def _show_finding(finding: LabFinding) -> Markup:
     return join(
         element("h1", {"class": f"finding {finding.tone}"}, _prose(finding.headline)),
         element("p", {"class": "sure"}, _prose(first)) if first else None,
-        *(element("p", {"class": "lead"}, _prose(told)) for told in rest),
+        *(element("p", {"class": "lead"}, _prose(detail)) for detail in rest),
     )
 
 
 def _prose(text: str) -> Markup:
-    """A sentence with names from outside in it. Unlike a name it is never broken inside a number."""
+    """Return a sentence that contains names from outside. Unlike a name, it is never broken inside a number."""
     return element("bdi", {}, typeset(clean(text)))
 
 
 def _progress(report: LabReport) -> Markup:
-    told = f"{report.done} of {report.planned} sessions done"
-    return element("progress", {"max": max(1, report.planned), "value": report.done, "aria-label": told}, told)
+    label = f"{report.done} of {report.planned} sessions done"
+    return element("progress", {"max": max(1, report.planned), "value": report.done, "aria-label": label}, label)
 
 
 def _main(report: LabReport) -> Markup:
     if not report.arms:
         return element("main", {}, element("p", {"class": "note"}, "No session has been run yet."))
     so_far = "" if report.finished else " so far"
-    decides = report.report.metric if len(report.arms) > 1 else None
-    measures = [
-        ("success", f"Tasks solved{so_far}", show_solved(report)),
-        ("error_rate", f"Errors per call{so_far}", show_errors(report)),
-        ("turns_to_success", "Turns to the first success", show_waits(report)),
-        ("tokens", "Tokens a session", show_tokens(report)),
-    ]
-    measures.sort(key=lambda measure: measure[0] != decides)
-    first, *rest = [
-        _section(title, DECIDES if metric == decides else "", content) for metric, title, content in measures
-    ]
     return element(
         "main",
         {},
-        first,
+        _section(f"Tasks solved{so_far}", DECIDES if len(report.arms) > 1 else "", show_solved(report)),
         _section("The arms", "", show_arms(report)),
-        *rest,
+        _section(f"Errors per call{so_far}", "", show_errors(report)),
+        _section("Turns to the first success", "", show_waits(report)),
+        _section("Tokens per session", "", show_tokens(report)),
         _section("Which kinds of work", "Tasks solved; the largest gain first.", show_families(report)),
         _section("Harmed tasks", _harm_lead(report), show_harmed(report)),
         _section("Every task", "", show_tasks(report)),
@@ -112,17 +103,17 @@ def _section(title: str, lead: str, content: Markup | None) -> Markup | None:
 
 def _footer(report: LabReport) -> Markup:
     facts = [
-        element("div", {}, element("dt", {}, name), element("dd", {}, isolate(told)))
-        for name, told in describe_run(report)
+        element("div", {}, element("dt", {}, name), element("dd", {}, isolate(fact)))
+        for name, fact in describe_run(report)
     ]
     command = clean(report.command)
     shown = command if len(command) <= _COMMAND else f"{command[:_COMMAND]} [...]"
     return element(
         "footer",
         {},
-        element("h2", {}, "What this cannot tell"),
+        element("h2", {}, "What this cannot show"),
         element("ul", {}, *(element("li", {}, limit) for limit in list_limits(report))),
-        element("h2", {}, "To do it again"),
+        element("h2", {}, "Run it again"),
         element("pre", {"class": "command", "dir": "ltr", "tabindex": 0}, element("code", {}, shown)),
         element("dl", {"class": "facts"}, *facts),
     )

@@ -1,4 +1,4 @@
-"""Tasks on the lab's page: families against arms, who was harmed, and every single one."""
+"""The tasks on the lab's page: families by arm, harmed tasks, and every single task."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from warmstart.doors.render.insights import count_of
 from warmstart.doors.render.lab_findings import (
     REQUEST,
     count_families,
+    describe_cell,
+    find_main_arm,
     list_harmed,
-    main_arm,
+    list_others,
     may_conclude,
-    others_of,
     safe,
-    say_cell,
     write_p,
 )
 from warmstart.lab.run.summary import LabReport, TaskCell, TaskLine
 
-_SHADES = 5  # of the heat map, after none at all
-_HARMED = 12  # tasks of the main arm that are seen at once
+_SHADES = 5  # of the heat map, beside blank
+_HARMED = 12  # tasks of the main arm that are shown unfolded
 
 
 def show_families(report: LabReport) -> Markup | None:
-    """The heat map is a table: its shades repeat what its cells say."""
+    """Show the heat map, a table whose shades repeat the numbers in its cells."""
     families = count_families(report)
     if not families:
         return None
@@ -57,26 +57,26 @@ def _heat_cell(counts: tuple[int, int] | None) -> Markup:
 
 
 def show_harmed(report: LabReport) -> Markup | None:
-    """Means hide them: what worked without a seed, and not with it."""
-    others = others_of(report)
+    """Show the tasks that were solved without a seed and failed with it: means hide them."""
+    others = list_others(report)
     if not others or not report.tasks:
         return None
     return element("div", {"class": "harms"}, *(_show_arm(report, line.arm) for line in others))
 
 
 def _show_arm(report: LabReport, arm: str) -> Markup:
-    """The arm it is about is open; the others are there to be opened."""
+    """Show an arm's harmed tasks, unfolded for the main arm."""
     harmed = list_harmed(report, arm)
     crossing = report.report.crossings.get(arm)
-    told = f" · {count_of(len(harmed), 'task')} harmed"
+    counts = f" · {count_of(len(harmed), 'task')} harmed"
     if crossing is not None:
-        told += f", {crossing.helped} helped"
-        told += f" ({write_p(crossing.p)})" if may_conclude(report) else ""
-    title = element("h3", {}, isolate(safe(arm)), element("span", {"class": "about"}, told))
+        counts += f", {crossing.helped} helped"
+        counts += f" ({write_p(crossing.p)})" if may_conclude(report) else ""
+    title = element("h3", {}, isolate(safe(arm)), element("span", {"class": "about"}, counts))
     if not harmed:
         return element("div", {}, title)
     tasks = element("ul", {"class": "harmed"}, *(_show_task(report, arm, task) for task in harmed))
-    is_open = "" if arm == main_arm(report) and len(harmed) <= _HARMED else None
+    is_open = "" if arm == find_main_arm(report) and len(harmed) <= _HARMED else None
     return element("details", {"open": is_open}, element("summary", {}, title), tasks)
 
 
@@ -87,13 +87,13 @@ def _show_task(report: LabReport, arm: str, task: TaskLine) -> Markup:
         {},
         element("p", {}, isolate(safe(task.request, REQUEST))),
         element("p", {"class": "about"}, isolate(safe(task.task, 80))),
-        element("p", {"class": "about"}, isolate(safe(control)), f": {say_cell(task.arms[control])}"),
-        element("p", {"class": "about"}, isolate(safe(arm)), f": {say_cell(task.arms[arm])}"),
+        element("p", {"class": "about"}, isolate(safe(control)), f": {describe_cell(task.arms[control])}"),
+        element("p", {"class": "about"}, isolate(safe(arm)), f": {describe_cell(task.arms[arm])}"),
     )
 
 
 def show_tasks(report: LabReport) -> Markup | None:
-    """Every task in every arm, for those who want to look it up."""
+    """Show every task in every arm, folded."""
     if not report.tasks:
         return None
     names = [line.arm for line in report.arms]
@@ -130,5 +130,5 @@ def _task_cell(cell: TaskCell | None) -> Markup:
         return element("td", {"class": "outcome"}, "not done")
     mark = element("b", {"class": "verdict better"}, "✓") if cell.solved else element("b", {"class": "verdict"}, "✗")
     turn = "" if cell.success_turn is None else f" · t{cell.success_turn}"
-    attributes = {"class": "outcome", "aria-label": say_cell(cell)}
+    attributes = {"class": "outcome", "aria-label": describe_cell(cell)}
     return element("td", attributes, mark, f" {cell.errors}/{cell.calls}{turn}")
