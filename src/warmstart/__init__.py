@@ -2,16 +2,16 @@
 
     import warmstart
 
-    warmstart.inspect("session.jsonl")          # what is in a transcript: parse, judge, score
+    warmstart.inspect("session.jsonl")          # parse, judge and score a transcript
     warmstart.judge(messages)                   # which tool calls of a conversation worked
-    with warmstart.open() as ws:                # remember, learn, start warm
+    with warmstart.open() as ws:                # store sessions, learn, start warm
         ws.ingest()
         ws.learn()
         seed = ws.provision(warmstart.Task(text="fix the failing test", session="my-session-1"))
         messages = seed.inject(messages)
-        ws.report()                             # what seeds did, compared with cold sessions
+        ws.report()                             # the effect of seeds, compared with cold sessions
 
-Names are loaded when first used: importing the package costs next to nothing.
+Names are loaded when first used, so importing the package costs next to nothing.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def __dir__() -> list[str]:
 
 
 def open(home: Path | str | None = None, *, store: str | None = None) -> Warmstart:
-    """Open Warmstart on `home` (default: WARMSTART_HOME or ~/.warmstart), or on another store."""
+    """Open Warmstart at `home` (default: WARMSTART_HOME or ~/.warmstart), with its store or another one."""
     from warmstart import config
     from warmstart.pipeline import Warmstart
 

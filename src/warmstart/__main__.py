@@ -1,10 +1,10 @@
-"""`warmstart`, and `python -m warmstart`."""
+"""The program: `warmstart`, or `python -m warmstart`."""
 
 import sys
 
 
 def main() -> None:
-    """A hook goes past the command line: an agent waits for it, and would wait for that one's imports too."""
+    """Run a command. Hooks bypass the command line, because an agent waits for them and for every import."""
     if sys.argv[1:3] == ["hook", "run"]:
         from warmstart.doors.hooks.run import main as run_hook
 

@@ -1,4 +1,4 @@
-"""class Warmstart: the one object every door calls. Stages stay pure; here they meet the store, the clock and settings."""
+"""The class Warmstart, which every door calls: it connects the pure stages with the store, the clock and settings."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 
 class Warmstart:
-    """Remembers sessions and starts new ones experienced. Use it as a context manager, or close() it."""
+    """Stores sessions and starts new ones experienced. Use it as a context manager, or close() it."""
 
     def __init__(
         self, settings: config.Settings, clock: Callable[[], float] = time.time, *, patience: float = 60.0
     ) -> None:
-        """`patience`: seconds a call waits for another process's write."""
+        """`patience`: seconds that a call waits for another process's write."""
         self.settings = settings
         self._clock = clock
         self._patience = patience
@@ -62,22 +62,22 @@ class Warmstart:
         return self._store
 
     def places(self) -> list[tuple[str, Path]]:
-        """Return where agents left transcripts on this machine, as `(agent, path)`."""
+        """Return the folders and files with agents' transcripts on this machine, as `(agent, path)`."""
         from warmstart.formats.places import usual_places
 
         return list(usual_places(self.settings.user_home, self.settings.places))
 
     def ingest(self, *paths: Path | str, progress: Progress | None = None) -> Ingested:
-        """Read transcripts and remember them. Reading the same transcripts again changes nothing.
+        """Read transcripts and store their sessions. Reading the same transcripts again changes nothing.
 
-        Without a path: what agents left in their usual places and what their hooks queued.
+        Without a path, read the usual places of agents and the transcripts that their hooks queued.
         """
         if paths:
             return self._ingest(paths, progress)
         return self._ingest_queued([path for _agent, path in self.places()], progress)
 
     def catch_up(self) -> Ingested:
-        """Read only the transcripts that agents' hooks have queued."""
+        """Read only the transcripts that agents' hooks queued."""
         return self._ingest_queued([])
 
     def _ingest_queued(self, places: list[Path], progress: Progress | None = None) -> Ingested:
@@ -121,7 +121,7 @@ class Warmstart:
         return Record(row, tuple(self.store.calls_of(row.key)), tuple(UsageStore(self.store).spent_of(row.key)))
 
     def delete_session(self, name: str) -> Forgotten:
-        """Delete a session, what was mined from it alone, and its calls wherever else they are shown."""
+        """Delete a session, the templates mined from it alone, and its examples in other templates."""
         from warmstart.templates.forget import forget_session
 
         return forget_session(self.store, name, self._clock())
@@ -136,7 +136,7 @@ class Warmstart:
         limits: LearnLimits | None = None,
         progress: Progress | None = None,
     ) -> Learned:
-        """Mine the stored sessions for templates. Those with enough support and nothing suspicious become active."""
+        """Mine stored sessions for templates. Those with enough support and nothing suspicious become active."""
         return self.templates.learn(
             agent=agent, since=since, project=project, verdict=verdict, limits=limits, progress=progress
         )
@@ -151,7 +151,7 @@ class Warmstart:
         description: str | None = None,
         tags: tuple[str, ...] = (),
     ) -> LearnedTemplate:
-        """Make a template of one session. Raises Refused with the reason."""
+        """Make a template of one session. Raises Refused with the reason if that is impossible."""
         return self.templates.capture(
             session, name=name, task_type=task_type, max_examples=max_examples, description=description, tags=tags
         )
@@ -165,7 +165,7 @@ class Warmstart:
         since: float | None = None,
         progress: Progress | None = None,
     ) -> Insights:
-        """Return what the stored sessions show: repeated errors, error rates, the course of sessions, costs."""
+        """Return repeated errors, error rates, errors along sessions, and costs of the stored sessions."""
         from warmstart.insights import gather_insights
         from warmstart.store.history import read_history
 
@@ -201,15 +201,15 @@ class Warmstart:
         return Reviews(self.store, self.settings, self._clock)
 
     def record(self, session: str, path: Path | str) -> TrialRow:
-        """Close a session's trial by hand with its transcript."""
+        """Measure a session's trial with a transcript that you name."""
         return self.experiments.record(session, path)
 
     def report(self, experiment: str | None = None) -> Report:
-        """Return the effect of seeds so far, compared with cold sessions."""
+        """Return the measured effect of seeds so far, compared with cold sessions."""
         return self.experiments.report(experiment)
 
     def provision(self, task: Task) -> Seed:
-        """Return the seed for a task: chosen once per session, then repeated unchanged. Without a session: a preview."""
+        """Return the seed for a task: chosen once per session, then repeated unchanged; a preview without a session."""
         from warmstart.seeds.provision import Provisioner
 
         return Provisioner(self.store, self.settings, self._clock).provision(task)
