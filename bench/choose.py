@@ -1,16 +1,16 @@
-"""Does the seed show the tools that the task will need?
+"""Measure whether seeds show the tools that a task needs.
 
     python bench/choose.py [DIR] [--json] [--splits N]
 
-Labelled tau-bench and tau2 sessions of DIR (default: the shared corpus beside the project) are split by task into halves,
-in several random ways. Templates are learned from one half; each task of the other is given as text (what the user first
-said), and of the tools that its successful run needed the share is taken which the seed shows within 1,500 tokens and
-three examples. Beside it, with the same budget and composer: "highest score wins" (the strongest template's examples,
-whatever the task) and random examples. Both halves take their turn as the learned one. A task's figures are the means
+The labelled tau-bench and tau2 sessions in DIR (default: the shared corpus beside the project) are split by task into
+halves, in several random ways. Templates are learned from one half. Each task of the other half is given as text (the
+user's first message); the figure is the share of the tools needed by its successful run that the seed shows, within 1,500
+tokens and three examples. Two baselines use the same budget and composer: "highest score wins" (the examples of the
+strongest template, whatever the task) and random examples. Then the halves change roles. The figures of a task are means
 over the splits; differences are paired by task, with a bootstrap interval over tasks.
 
 JSON keys: `tasks`, `ours`, `highest`, `random` (mean shares), `minus_highest` and `minus_random` {mean, low, high},
-`empty` (tasks that got no seed), `by_set` {name: the same figures}.
+`empty` (tasks without a seed), `by_set` {name: the same figures}.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ CORPUS = ROOT.parent / "shared" / "corpus"
 BUDGET, EXAMPLES = 1_500, 3
 
 
-class Asked(NamedTuple):
-    task: str
+class TestTask(NamedTuple):
+    name: str
     text: str
-    needed: frozenset[str]
+    needed: frozenset[str]  # tools
 
 
 def main() -> None:
@@ -57,28 +57,28 @@ def main() -> None:
     options = parser.parse_args()
     sets = {name: read(options.dir / path) for name, path in (("tau_bench", "openai_chat"), ("tau2", "tau2"))}
     if not any(sets.values()):
-        sys.exit(f"{options.dir}: no labelled tau-bench or tau2 sessions there")
-    rows = {name: run(found, options.splits) for name, found in sets.items() if found}
-    report = figures([row for found in rows.values() for row in found]) | {
-        "by_set": {name: figures(found) for name, found in rows.items()}
+        sys.exit(f"{options.dir}: no labelled tau-bench or tau2 sessions")
+    rows = {name: run(tasks, options.splits) for name, tasks in sets.items() if tasks}
+    report = figures([row for set_rows in rows.values() for row in set_rows]) | {
+        "by_set": {name: figures(set_rows) for name, set_rows in rows.items()}
     }
     print(json.dumps(report)) if options.json else show(report)
 
 
 def read(folder: Path) -> dict[str, list[Session]]:
-    """Labelled sessions by task. tau-bench names the task in the id; tau2 ran each once."""
-    found: dict[str, list[Session]] = {}
+    """Return the labelled sessions by task. tau-bench names the task in the id; tau2 ran each task once."""
+    tasks: dict[str, list[Session]] = {}
     for file in find_files(folder) if folder.exists() else ():
         for scored in warmstart.scan(Source(file)):
             session = scored.session
             if session.label is not None:
                 task = session.id.split("-")[0] if session.format == "openai_chat" else session.id
-                found.setdefault(f"{file.name}:{task}", []).append(session)
-    return found
+                tasks.setdefault(f"{file.name}:{task}", []).append(session)
+    return tasks
 
 
 def run(tasks: dict[str, list[Session]], splits: int) -> list[dict[str, float]]:
-    """One row a task: the means over the splits."""
+    """Return one row per task: the means over the splits."""
     rows: dict[str, list[dict[str, float]]] = {}
     for seed in range(splits):
         chance = random.Random(seed)
@@ -87,15 +87,15 @@ def run(tasks: dict[str, list[Session]], splits: int) -> list[dict[str, float]]:
         half = len(names) // 2
         for learned, tested in ((names[:half], names[half:]), (names[half:], names[:half])):
             with tempfile.TemporaryDirectory(prefix="warmstart-bench-") as home, warmstart.open(home) as ws:
-                remember(ws, [session for name in learned for session in tasks[name]])
+                put_sessions(ws, [session for name in learned for session in tasks[name]])
                 ws.learn()
                 for name in tested:
-                    if asked := ask(name, tasks[name]):
-                        rows.setdefault(name, []).append(compare(ws, asked, chance))
-    return [{key: statistics.fmean(row[key] for row in found) for key in found[0]} for found in rows.values()]
+                    if task := make_task(name, tasks[name]):
+                        rows.setdefault(name, []).append(compare(ws, task, chance))
+    return [{key: statistics.fmean(row[key] for row in splits) for key in splits[0]} for splits in rows.values()]
 
 
-def remember(ws: Warmstart, sessions: list[Session]) -> None:
+def put_sessions(ws: Warmstart, sessions: list[Session]) -> None:
     recorder = Recorder({})
     with ws.store.writing():
         for session in sessions:
@@ -104,37 +104,41 @@ def remember(ws: Warmstart, sessions: list[Session]) -> None:
             ws.store.put_session(record.session, record.calls)
 
 
-def ask(name: str, sessions: list[Session]) -> Asked | None:
-    """A task that succeeded at least once: what was said first, and the tools that the run needed."""
+def make_task(name: str, sessions: list[Session]) -> TestTask | None:
+    """Return a task that succeeded at least once, with the tools that the run needed."""
     for session in sessions:
         needed = frozenset(call.tool for call, answer in session.calls() if answer and answer.outcome.status != "error")
         if session.label and session.task and needed:
-            return Asked(name, session.task, needed)
+            return TestTask(name, session.task, needed)
     return None
 
 
-def compare(ws: Warmstart, asked: Asked, chance: random.Random) -> dict[str, float]:
-    seed = ws.provision(Task(text=asked.text, budget=BUDGET, examples=EXAMPLES))
+def compare(ws: Warmstart, task: TestTask, chance: random.Random) -> dict[str, float]:
+    """Return the shares of needed tools shown by Warmstart's seed and by the baselines."""
+    seed = ws.provision(Task(text=task.text, budget=BUDGET, examples=EXAMPLES))
     ours = {c["function"]["name"] for m in seed.messages for c in m.get("tool_calls") or ()}
     templates = [t for _row, t in ws.templates.find("active")]
     strongest = max(ws.templates.find("active"), key=lambda pair: pair[0].strength)[1]
     everything = [(t, e) for t in templates for e in t.examples]
     return {
-        "ours": share(ours, asked),
-        "highest": share(shown([(strongest, e) for e in strongest.examples]), asked),
-        "random": statistics.mean(share(shown(chance.sample(everything, len(everything))), asked) for _ in range(5)),
+        "ours": share(ours, task),
+        "highest": share(tools_shown([(strongest, e) for e in strongest.examples]), task),
+        "random": statistics.mean(
+            share(tools_shown(chance.sample(everything, len(everything))), task) for _ in range(5)
+        ),
         "empty": float(not seed),
     }
 
 
-def shown(examples: list[Any]) -> set[str]:
+def tools_shown(examples: list[Any]) -> set[str]:
+    """Return the tools of the examples that fit into a seed."""
     picks = [Pick(template=t.name, version=t.version, example=e) for t, e in examples[:EXAMPLES]]
-    made = compose(picks, dialect="openai", budget=BUDGET, count=estimate)
-    return {pick.example.tool for pick in made.used}
+    composed = compose(picks, dialect="openai", budget=BUDGET, count=estimate)
+    return {pick.example.tool for pick in composed.used}
 
 
-def share(tools: set[str], asked: Asked) -> float:
-    return len(tools & asked.needed) / len(asked.needed)
+def share(tools: set[str], task: TestTask) -> float:
+    return len(tools & task.needed) / len(task.needed)
 
 
 def figures(rows: list[dict[str, float]]) -> dict[str, Any]:
@@ -148,7 +152,7 @@ def figures(rows: list[dict[str, float]]) -> dict[str, Any]:
 
 
 def interval(differences: list[float], rounds: int = 4_000) -> dict[str, float]:
-    """Mean of paired differences with a 95 % bootstrap interval."""
+    """Return the mean of paired differences with a 95 % bootstrap interval."""
     chance = random.Random(7)
     means = sorted(statistics.fmean(chance.choices(differences, k=len(differences))) for _ in range(rounds))
     return {

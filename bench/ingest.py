@@ -1,14 +1,14 @@
-"""How fast transcripts are read, as a ratio to `json.loads` over the same bytes in the same run; and in how much memory.
+"""Measure the speed of reading transcripts, relative to `json.loads` over the same bytes, and its peak memory.
 
     python bench/ingest.py [DIR] [--json] [--rounds N] [--big MB]
 
-DIR (default: Claude Code's folder of the shared corpus; without one, made-up transcripts of the same shape) is read as
-Claude Code JSONL: json.loads line by line, then inspect (parse, judge, score), then ingest (redact and store too), in
-turns; the median round counts. Then one made-up transcript of --big MB (default 1000; 0 skips) goes through `inspect`
-and `ingest` in processes of their own whose peak memory is read, and a tenth of it for how time grows.
+DIR (default: the Claude Code folder of the shared corpus; if there is none, generated transcripts of the same shape) is
+read as Claude Code JSONL: json.loads line by line, then inspect (parse, judge, score), then ingest (redact and store too),
+in turns; the median round counts. Then `inspect` and `ingest` read one generated transcript of --big MB (default 1000;
+0 skips it) in processes of their own, whose peak memory is measured; a tenth of it shows how time grows.
 
 JSON keys: `bytes`, `json_loads_mb_s`, `inspect_ratio`, `ingest_ratio` (median of the rounds, 1.0 = json.loads),
-`big_mb`, `inspect_peak_mb`, `ingest_peak_mb`, `ten_times_ratio` (time of the whole over time of a tenth), `made_up`.
+`big_mb`, `inspect_peak_mb`, `ingest_peak_mb`, `ten_times_ratio` (time of the whole / time of a tenth), `made_up`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def speed(folder: Path, scratch: Path, rounds: int) -> dict[str, Any]:
         turns["json"].append(timed(lambda: load_all(lines)))
         turns["inspect"].append(timed(lambda: inspect_all(files)))
         with warmstart.open(scratch / f"home-{number}") as ws:
-            ws.sessions(limit=1)  # the store is there before the clock starts, as it is every day but the first
+            ws.sessions(limit=1)  # create the store before the clock starts
             turns["ingest"].append(timed(lambda ws=ws: ws.ingest(*files)))  # type: ignore[misc]
     ratios = {
         name: statistics.median(base / spent for base, spent in zip(turns["json"], turns[name], strict=True))
@@ -122,7 +122,7 @@ def memory(scratch: Path, size: int) -> dict[str, Any]:
 
 
 def run(command: str, path: Path | None, home: Path) -> tuple[float, float]:
-    """Seconds and peak memory in MB of a process of its own, started by a small one: a child's peak counts its parent's."""
+    """Return seconds and peak MB of a command. A small process starts it, because a child's peak includes its parent's."""
     words = [sys.executable, "-m", "warmstart", "--home", str(home), command, *([str(path), "--json"] if path else [])]
     done = subprocess.run(
         [sys.executable, "-c", STARTER, *words], env=os.environ | {"PYTHONPATH": str(ROOT / "src")}, capture_output=True
@@ -144,7 +144,7 @@ sys.exit(status != 0)
 
 
 def write_transcript(path: Path, size: int, seed: int = 0) -> None:
-    """One made-up Claude Code session of `size` MB: questions, calls, results of every length, thinking, progress."""
+    """Write a generated Claude Code session of `size` MB: requests, thinking, calls, results of every length."""
     chance = random.Random(seed)
     written = 0
     with path.open("w", encoding="utf-8", buffering=1 << 20) as out:
@@ -209,7 +209,7 @@ def prose(chance: random.Random, words: int) -> str:
 
 
 def show(report: dict[str, Any]) -> None:
-    what = "made-up transcripts" if report["made_up"] else "Claude Code transcripts"
+    what = "generated transcripts" if report["made_up"] else "Claude Code transcripts"
     print(f"{report['bytes'] / 1e6:.1f} MB of {what}; json.loads {report['json_loads_mb_s']} MB/s = 1.0x")
     print(f"inspect  {report['inspect_ratio']:.2f}x")
     print(f"ingest   {report['ingest_ratio']:.2f}x")

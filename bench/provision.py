@@ -1,15 +1,15 @@
-"""How long provisioning takes as templates grow, beside the naive way on the same templates.
+"""Measure the time of provisioning as templates grow, compared with a naive implementation.
 
     python bench/provision.py [--json] [--most N]
 
-Stores with 10, 1,000 and --most (default 10,000) active templates of five examples each are filled with made-up work of
-many kinds. Measured in-process: a preview (choose and compose for a task's text) and a provision for a new session (which
-also commits the trial to the disk). The naive way, on the same templates: read one JSON file of all templates, score every
-one by the words it shares with the task, count the use and write the file back. Last, a cold `warmstart provision` process
-against a bare interpreter start.
+The stores hold 10, 1,000 and --most (default 10,000) active templates with five examples each, of generated work of many
+kinds. Two things are measured in-process: a preview (choose and compose for a task's text), and a provision for a new
+session (which also commits the trial to disk). The naive implementation uses the same templates: it reads one JSON file of
+all templates, scores each by the words it shares with the task, counts the use and writes the file back. Last, a cold
+`warmstart provision` process is compared with a bare start of the interpreter.
 
 JSON keys: `sizes` {n: {p50_ms, p99_ms, session_p50_ms, session_p99_ms, naive_p50_ms, naive_over_ours}}, `growth` (p50 at
-the largest over p50 at 1,000), `cold_ms`, `bare_ms`, `cold_over_bare`.
+the largest size / p50 at 1,000), `cold_ms`, `bare_ms`, `cold_over_bare`.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def main() -> None:
     print(json.dumps(report)) if options.json else show(report)
 
 
-def made_up(number: int) -> Template:
-    """One kind of work in one place, with words of its own and words that many share."""
+def make_template(number: int) -> Template:
+    """Return a template of one kind of work, with words of its own and words that many share."""
     chance = random.Random(number)
     verb, thing, place = chance.choice(VERBS), chance.choice(THINGS), chance.choice(PLACES)
     own = ["".join(chance.choice(SYLLABLES) for _ in range(3)) for _ in range(3)]
@@ -95,8 +95,8 @@ def made_up(number: int) -> Template:
 
 
 def fill(ws: Warmstart, templates: list[Template]) -> None:
-    """As learning does, without its limit of active templates a category."""
-    shelf = TemplateStore(ws.store)
+    """Store the templates as learning does, without its limit of active templates per category."""
+    store = TemplateStore(ws.store)
     for start in range(0, len(templates), 500):
         with ws.store.writing():
             for template in templates[start : start + 500]:
@@ -105,7 +105,7 @@ def fill(ws: Warmstart, templates: list[Template]) -> None:
                     version=1,
                     name_key=name_key(template.name),
                     status="active",
-                    reason="made up",
+                    reason="generated",
                     category=template.category,
                     task_type=template.task_type,
                     project="",
@@ -115,23 +115,23 @@ def fill(ws: Warmstart, templates: list[Template]) -> None:
                     created=0.0,
                 )
                 costs: list[dict[str, int]] = [{d: cost(e, d, estimate) for d in DIALECTS} for e in template.examples]
-                shelf.put(row, list(zip(template.examples, costs, strict=True)))
-                shelf.index(row, [index_weights(e, template) for e in template.examples])
+                store.put(row, list(zip(template.examples, costs, strict=True)))
+                store.index(row, [index_weights(e, template) for e in template.examples])
 
 
 def measure(home: Path, size: int) -> dict[str, float]:
-    templates = [made_up(number) for number in range(size)]
+    templates = [make_template(number) for number in range(size)]
     chance = random.Random(1)
-    asked = [chance.choice(templates).description for _ in range(300)]
+    texts = [chance.choice(templates).description for _ in range(300)]
     with Warmstart(config.load(home)) as ws:
         fill(ws, templates)
-        for text in asked[:20]:
+        for text in texts[:20]:
             ws.provision(Task(text=text))
-        preview = [timed(lambda text=text: ws.provision(Task(text=text))) for text in asked]  # type: ignore[misc]
-        assert ws.provision(Task(text=asked[0])), "the made-up task must find something"
+        preview = [timed(lambda text=text: ws.provision(Task(text=text))) for text in texts]  # type: ignore[misc]
+        assert ws.provision(Task(text=texts[0])), "a generated task must find something"
         given = [
             timed(lambda text=text, n=n: ws.provision(Task(text=text, session=f"session-{n}")))  # type: ignore[misc]
-            for n, text in enumerate(asked)
+            for n, text in enumerate(texts)
         ]
     file = home / "naive.json"
     file.write_bytes(
@@ -139,7 +139,7 @@ def measure(home: Path, size: int) -> dict[str, float]:
             [structs.asdict(t) | {"examples": [structs.asdict(e) for e in t.examples]} for t in templates]
         )
     )
-    naive = [timed(lambda text=text: provision_naively(file, text)) for text in asked[: 100 if size < 5_000 else 7]]  # type: ignore[misc]
+    naive = [timed(lambda text=text: provision_naively(file, text)) for text in texts[: 100 if size < 5_000 else 7]]  # type: ignore[misc]
     ours = statistics.median(preview)
     return {
         "p50_ms": round(ours, 3),
@@ -152,13 +152,13 @@ def measure(home: Path, size: int) -> dict[str, float]:
 
 
 def provision_naively(file: Path, text: str) -> list[dict[str, Any]]:
-    """Every template read, scored and written back on every call."""
+    """Read, score and write back every template on every call."""
     templates = json.loads(file.read_text())
     words = set(text.lower().split())
 
     def overlap(template: dict[str, Any]) -> int:
-        said = f"{template['name']} {template['description']} {' '.join(template['tags'])}"
-        return len(words & set(said.lower().split()))
+        text = f"{template['name']} {template['description']} {' '.join(template['tags'])}"
+        return len(words & set(text.lower().split()))
 
     best = max(templates, key=overlap)
     best["used"] += 1
@@ -180,11 +180,11 @@ def quantile(values: list[float], q: float) -> float:
 
 
 def cold_start(home: Path) -> dict[str, float]:
-    """A process of its own, as a hook starts one, against the same interpreter doing nothing."""
+    """Compare a new `warmstart provision` process with a start of the interpreter that does nothing."""
     env = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     bare = [sys.executable, "-c", "pass"]
-    ours = [sys.executable, "-m", "warmstart", "--home", str(home), "provision", made_up(3).description, "--json"]
+    ours = [sys.executable, "-m", "warmstart", "--home", str(home), "provision", make_template(3).description, "--json"]
 
     def run(words: list[str]) -> float:
         return timed(lambda: subprocess.run(words, env=env, check=True, stdout=subprocess.DEVNULL))
@@ -208,9 +208,9 @@ def show(report: dict[str, Any]) -> None:
             f"{size:>10}{row['p50_ms']:>9}{row['p99_ms']:>9}{row['session_p50_ms']:>18}{row['session_p99_ms']:>9}"
             f"{row['naive_p50_ms']:>12}{row['naive_over_ours']:>14}"
         )
-    print(f"p50 grows {report['growth']} times from 1,000 to the most")
+    print(f"p50 grows by a factor of {report['growth']} from 1,000 templates to the largest size")
     print(
-        f"a cold process takes {report['cold_over_bare']} bare interpreter starts ({report['cold_ms']} / {report['bare_ms']} ms)"
+        f"a cold process takes {report['cold_over_bare']} bare starts of Python ({report['cold_ms']} / {report['bare_ms']} ms)"
     )
 
 
