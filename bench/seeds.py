@@ -1,11 +1,10 @@
-"""Would a provider accept the seed? Every session with a successful call, captured and provisioned in five dialects.
+"""Check that providers would accept seeds: capture every session with a successful call, provision it in five dialects.
 
     python bench/seeds.py [DIR] [--json]
 
-DIR (default: the shared corpus beside the project) is ingested into a throw-away store. Each session that has a successful
-call is captured as a template, approved, and provisioned by name in every dialect; the seed is linted and, where the
-official SDKs are installed, checked against their own types. The naive seed runs beside: the first 30 messages of the
-same session, cut as they come.
+DIR (default: the shared corpus beside the project) is ingested into a temporary store. Each session with a successful call is
+captured as a template, approved, and provisioned by name in every dialect; the seed is linted and, if the official SDKs are
+installed, checked against their types. A naive seed is linted for comparison: the first 30 messages of the same session.
 
 JSON keys: `sessions`, `captured`, `refused` {reason: n}, `dialects` {name: {seeds, empty, valid, share, findings}},
 `sdk_types` {name: {checked, valid}} (only SDKs that are installed), `naive` {sessions, valid, share}.
@@ -69,19 +68,19 @@ def measure(ws: Warmstart) -> dict[str, Any]:
             refused["no successful call"] += 1
             continue
         try:
-            made = ws.capture(row.key, name=f"captured {number}")
+            template = ws.capture(row.key, name=f"captured {number}")
         except Refused as error:
             refused[str(error).partition(": ")[2]] += 1
             continue
         captured += 1
-        ws.templates.approve(made.name)
+        ws.templates.approve(template.name)
         for dialect in DIALECTS:
-            seed = ws.provision(Task(text=made.name, dialect=dialect))
-            wrong = lint([seed.text or ""] if dialect == "text" else seed.messages, dialect)  # type: ignore[list-item]
+            seed = ws.provision(Task(text=template.name, dialect=dialect))
+            faults = lint([seed.text or ""] if dialect == "text" else seed.messages, dialect)  # type: ignore[list-item]
             dialects[dialect]["seeds"] += 1
             dialects[dialect]["empty"] += not seed
-            dialects[dialect]["valid"] += bool(seed) and not wrong and seed.tokens <= seed.budget
-            findings.update(f"{dialect}: {found.rule}" for found in wrong)
+            dialects[dialect]["valid"] += bool(seed) and not faults and seed.tokens <= seed.budget
+            findings.update(f"{dialect}: {fault.rule}" for fault in faults)
             if dialect in checks and seed:
                 sdks[dialect]["checked"] += 1
                 sdks[dialect]["valid"] += checks[dialect](seed)
@@ -98,16 +97,16 @@ def measure(ws: Warmstart) -> dict[str, Any]:
 
 
 def sdk_checks() -> dict[str, Callable[[Seed], bool]]:
-    """For each SDK that is installed: whether its own types take the seed."""
-    found: dict[str, Callable[[Seed], bool]] = {}
+    """Return for each installed SDK a check whether its types accept a seed."""
+    checks: dict[str, Callable[[Seed], bool]] = {}
     try:
         from openai.types.chat import ChatCompletionMessageParam
         from openai.types.responses import ResponseInputParam
         from pydantic import TypeAdapter
 
         chat, responses = TypeAdapter(list[ChatCompletionMessageParam]), TypeAdapter(ResponseInputParam)
-        found["openai"] = lambda seed: takes(lambda: chat.validate_python(list(seed.messages)))
-        found["responses"] = lambda seed: takes(lambda: responses.validate_python(list(seed.messages)))
+        checks["openai"] = lambda seed: takes(lambda: chat.validate_python(list(seed.messages)))
+        checks["responses"] = lambda seed: takes(lambda: responses.validate_python(list(seed.messages)))
     except ImportError:
         pass
     try:
@@ -115,16 +114,16 @@ def sdk_checks() -> dict[str, Callable[[Seed], bool]]:
         from pydantic import TypeAdapter
 
         anthropic = TypeAdapter(list[MessageParam])
-        found["anthropic"] = lambda seed: takes(lambda: anthropic.validate_python(list(seed.messages)))
+        checks["anthropic"] = lambda seed: takes(lambda: anthropic.validate_python(list(seed.messages)))
     except ImportError:
         pass
     try:
         from google.genai import types
 
-        found["gemini"] = lambda seed: takes(lambda: [types.Content.model_validate(m) for m in seed.messages])
+        checks["gemini"] = lambda seed: takes(lambda: [types.Content.model_validate(m) for m in seed.messages])
     except ImportError:
         pass
-    return found
+    return checks
 
 
 def takes(check: Callable[[], object]) -> bool:
@@ -136,7 +135,7 @@ def takes(check: Callable[[], object]) -> bool:
 
 
 def naive(folder: Path) -> dict[str, Any]:
-    """The first 30 messages of each session that has a call, as an OpenAI conversation."""
+    """Lint the first 30 messages of each session with a call, as an OpenAI conversation."""
     sessions = valid = 0
     for file in find_files(folder):
         try:

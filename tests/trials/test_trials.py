@@ -106,6 +106,13 @@ class TestHoldout:
             warmstart.open()
 
 
+    def test_the_outlook_counts_with_the_holdouts_share(self, ws, tmp_path):
+        for n in range(12):
+            write_jsonl(tmp_path / "in" / f"{n}.jsonl", outcome_lines(f"past-{n}", [True, False, n % 3 > 0]))
+        ws.ingest(tmp_path / "in")
+        assert (ws.experiments.outlook(ws.report()) or "").startswith("At your traffic, with 10% of sessions cold,")
+
+
 class TestByChoice:
     def test_cold_is_recorded_as_choice(self, ws):
         (name,) = ids("warm", 1)

@@ -24,12 +24,16 @@ def explain_windows(along: Along) -> str:
     start, end = along.windows[0], along.windows[-1]
     assert start.followed is not None and end.followed is not None
     turn = along.followed_from
+    course = f"went from {percent(start.followed.rate)} to {percent(end.followed.rate)}"
+    reading = "These figures do not show whether longer sessions make fewer errors."
+    if along.followed_sessions == along.sessions:
+        change = _compare(start.followed, end.followed)
+        return f"All {along.sessions} sessions reached turn {turn}. Their error rate {course}; {change}. {reading}"
     return (
         f"{along.followed_sessions} of {along.sessions} sessions reached turn {turn}. In turns {start.everyone.name} their "
         f"error rate was {percent(start.followed.rate)}, that of all sessions {percent(start.everyone.rate)}. Fewer sessions "
         f"are left in each window, so the rate of all sessions does not show how errors develop within one. The sessions "
-        f"followed from the start went from {percent(start.followed.rate)} to {percent(end.followed.rate)}; "
-        f"{_compare(start.followed, end.followed)}. These figures do not show whether longer sessions make fewer errors."
+        f"followed from the start {course}; {_compare(start.followed, end.followed)}. {reading}"
     )
 
 

@@ -93,10 +93,13 @@ def describe_reach(reach: Reach) -> str:
     return f"At your traffic a {reach.drop or 0:.0%} drop can be detected within {weeks}."
 
 
-def describe_outlook(power: Power) -> str:
+def describe_outlook(power: Power, control: str) -> str:
     """Say when the first useful drop becomes detectable."""
     soon = next((reach for reach in power.reach if reach.drop is not None and reach.drop <= 0.5), None)
-    return describe_reach(soon) if soon else "At your traffic even a 50% drop could not be detected within a year."
+    lead = f"At your traffic, with {power.cold_share:.0%} of sessions {control},"
+    if soon is None:
+        return f"{lead} even a 50% drop could not be detected within a year."
+    return f"{lead} {describe_reach(soon).removeprefix('At your traffic ')}"
 
 
 def _count_per_week(starts: Sequence[float], now: float) -> float:

@@ -267,7 +267,7 @@ def describe(metric: Metric, names: tuple[str, str], missing: dict[str, int], es
 
 def _explain(verdict: str, metric: Metric, estimate: Estimate) -> str:
     if verdict == "too_few":
-        return "too few sessions for an interval"
+        return "there is no interval yet"
     if verdict == "inconclusive":
         return "the interval includes zero"
     share = "" if estimate.relative is None else f" {abs(estimate.relative):.0%}"

@@ -220,7 +220,7 @@ def test_numbers_for_people():
         name_of("/home/somebody/work/some/very/long/way/down/to/the/project-of-theirs", 30)
         == "[...] down/to/the/project-of-theirs"
     )
-    assert (name_of(None), name_of("\x00 \n")) == ("(not told)", "�")
+    assert (name_of(None), name_of("\x00 \n")) == ("(unknown)", "�")
 
 
 @given(st.lists(st.floats(0, 1), min_size=1))

@@ -54,16 +54,15 @@ def _show_verdict(effect: Effect) -> None:
     if effect.blocked:
         return
     name, control = clean(effect.arm), clean(effect.control)
-    facts = [
-        f"{effect.n[effect.arm]} {name} and {effect.n[effect.control]} {control} sessions",
-        f"{sum(effect.missing.values())} more without a transcript",
-    ]
+    facts = [f"{effect.n[effect.arm]} {name} and {effect.n[effect.control]} {control} sessions"]
+    if missing := sum(effect.missing.values()):
+        facts.append(f"{missing} more without a transcript")
     if effect.harmed is not None and effect.harmed_expected is not None:
         facts.append(
             f"{effect.harmed} {name} sessions did worse than 90% of the {control} ones "
             f"({effect.harmed_expected:.0f} expected by chance)"
         )
-    verdict = effect.verdict.replace("_", " ")
+    verdict = "too few sessions" if effect.verdict == "too_few" else effect.verdict
     click.secho(f"{name}: {verdict}", fg=_COLOURS.get(effect.verdict, "yellow"), bold=True, nl=False)
     click.echo(f" - {clean(effect.reason)} ({'; '.join(facts)})")
 

@@ -1,4 +1,4 @@
-"""Insights in words: what the terminal and the page say alike. Text from transcripts is cleaned here, once for both."""
+"""Wording of insights, shared by the terminal and the page. Text from transcripts is cleaned here, once for both."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from warmstart.insights.types import Cost, FixedBy, Insights, Rate, RepeatedErro
 
 UNKNOWN = "-"
 NOTES = {
-    "rates": "Intervals are 95% and take the calls of one session together; there is none where one session says all. "
-    "Groups did different work: a difference between them need not be their doing.",
-    "cost": "From a failing call to the call that fixed it: turns at the session's own mean of tokens a turn; time by the "
-    f"clock, each run and each wait counted as {IDLE / 60:.0f} minutes at most. What nothing fixed within {SOON} calls "
-    "counts its own turn only; work in between that had nothing to do with the error is counted too. What several errors "
-    "share counts once, so that lines can add up to more than the total.",
-    "repeated": "Numbers, paths, ids and quoted text are masked. An error is unfixed in a session where none of the "
-    f"{SOON} calls after it got right what had failed.",
+    "rates": "The 95% intervals treat calls of one session as related; a group with a single session has none. "
+    "The groups did different work, so a difference between them may have other causes.",
+    "cost": "An error costs the turns from the failing call to the call that fixed it, at the session's mean tokens per turn. "
+    f"Time is read from timestamps; each run and each wait counts {IDLE / 60:.0f} minutes at most. An error not fixed "
+    f"within {SOON} calls costs its own turn only. Unrelated work in between is counted too. Turns that several errors "
+    "share count once in the total, so the rows above can add up to more.",
+    "repeated": "Numbers, paths, ids and quoted text are masked. An error counts as unfixed in a session if none of the "
+    f"{SOON} calls after it did what had failed.",
 }
 
 
 def name_of(text: str | None, limit: int = 60) -> str:
-    """A name from a transcript: safe, short, on one line. Of a long path the end tells most."""
+    """Return a name from a transcript, safe, short and on one line. A long path keeps its end."""
     if text is None:
-        return "(not told)"
-    told = " ".join(clean(text).split()) or "(no name)"
-    if len(told) <= limit:
-        return told
-    if told.startswith(("/", "~")) and " " not in told:
-        return f"[...] {told[-limit:].partition('/')[2] or told[-limit:]}"
-    return first(told, limit)
+        return "(unknown)"
+    name = " ".join(clean(text).split()) or "(no name)"
+    if len(name) <= limit:
+        return name
+    if name.startswith(("/", "~")) and " " not in name:
+        return f"[...] {name[-limit:].partition('/')[2] or name[-limit:]}"
+    return first(name, limit)
 
 
 def interval_of(rate: Rate) -> str:
@@ -53,7 +53,7 @@ def minutes_of(cost: Cost) -> str:
 
 
 def short_number(number: float) -> str:
-    """2,140 as 2.1 k: nobody compares the last digits of an estimate."""
+    """Shorten a number: 2,140 is 2.1 k, because it is an estimate."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:
             shown = number / size
@@ -68,7 +68,7 @@ def short_minutes(seconds: float) -> str:
 
 
 def what_failed(error: RepeatedError, limit: int = 120) -> str:
-    """The message; where the tool said nothing, the call."""
+    """Return the error message, or the call if the tool returned none."""
     return name_of(error.message or f"(no message) {error.shape}", limit)
 
 
@@ -89,22 +89,22 @@ def fix_of(fix: FixedBy) -> str:
 
 
 def endings_of(error: RepeatedError) -> list[str]:
-    """How it ended, with how many sessions: the commonest fixes, then what was not fixed."""
-    told = [f"{fix_of(fix)} ({count_of(fix.sessions, 'session')})" for fix in error.fixes]
+    """Return how an error was fixed, by number of sessions, then in how many it was not."""
+    endings = [f"{fix_of(fix)} ({count_of(fix.sessions, 'session')})" for fix in error.fixes]
     rest = error.sessions - error.unfixed - sum(fix.sessions for fix in error.fixes)
     if rest:
-        told.append(f"otherwise ({count_of(rest, 'session')})")
+        endings.append(f"in other ways ({count_of(rest, 'session')})")
     if error.unfixed:
-        told.append(f"unfixed in {error.unfixed} of {count_of(error.sessions, 'session')}")
-    return told
+        endings.append(f"unfixed in {error.unfixed} of {count_of(error.sessions, 'session')}")
+    return endings
 
 
 def costs_of(total: TotalCost) -> list[tuple[str, str, str]]:
-    """Each cost with its share of everything and how much of it is unknown."""
+    """Return each cost with its share of the whole and for how many errors it is unknown."""
     cost = total.cost
 
-    def tell(unknown: int) -> str:
-        return f"unknown for {unknown:,} of {count_of(cost.errors, 'error')}" if unknown else "all errors known"
+    def describe(unknown: int) -> str:
+        return f"unknown for {unknown:,} of {count_of(cost.errors, 'error')}" if unknown else "known for all errors"
 
     basis = "reported by the transcripts; "
     if cost.tokens_estimated:
@@ -113,9 +113,13 @@ def costs_of(total: TotalCost) -> list[tuple[str, str, str]]:
         basis = ""
     turns = UNKNOWN if cost.turns is None else f"{cost.turns:,}"
     return [
-        (f"{turns} turns", _share_of(total.turns_share, "turns"), tell(cost.turns_unknown)),
-        (f"{tokens_of(cost)} tokens", _share_of(total.tokens_share, "tokens"), f"{basis}{tell(cost.tokens_unknown)}"),
-        (f"{minutes_of(cost)}", _share_of(total.seconds_share, "time"), tell(cost.seconds_unknown)),
+        (f"{turns} turns", _share_of(total.turns_share, "turns"), describe(cost.turns_unknown)),
+        (
+            f"{tokens_of(cost)} tokens",
+            _share_of(total.tokens_share, "tokens"),
+            f"{basis}{describe(cost.tokens_unknown)}",
+        ),
+        (f"{minutes_of(cost)}", _share_of(total.seconds_share, "time"), describe(cost.seconds_unknown)),
     ]
 
 
@@ -124,18 +128,18 @@ def _share_of(share: float | None, what: str) -> str:
 
 
 def remarks_of(found: Insights) -> list[str]:
-    """What was left out, so that nobody takes a part for the whole."""
-    told = []
+    """Return what the figures leave out."""
+    remarks = []
     if out := sum(found.left_out.values()):
         kinds = ", ".join(f"{count:,} {status}" for status, count in found.left_out.items() if count)
-        told.append(f"{count_of(out, 'call')} are in no rate: {kinds}.")
+        remarks.append(f"Rates leave out {count_of(out, 'call')}: {kinds}.")
     if found.unreadable:
-        told.append(f"{count_of(found.unreadable, 'session')} could not be read from the store and were left out.")
+        remarks.append(f"{count_of(found.unreadable, 'session')} could not be read from the store and were left out.")
     if found.along.without_turns:
-        told.append(
-            f"{count_of(found.along.without_turns, 'session')} without counted turns are not in the windows; "
+        remarks.append(
+            f"Windows leave out {count_of(found.along.without_turns, 'session')} without known turns; "
             "ingest their transcripts again."
         )
     if found.undated:
-        told.append(f"{count_of(found.undated, 'session')} do not say when they started and are in no week.")
-    return told
+        remarks.append(f"Weeks leave out {count_of(found.undated, 'session')} without a start time.")
+    return remarks
