@@ -1,14 +1,15 @@
-"""What the plugin adds to every call that Hermes makes to a model.
+"""Measure what the plugin adds to every call that Hermes makes to a model.
 
     python bench/hermes.py [--json] [--calls N]
 
 First with a request of real size (30 tools, 80 messages), around the plugin's own entry point: a call with the plugin
-less the same call without it. Then, where the tests have made a venv for it (.venv-hermes), inside the real Hermes: one
+minus the same call without it. Then, if the tests have made a venv for it (.venv-hermes), inside the real Hermes: one
 session of N calls (default 40) against a scripted provider on loopback, timed around Hermes' middleware chain and around
-the provider's call inside of it.
+the provider's call inside it.
 
-JSON keys: `added_p50_ms`, `added_p99_ms`, `first_ms` (a session's first call: chosen and written down), `request_bytes`;
-`hermes` {calls, added_p50_ms, added_max_ms (the first left out), first_ms, call_p50_ms, with_over_without} or null.
+JSON keys: `added_p50_ms`, `added_p99_ms`, `first_ms` (a session's first call, which chooses and stores the seed),
+`request_bytes`; `hermes` {calls, added_p50_ms, added_max_ms (without the first), first_ms, call_p50_ms,
+with_over_without} or null.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from run_agent import AIAgent
 url, calls = sys.argv[1], int(sys.argv[2])
 times, chain = [], middleware.run_llm_execution_middleware
 
-def timed(request, next_call, **told):
+def timed(request, next_call, **facts):
     inner = []
     def call(sent):
         start = time.perf_counter()
@@ -46,7 +47,7 @@ def timed(request, next_call, **told):
             inner.append(time.perf_counter() - start)
     start = time.perf_counter()
     try:
-        return chain(request, call, **told)
+        return chain(request, call, **facts)
     finally:
         times.append((time.perf_counter() - start, sum(inner)))
 
@@ -70,7 +71,7 @@ def main() -> None:
 
 
 def make_request() -> dict[str, Any]:
-    """As large as those of a session at work."""
+    """Return a request as large as those of a long session."""
     schema = {
         "type": "object",
         "properties": {f"option_{n}": {"type": "string", "description": "x" * 60} for n in range(8)},
@@ -104,7 +105,7 @@ def measure_entry_point(folder: Path) -> dict[str, Any]:
     plugin = door.Plugin(find_ancestor=lambda call: None)
     request = make_request()
     fresh = {**request, "messages": request["messages"][:2]}
-    told = {
+    facts = {
         "session_id": "bench",
         "api_mode": "chat_completions",
         "platform": "cli",
@@ -115,7 +116,7 @@ def measure_entry_point(folder: Path) -> dict[str, Any]:
 
     def timed(body: dict[str, Any], *, plugged: bool) -> float:
         start = time.perf_counter()
-        plugin.call_model(request=body, next_call=sent.append, **told) if plugged else sent.append(body)
+        plugin.call_model(request=body, next_call=sent.append, **facts) if plugged else sent.append(body)
         return (time.perf_counter() - start) * 1e3
 
     first = timed(fresh, plugged=True)
@@ -138,10 +139,10 @@ def measure_hermes(folder: Path, calls: int) -> dict[str, Any] | None:
     server = ScriptedServer()
     driver = folder / "driver.py"
     driver.write_text(DRIVER)
-    given = iter(range(calls - 1))
+    rest = iter(range(calls - 1))
     server.script = lambda body: (
         Answer("17")
-        if next(given, None) is None
+        if next(rest, None) is None
         else Answer(calls=[Call("read_file", {"path": f"part-{len(server.requests)}"})])
     )
     (folder / "home").rename(folder / "warmstart")
@@ -161,12 +162,12 @@ def measure_hermes(folder: Path, calls: int) -> dict[str, Any] | None:
 def show(report: dict[str, Any]) -> None:
     print(
         f"added to a call of {report['request_bytes']:,} bytes: {report['added_p50_ms']} ms (p50), "
-        f"{report['added_p99_ms']} ms (p99); to a session's first: {report['first_ms']} ms"
+        f"{report['added_p99_ms']} ms (p99); to a session's first call: {report['first_ms']} ms"
     )
     if inside := report["hermes"]:
         print(
-            f"inside Hermes, {inside['calls']} calls: {inside['added_p50_ms']} ms (p50), {inside['added_max_ms']} ms at "
-            f"most, beside {inside['call_p50_ms']} ms of the call itself: {inside['with_over_without']} times"
+            f"inside Hermes, {inside['calls']} calls: {inside['added_p50_ms']} ms (p50), {inside['added_max_ms']} ms "
+            f"(max), next to {inside['call_p50_ms']} ms for the call itself: {inside['with_over_without']} times"
         )
 
 

@@ -1,7 +1,7 @@
-"""Runs inside Hermes' venv: `python library_runs.py URL`. Plays every scenario in one process, for Hermes starts slowly.
+"""Runs inside Hermes' venv: `python library_runs.py URL`. Plays every scenario in one process: Hermes starts slowly.
 
-Each scenario tells the scripted server its name first, so that the server can play its part and keep its requests
-apart. Printed is one line of JSON: what each scenario returned.
+Each scenario has its own address on the scripted server, so that the server knows whose request it answers even if a
+thread of Hermes sends it after the scenario is over. The output is one line of JSON: what each scenario returned.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import sys
 import threading
 import time
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,13 +30,20 @@ from tools.registry import registry  # type: ignore[import-not-found]
 
 import warmstart
 
-URL = sys.argv[1]
+SERVER = sys.argv[1]
 TASK = "Count the open orders in orders.csv"
+
+
+scene = ""  # that is being played
+
+
+def scene_url() -> str:
+    return f"{SERVER}/scene/{scene}"
 
 
 def make_agent(**changes: Any) -> Any:
     options = {
-        "base_url": f"{URL}/v1",
+        "base_url": f"{scene_url()}/v1",
         "api_key": "none",
         "provider": "custom",
         "model": "scripted",
@@ -62,7 +68,7 @@ def short(*results: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def wait(is_done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120  # only rules out endless waiting
     while time.monotonic() < deadline and not is_done():
         time.sleep(0.05)
 
@@ -82,7 +88,7 @@ def responses() -> Any:
 
 
 def anthropic(key: str = "none") -> Any:
-    base = {"api_mode": "anthropic_messages", "provider": "anthropic", "base_url": URL, "api_key": key}
+    base = {"api_mode": "anthropic_messages", "provider": "anthropic", "base_url": scene_url(), "api_key": key}
     return short(run(make_agent(**base, model="claude-sonnet-4-5")))
 
 
@@ -119,7 +125,7 @@ def begun() -> Any:
 
 
 def delegation() -> Any:
-    """The child may run on behind its parent's back."""
+    """Play a session with a child, which may outlive its parent's turn."""
     result = run(make_agent())
     wait(lambda: any(row["message_count"] >= 2 for row in SessionDB().search_sessions(source="subagent")))
     return short(result)
@@ -218,6 +224,6 @@ if __name__ == "__main__":
     discover_plugins()
     answers = {}
     for scenario in SCENARIOS:
-        urllib.request.urlopen(f"{URL}/begin/{scenario.__name__}", data=b"").close()
-        answers[scenario.__name__] = scenario()
+        scene = scenario.__name__
+        answers[scene] = scenario()
     print(json.dumps(answers))

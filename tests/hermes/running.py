@@ -1,4 +1,4 @@
-"""Running the real Hermes against a scripted provider, and looking at what came of it."""
+"""Run the real Hermes against a scripted provider, and look at the results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import warmstart
-from hermes.scripted_server import Answer, Call, Request, ScriptedServer, results_since_user
+from hermes.scripted_server import Answer, Call, Request, ScriptedServer, rounds_since_user
 from warmstart import Warmstart, config
 from warmstart.dialects.compose import EXAMPLE_MARK
 from warmstart.model import Measures
@@ -23,8 +23,10 @@ from warmstart.store import TrialRow, TrialStore
 
 FULL = os.environ.get("WARMSTART_FULL") == "1"
 variant = pytest.mark.skipif(not FULL, reason="a variant of another test, ten seconds of Hermes each: WARMSTART_FULL=1")
+_ENDLESS = 600.0  # seconds; on a busy machine Hermes alone takes a minute to start
 
 TASK = "Count the open orders in orders.csv"
+REVIEW_QUESTION = "This is a review in the background"
 
 CONFIG = """
 model: {{default: scripted, provider: custom, base_url: "{url}/v1", api_key: none, context_length: 200000}}
@@ -67,7 +69,7 @@ class Hermes:
         return self._run([str(self.venv / "bin" / "hermes"), *arguments], environ)
 
     def script(self, path: Path, *arguments: str, **environ: str) -> Any:
-        """Run a Python file in Hermes' venv; what it prints last is JSON."""
+        """Run a Python file in Hermes' venv; return the JSON on its last line of output."""
         done = self._run([str(self.venv / "bin" / "python"), str(path), *arguments], environ)
         return json.loads(done.stdout.strip().splitlines()[-1])
 
@@ -79,7 +81,7 @@ class Hermes:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=90,
+            timeout=_ENDLESS,
             check=False,
         )
         assert done.returncode == 0, f"{command} failed:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
@@ -92,9 +94,9 @@ class Hermes:
         with self.open() as ws:
             return sorted(TrialStore(ws.store).recent_trials(100), key=lambda trial: trial.at)
 
-    def wait_closed(self, session: str, *, calls: int, errors: int, judged: int, seconds: float = 20.0) -> Measures:
-        """The trial's measures, once the processes that Hermes left behind have closed it with these counts."""
-        deadline = time.monotonic() + seconds
+    def wait_closed(self, session: str, *, calls: int, errors: int, judged: int) -> Measures:
+        """Wait until the processes that Hermes left behind have closed the trial with these counts."""
+        deadline = time.monotonic() + _ENDLESS / 5
         measures = None
         while time.monotonic() < deadline:
             measures = self.measures(session)
@@ -120,26 +122,25 @@ class Hermes:
 
 
 def answer_in_turn(*answers: Answer) -> Callable[[dict[str, Any]], Answer]:
-    """A script for one turn: the first answer, and the next after each round of tools."""
-    given: list[Answer] = []
+    """Return a script for turns: the first answer, and the next one after each round of tools.
+
+    It keeps no state: Hermes may have a second conversation under way in a thread, its own review of the session.
+    """
 
     def script(body: dict[str, Any]) -> Answer:
         if not body.get("tools"):
             return Answer("A title")
-        if results_since_user(body) == 0 and given and len(given) >= len(answers):
-            given.clear()
-        answer = answers[min(len(given), len(answers) - 1)]
-        given.append(answer)
+        answer = answers[min(rounds_since_user(body), len(answers) - 1)]
         return Answer(answer.text, [Call(call.name, call.arguments) for call in answer.calls], answer.status)
 
     return script
 
 
-# What a request looks like
+# Requests
 
 
 def seed_of(request: Request, field: str = "messages") -> list[dict[str, Any]]:
-    """The messages of the seed, checked to stand right behind the system's and to stand there once."""
+    """Return the messages of the seed, which must follow the system messages and occur once."""
     messages = request.body[field]
     at = 0
     while messages[at].get("role") in ("system", "developer"):
@@ -147,16 +148,16 @@ def seed_of(request: Request, field: str = "messages") -> list[dict[str, Any]]:
     marked = [n for n, message in enumerate(messages) if EXAMPLE_MARK in json.dumps(message)]
     if not marked:
         return []
-    assert marked[0] == at, "the seed does not stand behind the system messages"
+    assert marked[0] == at, "the seed does not follow the system messages"
     asked = [n for n, message in enumerate(messages) if TASK in json.dumps(message)]
     end = next(n for n in asked if n > marked[-1])
     seed: list[dict[str, Any]] = messages[at:end]
-    assert json.dumps(messages).count(json.dumps(seed)[1:-1]) == 1, "the seed stands there twice"
+    assert json.dumps(messages).count(json.dumps(seed)[1:-1]) == 1, "the seed occurs twice"
     return seed
 
 
 def prefix_bytes(request: Request, field: str = "messages") -> bytes:
-    """The bytes on the wire up to the end of the seed."""
+    """Return the bytes on the wire up to the end of the seed."""
     last = json.dumps(seed_of(request, field)[-1], separators=(",", ":"), ensure_ascii=False).encode()
     at = request.raw.find(last)
     assert at > 0
@@ -171,7 +172,7 @@ def lint(request: Request, dialect: Any = "openai", field: str = "messages") -> 
 
 
 def make_past(root: Path) -> Path:
-    """Two sessions that counted orders, as Hermes keeps them; read and learned from."""
+    """Return a home that has read and learned from three sessions, in Hermes' own database, that counted orders."""
     database = root / "state.db"
     with closing(sqlite3.connect(database)) as connection:
         connection.execute("CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT, model TEXT, started_at REAL)")

@@ -1,6 +1,6 @@
-"""A model provider on loopback that says what a script tells it to, in the three protocols that Hermes speaks.
+"""A model provider on loopback that answers from a script, in the three protocols that Hermes speaks.
 
-Every request is kept. A script is a function from a request's body to an answer, so that it can look at what was asked.
+Every request is kept. A script is a function from a request's body to an answer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Call:
 
 @dataclass
 class Answer:
-    """What the model says."""
+    """An answer of the model."""
 
     text: str = ""
     calls: list[Call] = field(default_factory=list)
@@ -44,24 +44,13 @@ class Request:
     scene: str = ""
 
 
-def last_user(body: dict[str, Any]) -> str:
-    """The last thing that a user said, in any of the protocols."""
-    said = [one for one in body.get("messages") or body.get("input") or () if one.get("role") == "user"]
-    for message in reversed(said):
-        content = message["content"]
-        text = content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
-        if text:
-            return text
-    return ""
-
-
-def results_since_user(body: dict[str, Any]) -> int:
-    """Tool results after the last user's words."""
+def rounds_since_user(body: dict[str, Any]) -> int:
+    """Return the number of the model's answers after the user's last message."""
     count = 0
     for message in reversed(body["messages"]):
         if message["role"] == "user":
             return count
-        count += message["role"] == "tool"
+        count += message["role"] == "assistant"
     return count
 
 
@@ -70,8 +59,7 @@ class ScriptedServer:
 
     def __init__(self) -> None:
         self.script: Script = lambda body: Answer("Done.")
-        self.scenes: dict[str, Script] = {}  # scripts that a client can change to, by name
-        self.scene = ""
+        self.scenes: dict[str, Script] = {}  # scripts for requests under /scene/NAME
         self.models: list[dict[str, Any]] = [{"id": "scripted", "object": "model"}]
         self.looked_up: list[str] = []  # paths of GET requests
         self.requests: list[Request] = []
@@ -89,7 +77,7 @@ class ScriptedServer:
         self._http.server_close()
 
     def asked(self, scene: str = "") -> list[Request]:
-        """What came in for the agent's own loop: requests with tools."""
+        """Return the requests of the agent's own loop: those with tools."""
         return [request for request in self.requests if request.body.get("tools") and request.scene == scene]
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
@@ -106,13 +94,10 @@ class ScriptedServer:
 
             def do_POST(self) -> None:
                 raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                if self.path.startswith("/begin/"):
-                    server.scene = self.path.removeprefix("/begin/")
-                    self._send(200, {})
-                    return
                 body = json.loads(raw or b"{}")
-                server.requests.append(Request(self.path, body, raw, server.scene))
-                answer = server.scenes.get(server.scene, server.script)(body)
+                scene, path = _split_scene(self.path)
+                server.requests.append(Request(path, body, raw, scene))
+                answer = server.scenes.get(scene, server.script)(body)
                 if answer.status != 200:
                     self._send(answer.status, {"error": {"message": answer.text, "type": "invalid_request_error"}})
                     return
@@ -146,6 +131,14 @@ class ScriptedServer:
                 self.close_connection = True
 
         return Handler
+
+
+def _split_scene(path: str) -> tuple[str, str]:
+    """Return the scene that a path names, and the path without it."""
+    if not path.startswith("/scene/"):
+        return "", path
+    scene, _, rest = path.removeprefix("/scene/").partition("/")
+    return scene, f"/{rest}"
 
 
 Made = tuple[dict[str, Any], Iterator[tuple[str, Any]]]

@@ -1,14 +1,17 @@
-"""`hermes` itself: enabling the plugin, `chat -q`, `--resume`, `-z`, a cron tick."""
+"""`hermes` itself: enabling the plugin, `chat -q`, `--resume`, `-z`. For scheduled jobs see test_jobs.py."""
 
 from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
+
+import pytest
 
 from hermes.running import TASK, Hermes, answer_in_turn, lint, prefix_bytes, seed_of
 from hermes.scripted_server import PROMPT_TOKENS, Answer, Call, ScriptedServer
 from warmstart.dialects.compose import EXAMPLE_MARK
+
+pytestmark = pytest.mark.slow
 
 GUARD = """
 def register(ctx):
@@ -30,14 +33,13 @@ KNOWN_FAILURES = (
 
 
 def session_of(output: str) -> str:
-    found = re.search(r"--resume (\S+)", output)
-    assert found, output
-    return found[1]
+    resume = re.search(r"--resume (\S+)", output)
+    assert resume, output
+    return resume[1]
 
 
 def test_enabling(hermes: Hermes) -> None:
     hermes.configure("other")
-    assert "warmstart" in hermes.run("plugins", "list", "--plain", "--no-bundled").stdout
     hermes.run("plugins", "enable", "warmstart", "--no-allow-tool-override")
     listed = hermes.run("plugins", "list", "--plain", "--no-bundled").stdout
     assert re.search(r"^\s*enabled\b.*\bwarmstart\b|\bwarmstart\b.*\benabled\b", listed, re.M), listed
@@ -86,16 +88,3 @@ def test_oneshot(hermes: Hermes, server: ScriptedServer) -> None:
     assert [bool(seed_of(request)) for request in server.asked()] == [True, True]
     (trial,) = hermes.trials()
     hermes.wait_closed(trial.session, calls=1, errors=1, judged=1)
-
-
-def test_cron_tick(hermes: Hermes, server: ScriptedServer) -> None:
-    server.script = answer_in_turn(Answer(calls=[Call("terminal", {"command": "echo 17"})]), Answer("17"))
-    hermes.run("cron", "create", "every 1h", TASK, "--name", "orders", "--deliver", "local")
-    jobs = next(Path(hermes.home).glob("cron/jobs.json"))
-    job = json.loads(jobs.read_text())["jobs"][0]["id"]
-    hermes.run("cron", "run", job)
-    hermes.run("cron", "tick")
-    assert [bool(seed_of(request)) for request in server.asked()] == [True, True]
-    (trial,) = hermes.trials()
-    assert trial.session.startswith("cron_")
-    hermes.wait_closed(trial.session, calls=1, errors=0, judged=1)

@@ -1,4 +1,7 @@
-"""The guard in the real Hermes: a named call waits for the daemon, in every mode."""
+"""The guard in the real Hermes: a call that a rule names waits for a decision, in every mode.
+
+The hook by itself is tested below, and every way to block a call in tests/doors/guard.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ def guarded(hermes: Hermes, server: ScriptedServer, daemon: Daemon) -> Hermes:
 
 
 class Person:
-    """Does something about the next request, as soon as it is there."""
+    """Acts on the next request as soon as it arrives."""
 
     def __init__(self, daemon: Daemon, act: Callable[[str], object]) -> None:
         self._desk = daemon.server.desk
@@ -57,7 +60,7 @@ class Person:
         self.asked: dict[str, Any] = {}
 
         def wait() -> None:
-            for _ in range(1_200):
+            for _ in range(6_000):
                 if new := self._list_ids("pending") - known:
                     (id,) = new
                     self.asked = daemon.find(id, "hermes")
@@ -77,7 +80,7 @@ def is_made(hermes: Hermes) -> bool:
 
 
 def tool_result(server: ScriptedServer) -> str:
-    """What the model was told of its call."""
+    """Return the result of its call that the model saw."""
     messages = server.asked()[-1].body["messages"]
     return str(next(m["content"] for m in reversed(messages) if m["role"] == "tool"))
 
@@ -85,6 +88,7 @@ def tool_result(server: ScriptedServer) -> str:
 MODES = [("chat", "-q", TASK), ("chat", "--yolo", "-q", TASK), ("-z", TASK)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [pytest.param(MODES[0], id="chat"), pytest.param(MODES[1], id="yolo", marks=variant)])
 def test_it_runs_after_a_yes(guarded, server, daemon, words):
     person = Person(daemon, lambda asked: daemon.decide(asked, "approve"))
@@ -96,6 +100,7 @@ def test_it_runs_after_a_yes(guarded, server, daemon, words):
     assert daemon.find(person.asked["id"], "hermes")["executed"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -111,12 +116,14 @@ def test_it_is_blocked_after_a_no(guarded, server, daemon, words):
     assert "denied by bob: Touch nothing" in tool_result(server)
 
 
+@variant
 def test_it_is_blocked_when_nobody_decides(guarded, server, daemon):
     Person(daemon, lambda _: setattr(daemon.clock, "ahead", daemon.clock.ahead + 61))
     guarded.run("chat", "--yolo", "-q", TASK)
     assert not is_made(guarded) and "nobody decided in time" in tool_result(server)
 
 
+@variant
 def test_it_is_blocked_without_a_daemon(guarded, server):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -142,6 +149,7 @@ def test_calls_inside_a_program_are_guarded_too(guarded, server, daemon):
     assert not is_made(guarded) and "Not from a script" in tool_result(server)
 
 
+@variant
 def test_without_rules_nothing_is_asked(hermes, server):
     server.script = answer_in_turn(*TURN)
     hermes.run("chat", "--yolo", "-q", TASK)

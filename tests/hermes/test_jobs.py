@@ -1,4 +1,4 @@
-"""Scheduled jobs with the real Hermes: what it accepts and then fails on is found before, and runs are told what they run on."""
+"""Scheduled jobs of the real Hermes: `jobs check` finds jobs that will fail, and runs get a hint about their model."""
 
 from __future__ import annotations
 
@@ -54,12 +54,13 @@ def check(hermes: Hermes, *options: str, **environ: str) -> tuple[int, dict[str,
         cwd=hermes.work,
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=600,
         check=False,
     )
     return done.returncode, json.loads(done.stdout.strip().splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_a_small_model_by_setting_is_accepted_found_and_fails(hermes: Hermes, server: ScriptedServer) -> None:
     configure(hermes, "small", providers=LISTED)
     job = create_job(hermes)
@@ -123,6 +124,7 @@ def test_a_changed_default_is_found_before_hermes_skips_the_job(hermes: Hermes, 
     assert "drifted" in read_job(hermes)["last_error"] and server.asked() == []
 
 
+@pytest.mark.slow
 def test_runs_are_told_what_they_run_on_and_start_with_what_earlier_runs_showed(
     hermes: Hermes, server: ScriptedServer
 ) -> None:

@@ -1,4 +1,4 @@
-"""The hooks' journal joined with the database; and the mark that says there is something to read."""
+"""The hooks' journal joined with the database, and the mark file that starts the reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hermes as a library, where much can be tried in one process: arms, protocols, descendants, failures, the tool."""
+"""Hermes as a library, all scenarios in one process: arms, protocols, descendants, failures, commands, the tool."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 import pytest
 
 import warmstart
-from hermes.running import TASK, Hermes, answer_in_turn, lint, prefix_bytes, seed_of
+from hermes.running import REVIEW_QUESTION, TASK, Hermes, answer_in_turn, lint, prefix_bytes, seed_of
 from hermes.scripted_server import Answer, Call, Request, ScriptedServer
 from warmstart.dialects.compose import EXAMPLE_MARK
 from warmstart.store import TrialRow
+
+pytestmark = pytest.mark.slow
 
 RUNS = Path(__file__).with_name("library_runs.py")
 ONE_CALL = (Answer(calls=[Call("terminal", {"command": "echo 17"})]), Answer("There are 17."))
@@ -36,7 +38,7 @@ def delegate(body: dict[str, Any]) -> Answer:
 
 
 def review(body: dict[str, Any]) -> Answer:
-    """Calls a tool that Hermes' review may not use: there it is blocked."""
+    """Call a tool that Hermes blocks in its own review."""
     if body["messages"][-1]["role"] == "tool":
         return Answer("Nothing to save.")
     return Answer(calls=[Call("terminal", {"command": "echo 17"})])
@@ -49,7 +51,7 @@ def refuse(body: dict[str, Any]) -> Answer:
 
 
 class Played(NamedTuple):
-    """All scenarios, after they were played."""
+    """The results of all scenarios."""
 
     hermes: Hermes
     told: dict[str, Any]
@@ -140,7 +142,7 @@ def test_rotated_sessions_inherit(played: Played) -> None:
 def test_sessions_begun_before_stay_as_they_are(played: Played) -> None:
     assert played.trials("begun") == []
     assert EXAMPLE_MARK not in json.dumps([request.body for request in played.asked("begun")])
-    assert played.notes("begun") == ["it began before Warmstart was there"]
+    assert played.notes("begun") == ["it began before Warmstart was enabled"]
 
 
 def test_subagents_are_left_alone(played: Played) -> None:
@@ -160,6 +162,10 @@ def test_the_review_is_seeded_but_not_measured(played: Played) -> None:
     (trial,) = played.trials("review")
     played.hermes.wait_closed(trial.session, calls=1, errors=0, judged=1)
     assert trial.session not in (played.hermes.warm_home / "hermes" / "observations.jsonl").read_text()
+
+
+def test_there_is_no_review_of_ours_unless_it_is_switched_on(played: Played) -> None:
+    assert not any(REVIEW_QUESTION in request.raw.decode() for request in played.hermes.server.requests)
 
 
 def test_a_gateway(played: Played) -> None:
@@ -188,9 +194,9 @@ def test_a_provider_that_refuses_seeds_costs_one_call(played: Played) -> None:
 
 def test_commands(played: Played) -> None:
     told = played.told["commands"]
-    assert "@1  active" in told["templates"] and "no such word" in told["nonsense"]
+    assert "@1  active" in told["templates"] and "unknown word" in told["nonsense"]
     assert "Arm: warm" in told["why"] and "Shown:" in told["why"]
-    assert "goes on cold" in told["cold"] and "Arm: cold" in told["after"]
+    assert "continues cold" in told["cold"] and "Arm: cold" in told["after"]
     assert "1 active" in told["status"] and "not seeded in the last 7 days: 1, because" in told["status"]
     requests = played.asked("commands")
     assert [bool(EXAMPLE_MARK in request.raw.decode()) for request in requests] == [True, True, False, False]

@@ -1,4 +1,4 @@
-"""A review after a turn of the real Hermes: it runs, it keeps what it found, and the conversation knows nothing of it."""
+"""A review after a turn of the real Hermes: it runs, keeps its findings, and leaves no trace in the conversation."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from typing import Any
 
 import pytest
 
-from hermes.running import TASK, Hermes
+from hermes.running import REVIEW_QUESTION, TASK, Hermes, variant
 from hermes.scripted_server import Answer, Call, Request
 
 RUN = Path(__file__).with_name("review_run.py")
-QUESTION = "This is a review in the background"
 NOTE = "Open orders in orders.csv are counted with `echo 17`"
 
 
 def is_review(request: Request) -> bool:
-    return QUESTION in json.dumps(request.body["messages"])
+    return REVIEW_QUESTION in json.dumps(request.body["messages"])
 
 
 def script(body: dict[str, Any]) -> Answer:
     messages = body["messages"]
-    if any(QUESTION in str(one.get("content")) for one in messages):
+    if any(REVIEW_QUESTION in str(one.get("content")) for one in messages):
         if messages[-1]["role"] == "tool":
             return Answer("Nothing more.")
         steps = list(range(1, 5))
@@ -38,7 +37,8 @@ def configure(hermes: Hermes, /, **review: Any) -> None:
     (hermes.warm_home / "config.toml").write_text(f"[review]\n{lines}")
 
 
-@pytest.mark.parametrize("wanted", [True, False])
+@pytest.mark.slow
+@pytest.mark.parametrize("wanted", [True, pytest.param(False, marks=variant)])
 def test_a_review_runs_and_the_next_request_is_unchanged(hermes: Hermes, wanted: bool) -> None:
     configure(hermes, hermes=wanted, every_turns=1, every_calls=1)
     hermes.server.script = script
@@ -48,9 +48,9 @@ def test_a_review_runs_and_the_next_request_is_unchanged(hermes: Hermes, wanted:
     own = [request for request in requests if not is_review(request)]
     assert bool(reviews) is wanted
     assert len(own) == 4 and told["answers"] == ["There are 17.", "There are 17."]
-    assert QUESTION not in json.dumps(told) and not (hermes.work / "forbidden").exists()
+    assert REVIEW_QUESTION not in json.dumps(told) and not (hermes.work / "forbidden").exists()
     stored = json.dumps(hermes.rows("SELECT content, tool_calls FROM messages"))
-    assert QUESTION not in stored and "forbidden" not in stored
+    assert REVIEW_QUESTION not in stored and "forbidden" not in stored
     first, second = own[1].body["messages"], own[2].body["messages"]
     assert second[: len(first)] == first, "the next request goes on where the last one ended"
     if wanted:

@@ -1,4 +1,4 @@
-"""What the plugin decides, without a Hermes: once a session, never in the way."""
+"""The plugin's decisions, without Hermes: once per session, and never in the way."""
 
 from __future__ import annotations
 

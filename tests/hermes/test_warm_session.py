@@ -1,7 +1,8 @@
-"""The tool's function by itself: what an agent may get wrong, and what it gets."""
+"""The function behind `warm_session`: its four actions, and mistakes of the agent."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,15 +10,15 @@ from typing import Any
 import pytest
 
 import warmstart
-from hermes.running import make_past
 from warmstart import Warmstart
 from warmstart.doors.agent_tools.warm_session import PARAMETERS, warm_session
 
 
 @pytest.fixture
-def ws(tmp_path: Path) -> Iterator[Warmstart]:
-    with warmstart.open(make_past(tmp_path)) as found:
-        yield found
+def ws(past: Path, tmp_path: Path) -> Iterator[Warmstart]:
+    shutil.copytree(past, tmp_path / "home")
+    with warmstart.open(tmp_path / "home") as opened:
+        yield opened
 
 
 @pytest.mark.parametrize(
@@ -34,10 +35,13 @@ def ws(tmp_path: Path) -> Iterator[Warmstart]:
         ({"action": "build", "name": "x", "min_messages": "many"}, "min_messages must be a whole number"),
         ({"action": "build", "name": "x", "max_sessions": 0}, "at least 1"),
         ({"action": "build", "name": "x", "tags": 5}, "tags must be a list"),
-        ({"action": "build", "name": "x", "min_messages": 10_000}, "no remembered session fits"),
+        ({"action": "build", "name": "x", "min_messages": 10_000}, "no stored session matches"),
         ({"action": "build", "name": "x", "source_filter": "fax"}, "agents with sessions: hermes"),
         ({"action": "build", "name": "../x"}, ""),
-        ({"action": "build", "name": "key sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"}, "secret in the name"),
+        (
+            {"action": "build", "name": "key sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"},
+            "the name contains a secret",
+        ),
     ],
 )
 def test_mistakes(ws: Warmstart, arguments: dict[str, Any], said: str) -> None:

@@ -1,8 +1,8 @@
-"""Closing trials from Hermes' database, in a process of its own.
+"""Close trials from Hermes' database, in a separate process.
 
-Hermes has its database open. Were Warmstart's SQLite to open and close the same file in the same process, the system
-would drop Hermes' locks on it. So the plugin only leaves a mark and starts this module; it reads the database
-(read-only), joins what the hooks saw, and ends. Whoever takes the mark away does the work, so that many sessions that
+Hermes has its database open. If Warmstart's SQLite opened and closed the same file in the same process, the system would
+drop Hermes' locks on it. So the plugin only leaves a mark file and starts this module, which reads the database
+(read-only), adds what the hooks saw, and ends. The process that removes the mark does the work, so that sessions that
 end together are read once.
 """
 
@@ -20,54 +20,54 @@ from warmstart.doors.hermes.journal import UnseededSession, describe, open_notes
 from warmstart.errors import WarmstartError
 from warmstart.pipeline import Warmstart
 
-SETTLING = 1.0  # seconds that Hermes has to write down how the session ended
+SETTLING = 1.0  # seconds for Hermes to write the session's end
 _PAUSE = 60.0  # seconds between two closings that nobody waits for
 
 
 class Closer:
-    """Inside Hermes: marks what is to be read and starts the reading."""
+    """Inside Hermes: marks databases with new sessions and starts the reading."""
 
     def __init__(self) -> None:
         self._started: list[subprocess.Popen[bytes]] = []
-        self._unread: set[tuple[Path, Path]] = set()  # marked by this process, and nobody was sent to read it
+        self._unread: set[tuple[Path, Path]] = set()  # marked by this process, reading not started
         self._last = -_PAUSE
         self._is_first = True
 
     def mark(self, home: Path, database: Path) -> None:
-        """There is something new in the database."""
+        """Mark the database as having new sessions."""
         path = _mark_path(home, database)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.touch(mode=0o600)
         self._unread.add((home, database))
 
     def start(self, home: Path, database: Path) -> None:
-        """Read it now, if there is anything new."""
+        """Read the database now, if this process has marked it."""
         if (home, database) in self._unread:
             self._unread.discard((home, database))
             self.run(database)
 
     def start_sometimes(self, home: Path, database: Path) -> None:
-        """The same, but not after every turn of a long run."""
+        """Do the same, but not after every turn of a long run."""
         now = time.monotonic()
         if now - self._last >= _PAUSE:
             self._last = now
             self.start(home, database)
 
     def start_all(self) -> None:
-        """This process ends."""
+        """Read all marked databases: this process ends."""
         for home, database in list(self._unread):
             self.start(home, database)
 
     def catch_up(self, home: Path, database: Path) -> None:
-        """Once a process: what an earlier one left behind because it was killed."""
+        """Once per process, read what an earlier one left unread because it was killed."""
         if self._is_first:
             self._is_first = False
             if _mark_path(home, database).exists():
                 self.run(database)
 
     def run(self, database: Path, *, settling: float = SETTLING) -> subprocess.Popen[bytes]:
-        """Detached: it outlives Hermes and never talks to its terminal. -P: the agent works in folders that it does not
-        know, and nothing is to be imported from there."""
+        """Start the reading, detached: it outlives Hermes and never writes to its terminal. `-P`: nothing must be imported
+        from the agent's working folder."""
         self._started = [process for process in self._started if process.poll() is None]  # no zombies
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", __name__, str(database), str(settling)],
@@ -82,7 +82,7 @@ class Closer:
 
 def close(ws: Warmstart, database: Path) -> None:
     """Read the sessions, correct them by what the hooks saw, and close their trials."""
-    from warmstart.doors.hermes.join import join  # brings in the readers, which Hermes need not load
+    from warmstart.doors.hermes.join import join  # loads the readers, which Hermes does not need
 
     report = ws.ingest(database)
     if join(ws, database, open_sightings(ws.settings.home).read()):
@@ -102,9 +102,9 @@ def main(arguments: Sequence[str]) -> int:
             return 0
         try:
             close(ws, database)
-        except Exception as error:  # noqa: BLE001  # nobody reads what this process prints: it is noted, for /warm
+        except Exception as error:  # noqa: BLE001  # nobody sees this process's output: the note appears in /warm
             open_notes(home).add(UnseededSession(session="", reason=f"{database.name} was not read: {describe(error)}"))
-            Closer().mark(home, database)  # for the next to try again
+            Closer().mark(home, database)  # for another attempt
             return 1
     return 0
 
@@ -113,12 +113,12 @@ def _take_mark(home: Path, database: Path) -> bool:
     try:
         _mark_path(home, database).unlink()
     except FileNotFoundError:
-        return False  # another one reads it
+        return False  # another process reads it
     return True
 
 
 def _mark_path(home: Path, database: Path) -> Path:
-    """One a database: profiles of Hermes have their own."""
+    """Return the mark file of a database; each profile of Hermes has its own."""
     name = hashlib.blake2b(str(database).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
     return home / "hermes" / f"unread-{name}"
 

@@ -37,50 +37,53 @@ class WarmCommand:
         self._notes = notes
 
     def answer(self, words: str = "") -> str:
-        """What Hermes calls."""
-        asked, _, rest = words.strip().partition(" ")
+        """Answer the words after `/warm`."""
+        action, _, session = words.strip().partition(" ")
         try:
-            return self._answer(asked.lower() or "status", rest.strip())
+            return self._answer(action.lower() or "status", session.strip())
         except Exception as error:  # noqa: BLE001  # shown to the person who asked
             return f"Warmstart: {describe(error)}"
 
-    def _answer(self, asked: str, session: str) -> str:
-        match asked:
+    def _answer(self, action: str, session: str) -> str:
+        match action:
             case "status":
-                return "\n".join(self._status())
+                return "\n".join(self._show_status())
             case "templates":
-                return "\n".join(self._templates())
+                return "\n".join(self._list_templates())
             case "why":
-                return "\n".join(self._why(self._find(session)))
+                return "\n".join(self._explain(self._find(session)))
             case "cold":
                 return self._make_cold(self._find(session))
             case _:
-                return f"Warmstart: no such word: {clean(asked)}. Use {USAGE}"
+                return f"Warmstart: unknown word {clean(action)}. Use {USAGE}"
 
     def _find(self, session: str) -> str:
-        found = session or host.find_session() or next(iter(self._seeder.sessions()[-1:]), None)
-        if found is None:
-            raise WarmstartError(f"it cannot be told which session is meant; name it: {USAGE}")
-        return found
+        current = session or self._find_current()
+        if current is None:
+            raise WarmstartError(f"the current session is not known; name it: {USAGE}")
+        return current
 
-    def _status(self) -> list[str]:
+    def _find_current(self) -> str | None:
+        return host.find_session() or next(iter(self._seeder.list_sessions()[-1:]), None)
+
+    def _show_status(self) -> list[str]:
         ws = self._open()
         lines = []
-        if session := host.find_session() or next(iter(self._seeder.sessions()[-1:]), None):
-            lines.append(f"This session ({clean(session)}): {self._summary(session)}")
+        if session := self._find_current():
+            lines.append(f"This session ({clean(session)}): {self._summarise(session)}")
         stats = ws.templates.stats()
-        kinds = ", ".join(f"{count} {status}" for status, count in sorted(stats["by_status"].items())) or "none yet"
-        lines.append(f"Templates: {kinds}. Sessions started with Warmstart: {stats['provisions']}.")
+        counts = ", ".join(f"{count} {status}" for status, count in sorted(stats["by_status"].items())) or "none yet"
+        lines.append(f"Templates: {counts}. Sessions started with Warmstart: {stats['provisions']}.")
         running = TrialStore(ws.store).running()
         share = f"experiment {running.name}" if running else f"{ws.settings.holdout:.0%} of sessions stay cold"
         lines.append(f"Comparing: {share}. Results: hermes warmstart report")
-        lately = [note for note in self._notes().read() if note.at > time.time() - _LATELY]
-        for (named, reason), count in Counter((bool(note.session), note.reason) for note in lately).most_common(5):
-            what = f"Sessions not seeded in the last 7 days: {count}, because" if named else "In the last 7 days:"
-            lines.append(f"{what} {clean(reason)}")
+        recent = [note for note in self._notes().read() if note.at > time.time() - _LATELY]
+        for (named, reason), count in Counter((bool(note.session), note.reason) for note in recent).most_common(5):
+            start = f"Sessions not seeded in the last 7 days: {count}, because" if named else "In the last 7 days:"
+            lines.append(f"{start} {clean(reason)}")
         return lines
 
-    def _summary(self, session: str) -> str:
+    def _summarise(self, session: str) -> str:
         seed = self._seed(session)
         if seed is not None:
             if not seed:
@@ -89,33 +92,34 @@ class WarmCommand:
         return clean(self._not_seeded(session) or "not started yet")
 
     def _seed(self, session: str) -> Seed | None:
-        """What the session was given: in this process, or in an earlier one."""
-        decision = self._seeder.tell(session)
+        """Return the session's seed, decided in this process or in an earlier one."""
+        decision = self._seeder.find_decision(session)
         if decision is not None:
             return decision.seed
         ws = self._open()
         return ws.provision(Task(session=session, agent=AGENT)) if TrialStore(ws.store).trial(session) else None
 
     def _not_seeded(self, session: str) -> str | None:
-        noted = [note.reason for note in self._notes().read() if note.session == session]
-        return f"not seeded: {noted[-1]}" if noted else None
+        reasons = [note.reason for note in self._notes().read() if note.session == session]
+        return f"not seeded: {reasons[-1]}" if reasons else None
 
-    def _why(self, session: str) -> list[str]:
+    def _explain(self, session: str) -> list[str]:
         seed = self._seed(session)
         if seed is None:
-            return [clean(self._not_seeded(session) or f"Session {session} has not started with Warmstart.")]
+            return [clean(self._not_seeded(session) or f"Session {session} was not started with Warmstart.")]
         lines = [f"Arm: {seed.arm}. {clean(seed.reason)}."]
         if seed.templates:
-            lines.append(f"Shown: {', '.join(map(clean, seed.templates))} ({seed.tokens} of {seed.budget} tokens)")
-        lines += [f"Left out: {clean(one.template)}: {clean(one.reason)}" for one in seed.omitted[:_SHOWN]]
+            templates = ", ".join(map(clean, seed.templates))
+            lines.append(f"Shown: {templates} ({seed.tokens} tokens, budget {seed.budget})")
+        lines += [f"Left out: {clean(omitted.template)}: {clean(omitted.reason)}" for omitted in seed.omitted[:_SHOWN]]
         return lines
 
     def _make_cold(self, session: str) -> str:
         self._open().provision(Task(session=session, agent=AGENT, cold=True))
         self._seeder.forget(session)
-        return f"Session {clean(session)} goes on cold, and is left out of the comparison."
+        return f"Session {clean(session)} continues cold and is left out of the comparison."
 
-    def _templates(self) -> list[str]:
+    def _list_templates(self) -> list[str]:
         found = [(row, template) for row, template in self._open().templates.find() if row.status != "retired"]
         lines = [
             f"{clean(row.name)}@{row.version}  {row.status}  {len(template.examples)} examples, used {row.used} times, "
@@ -124,16 +128,16 @@ class WarmCommand:
         ]
         if len(found) > _SHOWN:
             lines.append(f"... and {len(found) - _SHOWN} more: hermes warmstart templates list")
-        return lines or ["No templates yet. To learn some: hermes warmstart ingest, then: hermes warmstart learn"]
+        return lines or ["No templates yet. To learn some, run: hermes warmstart ingest; hermes warmstart learn"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """All words are Warmstart's own; `hermes warmstart help` shows them."""
+    """Accept any words: they are Warmstart's own, and `hermes warmstart help` shows them."""
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="...", help="as after `warmstart`")
 
 
 def run_warmstart(arguments: Any) -> None:
-    """Pass the words on to `warmstart`, in a process of its own: it may read Hermes' database."""
+    """Pass the words to `warmstart` in a separate process: it may read Hermes' database."""
     words = list(getattr(arguments, "words", ()) or ())
     if not words or words[0] == "help":
         words = ["--help"]

@@ -1,4 +1,4 @@
-"""Hermes' scheduled jobs: which job a session is a run of, what it asks for, and the hint of what it runs on."""
+"""Hermes' scheduled jobs: the job of a session, its prompt, and the hint about its model."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ PLATFORM = "cron"
 
 
 def find_job(session: str, platform: str) -> str | None:
-    """The id of the job that a session is a run of; None for every other session."""
-    found = CRON_RUN.fullmatch(session) if platform == PLATFORM else None
-    return found[1] if found else None
+    """Return the id of the job that a session runs; None for every other session."""
+    run = CRON_RUN.fullmatch(session) if platform == PLATFORM else None
+    return run[1] if run else None
 
 
 def find_prompt(job: str) -> str:
-    """The job's own words, without what Hermes puts around them; empty where the job is there no longer."""
-    said = _find_record(job).get("prompt")
-    return said.strip() if isinstance(said, str) else ""
+    """Return the job's own prompt, without the text that Hermes adds; empty if the job has been deleted."""
+    prompt = _find_record(job).get("prompt")
+    return prompt.strip() if isinstance(prompt, str) else ""
 
 
 def describe_run(session: str, model: str) -> str:
-    """What a scheduled run is told about its model and provider."""
+    """Return the hint for a scheduled run about its model and provider."""
     job = find_job(session, PLATFORM)
     return describe_runtime(model, _find_provider(_find_record(job) if job else {}))
 
 
 def _find_record(job: str) -> dict[str, Any]:
     try:
-        found = import_module("cron.jobs").get_job(job)
-    except Exception:  # Hermes' own, of whatever version: the run goes on without
+        record = import_module("cron.jobs").get_job(job)
+    except Exception:  # of Hermes, in whatever version: the run goes on without it
         log.debug("job %s cannot be looked up", job, exc_info=True)
         return {}
-    return found if isinstance(found, dict) else {}
+    return record if isinstance(record, dict) else {}
 
 
 def _find_provider(record: dict[str, Any]) -> str:
-    """The job's, or the one that Hermes' settings and environment name; empty where Hermes chooses by itself."""
+    """Return the job's provider, or that of Hermes' settings and environment; empty if Hermes chooses by itself."""
     try:
-        found = import_module("hermes_cli.runtime_provider").resolve_requested_provider(record.get("provider"))
+        provider = import_module("hermes_cli.runtime_provider").resolve_requested_provider(record.get("provider"))
     except Exception:  # as above
         log.debug("the provider cannot be looked up", exc_info=True)
         return str(record.get("provider") or "")
-    return "" if found == "auto" else str(found)
+    return "" if provider == "auto" else str(provider)

@@ -1,7 +1,7 @@
-"""What only Hermes knows: its home, where a session comes from, which session a command is meant for.
+"""Facts that only Hermes knows: its home, the parent of a session, the session that a command is meant for.
 
-Asked by Hermes' own functions alone. Its database is open in this process, and another SQLite library that opened
-and closed the same file would drop Hermes' locks on it; through Hermes' own library nothing is lost.
+Only Hermes' own functions are used. Its database is open in this process, and a second SQLite library that opened and
+closed the same file would drop Hermes' locks on it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any, Protocol
 
 _MOST_SESSIONS = 10_000
 
-_asked_by_chat: ContextVar[str | None] = ContextVar("warmstart_gateway_session", default=None)
+_chat_session: ContextVar[str | None] = ContextVar("warmstart_gateway_session", default=None)
 
 
 class HermesContext(Protocol):
-    """What Hermes hands to a plugin's `register`."""
+    """The object that Hermes passes to a plugin's `register`."""
 
     def register_hook(self, hook_name: str, callback: Callable[..., Any]) -> None: ...
     def register_middleware(self, kind: str, callback: Callable[..., Any]) -> None: ...
@@ -33,7 +33,7 @@ class HermesContext(Protocol):
 
 
 def find_home() -> Path:
-    """Hermes' home: of the profile that is active just now, where there are several."""
+    """Return Hermes' home, that of the active profile."""
     return Path(import_module("hermes_constants").get_hermes_home())
 
 
@@ -42,7 +42,7 @@ def find_database() -> Path:
 
 
 def find_parent(session: str) -> str | None:
-    """The session that this one goes on from: compression and /branch begin a new id and keep the conversation."""
+    """Return the session that this one continues: compression and /branch start a new id with the same conversation."""
     with _database() as database:
         row = database.get_session(session) if database is not None else None
     parent = (row or {}).get("parent_session_id")
@@ -50,13 +50,13 @@ def find_parent(session: str) -> str | None:
 
 
 def find_turn_start(session: str, turn: str, task: str) -> str | None:
-    """The session in which a turn began, where that is another: it was compressed in the middle of the turn."""
+    """Return the session in which a turn began if it is another one: it was compressed in the middle of the turn."""
     began, mark, _rest = turn.rpartition(f":{task}:")
     return began if mark and began and began != session else None
 
 
 def list_sessions(source: str) -> frozenset[str] | None:
-    """Ids of the sessions that came in by a way that Hermes names (cli, telegram, cron ...); None where there are none."""
+    """Return the ids of the sessions from a source that Hermes names (cli, telegram, cron ...); None if there are none."""
     with _database() as database:
         rows = database.search_sessions(source=source, limit=_MOST_SESSIONS) if database is not None else ()
     return frozenset(str(row["id"]) for row in rows) or None
@@ -64,7 +64,7 @@ def list_sessions(source: str) -> frozenset[str] | None:
 
 @contextmanager
 def _database() -> Iterator[Any]:
-    """Hermes' own read-only view of its database, or None where there is none."""
+    """Yield Hermes' own read-only view of its database, or None if there is no database."""
     path = find_database()
     if not path.exists():
         yield None
@@ -76,19 +76,19 @@ def _database() -> Iterator[Any]:
         database.close()
 
 
-# Which session a command is meant for. Hermes gives a command's words to its handler and nothing else.
+# The session that a command is meant for: Hermes passes a command's handler nothing but the words.
 
 
 def remember_chat(event: Any, session_store: Any) -> None:
-    """A message has come to the gateway: should it be a command, this is its session."""
-    _asked_by_chat.set(None)
+    """Remember the session of a message to the gateway: the message may be a command."""
+    _chat_session.set(None)
     key = session_store._generate_session_key(event.source)
-    _asked_by_chat.set(session_store.peek_session_id(key))
+    _chat_session.set(session_store.peek_session_id(key))
 
 
 def find_session() -> str | None:
-    """The session that the person at the keyboard or in the chat is in, as far as Hermes lets it be known."""
-    return _asked_by_chat.get() or _at_the_keyboard() or _in_this_task()
+    """Return the session of the person at the keyboard or in the chat, if Hermes reveals it."""
+    return _chat_session.get() or _find_keyboard_session() or _find_task_session()
 
 
 def is_someone_at_the_keyboard() -> bool:
@@ -102,15 +102,15 @@ def _interactive_cli() -> Any:
         return None
 
 
-def _at_the_keyboard() -> str | None:
+def _find_keyboard_session() -> str | None:
     cli = _interactive_cli()
     agent = getattr(cli, "agent", None)
     return getattr(agent, "session_id", None) or getattr(cli, "session_id", None)
 
 
-def _in_this_task() -> str | None:
+def _find_task_session() -> str | None:
     try:
-        found = import_module("gateway.session_context").get_session_env("HERMES_SESSION_ID", "")
+        session = import_module("gateway.session_context").get_session_env("HERMES_SESSION_ID", "")
     except (ImportError, AttributeError):
         return None
-    return found or None
+    return session or None

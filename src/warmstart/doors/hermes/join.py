@@ -1,8 +1,8 @@
-"""What the hooks saw, joined with what Hermes' database says.
+"""Correct sessions from Hermes' database by what the hooks saw.
 
-The database cannot tell a call that a plugin blocked from one that failed, and calls whose arguments were no JSON leave
-nothing in it. So a blocked or cancelled call counts as such, not as an error, and a refused one is counted as the
-error that it was. Everything else is believed as the database has it.
+The database does not distinguish a call that a plugin blocked from one that failed, and it keeps no trace of calls whose
+arguments were not JSON. Here a blocked or cancelled call becomes one, not an error, and a refused call is added as an
+error. Everything else stays as the database has it.
 """
 
 from __future__ import annotations
@@ -25,43 +25,43 @@ from warmstart.pipeline import Warmstart
 _STOPPED = {BLOCKED: Outcome("rejected", "flag"), CANCELLED: Outcome("cancelled", "flag")}
 _REFUSED = Outcome("error", "flag", "arguments")
 _REFUSED_MARK = "_refused"  # behind the id of a call that is not in the database
-_NOT_KEPT = "(arguments that were no JSON; Hermes keeps none of them)"
+_NOT_KEPT = "(arguments that were not JSON; Hermes does not keep them)"
 
 
 def join(ws: Warmstart, database: Path, seen: Iterable[SeenCall]) -> int:
-    """Correct the remembered sessions. How many were not yet correct."""
+    """Correct the stored sessions; return how many needed it."""
     by_session: defaultdict[str, list[SeenCall]] = defaultdict(list)
-    for one in seen:
-        by_session[one.session].append(one)
-    open = {session: found for session, found in by_session.items() if not _is_joined(ws, session, found)}
-    if not open:
+    for call in seen:
+        by_session[call.session].append(call)
+    wrong = {session: calls for session, calls in by_session.items() if not _is_joined(ws, session, calls)}
+    if not wrong:
         return 0  # the usual case: the database need not be read twice
     recorder = Recorder(ws.settings.secrets)
     corrected = 0
     for scored in scan(Source(database), ws.settings.tools):
-        if sightings := open.get(scored.session.id):
+        if sightings := wrong.get(scored.session.id):
             corrected += _correct(ws, recorder, scored, sightings)
     return corrected
 
 
 def _is_joined(ws: Warmstart, session: str, sightings: Sequence[SeenCall]) -> bool:
-    """Whether what is remembered of a session agrees with what the hooks saw."""
+    """Say whether a stored session agrees with what the hooks saw."""
     try:
         calls = ws.store.calls_of(ws.store.find_session(session).key)
     except NotFound:
-        return True  # of another database, or of a session without a trace
+        return True  # it is in another database, or left no trace
     except Refused:
         return False
     stopped = Counter(call.call_id for call in calls if call.status in ("rejected", "cancelled"))
     failed = Counter(call.call_id.removesuffix(_REFUSED_MARK) for call in calls if call.status == "error")
-    wanted = Counter(one.call for one in sightings if one.status in _STOPPED)
-    refused = Counter(one.call for one in sightings if one.status == INVALID)
-    return wanted <= stopped and refused <= failed
+    seen_stopped = Counter(seen.call for seen in sightings if seen.status in _STOPPED)
+    seen_refused = Counter(seen.call for seen in sightings if seen.status == INVALID)
+    return seen_stopped <= stopped and seen_refused <= failed
 
 
 def _correct(ws: Warmstart, recorder: Recorder, scored: Scored, sightings: Sequence[SeenCall]) -> bool:
-    """The corrected session is kept under the fingerprint of the uncorrected one: to read the database again without
-    the hooks' journal changes nothing, as long as the session has not grown."""
+    """Store the corrected session under the fingerprint of the uncorrected one: reading the database again without the
+    hooks' journal then changes nothing, until the session grows."""
     session = correct(scored.session, sightings)
     now = time.time()
     plain = recorder.record(scored.session, scored.score, now)
@@ -77,35 +77,35 @@ def _correct(ws: Warmstart, recorder: Recorder, scored: Scored, sightings: Seque
 
 
 def correct(session: Session, sightings: Sequence[SeenCall]) -> Session:
-    """The session as it really went."""
+    """Return the session with the outcomes that the hooks saw."""
     steps = list(session.steps)
-    for one in sorted(sightings, key=lambda one: one.at):
-        if one.status in _STOPPED:
-            _stop(steps, one)
-        elif one.status == INVALID:
-            _add_refused(steps, one)
+    for seen in sorted(sightings, key=lambda seen: seen.at):
+        if seen.status in _STOPPED:
+            _mark_stopped(steps, seen)
+        elif seen.status == INVALID:
+            _add_refused(steps, seen)
     return structs.replace(session, steps=tuple(steps))
 
 
-def _stop(steps: list[Step], one: SeenCall) -> None:
-    """Agents use ids again: of several calls it is the one whose answer came closest in time."""
-    places = [at for at, step in enumerate(steps) if isinstance(step, ToolResult) and step.call_id == one.call]
+def _mark_stopped(steps: list[Step], seen: SeenCall) -> None:
+    """Mark the call as stopped. Agents reuse ids: of several calls, take the one whose result is closest in time."""
+    places = [at for at, step in enumerate(steps) if isinstance(step, ToolResult) and step.call_id == seen.call]
     if places:
-        at = min(places, key=lambda place: abs((steps[place].at or 0.0) - one.at))
+        at = min(places, key=lambda place: abs((steps[place].at or 0.0) - seen.at))
         result = steps[at]
         assert isinstance(result, ToolResult)
-        steps[at] = structs.replace(result, outcome=_STOPPED[one.status])
+        steps[at] = structs.replace(result, outcome=_STOPPED[seen.status])
 
 
-def _add_refused(steps: list[Step], one: SeenCall) -> None:
-    """After the third try Hermes does keep the call: that one is there already."""
+def _add_refused(steps: list[Step], seen: SeenCall) -> None:
+    """Add the refused call, or mark it: after the third attempt Hermes does keep it."""
     for at, step in enumerate(steps):
-        if not isinstance(step, ToolResult) or step.call_id != one.call:
+        if not isinstance(step, ToolResult) or step.call_id != seen.call:
             continue
         if step.outcome.status == "error" and step.outcome != _REFUSED:
             steps[at] = structs.replace(step, outcome=_REFUSED)
             return
-    name = one.call + _REFUSED_MARK
-    later = next((at for at, step in enumerate(steps) if (step.at or 0.0) > one.at), len(steps))
-    call = ToolCall(name, one.tool, _NOT_KEPT, one.at)
-    steps[later:later] = [call, ToolResult(name, "Invalid JSON arguments", _REFUSED, one.at)]
+    name = seen.call + _REFUSED_MARK
+    later = next((at for at, step in enumerate(steps) if (step.at or 0.0) > seen.at), len(steps))
+    call = ToolCall(name, seen.tool, _NOT_KEPT, seen.at)
+    steps[later:later] = [call, ToolResult(name, "Invalid JSON arguments", _REFUSED, seen.at)]

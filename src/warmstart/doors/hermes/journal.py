@@ -1,4 +1,4 @@
-"""Lines of JSON under WARMSTART_HOME/hermes/ that several Hermes processes add to at the same time."""
+"""JSON lines under WARMSTART_HOME/hermes/, to which several Hermes processes may append at the same time."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from warmstart.errors import WarmstartError
 
 
 class UnseededSession(Struct, frozen=True, kw_only=True):
-    """A session that got no seed although nobody wanted it cold."""
+    """A session that got no seed although it was not assigned to stay cold."""
 
-    session: str  # "" where it is about all of them
+    session: str  # "": about all sessions
     reason: str
     at: float = msgspec.field(default_factory=time.time)
 
 
 class SeenCall(Struct, frozen=True, kw_only=True):
-    """What became of a call, where Hermes' database cannot tell. Never what the call said."""
+    """The outcome of a call that Hermes' database does not show. Never the call's text."""
 
     session: str
     call: str  # its id
     tool: str
-    status: str  # blocked, cancelled: it did not run; invalid: its arguments were no JSON, and nothing was kept of it
+    status: str  # blocked, cancelled: it did not run; invalid: its arguments were not JSON, and Hermes kept nothing
     at: float = msgspec.field(default_factory=time.time)
 
 
@@ -38,7 +38,7 @@ Line = TypeVar("Line", UnseededSession, SeenCall)
 
 
 class Journal(Generic[Line]):
-    """One file. It is begun anew, its last lines kept, when it has grown too long."""
+    """One file. When it grows too long, only its last lines are kept."""
 
     def __init__(self, path: Path, kind: type[Line], *, most: int = 8 << 20) -> None:
         self.path = path
@@ -46,31 +46,31 @@ class Journal(Generic[Line]):
         self._decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(kind)
 
     def add(self, line: Line) -> None:
-        """One short write at the end of the file: lines of several processes do not mix."""
+        """Append a line in one short write, so that lines of several processes do not mix."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if _write(self.path, msgspec.json.encode(line) + b"\n") > self._most:
+        if _append(self.path, msgspec.json.encode(line) + b"\n") > self._most:
             self._shorten()
 
     def read(self) -> list[Line]:
-        """The lines, the oldest first; half a line that a crash left behind is passed over."""
+        """Return the lines, oldest first, without partial lines left by a crash."""
         try:
             data = self.path.read_bytes()
         except OSError:
             return []
-        found: list[Line] = []
+        lines: list[Line] = []
         for line in data.splitlines():
             try:
-                found.append(self._decoder.decode(line))
+                lines.append(self._decoder.decode(line))
             except (msgspec.DecodeError, UnicodeDecodeError):
                 continue
-        return found
+        return lines
 
     def _shorten(self) -> None:
         write_whole(self.path, self.path.read_bytes()[-self._most // 2 :].partition(b"\n")[2])
 
 
-def _write(path: Path, data: bytes) -> int:
-    """At the end of a file that only its owner can read; how long it is then."""
+def _append(path: Path, data: bytes) -> int:
+    """Append to a file that only its owner can read; return its size."""
     descriptor = os.open(path, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o600)
     try:
         os.write(descriptor, data)
@@ -80,15 +80,15 @@ def _write(path: Path, data: bytes) -> int:
 
 
 def open_notes(home: Path) -> Journal[UnseededSession]:
-    """Sessions that were not seeded, for `/warm`."""
+    """Open the journal of unseeded sessions, which `/warm` shows."""
     return Journal(home / "hermes" / "not-seeded.jsonl", UnseededSession, most=256 << 10)
 
 
 def open_sightings(home: Path) -> Journal[SeenCall]:
-    """What the hooks saw, for closing trials."""
+    """Open the journal of calls that the hooks saw, which corrects trials."""
     return Journal(home / "hermes" / "observations.jsonl", SeenCall)
 
 
 def describe(error: BaseException) -> str:
-    """An error in words that may be kept: ours as they are, of others only the kind, for they may quote anything."""
+    """Describe an error for the journal: the message of our own, only the kind of others, which may quote anything."""
     return str(error) if isinstance(error, WarmstartError) else f"an unexpected {type(error).__name__}"

@@ -1,4 +1,4 @@
-"""Warmstart inside Hermes: opened when first needed, one for all threads of a process, impatient."""
+"""Warmstart inside Hermes: opened when first needed, and shared by all threads of a process."""
 
 from __future__ import annotations
 
@@ -7,29 +7,26 @@ import threading
 
 from warmstart import config
 from warmstart.pipeline import Warmstart
-from warmstart.store import SqliteStore, open_store
+from warmstart.store import SqliteStore
 
-PATIENCE = 2.0  # seconds: an agent is waiting, and its host takes waiting for being stuck
+PATIENCE = 2.0  # seconds to wait for a busy store: an agent waits, and Hermes takes waiting for being stuck
 
 
-class HurriedWarmstart(Warmstart):
-    """Gives up on a store that another process keeps busy, instead of holding up the agent."""
+class SharedWarmstart(Warmstart):
+    """Opens its store once, whichever thread needs it first."""
 
     def __init__(self, settings: config.Settings) -> None:
-        super().__init__(settings)
+        super().__init__(settings, patience=PATIENCE)
         self._opening = threading.Lock()
 
     @property
     def store(self) -> SqliteStore:
-        if self._store is None:
-            with self._opening:  # threads of several sessions may come at once
-                if self._store is None:
-                    self._store = open_store(self.settings.store_url, patience=PATIENCE)
-        return self._store
+        with self._opening:
+            return super().store
 
 
 class Opener:
-    """Call it for the process's Warmstart. A forked process gets its own: SQLite's connections do not survive a fork."""
+    """Returns the process's Warmstart. A forked process gets its own: SQLite connections do not survive a fork."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -44,5 +41,5 @@ class Opener:
     def _open(self, pid: int) -> tuple[int, Warmstart]:
         with self._lock:
             if self._opened is None or self._opened[0] != pid:
-                self._opened = (pid, HurriedWarmstart(config.load()))
+                self._opened = (pid, SharedWarmstart(config.load()))
             return self._opened

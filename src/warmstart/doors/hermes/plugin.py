@@ -1,4 +1,4 @@
-"""What Hermes loads: `register(ctx)`. Every entry point is guarded; whatever fails in here, the conversation goes on."""
+"""The module that Hermes loads: `register(ctx)`. Every entry point is guarded; after any failure the conversation goes on."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from warmstart.doors.hermes.wire import find_bad_calls
 
 log = logging.getLogger("warmstart.hermes")
 
-REVIEW = "bg-review"  # Hermes' thread that looks back at a session, under that session's own id
+REVIEW = "bg-review"  # Hermes' own review thread, which runs under the reviewed session's id
 _ALONE = frozenset(("cron", "cli", ""))  # platforms on which, with nobody at the keyboard, a turn is a session
 _MOST_TURNS = 200
 
 
 def register(ctx: host.HermesContext) -> None:
-    """Called by Hermes when the plugin is enabled. Nothing is opened yet."""
+    """Register the plugin with Hermes. Nothing is opened yet."""
     home = config.find_homes()[1]
-    if is_wanted(home):  # first of all: whatever goes wrong below, dangerous calls are asked about
+    if is_wanted(home):  # first: dangerous calls need a yes even if something below fails
         ctx.register_hook("pre_tool_call", make_hook(home))
     plugin = Plugin()
     ctx.register_middleware("llm_execution", plugin.call_model)
@@ -56,18 +56,18 @@ def register(ctx: host.HermesContext) -> None:
     atexit.register(plugin.end_process)
     ctx.register_tool(NAME, TOOLSET, SCHEMA, plugin.tool.handle, description=DESCRIPTION, emoji="🔥")
     ctx.register_command(
-        "warm", plugin.command.answer, description="What this session started with, and why", args_hint=HINT
+        "warm", plugin.command.answer, description="Show what this session started with, and why", args_hint=HINT
     )
     ctx.register_cli_command(
         "warmstart",
-        "Warmstart: learn from past sessions, start new ones warm, see what it does",
+        "Warmstart: learn from past sessions, start new ones warm, measure the effect",
         add_arguments,
         run_warmstart,
     )
 
 
 class Plugin:
-    """The entry points. They take Hermes' words apart and hand them on."""
+    """The entry points. They read Hermes' arguments and pass them on."""
 
     def __init__(self, find_ancestor: Ancestry | None = None) -> None:
         self._open = Opener()
@@ -81,10 +81,10 @@ class Plugin:
 
     # Around every call to a model
 
-    def call_model(self, request: Any = None, next_call: Callable[..., Any] | None = None, **told: Any) -> Any:
-        """`llm_execution` middleware: the request goes out with the seed in it."""
+    def call_model(self, request: Any = None, next_call: Callable[..., Any] | None = None, **facts: Any) -> Any:
+        """Send the request with the seed (`llm_execution` middleware)."""
         assert next_call is not None
-        call = self._guard(lambda: _read_call(told))
+        call = self._guard(lambda: _read_call(facts))
         sent = (self._guard(lambda: self._add_seed(call, request), call.session) if call else None) or request
         try:
             response = next_call(sent)
@@ -96,7 +96,7 @@ class Plugin:
         if call:
             self._guard(lambda: self._look_at_answer(call, response))
             if not self._is_review(call.turn):
-                self._guard(lambda: self._reviewer.see_call(call, told, sent, response))
+                self._guard(lambda: self._reviewer.see_call(call, facts, sent, response))
         return response
 
     def _add_seed(self, call: HermesCall, request: Any) -> Any:
@@ -111,29 +111,29 @@ class Plugin:
 
     # Hooks
 
-    def begin_turn(self, session_id: str = "", user_message: Any = "", **told: Any) -> dict[str, str] | None:
-        """`pre_llm_call`: here the user's words are still his own. Only a scheduled job is told what it runs on."""
-        self._guard(lambda: self._begin_turn(session_id, user_message, told), session_id)
-        if told.get("platform") != cron.PLATFORM or self._is_review(told.get("turn_id")):
+    def begin_turn(self, session_id: str = "", user_message: Any = "", **facts: Any) -> dict[str, str] | None:
+        """Keep the user's own words (`pre_llm_call`), and give a scheduled job the hint about its model."""
+        self._guard(lambda: self._begin_turn(session_id, user_message, facts), session_id)
+        if facts.get("platform") != cron.PLATFORM or self._is_review(facts.get("turn_id")):
             return None
-        hint = self._guard(lambda: cron.describe_run(session_id, told.get("model") or ""), session_id)
+        hint = self._guard(lambda: cron.describe_run(session_id, facts.get("model") or ""), session_id)
         return {"context": hint} if hint else None
 
-    def _begin_turn(self, session: str, said: Any, told: dict[str, Any]) -> None:
-        if self._is_review(told.get("turn_id")) or told.get("platform") == SUBAGENT:
+    def _begin_turn(self, session: str, message: Any, facts: dict[str, Any]) -> None:
+        if self._is_review(facts.get("turn_id")) or facts.get("platform") == SUBAGENT:
             return
-        history = told.get("conversation_history") or ()
-        begun = any(isinstance(one, dict) and one.get("role") == "assistant" for one in history)
-        self._seeder.begin_turn(session, TurnOpening(text_of_content(said), begun))
+        history = facts.get("conversation_history") or ()
+        begun = any(isinstance(earlier, dict) and earlier.get("role") == "assistant" for earlier in history)
+        self._seeder.begin_turn(session, TurnOpening(text_of_content(message), begun))
         self._reviewer.begin_turn(session)
         self._closer.catch_up(self._open().settings.home, host.find_database())
 
     def see_tool(
-        self, session_id: str = "", tool_call_id: str = "", tool_name: str = "", status: str = "", **told: Any
+        self, session_id: str = "", tool_call_id: str = "", tool_name: str = "", status: str = "", **facts: Any
     ) -> None:
-        """`post_tool_call`: what the database will not tell."""
+        """Record blocked and cancelled calls (`post_tool_call`): the database does not show them."""
         if status in (BLOCKED, CANCELLED):
-            self._guard(lambda: self._see(session_id, told.get("turn_id", ""), tool_call_id, tool_name, status))
+            self._guard(lambda: self._see(session_id, facts.get("turn_id", ""), tool_call_id, tool_name, status))
 
     def _see(self, session: str, turn: str, call: str, tool: str, status: str) -> None:
         if session and call and not self._is_review(turn):  # without ids: a call from inside execute_code
@@ -141,9 +141,9 @@ class Plugin:
                 SeenCall(session=session, call=call, tool=tool, status=status)
             )
 
-    def end_turn(self, session_id: str = "", platform: str = "", **told: Any) -> None:
-        """`on_session_end`, which comes after every turn."""
-        if session_id and platform != SUBAGENT and not self._is_review(told.get("turn_id")):
+    def end_turn(self, session_id: str = "", platform: str = "", **facts: Any) -> None:
+        """Mark the database, and start a due review (`on_session_end`, which Hermes calls after every turn)."""
+        if session_id and platform != SUBAGENT and not self._is_review(facts.get("turn_id")):
             self._guard(lambda: self._end_turn(platform), session_id)
             self._guard(lambda: self._reviewer.end_turn(session_id), session_id)
 
@@ -153,31 +153,30 @@ class Plugin:
         if platform in _ALONE and not host.is_someone_at_the_keyboard():
             self._closer.start_sometimes(home, database)
 
-    def end_session(self, session_id: str | None = None, **_told: Any) -> None:
-        """`on_session_finalize` and `on_session_reset`: the true end."""
+    def end_session(self, session_id: str | None = None, **_facts: Any) -> None:
+        """Close trials at the session's real end (`on_session_finalize`, `on_session_reset`)."""
         self._guard(self._closer.start_all, session_id or "")
         self._guard(lambda: self._reviewer.end_turn(session_id or "", ended=True), session_id or "")
 
     def end_process(self) -> None:
-        """Hermes ends, and not every way out of it tells of its sessions before."""
+        """Close trials when Hermes exits: not every exit reports the sessions' end before."""
         self._guard(self._closer.start_all)
         self._guard(self._reviewer.end_process)
 
-    def receive_message(self, event: Any = None, session_store: Any = None, **_told: Any) -> None:
-        """`pre_gateway_dispatch`: should it be `/warm`, whose session it is about."""
+    def receive_message(self, event: Any = None, session_store: Any = None, **_facts: Any) -> None:
+        """Remember the session of a chat message (`pre_gateway_dispatch`), which may be `/warm`."""
         if event is not None and session_store is not None:
             self._guard(lambda: host.remember_chat(event, session_store))
 
     def _is_review(self, turn: Any) -> bool:
         return threading.current_thread().name == REVIEW or turn in self._review_turns
 
-    # What may fail
-
+    # Failures
     def _notes(self) -> Journal[UnseededSession]:
         return open_notes(self._open().settings.home)
 
     def _guard(self, action: Callable[[], Any], session: str = "") -> Any:
-        """Nothing is raised into Hermes: logged once a session, and the session goes on as if Warmstart were not there."""
+        """Never raise into Hermes: log the error once per session, and let the session go on without Warmstart."""
         try:
             return action()
         except Exception as error:  # the door's edge
@@ -188,17 +187,17 @@ class Plugin:
             return None
 
 
-def _read_call(told: dict[str, Any]) -> HermesCall:
+def _read_call(facts: dict[str, Any]) -> HermesCall:
     return HermesCall(
-        session=told.get("session_id") or "",
-        api_mode=told.get("api_mode") or "",
-        platform=told.get("platform") or "",
-        model=told.get("model") or None,
-        turn=told.get("turn_id") or "",
-        task=told.get("task_id") or "",
+        session=facts.get("session_id") or "",
+        api_mode=facts.get("api_mode") or "",
+        platform=facts.get("platform") or "",
+        model=facts.get("model") or None,
+        turn=facts.get("turn_id") or "",
+        task=facts.get("task_id") or "",
     )
 
 
 def find_in_hermes(call: HermesCall) -> str | None:
-    """The session that a call's session goes on from."""
+    """Return the session that a call's session continues."""
     return host.find_turn_start(call.session, call.turn, call.task) or host.find_parent(call.session)

@@ -1,14 +1,13 @@
-"""A review after Hermes' turns, where the settings switch it on: in a thread of its own, asking as the parent has asked.
+"""Reviews after Hermes' turns, if the settings switch them on: in their own thread, with the session's own request.
 
-The parent's last request is kept as it went out, seed and all. Hermes' own chain is not used, so neither its screen nor
-its database nor its next request knows of the review.
+The session's last request is kept as it went out, with the seed. Hermes' own code is not involved, so the review appears
+neither on its screen, nor in its database, nor in its next request.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -17,21 +16,22 @@ from msgspec import Struct
 
 from warmstart.config import ReviewSettings
 from warmstart.doors.hermes import host
+from warmstart.doors.hermes.latest import Latest
 from warmstart.doors.hermes.seeder import AGENT, SUBAGENT, HermesCall
 from warmstart.pipeline import Warmstart
 
-if TYPE_CHECKING:  # loaded when first needed: most Hermes run without reviews
+if TYPE_CHECKING:  # loaded when first needed: most users have no reviews
     from warmstart.review import Background, Focus, Reviewed, Schedule
 
 log = logging.getLogger("warmstart.hermes")
 
 _CHAT = "chat_completions"  # the only protocol that a review speaks
 _REMEMBERED = 50  # sessions
-_LINGER = 10.0  # seconds that the end of Hermes waits for a review at work
+_LINGER = 10.0  # seconds that the end of Hermes waits for a running review
 
 
 class LatestCall(Struct):
-    """The latest call of a session to its model."""
+    """A session's latest call to its model."""
 
     call: HermesCall
     provider: str
@@ -44,14 +44,14 @@ FindKey = Callable[[str, str, str], str | None]  # provider, URL, model -> key
 
 
 class TurnReviewer:
-    """Counts turns and calls, and starts reviews. Thread-safe. Keeps nothing while it is switched off."""
+    """Counts turns and calls, and starts reviews. Thread-safe. Keeps nothing while reviews are off."""
 
     def __init__(self, open: Callable[[], Warmstart], find_key: FindKey | None = None) -> None:
         self._open = open
         self._find_key = find_key or find_hermes_key
         self._lock = threading.Lock()
-        self._seen: OrderedDict[str, LatestCall] = OrderedDict()
-        self._schedules: OrderedDict[str, Schedule] = OrderedDict()
+        self._calls: Latest[str, LatestCall] = Latest(_REMEMBERED)
+        self._schedules: Latest[str, Schedule] = Latest(_REMEMBERED)
         self._running: list[Background] = []
 
     @property
@@ -62,82 +62,77 @@ class TurnReviewer:
         if self._settings.hermes:
             self._schedule(session).count_turn()
 
-    def see_call(self, call: HermesCall, told: Mapping[str, Any], request: Mapping[str, Any], response: Any) -> None:
-        """After an answer: what was asked, and the answer behind it."""
+    def see_call(self, call: HermesCall, facts: Mapping[str, Any], request: Mapping[str, Any], response: Any) -> None:
+        """Count an answered call's tool calls, and keep its request with the answer."""
         if not self._settings.hermes or call.api_mode != _CHAT or call.platform == SUBAGENT or not call.session:
             return
         from warmstart.review.snapshot import plain_message
 
         choices = getattr(response, "choices", None) or ()
         message = getattr(choices[0], "message", None) if choices else None
-        made = len(getattr(message, "tool_calls", None) or ())
-        self._schedule(call.session).count_calls(made)
-        messages = [plain_message(one) for one in request.get("messages") or ()]
-        if not made and isinstance(said := getattr(message, "content", None), str):
-            messages.append({"role": "assistant", "content": said})
+        tool_calls = len(getattr(message, "tool_calls", None) or ())
+        self._schedule(call.session).count_calls(tool_calls)
+        messages = [plain_message(sent) for sent in request.get("messages") or ()]
+        if not tool_calls and isinstance(text := getattr(message, "content", None), str):
+            messages.append({"role": "assistant", "content": text})
         rest = {key: value for key, value in request.items() if key != "messages"}
-        seen = LatestCall(call, str(told.get("provider") or ""), str(told.get("base_url") or ""), rest, messages)
-        self._keep(self._seen, call.session, seen)
+        provider, url = str(facts.get("provider") or ""), str(facts.get("base_url") or "")
+        self._calls.put(call.session, LatestCall(call, provider, url, rest, messages))
 
     def end_turn(self, session: str, *, ended: bool = False) -> None:
-        """Start the review that is due, if one is."""
-        if not self._settings.hermes or session not in self._seen:
+        """Start a review if one is due."""
+        latest = self._calls.get(session)
+        if latest is None or not self._settings.hermes:
             return
         focus = self._schedule(session).take(ended=ended)
         if focus:
-            self._start(self._seen[session], focus)
+            self._start(latest, focus)
 
     def end_process(self) -> None:
-        """A review at work gets a moment more; whatever it has not written by then it never writes."""
+        """Give running reviews a moment to finish; later results are lost."""
         for running in self._running:
             running.wait(_LINGER)
 
-    def _start(self, seen: LatestCall, focus: Focus) -> None:
+    def _start(self, latest: LatestCall, focus: Focus) -> None:
         from warmstart.endpoints.chat import Endpoint
         from warmstart.review import ReviewRuntime, spawn_review
 
-        key = self._find_key(seen.provider, seen.url, seen.call.model or "")
+        session = latest.call.session
+        key = self._find_key(latest.provider, latest.url, latest.call.model or "")
         if key is None:
-            log.warning("session %s is reviewed without its model: its credentials are not known", seen.call.session)
+            log.warning("session %s is reviewed without its model: Hermes now uses another endpoint", session)
         runtime = ReviewRuntime(
-            endpoint=Endpoint(url=seen.url.rstrip("/"), key=key) if key is not None else None,
-            request=seen.request,
-            session=seen.call.session,
+            endpoint=Endpoint(url=latest.url.rstrip("/"), key=key) if key is not None else None,
+            request=latest.request,
+            session=session,
             agent=AGENT,
-            platform=seen.call.platform,
-            parent=host.find_parent(seen.call.session),
+            platform=latest.call.platform,
+            parent=host.find_parent(session),
         )
         settings = self._open().settings
-        started = spawn_review(seen.messages, runtime, focus=focus, settings=settings, on_done=_tell)
+        started = spawn_review(latest.messages, runtime, focus=focus, settings=settings, on_done=_log_result)
         with self._lock:
-            self._running = [*(one for one in self._running if not one.done.is_set()), started]
+            self._running = [*(review for review in self._running if not review.done.is_set()), started]
 
     def _schedule(self, session: str) -> Schedule:
         from warmstart.review import Schedule
 
-        found = self._schedules.get(session)
-        if found is None:
-            found = Schedule(self._settings)
-            self._keep(self._schedules, session, found)
-        return found
-
-    def _keep(self, place: OrderedDict[str, Any], key: str, value: Any) -> None:
-        with self._lock:
-            place[key] = value
-            place.move_to_end(key)
-            while len(place) > _REMEMBERED:
-                place.popitem(last=False)
+        schedule = self._schedules.get(session)
+        if schedule is None:
+            schedule = Schedule(self._settings)
+            self._schedules.put(session, schedule)
+        return schedule
 
 
 def find_hermes_key(provider: str, url: str, model: str) -> str | None:
-    """The key that Hermes itself would use there, asked by its own function; None where it means another endpoint."""
+    """Return the key that Hermes itself would use; None if Hermes would use another endpoint."""
     resolve = import_module("hermes_cli.runtime_provider").resolve_runtime_provider
-    found = resolve(requested=provider or None, target_model=model or None)
-    if str(found.get("base_url") or "").rstrip("/") != url.rstrip("/"):
+    runtime = resolve(requested=provider or None, target_model=model or None)
+    if str(runtime.get("base_url") or "").rstrip("/") != url.rstrip("/"):
         return None
-    return str(found.get("api_key") or "")
+    return str(runtime.get("api_key") or "")
 
 
-def _tell(done: Reviewed) -> None:
-    if done.line:
-        log.info("%s", done.line)
+def _log_result(reviewed: Reviewed) -> None:
+    if reviewed.line:
+        log.info("%s", reviewed.line)

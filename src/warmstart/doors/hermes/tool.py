@@ -18,11 +18,11 @@ from warmstart.pipeline import Warmstart
 
 TOOLSET = "skills"
 SCHEMA: dict[str, Any] = {"name": NAME, "description": DESCRIPTION, "parameters": PARAMETERS}
-_READING = 20.0  # seconds to wait for the newest sessions; a tool call may take that long, not longer
+_READING = 20.0  # seconds to wait for the newest sessions; a tool call may not take longer
 
 
 class HermesTool:
-    """Handles the agent's calls. Also the door that `warm_session` asks for what only Hermes knows."""
+    """Handles the agent's calls. It is also the host that `warm_session` asks for facts that only Hermes knows."""
 
     agent = AGENT
 
@@ -31,15 +31,15 @@ class HermesTool:
         self._closer = closer
 
     def handle(self, arguments: Any, **_context: Any) -> str:
-        """What Hermes calls: arguments in, JSON out, never an exception."""
+        """Answer a call of the agent: arguments in, JSON out, never an exception."""
         try:
             answer = warm_session(self._open(), arguments if isinstance(arguments, dict) else {}, self)
-        except Exception as error:  # noqa: BLE001  # the agent is to read it, not to be stopped by it
+        except Exception as error:  # noqa: BLE001  # the agent reads it instead of failing
             answer = {"success": False, "error": describe(error)}
         return msgspec.json.encode(answer, enc_hook=str).decode()
 
     def refresh(self) -> str | None:
-        """Read Hermes' database, in another process."""
+        """Read Hermes' database in another process; return a warning if its newest sessions are missing."""
         database, home = host.find_database(), self._open().settings.home
         if not database.exists():
             return None
@@ -54,5 +54,5 @@ def _wait(process: subprocess.Popen[bytes], database: Path) -> str | None:
     try:
         code = process.wait(_READING)
     except subprocess.TimeoutExpired:
-        return "the newest sessions are still being read; only those known before were used"
-    return f"{database.name} could not be read; only sessions known before were used" if code else None
+        return "the newest sessions are still being read; only earlier ones were used"
+    return f"{database.name} could not be read; only sessions read earlier were used" if code else None

@@ -1,4 +1,4 @@
-"""Hermes' requests as they go out: where the conversation is in them, what it tells of the session, how a seed goes in."""
+"""Hermes' outgoing requests: find the conversation in them, read the session's opening, insert a seed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from warmstart.dialects.compose import Seed, inject
 from warmstart.dialects.providers import text_of_content
 from warmstart.model import Dialect
 
-_SUBSCRIPTION_MARK = "mcp__"  # Hermes puts it before every tool's name when a Claude subscription pays
+_SUBSCRIPTION_MARK = "mcp__"  # Hermes prefixes every tool's name with it under a Claude subscription
 
 
 class Form(NamedTuple):
-    """How one of Hermes' API modes writes a request."""
+    """The request format of one of Hermes' API modes."""
 
     dialect: Dialect
-    field: str  # that holds the conversation
+    field: str  # holds the conversation
 
 
 FORMS = {
@@ -29,34 +29,35 @@ FORMS = {
 
 
 class Opening(NamedTuple):
-    """What a request tells of its session."""
+    """Facts about a session that its request shows."""
 
-    text: str  # the first thing the user asked for
+    text: str  # the user's first message
     begun: bool  # the agent has answered before
     tools: tuple[str, ...]
     thinking: bool
 
 
 class BadCall(NamedTuple):
-    """A tool call of an answer whose arguments are no JSON."""
+    """A tool call whose arguments are not JSON."""
 
     call: str
     tool: str
 
 
 def read_opening(request: Mapping[str, Any], form: Form) -> Opening:
-    messages = [one for one in request.get(form.field) or () if isinstance(one, Mapping)]
-    first = next((one for one in messages if one.get("role") == "user"), {})
+    """Return the facts that a request shows."""
+    messages = [message for message in request.get(form.field) or () if isinstance(message, Mapping)]
+    first = next((message for message in messages if message.get("role") == "user"), {})
     return Opening(
         text=text_of_content(first.get("content")),
-        begun=any(one.get("role") == "assistant" or one.get("type") == "function_call" for one in messages),
+        begun=any(m.get("role") == "assistant" or m.get("type") == "function_call" for m in messages),
         tools=tuple(_tool_names(request, form)),
         thinking=form.dialect == "anthropic" and _thinks(request.get("thinking")),
     )
 
 
 def put_seed(seed: Seed, request: Mapping[str, Any], form: Form) -> dict[str, Any]:
-    """The request with the seed in it; the given one stays as it is, for Hermes uses it again when it retries."""
+    """Return a copy of the request with the seed; Hermes uses the original again when it retries."""
     messages: Sequence[Mapping[str, Any]] = seed.messages
     if form.dialect == "anthropic" and _is_subscription(_raw_names(request, form)):
         messages = [_mark_calls(message) for message in messages]
@@ -66,9 +67,9 @@ def put_seed(seed: Seed, request: Mapping[str, Any], form: Form) -> dict[str, An
 
 
 def find_bad_calls(response: Any) -> list[BadCall]:
-    """Calls with arguments that Hermes will refuse. It asks the model again and keeps no trace of them.
+    """Return the calls whose arguments Hermes will refuse. It asks the model again and keeps no trace of them.
 
-    Arguments that were cut off are not the model's mistake: the answer was too long.
+    Arguments that were cut off do not count: the answer was too long, which is not the model's mistake.
     """
     return [
         BadCall(call, tool)
@@ -101,23 +102,23 @@ def _is_json(text: str) -> bool:
 
 
 def _tool_names(request: Mapping[str, Any], form: Form) -> Iterator[str]:
-    """As the tools are called in transcripts, which know nothing of the mark."""
+    """Yield the tools' names as transcripts have them, without the mark."""
     names = _raw_names(request, form)
     if form.dialect != "anthropic" or not _is_subscription(names):
         yield from names
         return
     for name in names:
         bare = name.removeprefix(_SUBSCRIPTION_MARK)
-        yield from (name, bare, f"mcp_{bare}")  # of the three that are marked so, one is the tool's own name
+        yield from (name, bare, f"mcp_{bare}")  # all three are marked alike; one of them is the tool's own name
 
 
 def _raw_names(request: Mapping[str, Any], form: Form) -> list[str]:
-    found = []
+    names = []
     for tool in request.get("tools") or ():
         if isinstance(tool, Mapping):
             function = tool.get("function")
-            found.append(function.get("name") if isinstance(function, Mapping) else tool.get("name"))
-    return [name for name in found if isinstance(name, str)]
+            names.append(function.get("name") if isinstance(function, Mapping) else tool.get("name"))
+    return [name for name in names if isinstance(name, str)]
 
 
 def _is_subscription(names: Sequence[str]) -> bool:
@@ -139,7 +140,7 @@ def _mark(block: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _untyped(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Hermes refuses messages of type "message" unless they are an assistant's with parts; without a type both pass."""
+    """Remove the type "message": Hermes accepts it only for an assistant's message with parts."""
     return {key: value for key, value in item.items() if (key, value) != ("type", "message")}
 
 
