@@ -1,7 +1,8 @@
-"""No test talks to a network or touches the user's own files."""
+"""No test talks to a network, reads the user's own files or is skipped unnoticed."""
 
 from __future__ import annotations
 
+import os
 import socket
 from pathlib import Path
 from typing import Any
@@ -9,20 +10,24 @@ from typing import Any
 import pytest
 
 from places import CORPUS, NO_CORPUS
+from skips import find_unexpected, is_strict
+
+OURS = ("WARMSTART_FULL", "WARMSTART_LAB", "WARMSTART_GOLDENS", "WARMSTART_NO_SKIPS")  # variables that tests read
+THEIRS = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "HERMES_HOME", "FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES")
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
 @pytest.fixture(autouse=True)
 def sealed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A home of its own for every test, and no way out but loopback."""
+    """Give every test a home of its own and no way out but loopback."""
+    for name in os.environ:
+        if (name.startswith("WARMSTART_") and name not in OURS) or name in THEIRS or name.upper() in PROXIES:
+            monkeypatch.delenv(name)
     home = tmp_path / "user-home"
     home.mkdir()
-    places = {"HOME": str(home), "WARMSTART_HOME": str(home / ".warmstart")}
-    for name, value in (
-        places | {"WARMSTART_HOLDOUT": "0"}
-    ).items():  # one session in ten would be cold: see test_trials
-        monkeypatch.setenv(name, value)
-    for name in ("WARMSTART_STORE", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "HERMES_HOME"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("WARMSTART_HOME", str(home / ".warmstart"))
+    monkeypatch.setenv("WARMSTART_HOLDOUT", "0")  # one session in ten would be cold: see test_trials
     connect = socket.socket.connect
 
     def loopback_only(self: socket.socket, address: Any) -> None:
@@ -35,6 +40,29 @@ def sealed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def corpus() -> Path:
+    """Return the folder of real transcripts."""
     if not CORPUS.is_dir():
         pytest.skip(NO_CORPUS)
     return CORPUS
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a strict run in which a test was skipped that this machine could have run."""
+    if _find_skips(session.config) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Name the unexpected skips of a strict run."""
+    skips = _find_skips(config)
+    if skips:
+        terminalreporter.section("skipped, but not allowed to be (tests/skips.py)", red=True)
+        terminalreporter.write("".join(f"{line}\n" for line in skips))
+
+
+def _find_skips(config: pytest.Config) -> list[str]:
+    reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or hasattr(config, "workerinput") or not is_strict(os.environ):
+        return []
+    reports = [report for report in reporter.stats.get("skipped", ()) if isinstance(report.longrepr, tuple)]
+    return find_unexpected((report.nodeid, str(report.longrepr[2]).removeprefix("Skipped: ")) for report in reports)
