@@ -9,7 +9,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 ARGUMENTS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
-).split()
+).split() + ["--host-resolver-rules=MAP *.example 127.0.0.1"]
 
 WIDTHS, COLOURS = (1280, 400), ("light", "dark")
 

@@ -8,22 +8,11 @@ from typing import Any
 
 import pytest
 
-from doors.pages.browsing import ARGUMENTS, BOXES, CHROMIUM, COLOURS, CONTRASTS, WIDTHS
+from doors.pages.browsing import BOXES, COLOURS, CONTRASTS, WIDTHS
 from insight_sessions import FAIL, GOOD, HOSTILE, MONDAY, call, session
 from warmstart.doors.pages.insights.page import render_page, write_page
 from warmstart.insights import gather_insights
 from warmstart.model import Usage
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine: the page was not looked at")
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: the page was not looked at")
-    with api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield chromium
-        chromium.close()
 
 
 def make_history() -> list[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from doors.pages.browsing import ARGUMENTS, BOXES, CONTRASTS
+from doors.pages.browsing import BOXES, CONTRASTS
 from lab_reports import ARMS, FAMILIES, REPORTS, make_report, make_tasks
 from warmstart.doors.pages.lab import MARK, render_page
 from warmstart.doors.pages.lab.page import DECIDES
@@ -24,23 +23,11 @@ from warmstart.lab.run.report import _lift_guardrails
 from warmstart.lab.run.summary import LabReport, TaskCell
 from warmstart.stats.survival import Wait
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 SIGHTS = [(width, colours) for width in (1280, 400) for colours in ("light", "dark")]
 LOOKED_AT = [(name, *sight) for name in ("finished", "hostile") for sight in SIGHTS]
 LOOKED_AT += [(name, 400, "light") for name in REPORTS if name not in ("finished", "hostile")]
 OPEN = "document.querySelectorAll('details').forEach(one => one.open = true)"
 WIDTH = "document.documentElement.scrollWidth"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine: the page was not looked at")
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: the page was not looked at")
-    with api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")

@@ -7,21 +7,8 @@ from typing import Any
 
 import pytest
 
-from doors.pages.browsing import ARGUMENTS, CHROMIUM
 from doors.pages.confirm.daemon import Daemon
 from doors.pages.confirm.people import Person
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:  # while it runs no other event loop can: it must not outlive its module
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine: the approval page was not looked at")
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: the page was not looked at")
-    with api.sync_playwright() as playwright:
-        arguments = [*ARGUMENTS, "--host-resolver-rules=MAP *.example 127.0.0.1"]
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture
