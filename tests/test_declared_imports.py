@@ -1,0 +1,68 @@
+"""Every third-party module that we import is declared in pyproject.toml."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+from places import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+FOR_TESTS = {"dev", "sdks", "loops"}  # extras that users of the package never install
+OF_HERMES = {"gateway", "hermes_cli", "hermes_state", "run_agent", "tools"}  # imported only inside the venv of Hermes
+
+
+def read_name(requirement: str) -> str:
+    """Return the normal form of a requirement's distribution name."""
+    (name,) = re.findall(r"^[\w.-]+", requirement)
+    return normal(name)
+
+
+def normal(name: str) -> str:
+    """Return a distribution's name as package indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def list_declared(*, for_tests: bool) -> set[str]:
+    """Return the declared distributions, with or without the extras that only tests need."""
+    extras = [names for extra, names in EXTRAS.items() if for_tests or extra not in FOR_TESTS]
+    return {read_name(requirement) for group in (PROJECT["dependencies"], *extras) for requirement in group}
+
+
+def find_imports(path: Path) -> Iterator[str]:
+    """Yield the top-level name of every absolute import in a file, also of those inside functions."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.split(".")[0]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.importorskip":
+            yield from (str(word.value).split(".")[0] for word in node.args if isinstance(word, ast.Constant))
+
+
+@cache
+def list_own(folder: Path) -> frozenset[str]:
+    """Return the modules and packages that lie at the top of a folder."""
+    return frozenset(path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir())
+
+
+@pytest.mark.parametrize("folder", ["src", "tests", "bench"])
+def test_every_import_is_declared(folder: str) -> None:
+    declared = list_declared(for_tests=folder != "src")
+    distributions = packages_distributions()
+    known = sys.stdlib_module_names | list_own(ROOT / "src") | list_own(ROOT / "tests") | list_own(ROOT / "bench")
+    undeclared: dict[str, str] = {}
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        for name in set(find_imports(path)) - known - OF_HERMES:
+            if declared.isdisjoint(map(normal, distributions.get(name, [name]))):
+                undeclared[name] = str(path.relative_to(ROOT))
+    assert undeclared == {}
