@@ -1,10 +1,14 @@
-# `make demo` and `make test` do all the set-up themselves, in .venv.
+# Every target does its own set-up, in .venv.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test lint lab lab-test clean
+# Compiled modules are kept: else every worker and every process that a test starts compiles them again.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: demo check fast test lint lab lab-test clean
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -23,8 +27,14 @@ $(VENV)/.lab: $(VENV)/.core
 demo: $(VENV)/.core  ## the main job on sample transcripts, offline
 	@$(BIN)/warmstart demo
 
+check: $(VENV)/.dev  ## the inner loop: style, types, layers and the fast tests, side by side
+	@$(MAKE) --no-print-directory -j2 lint fast
+
+fast: $(VENV)/.dev  ## every test that is not marked slow
+	$(PYTEST) -q -m "not slow"
+
 test: $(VENV)/.dev  ## every test
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(PYTEST)
 
 lab: $(VENV)/.lab  ## a small real model, cold against warm, offline
 	@$(BIN)/warmstart lab run
