@@ -22,7 +22,7 @@ SESSIONS = {"claude-code": 4, "codex": 3, "hermes": 3}
 TESTS = "uv run pytest -q tests/test_orders.py"
 LOGS = "docker compose -f staging.yml logs --tail 50 api"
 
-# what went wrong, how the result says it, and the call that put it right later in the same session
+# the wrong call, the message of its result, and the call later in the same session that corrects it
 CORRECTED = {
     "no pytest": (r"python -m pytest tests/test_orders\.py", "No module named pytest", rf"{re.escape(TESTS)}"),
     "keyword": (r"sqlite3 .*from order\b", r'near ..?order..?: syntax error', r"sqlite3 -header shop\.db .*from (orders|refunds)\b"),
@@ -44,13 +44,13 @@ def found() -> warmstart.Inspection:
     return warmstart.inspect(SAMPLES)
 
 
-def said(call: ToolCall) -> str:
-    """The command of a shell call; the tool and its arguments of another."""
+def describe_call(call: ToolCall) -> str:
+    """Return the command of a shell call, or the tool and arguments of another call."""
     return command_in(call.arguments) or f"{call.tool} {json.dumps(call.arguments)}"
 
 
 def answered(session: warmstart.Session) -> list[tuple[str, ToolResult]]:
-    return [(said(call), result) for call, result in session.calls() if result is not None]
+    return [(describe_call(call), result) for call, result in session.calls() if result is not None]
 
 
 def test_all_are_read_without_problems(found):

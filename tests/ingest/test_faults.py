@@ -1,4 +1,4 @@
-"""Bad input is normal input: a clear word with file and line, everything else still read, nothing lost."""
+"""Bad input: a problem names file and line, everything else is read, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_invalid_utf8_and_lone_surrogates_and_nan(tmp_path):
     found = read(tmp_path / "a.jsonl", b"\n".join(good))
     assert count(found) == (2, 2)
     with warmstart.open() as ws:
-        assert ws.ingest(tmp_path / "a.jsonl").new == 1, "what was mended can be stored"
+        assert ws.ingest(tmp_path / "a.jsonl").new == 1, "mended text can be stored"
 
 
 def test_duplicate_keys(tmp_path):
@@ -97,11 +97,11 @@ def test_a_200_mb_line(tmp_path):
         "print(found.problems[0].line, found.problems[0].reason, sep='|');"
         "print(int(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]) // 1024)"  # ru_maxrss counts the parent too
     )
-    said = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": SRC}
     )
-    told, peak = said.stdout.strip().split("\n")
-    assert told.startswith("2|skipped a line of 200 MB; the limit is")
+    problem, peak = done.stdout.strip().split("\n")
+    assert problem.startswith("2|skipped a line of 200 MB; the limit is")
     assert int(peak) < 300
 
 
@@ -127,11 +127,11 @@ def test_empty_missing_folder_and_forbidden(tmp_path):
     unknown = tmp_path / "package.json"
     unknown.write_text('{"name": "x", "version": "1"}')
     assert warmstart.inspect(unknown).problems[0].reason == "no reader knows this format"
-    assert not warmstart.inspect(tmp_path).problems, "in a folder, what is no transcript is passed over"
+    assert not warmstart.inspect(tmp_path).problems, "in a folder, other files are skipped"
     os.mkfifo(tmp_path / "pipe.jsonl")
     with pytest.raises(SourceError, match="not a regular file"):
         warmstart.inspect(tmp_path / "pipe.jsonl")
-    assert warmstart.inspect(tmp_path).sessions == (), "a pipe in a folder is not waited for"
+    assert warmstart.inspect(tmp_path).sessions == (), "a pipe in a folder does not block"
 
 
 def test_no_permission(tmp_path):
@@ -139,18 +139,18 @@ def test_no_permission(tmp_path):
     write_jsonl(tmp_path / "b.jsonl", claude_lines("s-2"))
     path.chmod(0)
     code = (
-        "import os, sys, warmstart\nwarmstart.inspect(sys.argv[1] + '/b.jsonl')\n"  # everything is loaded
+        "import os, sys, warmstart\nwarmstart.inspect(sys.argv[1] + '/b.jsonl')\n"  # load everything first
         "if os.getuid() == 0: os.setuid(65534)\n"
         "f = warmstart.inspect(sys.argv[1])\nprint(len(f.sessions), f.problems[0].reason)"
     )
     let_in(path)
-    said = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)],
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHONPATH": SRC},
     )
-    assert said.stdout.strip() == "1 permission denied", said.stderr
+    assert done.stdout.strip() == "1 permission denied", done.stderr
 
 
 def test_schema_drift_costs_a_field_not_the_line(tmp_path):
@@ -226,15 +226,15 @@ for line in sys.stdin:
             forker.ask(str(wait))
             with warmstart.open() as ws:
                 assert ws.store.health()["integrity"] == "ok"
-                assert (now := len(ws.sessions(limit=None))) >= kept, "what was kept stays"
+                assert (now := len(ws.sessions(limit=None))) >= kept, "stored sessions stay"
                 kept = now
-                assert ws.store.health()["calls"] == 10 * now, "a session is there whole or not at all"
+                assert ws.store.health()["calls"] == 10 * now, "a session is stored whole or not at all"
     with warmstart.open() as ws:
         ws.ingest(tmp_path / "in")
         assert ws.store.health()["calls"] == 10 * sessions
 
 
-def test_a_full_disk_is_told_and_loses_nothing(tmp_path):
+def test_a_full_disk_is_reported_and_loses_nothing(tmp_path):
     for n in range(150):
         write_jsonl(tmp_path / "in" / f"{n:03}.jsonl", claude_lines(f"s-{n}", calls=30, text="x" * 700))
     code = (
@@ -243,13 +243,13 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path):
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, 1_500_000))\n"
         "try:\n    warmstart.open().ingest(sys.argv[1])\nexcept warmstart.StoreFull as error:\n    print('full:', error)"
     )
-    said = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "in")],
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHONPATH": SRC},
     )
-    assert said.stdout.startswith("full:"), said.stderr
+    assert done.stdout.startswith("full:"), done.stderr
     with warmstart.open() as ws:
         assert ws.store.health()["integrity"] == "ok"
         ws.ingest(tmp_path / "in")

@@ -1,4 +1,4 @@
-"""What we put into a session is taken out of its transcript again."""
+"""The seed of a session is removed from its transcript."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def check(session: Session) -> None:
 
 
 @pytest.mark.parametrize(("dialect", "own"), [("openai", OWN), ("anthropic", ANTHROPIC)])
-def test_a_recorded_seed_is_no_work_of_the_session(ws, tmp_path, dialect, own):
+def test_a_recorded_seed_does_not_count_as_work_of_the_session(ws, tmp_path, dialect, own):
     seed = ws.provision(Task(text=TEXT, session="s1", dialect=dialect))
     messages = seed.inject(own)
     assert len(messages) > len(own) + 3
@@ -69,7 +69,7 @@ def test_a_recorded_seed_is_no_work_of_the_session(ws, tmp_path, dialect, own):
     assert (measures.errors, measures.judged, measures.success_turn) == (1, 1, None)
 
 
-def test_a_told_seed_is_taken_out_too(ws, tmp_path):
+def test_a_seed_of_plain_text_is_removed_too(ws, tmp_path):
     ws.experiments.start("form", "seed,text", salt="any")
     for n in range(12):
         seed = ws.provision(Task(text=TEXT, session=f"s{n}"))
@@ -86,13 +86,13 @@ def test_a_session_without_a_seed_stays_as_it_is():
     assert strip_seed(session) is session
 
 
-def test_words_of_ours_in_the_middle_are_the_sessions_own():
+def test_the_words_of_a_seed_later_in_a_session_stay():
     steps = (*(Message("user", f"line {n}") for n in range(20)), Message("user", f"{NOTES_MARK} is what it said"))
     session = Session("s", "openai_chat", "x", "a", steps)
     assert strip_seed(session) is session
 
 
-def test_a_seed_that_someone_cut_short_takes_nothing_of_the_session():
+def test_a_truncated_seed_removes_nothing_of_the_session():
     steps = (
         Message("user", NOTES_MARK),
         Message("assistant", "something else"),

@@ -57,7 +57,7 @@ def run(code: str, path: Path, count: int = 0) -> str:
 
 
 def contents(path: Path) -> dict[str, bytes]:
-    """The bytes beside each other, apart from the WAL's index, which is rebuilt at will."""
+    """Return the bytes of all files, except the index of the WAL, which SQLite rebuilds at will."""
     return {file.name: file.read_bytes() for file in path.parent.iterdir() if not file.name.endswith("-shm")}
 
 
@@ -70,7 +70,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_many_processes_create_and_write_one_store(path: Path) -> None:
-    """They also race for its creation, and none of them waits in vain."""
+    """They also race to create it, and every write gets through."""
     acknowledged = set(
         run(WRITER + f"join([fork(write, me, count) for me in range({PROCESSES})])", path, WRITES).split()
     )
@@ -85,7 +85,7 @@ def test_many_processes_create_and_write_one_store(path: Path) -> None:
 
 
 def test_many_processes_create_a_store_at_the_same_moment(path: Path) -> None:
-    """Started first and let go together, so that the migrations themselves collide."""
+    """They start first and go on at the same time, so that the migrations themselves collide."""
     code = f"""
 def race(n, moment):
     time.sleep(max(0.0, moment - time.time()))
@@ -119,7 +119,7 @@ join([fork(write, me) for me in range({PROCESSES})])
 
 
 def test_waiting_is_fair_enough_for_long_transactions(path: Path) -> None:
-    """Eight writers that each hold the store for a while and come back at once: all get through within patience."""
+    """Eight writers hold the store for a while and come back at once: all get through within their patience."""
     code = """
 def write(me):
     with open_store(path, patience=20.0) as store:
@@ -256,7 +256,7 @@ store.put_session(*make("after", 1000))
         assert len(store.list_sessions(None)) == kept + 1
 
 
-# Files that are not what they should be
+# Damaged and foreign files
 
 
 @pytest.mark.parametrize("checkpointed", [True, False], ids=["in the file", "in the WAL only"])
@@ -351,7 +351,7 @@ def test_damaged_pages_are_an_error_not_a_crash(path: Path) -> None:
 
 @pytest.mark.parametrize("what", ["file", "folder"])
 def test_no_right_to_write(path: Path, what: Literal["file", "folder"]) -> None:
-    """In a process that is not root, to whom rights say nothing."""
+    """Checked in a process that is not root, because permissions do not apply to root."""
     open_store(path).close()
     take_writing(path, what)
     code = """

@@ -1,4 +1,4 @@
-"""The store: what it remembers, what it refuses, and that nothing deleted stays behind."""
+"""The store: rows, search, transactions, deletion without traces, opening and migrations."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def all_bytes(path: Path) -> bytes:
     return b"".join(file.read_bytes() for file in sorted(path.parent.iterdir()))
 
 
-# What goes in comes out
+# Rows
 
 
 def test_session_and_calls_come_back_as_they_were(store: SqliteStore) -> None:
@@ -98,7 +98,7 @@ def test_older_copy_elsewhere_does_not_overwrite(store: SqliteStore) -> None:
     assert store.put_session(make_session(digest="d0", calls=1, source_uri="/old.jsonl"), make_calls(count=1)) == "same"
     assert (store.find_session("k1").digest, len(store.calls_of("k1"))) == ("d1", 2)
     equal = make_session(digest="d3", source_uri="/old.jsonl")
-    assert store.put_session(equal, make_calls()) == "updated"  # as long: read anew
+    assert store.put_session(equal, make_calls()) == "updated"  # of the same length: the newer copy wins
     rewritten = make_session(digest="d4", source_uri="/old.jsonl", calls=0, results=0)
     assert store.put_session(rewritten, []) == "updated"  # the file itself became shorter
     assert store.calls_of("k1") == []
@@ -137,7 +137,7 @@ def test_find_by_key_id_and_beginnings(store: SqliteStore) -> None:
     store.put_session(make_session("aaa1", id="one"), [])
     store.put_session(make_session("aab2", id="two"), [])
     store.put_session(make_session("aab2x", id="two-longer"), [])
-    assert store.find_session("aab2").id == "two"  # whole keys and ids come before beginnings
+    assert store.find_session("aab2").id == "two"  # whole keys and ids come before prefixes
     assert store.find_session("two").key == "aab2"
     assert store.find_session("aaa").id == "one"
     assert store.find_session("two-").key == "aab2x"
@@ -220,7 +220,7 @@ def test_threads_share_a_store(store: SqliteStore) -> None:
 
 
 def test_second_connection_of_a_process_keeps_the_locks_of_the_first(store: SqliteStore) -> None:
-    """Else another process's close would take itself for the last one and delete the WAL under us."""
+    """Otherwise another process would take its close for the last one and delete the WAL that we use."""
     open_store(store.path).close()
     shared_range = "510, 0x40000002"  # the bytes of the file that SQLite locks for every open connection
     code = f"import fcntl; fcntl.lockf(open({str(store.path)!r}, 'r+b'), fcntl.LOCK_EX | fcntl.LOCK_NB, {shared_range})"
@@ -308,7 +308,7 @@ def test_health(store: SqliteStore) -> None:
 
 
 def test_every_setting_is_made(store: SqliteStore) -> None:
-    """Also those that stand behind one that answers."""
+    """Also the pragmas that follow one that returns a row."""
     found = [store._db.pragma(name) for name in ("synchronous", "foreign_keys", "secure_delete", "cache_size")]
     assert found == [2, 1, 1, -16000]
 
@@ -332,7 +332,7 @@ def test_migrations_are_listed_and_recorded(store: SqliteStore) -> None:
 
 
 def insert(db: apsw.Connection, table: str, row: msgspec.Struct) -> None:
-    """As that schema had it: only the columns that are there."""
+    """Insert the columns that the table has in its schema."""
     columns = {name for _id, name, *_ in db.execute(f"PRAGMA table_info({table})")}
     known = {name: value for name, value in msgspec.structs.asdict(row).items() if name in columns}
     db.execute(
@@ -361,7 +361,7 @@ def test_every_older_schema_opens_and_keeps_what_it_has(path: Path, number: int)
         )
         trial = TrialStore(store).trial("s1")
         assert (trial is not None) == (number >= 2)
-        if trial is not None:  # who decided its arm, and how probably, was not yet written down
+        if trial is not None:  # older schemas did not record how its arm was assigned
             assert (trial.arm, trial.measures) == ("warm", None)
             assert trial.assignment == ("unknown" if number < 3 else "random")
             assert TrialStore(store).seed("s1", "openai") == "{}"

@@ -1,4 +1,4 @@
-"""Deleting a session: nothing of it is left in the store, and reading its transcript again does not bring it back."""
+"""Deleting a session leaves nothing of it in the store, and ingest does not bring it back."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def test_its_calls_leave_every_template_and_the_others_stay(ws):
     with pytest.raises(NotFound):
         ws.session(key)
     assert ws.store.health()["integrity"] == "ok"
-    assert ws.provision(Task(text=TASK, agent="codex")).templates, "the index still answers"
+    assert ws.provision(Task(text=TASK, agent="codex")).templates, "the index still works"
 
 
 def test_a_template_mined_from_it_alone_is_deleted(ws):
     key = ws.sessions()[-1].key
-    made = ws.capture(key, name="only-this-one")
-    assert f"{made.name}@{made.version}" in ws.delete_session(key).templates
+    template = ws.capture(key, name="only-this-one")
+    assert f"{template.name}@{template.version}" in ws.delete_session(key).templates
     with pytest.raises(NotFound):
         ws.templates.show("only-this-one")
 
@@ -56,7 +56,7 @@ def test_a_template_mined_from_it_alone_is_deleted(ws):
 def test_reading_the_transcript_again_does_not_bring_it_back(ws):
     before = len(ws.sessions())
     ws.delete_session(ws.sessions()[0].key)
-    for row in ws.store.sources():  # every file looks changed, so that it is read again
+    for row in ws.store.sources():  # make every file look changed, so that it is read again
         ws.store.put_source(structs.replace(row, size=row.size + 1))
     assert ws.ingest(SAMPLES).sessions == before
     assert len(ws.sessions()) == before - 1
@@ -69,13 +69,15 @@ def test_seeds_already_given_lose_its_examples(ws):
     gone = keys.pop()
     ws.delete_session(gone)
     trial = TrialStore(ws.store).trial("seeded-1")
-    assert trial.arm == "warm", "the draw is kept"
+    assert trial.arm == "warm", "the arm stays"
     assert {pick.example.session for pick in TrialStore(ws.store).picks(trial)} == keys
 
 
 def test_no_byte_of_it_stays_in_the_file(ws, tmp_path):
     row = next(row for row in ws.sessions() if row.agent == "codex")
-    mark = ws.session(row.key).calls[0].call_id.encode()  # its file's name, which holds its id, stays known as read
+    mark = (
+        ws.session(row.key).calls[0].call_id.encode()
+    )  # the name of its file, which holds its id, stays in the table of sources
     assert any(mark in path.read_bytes() for path in tmp_path.rglob("warmstart.db*"))
     ws.delete_session(row.key)
     ws.close()

@@ -1,4 +1,4 @@
-"""Learning: what becomes active and by whose decision, what survives a crash, and what never comes back."""
+"""The template library: decisions, capture, import and export, crashes, and seeds that are never mined back."""
 
 from __future__ import annotations
 
@@ -142,8 +142,8 @@ class TestVersions:
         assert (old.status, old.reason) == ("retired", "replaced by version 2")
         assert new.status == "active"
         assert taught.templates.show(new.name)[1].provenance.parent == f"{old.name}@1"
-        said = [(d.version, d.status) for d in taught.templates.show(new.name)[2]]
-        assert said == [(1, "active"), (1, "retired"), (2, "active")]
+        decisions = [(d.version, d.status) for d in taught.templates.show(new.name)[2]]
+        assert decisions == [(1, "active"), (1, "retired"), (2, "active")]
         assert taught.provision(Task(text="fix the failing cart tests")).templates == (f"{new.name}@2",)
 
     def test_an_import_of_the_same_name_does_not_make_learning_restless(self, taught, tmp_path):
@@ -249,8 +249,8 @@ class TestRevoking:
     def test_every_template_that_shows_a_call_of_the_session(self, taught):
         teach(taught, *[work_lines(f"bar-{n}", *CART, cwd="/home/dev/bar") for n in range(2)])
         taught.learn()
-        made = taught.capture("cart-2", name="from cart two")
-        taught.templates.approve(made.name)
+        template = taught.capture("cart-2", name="from cart two")
+        taught.templates.approve(template.name)
         sources = {row.name: {e.session for e in t.examples} for row, t in taught.templates.find()}
         key = taught.store.find_session("cart-2").key
         expected = {f"{name}@1" for name, keys in sources.items() if key in keys}
@@ -278,10 +278,10 @@ class TestRevoking:
 
 class TestCapture:
     def test_options(self, taught):
-        made = taught.capture(
+        template = taught.capture(
             "cart-1", name="my cart", task_type="file", max_examples=2, description="how we do it", tags=("a", "b")
         )
-        assert (made.name, made.status, made.change, made.examples) == ("my cart", "proposed", "new", 2)
+        assert (template.name, template.status, template.change, template.examples) == ("my cart", "proposed", "new", 2)
         row, template, _ = taught.templates.show("my cart")
         assert (row.task_type, template.description, template.tags) == ("file", "how we do it", ("a", "b"))
         assert template.provenance.origin == "captured"
@@ -419,14 +419,14 @@ class TestInAndOut:
 
     def test_stats(self, taught):
         taught.provision(Task(text="fix the failing cart tests", session="new-1"))
-        told = taught.templates.stats()
-        assert (told["templates"], told["examples"], told["uses"], told["provisions"]) == (1, 3, 1, 1)
-        assert (told["by_status"], told["by_category"]) == ({"active": 1}, {"coding": 1})
-        assert told["recent"][0]["session"] == "new-1"
+        stats = taught.templates.stats()
+        assert (stats["templates"], stats["examples"], stats["uses"], stats["provisions"]) == (1, 3, 1, 1)
+        assert (stats["by_status"], stats["by_category"]) == ({"active": 1}, {"coding": 1})
+        assert stats["recent"][0]["session"] == "new-1"
 
 
 def strip(data: bytes) -> list[Any]:
-    """What a bundle says of its templates, without when they came."""
+    """Return the templates of a bundle without their times."""
     return [one | {"created": None} for one in json.loads(data)["templates"]]
 
 
@@ -537,7 +537,7 @@ class TestCorruption:
     def test_what_a_session_was_given(self, taught):
         taught.provision(Task(text="fix the failing cart tests", session="cart-0"))
         damage(taught, "UPDATE trials SET picks = 'rubbish'")
-        assert taught.learn().refused == {"its record cannot be read": 1}, "what was seeded is not known: not mined"
+        assert taught.learn().refused == {"its record cannot be read": 1}, "its seed is unknown, so it is not mined"
         assert taught.templates.stats()["recent"][0]["templates"] == []
         with pytest.raises(Refused, match="cannot be read"):
             taught.provision(Task(text="fix the failing cart tests", session="cart-0", dialect="text"))
@@ -546,7 +546,7 @@ class TestCorruption:
             taught.provision(Task(text="fix the failing cart tests", session="cart-0"))
 
 
-# Learns in a fork that dies at its n-th write (0: never) or after some seconds; answers with its exit code.
+# For each line "WRITES SECONDS": learn in a fork that is killed at its n-th write (0: never) or after some seconds.
 LEARN = """
 import warmstart, warmstart.templates.library
 from warmstart.store import SqliteStore
@@ -580,17 +580,17 @@ for line in sys.stdin:
 
 
 def check_whole(ws: Warmstart) -> None:
-    """Every version is there with all its examples, every active one can be found, and the index counts right."""
+    """Check that every version has all its examples, every active one is indexed, and the index counts correctly."""
     assert ws.store.health()["integrity"] == "ok"
     db = apsw.Connection(str(ws.store.path))
     for row, template in ws.templates.find():
-        said = int(template.description.split(" example", 1)[0])
-        assert len(template.examples) == said, "a version is there whole or not at all"
+        described = int(template.description.split(" example", 1)[0])
+        assert len(template.examples) == described, "a version is stored whole or not at all"
         ids = [id_ for (id_,) in db.execute("SELECT id FROM examples WHERE name = ? AND version = ?", (row.name, row.version))]  # fmt: skip
         indexed = [db.execute("SELECT count(*) FROM postings WHERE example = ?", (id_,)).get for id_ in ids]
         assert all(indexed) if row.status == "active" else not any(indexed)
-        said_last = [d for d in ws.templates.show(row.name)[2] if d.version == row.version]
-        assert (said_last[-1].status if said_last else "proposed") == row.status
+        decisions = [d for d in ws.templates.show(row.name)[2] if d.version == row.version]
+        assert (decisions[-1].status if decisions else "proposed") == row.status
     versions = db.execute("SELECT count(*) FROM templates WHERE status = 'active' GROUP BY name_key").fetchall()
     assert all(count == 1 for (count,) in versions)
     wrong = db.execute(
@@ -623,7 +623,7 @@ def test_kill_9_during_learn(ws):
             forker.ask(f"0 {wait}")
             check_whole(ws)
             now = len(ws.templates.find())
-            assert now >= kept, "what was kept stays"
+            assert now >= kept, "stored templates stay"
             kept = now
             teach(ws, *many_sessions(2, first=100 + 10 * number))
     ws.learn()
@@ -632,7 +632,7 @@ def test_kill_9_during_learn(ws):
 
 
 def test_killed_at_every_write(ws):
-    """The same without luck: the process ends itself at its n-th write."""
+    """The same without chance: the process kills itself at its n-th write."""
     teach(ws, *cart_sessions(2))
     with open_forker(LEARN) as forker:
         for at in range(1, 41) if FULL else (1, 2, 4, 7, 40):
@@ -737,7 +737,7 @@ class TestPoison:
         teach(taught, self.poisoned("p-1", 10), self.poisoned("p-2", 11))
         waiting = [one for one in taught.learn().templates if one.status == "proposed"]
         assert waiting
-        assert len(taught.templates.find("active")) == 1, "the clean one stays in use meanwhile"
+        assert len(taught.templates.find("active")) == 1, "the clean version stays active meanwhile"
         assert "evil" not in str(taught.templates.find("active"))
         assert "evil.example" not in self.shown(taught)
         decision = taught.templates.approve(waiting[0].name, reason="I have read it")
@@ -750,7 +750,7 @@ class TestPoison:
 
 
 def test_the_samples_that_come_along(ws):
-    """Three agents' transcripts, learned from twice."""
+    """Learn twice from the transcripts of three agents."""
     ws.ingest(Path(warmstart.__file__).parent / "samples")
     learned = ws.learn()
     assert any(one.status == "active" for one in learned.templates)

@@ -1,4 +1,4 @@
-"""Choosing: words, what is looked up, how it is ranked, and how much alike is alike."""
+"""Search: words, lookup, ranking, similarity and diversity."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class TestWords:
         ],
     )
     def test_examples(self, text, found):
-        said = words(text)
+        terms = words(text)
         if text.isascii():
-            assert said == found
+            assert terms == found
         else:
-            assert said, "letters of other scripts are words too"
+            assert terms, "letters of other scripts are words too"
 
     def test_other_scripts(self):
         assert words("部署 集群") == ["部署", "集群"]
@@ -131,7 +131,7 @@ class TestDiversify:
         assert set(diversify(options, 3)) == {0, 1, 2}
 
     def test_the_nearest_work_again_beats_other_work(self):
-        """Where the nearest template has shown all its kinds; while it has others, these come first."""
+        """Once the nearest template has shown all its kinds; before that, its other kinds come first."""
         near = [Option(example("a"), "a", 10.0 - n, 10.0) for n in range(4)]
         other = [Option(example(kind), kind, 6.0, 6.0) for kind in "bcd"]
         assert set(diversify(near + other, 3)) == {0, 1, 2}
