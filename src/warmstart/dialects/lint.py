@@ -16,7 +16,7 @@ import msgspec
 from warmstart.dialects.lint_blocks import lint_anthropic, lint_gemini
 from warmstart.dialects.lint_calls import (
     Finding,
-    Found,
+    Findings,
     LintContext,
     Message,
     lint_answer,
@@ -72,7 +72,7 @@ def lint(
     return sorted(findings, key=lambda finding: finding.index)
 
 
-def _lint_text(texts: Any) -> Found:
+def _lint_text(texts: Any) -> Findings:
     listed = texts if isinstance(texts, list | tuple) else [texts]
     for index, text in enumerate(listed):
         if not isinstance(text, str):
@@ -84,7 +84,7 @@ def _lint_text(texts: Any) -> Found:
 # OpenAI chat completions
 
 
-def lint_openai(messages: list[tuple[int, Message]], context: LintContext) -> Found:
+def lint_openai(messages: list[tuple[int, Message]], context: LintContext) -> Findings:
     open_calls: dict[str, int] = {}
     answered: set[str] = set()  # ids among the latest calls
     used: set[str] = set()
@@ -108,7 +108,7 @@ def lint_openai(messages: list[tuple[int, Message]], context: LintContext) -> Fo
 
 def _lint_openai_calls(
     index: int, message: Message, context: LintContext, open_calls: dict[str, int], used: set[str]
-) -> Found:
+) -> Findings:
     calls = message.get("tool_calls")
     if calls is None:
         if not any(message.get(key) for key in ("function_call", "refusal", "audio")):
@@ -136,7 +136,7 @@ def _lint_openai_calls(
 # OpenAI Responses
 
 
-def lint_responses(items: list[tuple[int, Message]], context: LintContext) -> Found:
+def lint_responses(items: list[tuple[int, Message]], context: LintContext) -> Findings:
     open_calls: dict[str, int] = {}
     answered: set[str] = set()
     used: set[str] = set()
@@ -177,7 +177,7 @@ def _is_json(value: Any) -> bool:
     return True
 
 
-_CHECKS: dict[str, Callable[[list[tuple[int, Message]], LintContext], Found]] = {
+_CHECKS: dict[str, Callable[[list[tuple[int, Message]], LintContext], Findings]] = {
     "openai": lint_openai,
     "anthropic": lint_anthropic,
     "responses": lint_responses,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from warmstart.dialects.lint_calls import (
     Finding,
-    Found,
+    Findings,
     LintContext,
     Message,
     lint_answer,
@@ -37,7 +37,7 @@ class _Turn(NamedTuple):
     blocks: list[tuple[int, Message]]
 
 
-def lint_anthropic(messages: list[tuple[int, Message]], context: LintContext) -> Found:
+def lint_anthropic(messages: list[tuple[int, Message]], context: LintContext) -> Findings:
     if messages and messages[0][1].get("role") != "user":
         yield Finding(messages[0][0], "first_role", "the first message must have the role user")
     turns: list[_Turn] = []
@@ -78,7 +78,7 @@ def lint_anthropic(messages: list[tuple[int, Message]], context: LintContext) ->
     yield from report_open(asked, "in the next user message")
 
 
-def _lint_blocks(index: int, message: Message, turn: _Turn, *, is_last: bool) -> Found:
+def _lint_blocks(index: int, message: Message, turn: _Turn, *, is_last: bool) -> Findings:
     content = message.get("content")
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
@@ -102,7 +102,7 @@ def _lint_blocks(index: int, message: Message, turn: _Turn, *, is_last: bool) ->
             yield Finding(index, "block_role", f"a {kind} block belongs to the {_OWNERS[kind]}")
 
 
-def _lint_tool_use(index: int, block: Message, context: LintContext, used: set[str]) -> Found:
+def _lint_tool_use(index: int, block: Message, context: LintContext, used: set[str]) -> Findings:
     call, name = block.get("id"), block.get("name")
     yield from lint_id(index, call, None, context, used)
     if isinstance(call, str) and call and not _ANTHROPIC_ID.fullmatch(call):
@@ -117,7 +117,7 @@ def _lint_tool_use(index: int, block: Message, context: LintContext, used: set[s
 # Gemini contents
 
 
-def lint_gemini(contents: list[tuple[int, Message]], context: LintContext) -> Found:
+def lint_gemini(contents: list[tuple[int, Message]], context: LintContext) -> Findings:
     is_signed = context.model is not None and _GEMINI_3.search(context.model) is not None
     asked: tuple[int, list[Message]] | None = None  # the calls of the previous content
     before = None
@@ -148,7 +148,7 @@ def lint_gemini(contents: list[tuple[int, Message]], context: LintContext) -> Fo
         yield Finding(asked[0], "unanswered_call", "the call has no response in the next content")
 
 
-def _lint_gemini_parts(index: int, role: Any, parts: Sequence[Any]) -> Found:
+def _lint_gemini_parts(index: int, role: Any, parts: Sequence[Any]) -> Findings:
     for part in parts:
         if not isinstance(part, Mapping) or not part:
             yield Finding(index, "content", "a part must be an object that is not empty")
@@ -167,7 +167,7 @@ def _lint_gemini_parts(index: int, role: Any, parts: Sequence[Any]) -> Found:
                 yield Finding(index, "arguments", f"{body} must be an object")
 
 
-def _lint_gemini_answers(index: int, asked: tuple[int, list[Message]] | None, answers: list[Message]) -> Found:
+def _lint_gemini_answers(index: int, asked: tuple[int, list[Message]] | None, answers: list[Message]) -> Findings:
     if asked is None:
         yield Finding(index, "result_without_call", "a response must come right after its call")
     elif not answers:

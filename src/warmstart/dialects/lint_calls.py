@@ -30,11 +30,11 @@ class LintContext(NamedTuple):
     model: str | None
 
 
-Found = Iterator[Finding]
+Findings = Iterator[Finding]
 Message = Mapping[str, Any]
 
 
-def lint_answer(index: int, call: Any, open_calls: dict[str, int], answered: set[str]) -> Found:
+def lint_answer(index: int, call: Any, open_calls: dict[str, int], answered: set[str]) -> Findings:
     if not isinstance(call, str) or not call:
         yield Finding(index, "id", "a result needs the id of its call")
     elif call in open_calls:
@@ -46,13 +46,13 @@ def lint_answer(index: int, call: Any, open_calls: dict[str, int], answered: set
         yield Finding(index, "result_without_call", f"no call {show(call)} is waiting for this result")
 
 
-def report_open(open_calls: dict[str, int], where: str) -> Found:
+def report_open(open_calls: dict[str, int], where: str) -> Findings:
     for call, index in open_calls.items():
         yield Finding(index, "unanswered_call", f"call {show(call)} has no result {where}")
     open_calls.clear()
 
 
-def lint_id(index: int, call: Any, limit: int | None, context: LintContext, used: set[str]) -> Found:
+def lint_id(index: int, call: Any, limit: int | None, context: LintContext, used: set[str]) -> Findings:
     if not isinstance(call, str) or not call:
         yield Finding(index, "id", "a call needs an id")
         return
@@ -66,12 +66,12 @@ def lint_id(index: int, call: Any, limit: int | None, context: LintContext, used
         yield Finding(index, "id", f"the id has {len(call)} characters; {limit} are allowed")
 
 
-def lint_name(index: int, name: Any, pattern: re.Pattern[str]) -> Found:
+def lint_name(index: int, name: Any, pattern: re.Pattern[str]) -> Findings:
     if not isinstance(name, str) or not pattern.fullmatch(name):
         yield Finding(index, "name", f"tool name {show(name)} does not match {pattern.pattern}")
 
 
-def lint_written(index: int, arguments: Any) -> Found:
+def lint_written(index: int, arguments: Any) -> Findings:
     """Check arguments written as JSON. An empty string passes: it stands for no arguments."""
     if not isinstance(arguments, str):
         yield Finding(index, "arguments", "arguments must be a string of JSON")
@@ -84,7 +84,7 @@ def lint_written(index: int, arguments: Any) -> Found:
             yield Finding(index, "arguments", "arguments are not a JSON object")
 
 
-def lint_content(index: int, content: Any, kinds: frozenset[str]) -> Found:
+def lint_content(index: int, content: Any, kinds: frozenset[str]) -> Findings:
     """Check that a message has content, as text or as parts the provider knows."""
     if not isinstance(content, str | list | tuple) or not content:
         yield Finding(index, "empty_content", "a message needs content")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Literal
 
 from warmstart.errors import Refused
 from warmstart.review.claims import normalise
 from warmstart.review.skills import write_safely
 
-Target = Literal["memory", "user"]
 FILES: dict[str, str] = {"memory": "MEMORY.md", "user": "USER.md"}
 LONGEST = 1_000  # characters of a note
 _SECTION = "\n§\n"  # between notes that Hermes wrote

@@ -85,9 +85,6 @@ class SkillFolder:
         self.root = root
         self._removed = removed  # deleted skills are moved here
 
-    def names(self) -> list[str]:
-        return sorted(path.parent.name for path in self._files())
-
     def find(self, name: str) -> Path | None:
         """Return the SKILL.md of a skill; it may be in a category's folder. None if there is none."""
         check_skill_name(name)
