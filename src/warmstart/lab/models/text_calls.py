@@ -1,8 +1,8 @@
 """Tool calls in plain text, for models whose chat format has none.
 
 Many small models' templates silently drop `tools` and `tool_calls`, and some cannot even write their own call tokens. So
-calls are written as `<call>{...}</call>` and results as `<result>...</result>`, in what the seed shows and in the
-conversation alike, and the model's own template does the rest.
+calls are written as `<call>{...}</call>` and results as `<result>...</result>`, in the seed and in the conversation, and
+the model's own template does the rest.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _NAMES = ("name", "arguments")
 
 
 def describe_tools(tools: Sequence[Mapping[str, Any]]) -> str:
-    """What the model is told of its tools, each with its own call: of one form with `ARGUMENT` in it for all, models copy
-    that word, and only those that are shown no example."""
+    """Return the tools' description for the model, each with its own call. With one common form that has `ARGUMENT` in it,
+    models without an example copied that word."""
     lines = [_describe(tool["function"]) for tool in tools]
     return "\n".join(["Answer with one tool call and nothing else. The tools, and how each is called:", *lines])
 
@@ -34,18 +34,18 @@ def _describe(function: Mapping[str, Any]) -> str:
 
 
 def write_plainly(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """The conversation without tool calls and roles that a plain template would drop."""
-    told = describe_tools(tools) if tools else ""
+    """Return the conversation without the tool calls and roles that a plain template would drop."""
+    description = describe_tools(tools) if tools else ""
     plain: list[dict[str, str]] = []
     for message in messages:
         role, text = _write(message)
-        if role == "system" and told:
-            text, told = f"{text}\n{told}", ""
-        if plain and plain[-1]["role"] == role:  # many templates want turns to alternate
+        if role == "system" and description:
+            text, description = f"{text}\n{description}", ""
+        if plain and plain[-1]["role"] == role:  # many templates need turns to alternate
             plain[-1]["content"] += f"\n{text}"
         else:
             plain.append({"role": role, "content": text})
-    return plain if not told else [{"role": "system", "content": told}, *plain]
+    return plain if not description else [{"role": "system", "content": description}, *plain]
 
 
 def _write(message: Mapping[str, Any]) -> tuple[str, str]:
@@ -67,7 +67,7 @@ def write_call(function: Mapping[str, Any]) -> str:
 
 
 class TextCalls:
-    """A model behind a server that has no tool calls: they are written and read as text on the way."""
+    """A model behind a server without tool calls: writes and reads them as text."""
 
     def __init__(self, llm: LLM) -> None:
         self._llm = llm
@@ -80,36 +80,36 @@ class TextCalls:
 
 
 def read_answer(reply: Reply) -> Reply:
-    """An answer in words, with the call that is in them."""
+    """Return an answer with the call that its text contains."""
     call = find_call(reply.text)
     return structs.replace(reply, text="", calls=(call,)) if call else reply
 
 
 def find_call(text: str) -> AskedCall | None:
-    """The first call in a model's answer, or None where there is none that can be read."""
+    """Return the first call in a model's answer, or None if there is none that can be read."""
     at = text.find(OPEN)
     start = text.find("{", 0 if at < 0 else at)
     if start < 0:
         return None
     try:
-        found, _end = json.JSONDecoder(strict=False).raw_decode(text, start)
+        call, _end = json.JSONDecoder(strict=False).raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or any(name not in found for name in _NAMES):
+    if not isinstance(call, dict) or any(name not in call for name in _NAMES):
         return None
-    name, arguments = found["name"], found["arguments"]
+    name, arguments = call["name"], call["arguments"]
     if not isinstance(name, str) or not isinstance(arguments, dict):
         return None
     return AskedCall("", _whole(name), _whole(json.dumps(arguments, ensure_ascii=False)))
 
 
 def _whole(text: str) -> str:
-    """A model can escape half a character, which no file takes."""
+    """Replace half characters, which a model can escape and no file accepts."""
     return text.encode("utf-8", "replace").decode()
 
 
 def write_grammar(tools: Sequence[Mapping[str, Any]]) -> str:
-    """GBNF in which only a call of one of the tools, with its own arguments, can be said."""
+    """Return a GBNF grammar that allows only a call of one of the tools with its own arguments."""
     rules = [f"root ::= {json.dumps(OPEN)} ({' | '.join(f'call{n}' for n in range(len(tools)))}) {json.dumps(CLOSE)}"]
     for number, tool in enumerate(tools):
         function = tool["function"]

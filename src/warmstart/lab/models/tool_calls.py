@@ -1,4 +1,4 @@
-"""Tool calls as models write them: arguments read leniently, and which tools can be offered."""
+"""Tool calls as models write them: read arguments leniently, and check which tools can be offered."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def read_arguments(text: str) -> dict[str, Any] | None:
-    """A model's arguments, or None where they are no JSON object."""
+    """Return a model's arguments, or None if they are no JSON object."""
     try:
         return _decode(text.encode("utf-8", "replace"))
     except (msgspec.DecodeError, RecursionError):
@@ -21,10 +21,10 @@ def read_arguments(text: str) -> dict[str, Any] | None:
 
 
 def is_sayable(tool: str) -> bool:
-    """Whether an endpoint takes a tool of this name."""
+    """Return whether endpoints accept a tool of this name."""
     return refuse(Example(tool=tool, arguments={}, result=""), "openai") is None
 
 
 def as_object(arguments: Arguments) -> dict[str, Any]:
-    """Arguments as a function's: plain text has a name, the one that seeds give it."""
+    """Return arguments as an object; plain text gets the name that seeds give it."""
     return arguments if isinstance(arguments, dict) else {"input": arguments}

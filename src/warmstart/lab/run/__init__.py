@@ -1,1 +1,1 @@
-"""A run of the lab: the agent loop, the arms, the report."""
+"""A lab run: the agent loop, the arms, the report."""

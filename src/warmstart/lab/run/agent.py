@@ -1,8 +1,8 @@
-"""A small honest agent: the model asks for a call, the call is made, the result goes back, until the task is done.
+"""A small honest agent: the model proposes a call, the call runs, the result goes back, until the task is done.
 
-Who is satisfied ends the session: after every answer the task's checker looks at the folder and the answer. An answer that
-neither calls a tool nor does the task is an error as much as a wrong call, and is told and recorded as one; otherwise a
-model that never calls anything would have the fewest errors of all.
+The task's check ends the session: it looks at the folder and the answer after every turn. An answer that neither calls a
+tool nor does the task is an error like a wrong call, and the model and the transcript get it as one; otherwise a model
+that never calls anything would have the fewest errors of all.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from warmstart.lab.models.tool_calls import is_sayable, read_arguments
 from warmstart.lab.sandbox.workshop import TOOLS, Workshop
 
 AGENT = "warmstart-lab"
-NO_CALL = "invalid_call"  # the tool that stands for an answer without one
+NO_CALL = "invalid_call"  # the tool recorded for an answer without a call
 SYSTEM = "You do small chores with files, programs and databases in the current folder by calling tools."
 CLOSING = "Done."
 _NO_CALL_ERROR = "Error: no tool call in the answer. Answer with one call of one of your tools."
-_SAID = 400  # characters kept of an answer that is no call
-_AT_ONCE = 4  # calls of one answer that are made
-_UNNAMED = "unnamed_tool"  # stands for a name that no server takes back
+_ANSWER = 400  # characters kept of an answer without a call
+_AT_ONCE = 4  # calls of one answer that are run
+_UNNAMED = "unnamed_tool"  # replaces a name that no server accepts back
 
 
 class AgentLimits(Struct, frozen=True, kw_only=True):
-    """How long a session may go on, and how the model is asked."""
+    """The limits of a session, and the parameters of its requests."""
 
     turns: int = 3
-    answer_tokens: int | None = 96  # None: as many as the server gives; some models refuse the field
-    temperature: float | None = 0.0  # None: not said, for models that refuse the field
-    seconds: float = 5.0  # a call
+    answer_tokens: int | None = 96  # None: the server's own limit; some models refuse the field
+    temperature: float | None = 0.0  # None: not sent, for models that refuse the field
+    seconds: float = 5.0  # per call
 
 
 class Transcript(Struct, frozen=True, kw_only=True):
-    """A session as it is written down: OpenAI chat messages in a wrapper, which `ingest` reads like anyone's."""
+    """A recorded session: OpenAI chat messages in a wrapper that `ingest` reads like any other transcript."""
 
     session_id: str
     agent: str
     model: str
     project: str
     label: bool  # whether the task was done
-    usage: dict[str, Any] | None  # None: the model did not say
+    usage: dict[str, Any] | None  # None: the model did not report it
     messages: list[dict[str, Any]]
 
 
@@ -59,20 +59,20 @@ class LabAgent:
         self._limits = limits
         self._clock = clock
         self._tools = [tool.as_openai() for tool in TOOLS]
-        self.refusal: RequestRefused | None = None  # what ended the last session, if the server did
+        self.refusal: RequestRefused | None = None  # the error, if the server ended the last session
 
     def run(self, task: LabTask, session: str, inject: Callable[[list[Any]], list[Any]]) -> Transcript:
-        """One session. `inject` puts the seed into its opening; the transcript holds what came after."""
-        said = [
+        """Run one session. `inject` puts the seed into the opening; the transcript does not contain it."""
+        messages = [
             self.stamp({"role": "system", "content": SYSTEM}),
             self.stamp({"role": "user", "content": task.request}),
         ]
         with Workshop(task.files, seconds=self._limits.seconds) as workshop:
-            talk = _Talk(self, workshop, task, said, inject)
+            talk = _Talk(self, workshop, task, messages, inject)
             done = any(talk.take_turn(turn) for turn in range(1, self._limits.turns + 1))
         self.refusal = talk.refusal
-        if done and said[-1]["role"] == "tool":
-            said.append(self.stamp({"role": "assistant", "content": CLOSING}))
+        if done and messages[-1]["role"] == "tool":
+            messages.append(self.stamp({"role": "assistant", "content": CLOSING}))
         return Transcript(
             session_id=session,
             agent=AGENT,
@@ -80,48 +80,46 @@ class LabAgent:
             project=task.family,
             label=done,
             usage=talk.usage,
-            messages=said,
+            messages=messages,
         )
 
     def ask(self, messages: Sequence[Any]) -> Reply:
-        request = {
-            "model": self._model,
-            "messages": messages,
-            "tools": self._tools,
-        }
-        wishes = {"temperature": self._limits.temperature, "max_tokens": self._limits.answer_tokens}
-        return self._llm.ask(write_body(request | {name: value for name, value in wishes.items() if value is not None}))
+        request = {"model": self._model, "messages": messages, "tools": self._tools}
+        options = {"temperature": self._limits.temperature, "max_tokens": self._limits.answer_tokens}
+        return self._llm.ask(
+            write_body(request | {name: value for name, value in options.items() if value is not None})
+        )
 
     def stamp(self, message: dict[str, Any]) -> dict[str, Any]:
         return put_time(message, self._clock())
 
 
 def put_time(message: dict[str, Any], at: float) -> dict[str, Any]:
-    """The message as a transcript holds it, with the moment it was said."""
+    """Return the message with its time, as transcripts have it."""
     return {**message, "timestamp": datetime.fromtimestamp(at, UTC).isoformat()}
 
 
 class _Talk:
-    """One session while it goes on."""
+    """One running session."""
 
     def __init__(
         self,
         agent: LabAgent,
         workshop: Workshop,
         task: LabTask,
-        said: list[dict[str, Any]],
+        recorded: list[dict[str, Any]],
         inject: Callable[[list[Any]], list[Any]],
     ) -> None:
         self._agent = agent
         self._workshop = workshop
         self._task = task
-        self._said = said
-        self._sent = inject([{key: value for key, value in message.items() if key != "timestamp"} for message in said])
+        self._recorded = recorded
+        self._sent = inject([{key: message[key] for key in message if key != "timestamp"} for message in recorded])
         self.usage: dict[str, Any] | None = {"prompt_tokens": 0, "completion_tokens": 0}
         self.refusal: RequestRefused | None = None
 
     def take_turn(self, turn: int) -> bool:
-        """One answer of the model and what it leads to. Whether the task is done then."""
+        """Ask the model once and run its calls; return whether the task is done."""
         reply = self._ask()
         if reply is None:
             return self._take_refusal(turn)
@@ -130,15 +128,15 @@ class _Talk:
             return self._take_words(turn, reply.text)
         calls = reply.calls[: _AT_ONCE + 1]
         results = [self._workshop.run(_read(call)) for call in calls[:_AT_ONCE]]
-        if len(calls) > _AT_ONCE:  # one stands for all that are not made
-            told = f"Error: at most {_AT_ONCE} calls of one answer are made; {len(reply.calls) - _AT_ONCE} were not."
-            results.append(json.dumps({"error": told}))
+        if len(calls) > _AT_ONCE:  # one error stands for all calls beyond the limit
+            error = f"Error: at most {_AT_ONCE} calls of one answer are made; {len(reply.calls) - _AT_ONCE} were not."
+            results.append(json.dumps({"error": error}))
         self._sent += _write(turn, reply.text, [_make_harmless(call) for call in calls], results)
         self._record(_write(turn, reply.text, calls, results))
         return any(self._is_done(result) for result in results if _worked(result)) or self._is_done("")
 
     def _ask(self) -> Reply | None:
-        """None where the server refuses the conversation, which is not tried again: it would only grow."""
+        """Return None if the server refuses the conversation; it is not sent again, because it would only grow."""
         if self.refusal is None:
             try:
                 return self._agent.ask(self._sent)
@@ -147,14 +145,14 @@ class _Talk:
         return None
 
     def _take_refusal(self, turn: int) -> bool:
-        """A turn that was not had counts as an answer without a call, each of those left too: sessions that fail are
-        equally long, whatever they fail of."""
+        """Record a refused turn, and each turn after it, as an answer without a call: all failed sessions are equally
+        long, whatever made them fail."""
         self.usage = None
         self._record_failure(turn, "", f"Error: the server refused the request: {self.refusal}")
         return False
 
     def _take_words(self, turn: int, text: str) -> bool:
-        """An answer without a call: right, or an error that the model is told of as people would."""
+        """Take an answer without a call: it does the task, or it is an error that the model gets as a user message."""
         spoken = {"role": "assistant", "content": text or "(no answer)"}
         if self._is_done(text):
             self._record([spoken])
@@ -164,18 +162,18 @@ class _Talk:
         return False
 
     def _record_failure(self, turn: int, text: str, error: str) -> None:
-        invalid = AskedCall("", NO_CALL, json.dumps({"answer": text[:_SAID]}, ensure_ascii=False))
+        invalid = AskedCall("", NO_CALL, json.dumps({"answer": text[:_ANSWER]}, ensure_ascii=False))
         self._record(_write(turn, "", [invalid], [json.dumps({"error": error})]))
 
     def _is_done(self, answer: str) -> bool:
-        """Also what a checker cannot stomach (JSON nested a thousand deep, say) is not what was asked for."""
+        """Return whether the check passes; a result that breaks it (JSON nested a thousand deep) does not."""
         try:
             return self._task.check(Finished(self._workshop.folder, answer))
-        except Exception:  # noqa: BLE001 - whatever a model has left there
+        except Exception:  # noqa: BLE001 - a model may leave anything in the folder
             return False
 
     def _record(self, messages: Sequence[dict[str, Any]]) -> None:
-        self._said += [self._agent.stamp(message) for message in messages]
+        self._recorded += [self._agent.stamp(message) for message in messages]
 
     def _count(self, reply: Reply) -> None:
         if self.usage is None or reply.prompt_tokens is None or reply.answer_tokens is None:
@@ -189,24 +187,24 @@ class _Talk:
 
 
 def _write(turn: int, text: str, calls: Sequence[AskedCall], results: Sequence[str]) -> list[dict[str, Any]]:
-    """An answer with calls, and their results."""
+    """Return the messages of an answer with calls and of their results."""
     ids = [f"call_{turn}_{number}" for number in range(1, len(calls) + 1)]
-    made = [
+    tool_calls = [
         {"id": id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
         for id, call in zip(ids, calls, strict=True)
     ]
     answers = [{"role": "tool", "tool_call_id": id, "content": result} for id, result in zip(ids, results, strict=True)]
-    return [{"role": "assistant", "content": text or None, "tool_calls": made}, *answers]
+    return [{"role": "assistant", "content": text or None, "tool_calls": tool_calls}, *answers]
 
 
 def _make_harmless(call: AskedCall) -> AskedCall:
-    """The call as it goes back: servers refuse a whole conversation for one that they cannot read."""
+    """Return a call that can be sent back: servers refuse a whole conversation for one call they cannot read."""
     name = call.name if is_sayable(call.name) else _UNNAMED
     return AskedCall(call.id, name, "{}" if read_arguments(call.arguments) is None else call.arguments)
 
 
 def _read(call: AskedCall) -> ChoreCall:
-    """The call with its arguments; what is no JSON object is passed on as it is, for the workshop to refuse."""
+    """Return the call with its arguments parsed; anything but a JSON object is passed on for the workshop to refuse."""
     try:
         arguments = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
@@ -215,5 +213,5 @@ def _read(call: AskedCall) -> ChoreCall:
 
 
 def _worked(result: str) -> bool:
-    found = json.loads(result)
-    return not found.get("error") and not found.get("exit_code")
+    answer = json.loads(result)
+    return not answer.get("error") and not answer.get("exit_code")

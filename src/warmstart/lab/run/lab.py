@@ -1,8 +1,8 @@
-"""A run of the lab: learn from the solver's sessions, then every task in every arm, then what the store reports of it.
+"""A run of the lab: learn from the solver's sessions, then run every task in every arm.
 
-The lab keeps to the ways every user has: transcripts are ingested, templates learned, seeds provisioned, trials closed by
-what the sessions wrote down. Its folder holds a store of its own; the user's is not touched. Each session is written when it
-is over, so a run that was killed goes on where it stopped, with the seeds that were chosen before.
+The lab works like any user: it ingests transcripts, learns templates, provisions seeds and closes trials with the recorded
+sessions. Its folder has its own store; the user's is not touched. Each session is written when it ends, so a killed run
+goes on where it stopped, with the seeds chosen before.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from warmstart.pipeline import Warmstart
 from warmstart.ports import Progress
 
 EXPERIMENT = "lab"
-DECIDES = "success"  # the checker's word; errors tell less: an arm can make fewer of them and solve nothing
+DECIDES = "success"  # the check's result; errors show less: an arm can make fewer of them and solve nothing
 ARMS = ("cold", "warm", "random", "mismatched", "text")
-_FILES = ("plan.json", "report.json", "report.html")  # of a run's folder, beside those of its own folders
-_TAUGHT = ("home", "training")  # what a run has before its first session
-_SCHOOL, _APART = 1_767_225_600.0, 3_600.0  # when the first training session is said to have been, and the next ones
-_REFUSED = 5  # sessions in a row that a server refuses, after which it is the server and not the sessions
-_PLENTY = 1_000  # active templates of a kind: the lab's families all count as few kinds
+_FILES = ("plan.json", "report.json", "report.html")  # at the top of a run's folder
+_TAUGHT = ("home", "training")  # folders that a run has before its first session
+_SCHOOL, _APART = 1_767_225_600.0, 3_600.0  # the recorded start of the first training session, and the time to the next
+_REFUSED = 5  # refused sessions in a row after which the server is at fault, not the sessions
+_PLENTY = 1_000  # active templates per kind: the lab's many families count as few kinds
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """What a run does. A folder belongs to one plan."""
+    """The parameters of a run. A folder belongs to one plan."""
 
     arms: tuple[str, ...] = ("cold", "warm")
     tasks: int = 20
@@ -55,11 +55,12 @@ class Plan(Struct, frozen=True, kw_only=True):
     budget: int = 1_000  # tokens of a seed
 
     def check(self) -> None:
+        """Refuse a plan that cannot be run or compared."""
         unknown = [arm for arm in self.arms if arm not in ARMS]
         if unknown or len(self.arms) != len(set(self.arms)):
             raise Refused(f"--arms: choose each once of {', '.join(ARMS)}; not {', '.join(unknown) or 'one twice'}")
         if len(self.arms) < 2:
-            raise Refused("--arms: nothing can be compared with a single arm")
+            raise Refused("--arms: nothing can be compared with a single arm; give two, such as cold,warm")
         different = count_different(self.make_tasks())
         if self.tasks > different:
             raise Refused(
@@ -68,13 +69,13 @@ class Plan(Struct, frozen=True, kw_only=True):
             )
 
     def make_tasks(self) -> list[LabTask]:
-        """As many of every family as the plan may need."""
+        """Return as many tasks of every family as the plan may need."""
         per_family = -(-self.tasks // sum(not family.held_out for family in FAMILIES))
         return make_tasks(random_seed=self.random_seed, split="test", per_family=per_family)
 
 
 class SavedPlan(Plan, frozen=True, kw_only=True):
-    """A plan as the folder keeps it."""
+    """A plan as its folder keeps it."""
 
     version: str  # of the Warmstart that began the run
 
@@ -99,34 +100,34 @@ class Lab:
         self.ws.close()
 
     def _settle(self) -> str:
-        """The folder is this plan's, or becomes it. Which version of Warmstart began the run."""
+        """Write the plan into a new folder, or check that the folder is this plan's; return the version that began it."""
         path = self.folder / "plan.json"
-        begun = SavedPlan(**structs.asdict(self.plan), version=__version__)
+        own = SavedPlan(**structs.asdict(self.plan), version=__version__)
         if not path.exists():
             _check_free(self.folder)
-            keep(path, msgspec.json.encode(begun))
-            return begun.version
-        found = _read_plan(path)
-        if found is None:
+            keep(path, msgspec.json.encode(own))
+            return own.version
+        saved = _read_plan(path)
+        if saved is None:
             raise Refused(f"{self.folder} is no run of the lab and not empty (plan.json); give another --out")
-        if structs.replace(found, version=__version__) != begun:
+        if structs.replace(saved, version=__version__) != own:
             raise Refused(f"{self.folder} holds another run; give another --out, or --fresh to begin anew")
-        if found.version != __version__ and self.count_done() < len(list(self.steps())):
+        if saved.version != __version__ and self.count_done() < len(list(self.steps())):
             raise Refused(
-                f"{self.folder} holds a run that Warmstart {found.version} began, and this is {__version__}; give another"
+                f"{self.folder} holds a run that Warmstart {saved.version} began, and this is {__version__}; give another"
                 " --out, or --fresh to begin anew"
             )
-        return found.version
+        return saved.version
 
     def run(self, progress: Progress | None = None) -> None:
-        """All sessions that are not there yet."""
+        """Run all sessions that are still missing."""
         for folder in (self._training, *(self._sessions / arm for arm in self.plan.arms)):
             sweep_unfinished(folder)
         self._learn(progress)
         held_out = self._held_out()
         agent = LabAgent(self._llm, self.plan.model.name, self.plan.limits, self._clock)
         steps = list(self.steps())
-        waiting: dict[Path, Transcript] = {}  # sessions that the server refused, until one after them is answered
+        waiting: dict[Path, Transcript] = {}  # refused sessions, held back until a later one is answered
         for done, (task, arm) in enumerate(steps):
             if progress:
                 progress(done, len(steps), f"{arm}: {task.id}")
@@ -136,7 +137,7 @@ class Lab:
             waiting[path] = self._play(agent, task, arm, held_out)
             if agent.refusal is None:
                 _keep_all(waiting)
-            elif len(waiting) >= max(_REFUSED, 2 * len(self.plan.arms)):  # so that one welcome arm ends every row
+            elif len(waiting) >= max(_REFUSED, 2 * len(self.plan.arms)):  # one arm that is answered ends every row
                 raise EndpointError(f"{agent.refusal} ({len(waiting)} sessions in a row)")
         if waiting and not self.count_done():
             raise EndpointError(f"{agent.refusal} (every session)")
@@ -148,7 +149,7 @@ class Lab:
         return list(self._tasks)
 
     def steps(self) -> Iterator[tuple[LabTask, str]]:
-        """Task by task every arm, the arms in an order of their own each time."""
+        """Yield every arm task by task, the arms of each task in a random order."""
         for task in self.tasks():
             for arm in sorted(self.plan.arms, key=lambda arm: draw(f"{task.id} {arm}", f"lab {self.plan.random_seed}")):
                 yield task, arm
@@ -163,12 +164,11 @@ class Lab:
         return self._sessions / arm / f"{task.id}.jsonl"
 
     def _learn(self, progress: Progress | None) -> None:
-        """Once: write the solver's sessions down, ingest them, learn, and start the comparison."""
+        """Write the solver's sessions, ingest them, learn and start the experiment, unless that is done already."""
         if self.ws.experiments.list():
             return
-        sessions = [
-            one for held_out in (False, True) for one in make_sessions(self.plan.random_seed, held_out=held_out)
-        ]
+        random_seed = self.plan.random_seed
+        sessions = [*make_sessions(random_seed), *make_sessions(random_seed, held_out=True)]
         for number, session in enumerate(sessions):
             if progress:
                 progress(number, len(sessions), f"training: {session.id}")
@@ -186,14 +186,11 @@ class Lab:
         )
 
     def _held_out(self) -> tuple[str, ...]:
-        """Templates that come from held-out families alone: what the control arms show."""
+        """Return the templates that come from held-out families alone, for the control arms."""
         apart = {session.id for session in make_sessions(self.plan.random_seed, held_out=True)}
         keys = {row.key for row in self.ws.sessions(limit=100_000, agent=AGENT) if row.id in apart}
-        names = []
-        for row, template in self.ws.templates.find(status="active"):
-            if set(template.source_sessions) <= keys:
-                names.append(row.name)
-        return tuple(names)
+        active = self.ws.templates.find(status="active")
+        return tuple(row.name for row, template in active if set(template.source_sessions) <= keys)
 
     def _play(self, agent: LabAgent, task: LabTask, arm: str, held_out: tuple[str, ...]) -> Transcript:
         session = self.session_id(task, arm)
@@ -215,7 +212,7 @@ class Lab:
 
 
 def _read_plan(path: Path) -> SavedPlan | None:
-    """None where it is no plan of a run."""
+    """Return the plan, or None if the file is no plan of a run."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=SavedPlan)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -223,21 +220,21 @@ def _read_plan(path: Path) -> SavedPlan | None:
 
 
 def keep(path: Path, data: bytes) -> None:
-    """A killed run leaves no half session."""
+    """Write a file atomically: a killed run leaves no half session."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, data)
 
 
 def _keep_all(sessions: dict[Path, Transcript]) -> None:
-    """Refused sessions are kept late: a server that refuses one after another says nothing of the model, and is asked
-    again when the run goes on."""
+    """Write sessions that were held back. A run that a server stops by refusing one after another does not write them:
+    they say nothing about the model, and are asked again when the run goes on."""
     for path, session in sessions.items():
         keep(path, msgspec.json.encode(session) + b"\n")
     sessions.clear()
 
 
 def clear(folder: Path) -> None:
-    """Forget a run. Only what is one: where anything else lies in the folder, all of it stays."""
+    """Delete a run. A folder with any other file in it is left as it is."""
     if not folder.exists():
         return
     plan = folder / "plan.json"
@@ -253,12 +250,12 @@ def clear(folder: Path) -> None:
 
 
 def _check_free(folder: Path) -> None:
-    """A run begins in a folder of its own: what lies there could not be told from the run's later."""
+    """Refuse a folder with other files in it: later they could not be distinguished from the run's."""
     if not folder.exists():
         return
     if not folder.is_dir():
         raise Refused(f"{folder} is a file; --out wants a folder")
-    early = (*_TAUGHT, "plan.json")  # the last as a killed run leaves it, half written
+    early = (*_TAUGHT, "plan.json")  # plan.json half written, as a killed run leaves it
     names = (path.name for path in folder.iterdir())
     other = _find_other(folder) or next((name for name in names if final_name(name) not in early), None)
     if other:
@@ -266,7 +263,7 @@ def _check_free(folder: Path) -> None:
 
 
 def _find_other(folder: Path) -> str | None:
-    """Something in a folder that no run of the lab puts there."""
+    """Return the path of a file that no run of the lab writes, if the folder has one."""
     for place, folders, files in os.walk(folder):
         for name in sorted((*folders, *files)):
             path = Path(place, name)

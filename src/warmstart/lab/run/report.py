@@ -1,4 +1,4 @@
-"""A run's folder in, its report out: transcripts are ingested, trials closed, and the store says what they show."""
+"""The report of a run: ingest its transcripts, close the trials, and take the store's own report."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ _UNFINISHED = "the run is not finished"
 
 
 def report_lab(lab: Lab, command: str, now: float) -> LabReport:
-    """What the sessions so far show."""
+    """Report the sessions so far."""
     lab.ws.ingest(lab.folder / "sessions")
     plan, planned, done = lab.plan, len(lab.plan.arms) * len(lab.tasks()), lab.count_done()
     trials = {trial.session: trial for trial in TrialStore(lab.ws.store).trials(EXPERIMENT)}
-    measured = {name: found for name, one in trials.items() if (found := lab.ws.experiments.measures(one)) is not None}
+    all_measures = {name: lab.ws.experiments.measures(trial) for name, trial in trials.items()}
+    measured = {name: measures for name, measures in all_measures.items() if measures is not None}
     report = _lift_guardrails(lab.ws.report(EXPERIMENT))
     if done < planned:
         report = _hold_back(report)
@@ -40,7 +41,7 @@ def report_lab(lab: Lab, command: str, now: float) -> LabReport:
         done=done,
         grammar=plan.grammar,
         templates=len(lab.ws.templates.find(status="active")),
-        training_sessions=sum(len(make_sessions(plan.random_seed, held_out=apart)) for apart in (False, True)),
+        training_sessions=sum(len(make_sessions(plan.random_seed, held_out=held_out)) for held_out in (False, True)),
         families=tuple(dict.fromkeys(sorted(task.family for task in lab.tasks()))),
         held_out=tuple(family.name for family in FAMILIES if family.held_out),
         walls=describe_walls(),
@@ -51,9 +52,9 @@ def report_lab(lab: Lab, command: str, now: float) -> LabReport:
                 family=task.family,
                 request=task.request,
                 arms={
-                    arm: _describe_cell(found)
+                    arm: _describe_cell(measures)
                     for arm in plan.arms
-                    if (found := measured.get(lab.session_id(task, arm))) is not None
+                    if (measures := measured.get(lab.session_id(task, arm))) is not None
                 },
             )
             for task in lab.tasks()
@@ -64,7 +65,7 @@ def report_lab(lab: Lab, command: str, now: float) -> LabReport:
 
 
 def _find_times(lab: Lab) -> dict[str, str]:
-    """When the sessions were, whenever they are looked at."""
+    """Return when the first session began and the last one ended."""
     ids = {lab.session_id(task, arm) for task, arm in lab.steps()}
     rows = [row for row in lab.ws.sessions(limit=100_000, agent=AGENT) if row.id in ids]
     began, ended = [row.started for row in rows if row.started], [row.ended for row in rows if row.ended]
@@ -76,24 +77,24 @@ def _write_time(at: float) -> str:
 
 
 def _lift_guardrails(report: Report) -> Report:
-    """They are for verdicts on errors, and ask whether an arm just calls less. Here a session ends when its task is
-    solved: who solves it at once makes the fewest calls, and that speaks against nobody."""
-    held = {told.partition(": ")[0] for told in report.guardrails}
+    """Restore verdicts that guardrails held back. Guardrails ask whether an arm just calls less; here a session ends when
+    its task is solved, so an arm that solves tasks at once makes the fewest calls and is right to."""
+    held_back = {guardrail.partition(": ")[0] for guardrail in report.guardrails}
     effects = tuple(
-        structs.replace(one, verdict="better", reason=one.reason.partition(", but ")[0])
-        if one.arm in held and not one.blocked
-        else one
-        for one in report.effects
+        structs.replace(effect, verdict="better", reason=effect.reason.partition(", but ")[0])
+        if effect.arm in held_back and not effect.blocked
+        else effect
+        for effect in report.effects
     )
     return structs.replace(report, effects=effects, guardrails=())
 
 
 def _hold_back(report: Report) -> Report:
-    """The paired interval is for one look, when every task was done in every arm: before that nothing is decided."""
+    """Remove all verdicts: the paired interval is for one look, when every task is done in every arm."""
 
     def hold(effects: Sequence[Effect]) -> tuple[Effect, ...]:
-        why = report.blocked or _UNFINISHED
-        return tuple(structs.replace(one, verdict="inconclusive", reason="", blocked=why) for one in effects)
+        reason = report.blocked or _UNFINISHED
+        return tuple(structs.replace(effect, verdict="inconclusive", reason="", blocked=reason) for effect in effects)
 
     return structs.replace(report, effects=hold(report.effects), secondary=hold(report.secondary))
 
@@ -101,42 +102,40 @@ def _hold_back(report: Report) -> Report:
 def _describe_arm(
     lab: Lab, arm: str, report: Report, trials: dict[str, TrialRow], measured: dict[str, Measures]
 ) -> ArmLine:
-    names = [lab.session_id(task, arm) for task in lab.tasks()]
-    found = [measured[name] for name in names if name in measured]
-    ledger = TrialStore(lab.ws.store)
-    shown = [
-        len(ledger.picks(trials[name]) or ()) if arm != report.control else 0 for name in names if name in measured
-    ]
+    names = [name for task in lab.tasks() if (name := lab.session_id(task, arm)) in measured]
+    sessions = [measured[name] for name in names]
+    store = TrialStore(lab.ws.store)
+    shown = [len(store.picks(trials[name]) or ()) if arm != report.control else 0 for name in names]
     effects = [*report.effects, *report.secondary]
     return ArmLine(
         arm=arm,
-        sessions=len(found),
-        solved=sum(one.label is True for one in found),
-        errors_per_call=_value(effects, arm, "error_rate"),
-        turns_to_success=_value(effects, arm, "turns_to_success"),
-        tokens=_value(effects, arm, "tokens"),
-        tools=_value(effects, arm, "tools"),
-        seed_tokens=_mean(one.seed_tokens for one in found),
+        sessions=len(sessions),
+        solved=sum(session.label is True for session in sessions),
+        errors_per_call=_find_value(effects, arm, "error_rate"),
+        turns_to_success=_find_value(effects, arm, "turns_to_success"),
+        tokens=_find_value(effects, arm, "tokens"),
+        tools=_find_value(effects, arm, "tools"),
+        seed_tokens=_mean(session.seed_tokens for session in sessions),
         examples=_mean(shown) or 0.0,
-        seconds=_mean(one.seconds for one in found if one.seconds is not None),
+        seconds=_mean(session.seconds for session in sessions if session.seconds is not None),
     )
 
 
-def _value(effects: Sequence[Effect], arm: str, metric: str) -> float | None:
-    """As the comparison has it; the control's own stands in every comparison."""
-    return next((one.values[arm] for one in effects if one.metric == metric and arm in one.values), None)
+def _find_value(effects: Sequence[Effect], arm: str, metric: str) -> float | None:
+    """Return an arm's value from a comparison; the control's value is in every comparison."""
+    return next((effect.values[arm] for effect in effects if effect.metric == metric and arm in effect.values), None)
 
 
 def _mean(values: Iterable[float]) -> float | None:
-    told = list(values)
-    return sum(told) / len(told) if told else None
+    known = list(values)
+    return sum(known) / len(known) if known else None
 
 
-def _describe_cell(found: Measures) -> TaskCell:
+def _describe_cell(measures: Measures) -> TaskCell:
     return TaskCell(
-        solved=found.label is True,
-        errors=found.all_errors,
-        calls=found.all_calls,
-        success_turn=found.success_turn,
-        turns=found.turns or 0,
+        solved=measures.label is True,
+        errors=measures.all_errors,
+        calls=measures.all_calls,
+        success_turn=measures.success_turn,
+        turns=measures.turns or 0,
     )

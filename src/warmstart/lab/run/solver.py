@@ -1,4 +1,4 @@
-"""Someone who can do the tasks: plays the right calls for real and leaves the transcripts to learn from."""
+"""The solver: it runs the right calls of training tasks for real and writes the transcripts to learn from."""
 
 from __future__ import annotations
 
@@ -16,33 +16,34 @@ SOLVER = "solver"
 
 
 class Unsolved(WarmstartError):
-    """A task's own solution does not solve it: the lab is broken, and nothing it shows could be trusted."""
+    """A task's own solution does not solve it: the lab is broken, and none of its results could be trusted."""
 
 
 def solve(session: TrainingSession, began: float) -> Transcript:
-    """The session with its right calls and their real results. Raises Unsolved where a checker is not content.
+    """Return the session with its right calls and their real results; raise Unsolved if a check fails.
 
-    It lasts a second a message, however busy the machine is: mining weighs age, and would choose otherwise each time."""
+    Recorded messages are one second apart, however busy the machine is: mining weighs age and would choose differently
+    each time."""
     seconds = count(began)
 
     def stamp(message: dict[str, Any]) -> dict[str, Any]:
         return put_time(message, next(seconds))
 
-    said = [stamp({"role": "system", "content": SYSTEM})]
+    messages = [stamp({"role": "system", "content": SYSTEM})]
     for number, task in enumerate(session.tasks, 1):
-        said.append(stamp({"role": "user", "content": task.request}))
+        messages.append(stamp({"role": "user", "content": task.request}))
         with Workshop(task.files) as workshop:
             result = ""
             for step, call in enumerate(task.solution, 1):
                 id = f"call_{number}_{step}"
                 function = {"name": call.tool, "arguments": json.dumps(call.arguments, ensure_ascii=False)}
                 calls = [{"id": id, "type": "function", "function": function}]
-                said.append(stamp({"role": "assistant", "content": None, "tool_calls": calls}))
+                messages.append(stamp({"role": "assistant", "content": None, "tool_calls": calls}))
                 result = workshop.run(call)
-                said.append(stamp({"role": "tool", "tool_call_id": id, "content": result}))
+                messages.append(stamp({"role": "tool", "tool_call_id": id, "content": result}))
             if not task.check(Finished(workshop.folder, result)):
                 raise Unsolved(f"the solution of {task.id} does not solve it: {result[:200]}")
-        said.append(stamp({"role": "assistant", "content": CLOSING}))
+        messages.append(stamp({"role": "assistant", "content": CLOSING}))
     return Transcript(
-        session_id=session.id, agent=AGENT, model=SOLVER, project="", label=True, usage=None, messages=said
+        session_id=session.id, agent=AGENT, model=SOLVER, project="", label=True, usage=None, messages=messages
     )

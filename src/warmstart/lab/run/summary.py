@@ -1,4 +1,4 @@
-"""What a run of the lab shows, for tables, the page and `--json`. Numbers come from the store's own report of its trials."""
+"""The data of a lab report, for tables, the page and `--json`; its numbers come from the store's report of the trials."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from warmstart.trials.report import Report
 
 
 class ArmLine(Struct, frozen=True, kw_only=True):
-    """An arm in numbers. None is not known."""
+    """An arm in numbers, per session where nothing else is said. None is unknown."""
 
     arm: str
     sessions: int
     solved: int
-    errors_per_call: float | None  # over the first turns; an answer without a call counts as one that failed
-    turns_to_success: float | None  # mean up to the limit of turns, sessions without one censored
-    tokens: float | None  # a session, the seed's included
-    tools: float | None  # different tools used with success, a session
-    seed_tokens: float | None  # a session
-    examples: float  # shown, a session
-    seconds: float | None  # a session
+    errors_per_call: float | None  # over the first turns; an answer without a call counts as a failed call
+    turns_to_success: float | None  # mean up to the limit of turns, sessions without success censored
+    tokens: float | None  # with the seed's
+    tools: float | None  # different tools used with success
+    seed_tokens: float | None
+    examples: float  # in the seed
+    seconds: float | None
 
 
 class TaskCell(Struct, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ class TaskCell(Struct, frozen=True, kw_only=True):
 
 
 class TaskLine(Struct, frozen=True, kw_only=True):
-    """One task in every arm that has done it."""
+    """One task in every arm that has run it."""
 
     task: str  # id
     family: str
@@ -45,25 +45,25 @@ class TaskLine(Struct, frozen=True, kw_only=True):
 class LabReport(Struct, frozen=True, kw_only=True):
     """A run of the lab, finished or not."""
 
-    command: str  # that does the same again
-    at: str  # when it is shown; UTC, ISO
+    command: str  # repeats the run
+    at: str  # time of the report; UTC, ISO
     version: str  # of the Warmstart that began the run
     model: ModelFacts
     random_seed: int
-    turns: int  # that a session has
+    turns: int  # limit per session
     planned: int  # sessions
-    done: int
+    done: int  # sessions
     grammar: bool
     templates: int  # learned from the training sessions, active
     training_sessions: int
     families: tuple[str, ...]  # tested
-    held_out: tuple[str, ...]  # whose templates the control arms may show, and that nothing is tested of
-    walls: tuple[str, ...]  # around what the model ran
+    held_out: tuple[str, ...]  # never tested; the control arms show their templates
+    walls: tuple[str, ...]  # around the model's commands
     arms: tuple[ArmLine, ...]
     tasks: tuple[TaskLine, ...]
-    report: Report  # arms against the control, metric by metric
-    began: str | None = None  # first and last session, as `at`; None: there is none yet
-    ended: str | None = None
+    report: Report  # each arm against the control, metric by metric
+    began: str | None = None  # first session, in the form of `at`; None: no session yet
+    ended: str | None = None  # last session
 
     @property
     def finished(self) -> bool:
