@@ -1,10 +1,10 @@
-"""Redaction: how much it finds, how much it takes away wrongly, how fast it is beside `json.loads`.
+"""Redaction: how many secrets it finds, how much clean text it replaces, and its speed compared with `json.loads`.
 
     python bench/redact.py [DIR] [--json] [--seeds N]
 
-Secrets are made up anew (tests/secret_formats.py) in every encoding. Clean text is this project's own source; with DIR
-also the strings of the transcripts below it (JSON, JSONL), where what is replaced may well deserve it. Speed is taken
-on texts of 200 to 2,000 characters, after one warm-up pass and on the first pass.
+Secrets are generated (tests/redact/secret_formats.py) in every encoding. Clean text is this project's own source; with
+DIR also the strings of the transcripts below it (JSON, JSONL), some of which may really be secret. Speed is measured on
+texts of 200 to 2,000 characters, on the first pass and after one warm-up pass.
 
 JSON keys: `recall` {encoding: {vendor, generic, all}}, `missed` [names], `formats`, `clean_chars`, `clean_replaced`
 (share of characters), `clean_spans`, `corpus_chars`, `corpus_replaced`, `corpus_spans`, `corpus_kinds` {kind: n} (null
@@ -29,7 +29,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
 from warmstart.redact import Redactor
 
-FORMATS: Any = importlib.import_module("secret_formats")  # the tests' own generator
+FORMATS: Any = importlib.import_module("redact.secret_formats")  # the tests' own generator
 
 PIECE = 1000
 SENTENCE = "The quick brown fox jumps over the lazy dog; def first(items): return items[0] + 1\n"
@@ -68,7 +68,7 @@ def cut(text: str) -> Iterator[str]:
 
 
 def corpus_texts(folder: Path) -> list[str]:
-    """Every different string of 200 characters or more."""
+    """Return the distinct strings of 200 characters or more."""
     seen: set[str] = set()
     for path in sorted(folder.rglob("*")):
         if path.suffix in (".jsonl", ".json", ".traj"):
@@ -96,7 +96,7 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def measure_replaced(texts: list[str]) -> tuple[int, float, int, dict[str, int]]:
-    """Characters in all, share of them replaced, spans, spans by kind."""
+    """Return the number of characters, the share replaced, the number of spans, and the spans by kind."""
     redactor = Redactor()
     chars = replaced = 0
     kinds: Counter[str] = Counter()
@@ -110,7 +110,7 @@ def measure_replaced(texts: list[str]) -> tuple[int, float, int, dict[str, int]]
 
 
 def placed(text: str) -> int:
-    """Characters of placeholders."""
+    """Return the number of characters in placeholders."""
     return sum(map(len, re.findall(r"\{\{SECRET:[a-z0-9-]+#[0-9]+\}\}", text)))
 
 

@@ -1,7 +1,7 @@
-"""Fake secrets in the forms that real ones take, drawn anew for every seed.
+"""Fake secrets in the formats of real ones, drawn at random for each seed.
 
-Nothing here is a secret, and no literal that looks like one stands in this file: prefixes and bodies are joined at run
-time, so that scanners of the repository stay quiet. `vendor`: the form alone tells; `generic`: only the place does.
+This file holds no secret and no literal that looks like one: prefixes and bodies are joined at run time, so that secret
+scanners of the repository stay quiet. A `vendor` secret is recognised by its form, a `generic` one only by its place.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Draw:
         return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
     def password(self, size: int = 14) -> str:
-        """One of each class at least, as password managers draw them."""
+        """Draw a password with at least one character of each class, as password managers do."""
         chars = [self(LOWER, 1), self(UPPER, 1), self(DIGITS, 1), self("!@#%^*-_+", 1)]
         chars += list(self(ALNUM + "!#%*-_+", size - 4))
         self.random.shuffle(chars)
@@ -61,7 +61,7 @@ def _key_block(label: str, body: str) -> str:
 
 Maker = Callable[[Draw], str]
 
-# name: (how the secret is drawn, the line it stands in)
+# name: (function that draws the secret, the line that holds it)
 VENDOR: dict[str, tuple[Maker, str]] = {
     "aws access key": (lambda d: "AK" + "IA" + d(BASE32, 16), "aws_access_key_id = {}"),
     "aws secret key": (lambda d: d(BASE64, 40), "aws_secret_access_key = {}"),
@@ -254,7 +254,7 @@ GENERIC: dict[str, tuple[Maker, str]] = {
 
 
 def make_secrets(seed: int) -> list[Secret]:
-    """One secret of every format."""
+    """Make one secret of every format."""
     draw = Draw(seed)
     return [
         Secret(name, kind, value, line.format(value))
@@ -270,7 +270,7 @@ def _colour(text: str, value: str) -> str:
     return text.replace(value, painted)
 
 
-# Each encoding of a line, and what of the secret must not be left in it.
+# Each encoding of a line, and the parts of the secret that must not remain in it.
 ENCODINGS: dict[str, Callable[[Secret], tuple[str, list[str]]]] = {
     "raw": lambda s: (s.line, [s.value]),
     "json": lambda s: (json.dumps({"out": s.line, "n": 1}), [json.dumps(s.value)[1:-1]]),
@@ -291,7 +291,7 @@ ENCODINGS: dict[str, Callable[[Secret], tuple[str, list[str]]]] = {
 
 
 def leaks(redacted: str, parts: list[str]) -> bool:
-    """Whether the secret, or a long enough piece of it to use, is still there."""
+    """Return whether a text still holds the secret, or two thirds of it."""
     for part in parts:
         if part in redacted:
             return True

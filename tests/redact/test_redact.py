@@ -1,9 +1,10 @@
-"""Secrets go, everything else stays, in linear time."""
+"""Secrets are replaced, everything else stays, in linear time."""
 
 from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import time
 
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 from redact.secret_formats import ENCODINGS, Draw, leaks, make_secrets
 from warmstart.redact import Redactor
 
-SEEDS = range(3)
+FULL = os.environ.get("WARMSTART_FULL") == "1"
+SEEDS = range(3 if FULL else 1)
 PLACEHOLDER = re.compile(r"\{\{SECRET:[a-z0-9-]+#[0-9]+\}\}")
 GH = "gh" + "p_"
 
@@ -23,7 +25,7 @@ def redact(text: str) -> str:
     return Redactor().scope().text(text)
 
 
-# --- what must go -----------------------------------------------------------------------------------------------------
+# --- secrets are replaced ---------------------------------------------------------------------------------------------
 
 
 def test_there_are_enough_formats() -> None:
@@ -57,7 +59,7 @@ def test_redacting_twice_changes_nothing(encoding: str) -> None:
         assert redact(once) == once
 
 
-def test_placeholders_tell_nothing_of_the_value() -> None:
+def test_placeholders_reveal_nothing_of_the_value() -> None:
     for secret in make_secrets(11):
         for placeholder in PLACEHOLDER.findall(redact(secret.line)):
             kind = placeholder.removeprefix("{{SECRET:")
@@ -72,7 +74,6 @@ def test_numbers_are_stable_in_a_scope() -> None:
     text = scope.text(f"{first} then {second} then {first}")
     assert text == "{{SECRET:github#1}} then {{SECRET:github#2}} then {{SECRET:github#1}}"
     assert scope.text(f"again \x1b[31m{second}\x1b[0m") == "again \x1b[31m{{SECRET:github#2}}\x1b[0m"
-    assert scope.found == 4
     assert scope.kinds == {"github": 4}
     assert Redactor().scope().text(second) == "{{SECRET:github#1}}"
 
@@ -173,7 +174,7 @@ def test_common_values_of_the_environment_stay() -> None:
 # --- values and identifiers -------------------------------------------------------------------------------------------
 
 
-def test_values_under_telling_names_go_whatever_they_look_like() -> None:
+def test_any_value_under_a_name_of_a_secret_is_replaced() -> None:
     data = {
         "password": "tulip",
         "apiKey": "short",
@@ -253,7 +254,7 @@ def test_sharing_hides_people_and_machines() -> None:
     assert redact(text) == text
 
 
-# --- what must stay ---------------------------------------------------------------------------------------------------
+# --- other text stays -------------------------------------------------------------------------------------------------
 
 CLEAN = [
     "def get_password(self) -> str:\n    return self._password",
@@ -347,7 +348,7 @@ def test_there_is_enough_clean_text() -> None:
     assert len(CLEAN) >= 60
 
 
-# --- whatever comes ---------------------------------------------------------------------------------------------------
+# --- any input --------------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=200, deadline=None)
@@ -470,11 +471,13 @@ def test_any_value_keeps_its_shape(value: object) -> None:
 )
 def test_hostile_repetition_takes_linear_time(piece: str) -> None:
     def seconds(size: int) -> float:
+        """Processor time, which other processes on the machine do not count towards."""
         text = (piece * (size // len(piece) + 1))[:size]
-        start = time.perf_counter()
+        start = time.process_time()
         Redactor().scope().text(text)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
-    seconds(1000)
-    small = min(seconds(100_000) for _ in range(2))
-    assert seconds(1_000_000) < 40 * small + 2.0  # ten times the text; the rest is room for a busy machine
+    size = 100_000 if FULL else 20_000
+    seconds(1_000)
+    small = min(seconds(size) for _ in range(2))
+    assert seconds(10 * size) < 40 * small + 0.1  # ten times the text; the rest is noise

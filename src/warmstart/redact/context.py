@@ -1,4 +1,4 @@
-r"""Finds values that a name beside them makes secret: `password=..`, `"apiKey": ".."`, `--token ..`, `<secret>..`."""
+r"""Values that a name beside them makes secret: `password=..`, `"apiKey": ".."`, `--token ..`, `<secret>..`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from warmstart.redact.values import (
     strength,
 )
 
-# A telling word, the rest of the name, and what stands between a name and its value. The judging is done in Python.
+# A word that announces a secret, the rest of the name, and the separator. Python decides about the value.
 NAMED = BytesPattern(
     r"(?i)(?:passw(?:or)?[dt]|passwd|passphrase|passcode|kennwort|contrase.a|senha|pwd|psk|secret|token|credential"
     r"|creds|api[_\-. ]?key"
@@ -79,26 +79,26 @@ _TYPES = word_set(
 
 
 def find_named(data: bytes) -> Iterator[Span]:
-    """Values after a telling name."""
+    """Yield the values after a name that announces a secret."""
     done = 0
     for start, end in NAMED.spans(data):
         if start < done:
             continue
-        found = _after_name(data, start, end)
-        if found is not None:
-            done = found.end
-            yield found
+        span = _find_after_name(data, start, end)
+        if span is not None:
+            done = span.end
+            yield span
 
 
 def find_flagged(data: bytes) -> Iterator[Span]:
-    """Values after a command line flag or in a `set NAME value` command."""
+    """Yield the values after a command line flag or in a `set NAME value` command."""
     for start, end in FLAG.spans(data):
-        yield from _after_flag(data, start, end)
+        yield from _find_after_flag(data, start, end)
     for start, end in SETTING.spans(data):
         name = data[start:end].decode("ascii").strip("\"'`\\ \t").split()[-1]
-        says = strength(name.split(":")[-1].split("/")[-1])
-        if says >= TOKEN and _has_digit(data, end):
-            yield from _bare_argument(data, end, says)
+        level = strength(name.split(":")[-1].split("/")[-1])
+        if level >= TOKEN and _has_digit(data, end):
+            yield from _find_argument(data, end, level)
 
 
 def _has_digit(data: bytes, at: int) -> bool:
@@ -106,62 +106,62 @@ def _has_digit(data: bytes, at: int) -> bool:
     return match is not None and any(48 <= c <= 57 for c in match.group()) and match.group()[:1] not in b"([{"
 
 
-def _after_flag(data: bytes, start: int, end: int) -> Iterator[Span]:
+def _find_after_flag(data: bytes, start: int, end: int) -> Iterator[Span]:
     text = data[start:end].decode("ascii")
     if "," in text[1:] and text[-1] not in "\"'`\\":
         return  # the next item of a list is an expression
     flag = text.strip(" \t\n\"'`(,[\\=")
-    says = strength(flag.lstrip("-"))
-    if says == NONE or (says == WEAK and flag.lstrip("-") in ("key", "keys", "auth", "pass")):
+    level = strength(flag.lstrip("-"))
+    if level == NONE or (level == WEAK and flag.lstrip("-") in ("key", "keys", "auth", "pass")):
         return
-    yield from _bare_argument(data, end, says)
+    yield from _find_argument(data, end, level)
 
 
-def _bare_argument(data: bytes, at: int, says: int) -> Iterator[Span]:
+def _find_argument(data: bytes, at: int, level: int) -> Iterator[Span]:
     match = _BARE.match(data, at)
     if match is None:
         return
     value = match.group().decode("ascii").rstrip("\\,;)]}")
-    if value.startswith("-") or _NUMBER.match(value) or _is_code(value) or not could_be_secret(value, says):
+    if value.startswith("-") or _NUMBER.match(value) or _is_code(value) or not could_be_secret(value, level):
         return
     if is_wordy(value) and (
-        says < STRONG or is_talk(value) or (data[at - 1 : at] in b" \t" and not _flag_before(data, at))
+        level < STRONG or is_talk(value) or (data[at - 1 : at] in b" \t" and not _follows_flag(data, at))
     ):
         return
     end = at + len(value)
-    yield Span(at, end, _kind(says))
+    yield Span(at, end, _kind_of(level))
 
 
-def _flag_before(data: bytes, at: int) -> bool:
-    """Whether the word before is a long flag, so that even a plain word is its value."""
+def _follows_flag(data: bytes, at: int) -> bool:
+    """Return whether the word before is a long flag, so that even a plain word is its value."""
     return b"--" in data[max(at - 48, 0) : at]
 
 
-def _kind(says: int) -> str:
-    return "password" if says == STRONG else "token"
+def _kind_of(level: int) -> str:
+    return "password" if level == STRONG else "token"
 
 
-def _after_name(data: bytes, start: int, end: int) -> Span | None:
+def _find_after_name(data: bytes, start: int, end: int) -> Span | None:
     head = data[max(start - 64, 0) : start].decode("ascii")
     lead = _NAME_START.search(head)
     name_start = start - (len(lead.group()) if lead else 0)
     matched = _NAME.match(data[name_start:end].decode("ascii"))
     name = matched.group().strip(" .-") if matched else ""
-    if " " in name:  # `api key: ...`; of other phrases the last words tell
+    if " " in name:  # `api key: ...`: the last two words of a phrase decide
         name = " ".join(name.split()[-2:])
-    says = strength(name)
-    if says == NONE:
+    level = strength(name)
+    if level == NONE:
         return None
     separator = data[name_start + len(matched.group() if matched else "") : end]
     if separator.lstrip(b"\"'").startswith(b":") and data[name_start - 1 : name_start] == b":":
         return None  # one of many parts between colons: an ARN, a type name
     if separator.endswith(b">"):
-        return _tagged(data, name_start, end, says)
-    return _value(data, name_start, end, name, separator, says)
+        return _find_tagged(data, name_start, end, level)
+    return _find_value(data, name_start, end, name, separator, level)
 
 
-def _tagged(data: bytes, name_start: int, at: int, says: int) -> Span | None:
-    """`<password>value</password>`"""
+def _find_tagged(data: bytes, name_start: int, at: int, level: int) -> Span | None:
+    """Find the value of `<password>value</password>`."""
     before = data[max(name_start - 24, 0) : name_start]
     if b"<" not in before[-1:] and not re.search(rb"<[\w.-]{1,20}:\Z", before):
         return None
@@ -170,22 +170,20 @@ def _tagged(data: bytes, name_start: int, at: int, says: int) -> Span | None:
         return None
     value = match.group(1).strip()
     text = value.decode("ascii")
-    if not could_be_secret(text, says) or (" " in text and is_talk(text)):
+    if not could_be_secret(text, level) or (" " in text and is_talk(text)):
         return None
     begin = match.start(1)
-    return Span(begin, begin + len(match.group(1).rstrip()), _kind(says))
+    return Span(begin, begin + len(match.group(1).rstrip()), _kind_of(level))
 
 
-def _value(data: bytes, name_start: int, at: int, name: str, separator: bytes, says: int) -> Span | None:
-    header = says >= TOKEN and name.lower().endswith(("authorization", "auth", "token", "key", "secret"))
+def _find_value(data: bytes, name_start: int, at: int, name: str, separator: bytes, level: int) -> Span | None:
+    header = level >= TOKEN and name.lower().endswith(("authorization", "auth", "token", "key", "secret"))
     opening = _OPENING.match(data, at)
     if b"," in separator and separator[-1:] in b"\"'`":
-        found = _quoted(data, at, separator[-1:], says, header)
-        return (
-            found
-            if found is not None and _is_second(data[found.start : found.end].decode("ascii"), separator, says)
-            else None
-        )
+        span = _find_quoted(data, at, separator[-1:], level, header)
+        if span is None or not _is_second(data[span.start : span.end].decode("ascii"), separator, level):
+            return None
+        return span
     if opening is not None:
         quote = opening.group(1)[:1]
         if (
@@ -194,21 +192,21 @@ def _value(data: bytes, name_start: int, at: int, name: str, separator: bytes, s
             and not separator.strip(b":= \t").strip()
         ):
             return None  # the label `"Password:"` ends here
-        return _quoted(data, opening.end(), quote, says, header, b"\\" in opening.group())
+        return _find_quoted(data, opening.end(), quote, level, header, b"\\" in opening.group())
     if b"==" in separator or b"!=" in separator:
         return None
     if header:
         scheme = _SCHEME.match(data, at)
         at = scheme.end() if scheme else at
-    return _bare(data, name_start, at, separator, says)
+    return _find_bare(data, name_start, at, separator, level)
 
 
-def _is_second(value: str, separator: bytes, says: int) -> bool:
-    """Whether `"password", "value"` is a name and its value rather than two items of a list."""
+def _is_second(value: str, separator: bytes, level: int) -> bool:
+    """Return whether `"password", "value"` is a name and its value rather than two items of a list."""
     if is_drawn(value):
         return True
     return (
-        says == STRONG
+        level == STRONG
         and b"\n" not in separator
         and not is_wordy(value)
         and not _IDENTIFIER.match(value)
@@ -216,7 +214,7 @@ def _is_second(value: str, separator: bytes, says: int) -> bool:
     )
 
 
-def _quoted(data: bytes, at: int, quote: bytes, says: int, header: bool, escaped: bool = False) -> Span | None:
+def _find_quoted(data: bytes, at: int, quote: bytes, level: int, header: bool, escaped: bool = False) -> Span | None:
     if header:
         scheme = _SCHEME.match(data, at)
         at = scheme.end() if scheme else at
@@ -229,25 +227,25 @@ def _quoted(data: bytes, at: int, quote: bytes, says: int, header: bool, escaped
     if len(raw) == 1024 and not raw.strip():
         return None
     value = raw.decode("ascii").rstrip("\\")
-    if not value.strip() or not could_be_secret(value, says) or _is_code_in_quotes(value):
+    if not value.strip() or not could_be_secret(value, level) or _is_code_in_quotes(value):
         return None
     if (
         " " in value.strip()
         and not is_drawn(value.replace(" ", ""))
-        and (is_talk(value) or says < STRONG or len(value) > 120)
+        and (is_talk(value) or level < STRONG or len(value) > 120)
     ):
         return None
-    if says < STRONG and (
+    if level < STRONG and (
         is_wordy(value) or _is_plain_name(value) or not (is_drawn(value) or any(map(str.isdigit, value)))
     ):
         return None
-    if says == STRONG and is_wordy(value) and (strength(value) > NONE or is_talk(value) or value.istitle()):
+    if level == STRONG and is_wordy(value) and (strength(value) > NONE or is_talk(value) or value.istitle()):
         return None
     end = at + len(value)
     if len(raw) == 1024:
         rest = _REST.match(data, end)
         end = rest.end() if rest else end
-    return Span(at, end, _kind(says))
+    return Span(at, end, _kind_of(level))
 
 
 def _is_code_in_quotes(value: str) -> bool:
@@ -256,15 +254,15 @@ def _is_code_in_quotes(value: str) -> bool:
 
 
 def _is_plain_name(value: str) -> bool:
-    """`access_token_v2`, `utf8mb4`: a name made of words and a few digits."""
+    """Return whether a value is a name made of words and a few digits: `access_token_v2`, `utf8mb4`."""
     return _IDENTIFIER.match(value) is not None and sum(map(str.isdigit, value)) <= 2 and drawn_score(value) >= -1.5
 
 
-def _bare(data: bytes, name_start: int, at: int, separator: bytes, says: int) -> Span | None:
+def _find_bare(data: bytes, name_start: int, at: int, separator: bytes, level: int) -> Span | None:
     match = _BARE.match(data, at)
     if match is None:
         return None
-    lead = _lead(data, name_start, separator)
+    lead = _find_lead(data, name_start, separator)
     spaced = b" " in separator or b"\t" in separator
     variable = not spaced and b"=" in separator and _VARIABLE.search(data[name_start:at]) is not None
     config = variable or (lead is not None and (b"=" in separator or spaced))
@@ -278,27 +276,27 @@ def _bare(data: bytes, name_start: int, at: int, separator: bytes, says: int) ->
     value = value.rstrip(",;") if not config or _closes_code(data, match.end(), value) else value
     if not config:
         value = value.rstrip(").]}!?:*")
-    if config and says == STRONG:
+    if config and level == STRONG:
         phrase = _phrase_end(data, at, match.end(), lead or b"")
         if phrase > match.end():
             return Span(at, phrase, "password")
-    if not value or not could_be_secret(value, says) or _is_code(value) or _NUMBER.match(value):
+    if not value or not could_be_secret(value, level) or _is_code(value) or _NUMBER.match(value):
         return None
     if value.lower().strip("?,;") in _TYPES or (b"|" in separator and not is_drawn(value)):
         return None
     after = data[match.end() : match.end() + 1]
     ends = after in (b"", b"\n", b"\r") or (after in (b'"', b"'", b"`") and lead is not None and lead.endswith(after))
-    if not _is_plausible(value, says, config, whole=ends and value == raw):
+    if not _is_plausible(value, level, config, whole=ends and value == raw):
         return None
     end = at + len(value)
     if len(raw) == 1024:
         rest = _REST.match(data, end)
         end = rest.end() if rest else end
-    return Span(at, end, _kind(says))
+    return Span(at, end, _kind_of(level))
 
 
-def _lead(data: bytes, name_start: int, separator: bytes) -> bytes | None:
-    """What stands before a name that opens its line or string; None if that began with something else."""
+def _find_lead(data: bytes, name_start: int, separator: bytes) -> bytes | None:
+    """Return the characters before a name at the start of its line or string; None for a name elsewhere."""
     quote = data[name_start - 1 : name_start]
     if quote in (b'"', b"'", b"`") and quote not in separator:
         return quote
@@ -307,15 +305,15 @@ def _lead(data: bytes, name_start: int, separator: bytes) -> bytes | None:
     return lead if _LINE_LEAD.match(lead) else None
 
 
-def _is_plausible(value: str, says: int, config: bool, *, whole: bool) -> bool:
-    """Whether an unquoted value is a secret rather than the name of a variable or a word of a sentence."""
+def _is_plausible(value: str, level: int, config: bool, *, whole: bool) -> bool:
+    """Return whether an unquoted value is a secret rather than a variable's name or a word of a sentence."""
     words = value.rstrip(",;)")
     if not _IDENTIFIER.match(words) or looks_random(words):
         if is_wordy(value):
-            return says == STRONG and config and not is_talk(value)
-        return says == STRONG or looks_random(value) or any(map(str.isdigit, value))
+            return level == STRONG and config and not is_talk(value)
+        return level == STRONG or looks_random(value) or any(map(str.isdigit, value))
     digits = sum(map(str.isdigit, words))
-    if says < STRONG:
+    if level < STRONG:
         return digits >= 3 and drawn_score(words) < 2
     if strength(words) > NONE or is_talk(words):
         return False
@@ -325,7 +323,7 @@ def _is_plausible(value: str, says: int, config: bool, *, whole: bool) -> bool:
 
 
 def _is_code(value: str) -> bool:
-    """Whether an unquoted value is an expression; a password may begin like one but has digits and no brackets."""
+    """Return whether an unquoted value is an expression; a password may begin like one but has digits and no brackets."""
     if _CODE.match(value) is None:
         return False
     if value[0].isalnum() or value[0] == "_":
@@ -339,7 +337,7 @@ def _closes_code(data: bytes, end: int, value: str) -> bool:
 
 
 def _phrase_end(data: bytes, at: int, word_end: int, lead: bytes) -> int:
-    """The end of an unquoted passphrase of several words that fills its line; the end of the word if there is none."""
+    """Return the end of an unquoted passphrase of several words that fills its line; else the end of the word."""
     if data[word_end : word_end + 1] != b" ":
         return word_end
     line_end = data.find(b"\n", at, at + 160)

@@ -1,4 +1,4 @@
-"""Finds the secrets that show by their form: the rules of `vendors.py`, private key blocks, tokens cut short."""
+"""Secrets recognised by their form: the rules of `vendors.py`, private key blocks, tokens cut short."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ FINDER = Choice([rule.head or rule.pattern for rule in RULES])
 _PATTERNS = [BytesPattern((f"(?:{rule.head})" if rule.head else "") + rule.pattern) for rule in RULES]
 _WINDOW = 640
 _PAUSE = 64
-_SHORT = 4096  # a longer match that is refused is not searched again
-CUT = BytesPattern(rf"{CUT_SHORT}\??\s{{0,4}}(?:\z|\[\.\.\.)")  # `?` also reads for an ellipsis
+_SHORT = 4096  # a rejected match longer than this is not searched again
+CUT = BytesPattern(rf"{CUT_SHORT}\??\s{{0,4}}(?:\z|\[\.\.\.)")  # an ellipsis is read as `?`
 _MARKER = BytesPattern(r"-{4,5} ?(?:BEGIN|END) (?:[A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}|OpenVPN Static key V1)-{4,5}")
 _LARGEST_KEY = 64 << 10
-# A line of a key block as it may stand in a listing or a diff: its number or quote mark, then header or base64.
+# A line of a key block, also in a listing or a diff: a line number or quote mark, then a header or base64.
 _KEY_LINE = Regex(
     rb"[ \t>|+:#*0-9?-]{0,16}(?:[A-Za-z0-9+/=\\\",]*|(?:Proc-Type|DEK-Info|Comment|Version|Charset|Hash"
     rb"|Subject): ?[ -~]{0,100})[ \t\\\"',]{0,4}\Z"
 )
-_KEY_BODY = Regex(rb"[A-Za-z0-9+/=]{16}")  # without it the markers are only talked about
+_KEY_BODY = Regex(rb"[A-Za-z0-9+/=]{16}")  # markers without it are only mentioned
 _REST_OF_LINE = Regex(rb"[ \t]*(?:[A-Za-z0-9+/=]{20,}[ \t]*)*[A-Za-z0-9+/=]*")
 _HASHED = Regex(rb"(?:hash|tx|block|root|topic|digest|receipt|txid)[a-zA-Z]{0,12}[\"'`]?[ \t]*[:=(]?[ \t\"'`]*\Z", re.I)
 _PORTS = Regex(r"[\d.:/,-]+(?:tcp|udp)?\Z")
@@ -32,8 +32,8 @@ _QUOTES = "\"'`"
 
 
 def find_forms(data: bytes) -> Iterator[Span]:
-    """Every rule's matches."""
-    tried: dict[int, int] = {}  # where a rule that looks far ahead was tried last: not again in the next words
+    """Yield the matches of all rules."""
+    tried: dict[int, int] = {}  # rule that looks far ahead -> the offset before which it is not tried again
     at = 0
     while (span := FINDER.finder.search(data, at)) is not None:
         start, end = span
@@ -44,13 +44,13 @@ def find_forms(data: bytes) -> Iterator[Span]:
                     continue
                 tried[index] = start + _PAUSE
             begin, stop = _value_span(index, data, start, end)
-            found = _apply(index, data, begin, stop) if stop > begin else None
-            if found is not None:
-                yield found
-                at = max(end, found.end)
+            secret = _apply(index, data, begin, stop) if stop > begin else None
+            if secret is not None:
+                yield secret
+                at = max(end, secret.end)
                 break
             if start < begin < at and end - start <= _SHORT:
-                at = begin  # what is no value here may itself be a secret of another form
+                at = begin  # the rejected value may be a secret of another form
 
 
 def _value_span(index: int, data: bytes, start: int, end: int) -> tuple[int, int]:
@@ -68,8 +68,8 @@ def _apply(index: int, data: bytes, start: int, end: int) -> Span | None:
     end -= len(value) - len(bare)
     if not bare:
         return None
-    if rule.check.startswith("told"):
-        return _told(rule.kind, bare, start, rule.check)
+    if rule.check.startswith("sentence"):
+        return _find_in_sentence(rule.kind, bare, start, rule.check)
     return Span(start, end, rule.kind) if _passes(rule.check, bare, data, start) else None
 
 
@@ -92,16 +92,16 @@ def _passes(check: str, value: str, data: bytes, start: int) -> bool:
     return not is_filler(value)
 
 
-def _told(kind: str, value: str, start: int, check: str) -> Span | None:
-    """What a sentence says the password is: quoted, or visibly no word of the sentence."""
+def _find_in_sentence(kind: str, value: str, start: int, check: str) -> Span | None:
+    """Find the password that a sentence names: quoted, or clearly not a word of the sentence."""
     quoted = value[0] in _QUOTES
     bare = value[1:].split(value[0])[0] if quoted else value.rstrip(".,;:!?)\"'`*\\")
     begin = start + quoted
     if is_reference(bare) or is_filler(bare) or len(bare) < 4:
         return None
-    if check == "told":
+    if check == "sentence":
         good = quoted or not is_wordy(bare)
-    elif check == "told-token":
+    elif check == "sentence-token":
         good = is_drawn(bare) or (len(bare) >= 12 and not is_wordy(bare) and any(map(str.isdigit, bare)))
     else:
         good = is_drawn(bare)
@@ -109,7 +109,7 @@ def _told(kind: str, value: str, start: int, check: str) -> Span | None:
 
 
 def find_cut(data: bytes) -> Iterator[Span]:
-    """A token that the end of the text, or of an excerpt in it, cut short."""
+    """Yield the tokens cut short by the end of the text or of an excerpt in it."""
     for start, end in CUT.spans(data):
         token = data[start:end].split(b"[")[0].rstrip(b"?. \t\r\n")
         if not is_filler(token.decode("ascii")):
@@ -117,7 +117,7 @@ def find_cut(data: bytes) -> Iterator[Span]:
 
 
 def find_key_blocks(data: bytes) -> Iterator[Span]:
-    """Private key blocks, those that lost their first or last line too."""
+    """Yield private key blocks, also those without their first or last line."""
     done = 0
     begin: int | None = None
     after = 0
@@ -141,7 +141,7 @@ def find_key_blocks(data: bytes) -> Iterator[Span]:
 
 
 def _key_end(data: bytes, at: int, limit: int) -> int:
-    """Where the base64 lines after a BEGIN line stop."""
+    """Return where the base64 lines after a BEGIN line end."""
     limit = min(limit, at + _LARGEST_KEY)
     rest = _REST_OF_LINE.match(data, at, limit)
     end = at = rest.end() if rest else at
@@ -158,7 +158,7 @@ def _key_end(data: bytes, at: int, limit: int) -> int:
 
 
 def _key_begin(data: bytes, floor: int, at: int) -> int:
-    """Where the base64 lines before an END line start."""
+    """Return where the base64 lines before an END line start."""
     floor = max(floor, at - _LARGEST_KEY)
     begin = at
     while at > floor:

@@ -1,4 +1,4 @@
-"""Ids and names as they are kept: nothing secret in them, and nothing that cannot be stored."""
+"""Ids and names as they are stored: without secrets, and without characters that cannot be stored."""
 
 from __future__ import annotations
 
@@ -6,26 +6,25 @@ import hashlib
 from collections.abc import Mapping
 
 from warmstart.names import could_hide_secret
+from warmstart.redact.redactor import Redactor
 
 
 class IdentifierRedactor:
-    """Cleans what callers name sessions, models and projects. The user's own secrets are known to it."""
+    """Redacts the ids of sessions, models and projects. `secrets` holds the user's own secret values by name."""
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         self._secrets = dict(secrets)
 
     def identify(self, name: str) -> str:
-        """An id as it is kept. Two that hold secrets must not become one."""
+        """Redact an id. A digest keeps two ids apart that differ only in their secrets."""
         hidden = self.clean(name)
         if hidden == name:
             return name
         return f"{hidden} {hashlib.blake2b(name.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
 
     def clean(self, text: str) -> str:
-        """Redaction takes a tenth of a second to load: only for what could hold a secret at all."""
+        """Redact a name or a path. The search, which takes a tenth of a second to set up, runs only if it could help."""
         text = text.encode("utf-8", "replace").decode()  # half a character cannot be stored
         if not could_hide_secret(text) and not any(value in text for value in self._secrets.values()):
             return text
-        from warmstart.redact import Redactor
-
         return Redactor(self._secrets).scope().identifier(text)

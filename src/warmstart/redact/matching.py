@@ -1,7 +1,7 @@
-"""The one place that knows google-re2 and ahocorasick-rs: linear-time matching over bytes, compiled on first use.
+"""Linear-time matching over bytes with google-re2 and ahocorasick-rs, which only this module uses.
 
-Texts are matched as bytes of the same length as the string (see `as_bytes`), so every offset found is an offset
-into the string itself. Neither library is imported before something is matched: the command line starts fast.
+A text is matched as bytes of the same length (see `as_bytes`), so every offset is also an offset into the string. Both
+libraries are imported and patterns compiled on first use, so that the command line starts fast.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, AnyStr, Generic, NamedTuple
 
-_MEMORY = 16 << 20  # bytes for the automata of one pattern, at most
-
-_COUNTED = 6  # repetitions that a gate still counts
+# Bytes for the automata of one pattern. With 16 MB the automaton of the vendors' rules is rebuilt all the time on text
+# full of secrets, which takes seven times as long. Ordinary transcripts take 7 MB in all, hostile text about 100.
+_MEMORY = 160 << 20
+_COUNTED = 6  # larger counts of repetitions are loosened in a prefilter
 
 
 class Span(NamedTuple):
-    """A span to replace, and what it is."""
+    """A span to replace, and its kind."""
 
     start: int
     end: int
@@ -26,17 +27,17 @@ class Span(NamedTuple):
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a text."""
+    """Return the set of words of a text."""
     return frozenset(text.split())
 
 
 def as_bytes(text: str) -> bytes:
-    """One byte a character: whatever is not ASCII (lone surrogates too) reads as `?`."""
+    """Encode a text with one byte per character; characters outside ASCII, lone surrogates too, become `?`."""
     return text.encode("ascii", "replace")
 
 
 class Regex(Generic[AnyStr]):
-    """A pattern of `re`, compiled on first use; only for short inputs or where it cannot backtrack far."""
+    """An `re` pattern, compiled on first use; only for short inputs and patterns that cannot backtrack far."""
 
     __slots__ = ("_compiled", "_flags", "_source")
 
@@ -65,9 +66,6 @@ class Regex(Generic[AnyStr]):
     def finditer(self, text: AnyStr) -> Iterator[re.Match[AnyStr]]:
         return (self._compiled or self._pattern()).finditer(text)
 
-    def split(self, text: AnyStr, most: int = 0) -> list[AnyStr | Any]:
-        return (self._compiled or self._pattern()).split(text, most)
-
     def sub(self, replace: Callable[[re.Match[AnyStr]], AnyStr], text: AnyStr) -> AnyStr:
         return (self._compiled or self._pattern()).sub(replace, text)
 
@@ -94,21 +92,21 @@ class BytesPattern:
         self._compiled: Any = None
 
     def spans(self, data: bytes) -> Iterator[tuple[int, int]]:
-        """Spans of the matches, left to right, never overlapping."""
+        """Yield the spans of the matches, left to right, without overlaps."""
         if self._compiled is None:
             self._compiled = _compile(self.source)
         for match in self._compiled.finditer(data):
             yield match.span()
 
     def search(self, data: bytes, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
-        """Span of the first match between start and end."""
+        """Return the span of the first match between start and end."""
         if self._compiled is None:
             self._compiled = _compile(self.source)
         match = self._compiled.search(data, start, len(data) if end is None else end)
         return None if match is None else match.span()
 
     def groups_at(self, data: bytes, start: int, end: int) -> list[tuple[int, int]] | None:
-        """Spans of the whole match and its groups for a match that begins at start."""
+        """Return the spans of a match that begins at start: the whole and its groups."""
         if self._compiled is None:
             self._compiled = _compile(self.source)
         match = self._compiled.match(data, start, end)
@@ -118,7 +116,7 @@ class BytesPattern:
 
 
 class Prefilter:
-    """Says in one pass which of many patterns may occur in a text: most texts hold none."""
+    """Finds in one pass which of many patterns may occur in a text; most texts hold none."""
 
     __slots__ = ("_anchored", "_set", "_sources")
 
@@ -128,19 +126,19 @@ class Prefilter:
         self._set: Any = None
 
     def which(self, data: bytes) -> Sequence[int]:
-        """Indexes of the patterns that occur (anchored: at the start)."""
+        """Return the indexes of the patterns that occur (anchored: at the start)."""
         if self._set is None:
             re2 = importlib.import_module("re2")
             patterns = (re2.Set.MatchSet if self._anchored else re2.Set.SearchSet)(_options(re2))
             for source in map(_uncaptured, self._sources):
                 patterns.Add((source if self._anchored else loosen(source)).encode())
             patterns.Compile()
-            self._set = patterns  # only now: to another thread an unfinished set would say that nothing is there
+            self._set = patterns  # set last: an unfinished set would match nothing for another thread
         return self._set.Match(data) or ()
 
 
 class Choice:
-    """Many patterns matched in one pass; says which of them begin at a place."""
+    """Many patterns searched in one pass."""
 
     __slots__ = ("_which", "finder")
 
@@ -148,22 +146,18 @@ class Choice:
         self.finder = BytesPattern("|".join(f"(?:{source})" for source in map(_uncaptured, sources)))
         self._which = Prefilter(sources, anchored=True)
 
-    def spans(self, data: bytes) -> Iterator[tuple[int, int]]:
-        """Spans where one of the patterns matches."""
-        return self.finder.spans(data)
-
     def which(self, matched: bytes) -> list[int]:
-        """Indexes of the patterns that match at the start of what was matched, in their order."""
+        """Return the indexes of the patterns that match at the start of the matched bytes, in order."""
         return sorted(self._which.which(matched))
 
 
 def _uncaptured(source: str) -> str:
-    """The same pattern without capturing groups: with them RE2 leaves its fast automaton."""
+    """Return a pattern without capturing groups: with them RE2 does not use its fast automaton."""
     return source.replace("(?P<v>", "(?:")
 
 
 def loosen(source: str) -> str:
-    """A pattern that matches wherever this one does, without its long counts: these cost an automaton its speed."""
+    """Return a pattern that matches wherever this one does, without its large counts, which slow an automaton down."""
     return re.sub(r"(?<!\\)\{(\d+)(?:,(\d*))?\}", _loosen_count, source)
 
 
@@ -176,7 +170,7 @@ def _loosen_count(count: re.Match[str]) -> str:
 
 
 class Literals:
-    """Exact strings found in one pass, the longest first."""
+    """Exact strings searched in one pass; the longest match wins."""
 
     __slots__ = ("_automaton", "literals")
 
@@ -185,11 +179,11 @@ class Literals:
         self._automaton: Any = None
 
     def find(self, data: bytes) -> list[tuple[int, int, int]]:
-        """(index of the literal, start, end), never overlapping."""
+        """Return `(index of the literal, start, end)` of the matches, without overlaps."""
         if not self.literals:
             return []
         if self._automaton is None:
             library = importlib.import_module("ahocorasick_rs")
             self._automaton = library.BytesAhoCorasick(self.literals, matchkind=library.MatchKind.LeftmostLongest)
-        found: list[tuple[int, int, int]] = self._automaton.find_matches_as_indexes(data)
-        return found
+        matches: list[tuple[int, int, int]] = self._automaton.find_matches_as_indexes(data)
+        return matches

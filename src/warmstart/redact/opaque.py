@@ -1,4 +1,4 @@
-"""Tokens that are no words: long, mixed and random. What reads like a name, a path, a digest or an id stays."""
+"""Opaque tokens: long, mixed and random. Names, paths, digests and ids are not."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from warmstart.redact.vendors import TOKENS
 from warmstart.redact.views import from_base64, from_hex
 
 _CLASS = r"[A-Za-z0-9_+/=~.\-]"
-# A run of token characters with a core no short name has: 20 letters and digits on end, or digits between letters.
+# A run of token characters with a core that short names lack: 20 letters and digits in a row, or digits between letters.
 _RUN = BytesPattern(
     rf"{_CLASS}*(?:[A-Za-z0-9]{{20}}|[A-Za-z][0-9]+[A-Za-z]+[0-9]|[0-9][A-Za-z]+[0-9]+[A-Za-z]){_CLASS}*"
 )
 _SHORTEST = 16
-_SAMPLE = 512  # characters that decide about a longer run
+_SAMPLE = 512  # a longer run is judged by so many characters
 
-# Letter pairs that make 95 % of the pairs in English words and in names of programs.
+# The letter pairs that make up 95 % of the pairs in English words and in program names.
 _PAIRS = {
     row[0] + second
     for row in word_set(
@@ -36,7 +36,7 @@ _TOKENS = [(kind, Regex(rf"{source}\Z")) for kind, source in TOKENS]
 _WORDS = Regex(r"[A-Z]{2,}(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _ATOM = Regex(r"[A-Za-z0-9]+")
 _HEX = Regex(r"(?:0x)?(?:[0-9a-f]+|[0-9A-F]+)\Z")
-# A vendor's prefix before hex digits; not the words that stand before a digest.
+# Hex digits after a vendor's prefix; _HEX_PREFIXES are the words that stand before a digest instead.
 _PREFIXED_HEX = Regex(
     r"([A-Za-z][A-Za-z0-9]{1,11})[_-](?:[A-Za-z0-9]{1,8}[_-])?(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{32,}\Z"
 )
@@ -79,7 +79,7 @@ _PUBLIC = Regex(
     rb"(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-[a-z0-9-]+|sk-ssh-[a-z0-9@.-]+|sha(?:1|256|384|512)[:-]|h1:"
     rb"|/var/folders/[a-z0-9_]{2}/|integrity[\"':= ]+)[ ]?\Z"
 )
-# What in the line before a digest or a UUID says that it is a key after all.
+# Words before a digest or a UUID, in the same line, that make it a key after all.
 _HINT = BytesPattern(
     r"(?i)(?:\b|_)(?:secret|token|passw(?:or)?d|passphrase|credentials?|bearer"
     r"|(?:api|access|secret|private|auth|licen[sc]e|service|integration|personal|ingest|app|account|admin|signing"
@@ -94,7 +94,7 @@ _HINT = BytesPattern(
 
 
 class Part(NamedTuple):
-    """A stretch of a run: a secret of some kind, or `hinted`: a digest or id, or `encoded`: text in base64 or hex."""
+    """A part of a run. Its nature is a kind of secret, `hinted` (a digest or an id) or `encoded` (base64 or hex text)."""
 
     start: int
     end: int
@@ -102,53 +102,53 @@ class Part(NamedTuple):
 
 
 def find_runs(data: bytes) -> Iterator[tuple[int, int]]:
-    """Where tokens stand that may be opaque or encoded."""
+    """Yield the spans of tokens that may be opaque or encoded."""
     for start, end in _RUN.spans(data):
         if end - start >= _SHORTEST:
             yield start, end
 
 
 def is_hinted(data: bytes, start: int) -> bool:
-    """Whether the words just before call what follows a secret."""
+    """Return whether the words just before `start` announce a secret."""
     begin = max(data.rfind(b"\n", max(start - 64, 0), start) + 1, start - 64, 0)
     return _HINT.search(data[begin:start]) is not None
 
 
 def is_public(data: bytes, start: int) -> bool:
-    """Whether the words just before call what follows a public key or a digest."""
+    """Return whether the words just before `start` announce a public key or a digest."""
     return _PUBLIC.search(data[max(start - 40, 0) : start]) is not None
 
 
 def parts(token: str) -> tuple[Part, ...]:
-    """What stands out in a run of token characters."""
+    """Return the parts of a run that may be secret."""
     return _parts(token) if len(token) <= _SAMPLE else _find_parts(token)
 
 
 def is_opaque(value: str) -> bool:
-    """Whether a value on its own is an opaque token, and not a digest or an id."""
+    """Return whether a value is an opaque token, not a digest or an id."""
     return any(part.nature not in ("hinted", "encoded") for part in parts(value))
 
 
 def _find_parts(token: str) -> tuple[Part, ...]:
-    found: list[Part] = []
+    result: list[Part] = []
     offset = 0
     for piece in _split_assignments(token):
-        found.extend(_judge(piece, offset))
+        result.extend(_judge_piece(piece, offset))
         offset += len(piece)
-    return tuple(found)
+    return tuple(result)
 
 
 _parts = lru_cache(maxsize=8192)(_find_parts)
 
 
 def _split_assignments(token: str) -> list[str]:
-    """`name=value` apart (each piece keeps its `=`), padding left on."""
+    """Split `name=value` (each piece keeps its `=`) but not the padding of base64."""
     if "=" not in token.rstrip("="):
         return [token]
     return [piece for piece in re.findall(r"[^=]*=*", token) if piece]
 
 
-def _judge(piece: str, offset: int) -> list[Part]:
+def _judge_piece(piece: str, offset: int) -> list[Part]:
     body = piece.strip("=.-/")
     if len(body) < _SHORTEST or body.startswith(_PICTURES):
         return []
@@ -166,18 +166,18 @@ def _judge(piece: str, offset: int) -> list[Part]:
         return [Part(start, end, nature)] if nature else []
     if "." not in body and _is_base64_like(body):
         return [Part(start, end, "opaque")]
-    found = []
+    result = []
     at = start
     for name in body.split("/"):
         nature = _nature(name) if len(name) >= _SHORTEST and not _HEX.match(name) else ""
         if nature and not _NAMED_DIGEST.match(name):
-            found.append(Part(at, at + len(name), nature))
+            result.append(Part(at, at + len(name), nature))
         at += len(name) + 1
-    return found
+    return result
 
 
 def _is_base64_like(body: str) -> bool:
-    """Whether the slashes belong to base64 rather than to a path."""
+    """Return whether the slashes belong to base64 rather than to a path."""
     names = body.split("/")
     wordy = [name for name in names if len(name) >= 3 and name.isalpha() and name[1:].islower()]
     if len(names) > 2 + len(body) // 12 or sum(map(len, wordy)) > (0 if len(body) < 300 else len(body) // 20):
@@ -186,7 +186,7 @@ def _is_base64_like(body: str) -> bool:
 
 
 def _nature(name: str) -> str:
-    """The nature of a token without slashes; empty if it says nothing."""
+    """Return the nature of a token without slashes; "" if it is harmless."""
     name = name.strip("-_.+~")
     for kind, pattern in _TOKENS:
         if pattern.match(name):
@@ -225,7 +225,7 @@ def _nature(name: str) -> str:
 
 
 def _holds_word(name: str) -> bool:
-    """Whether a word of five letters or more stands in it."""
+    """Return whether a name contains a word of five letters or more."""
     for word in re.findall(r"[A-Za-z][a-z]{4,}|[A-Z]{5,}", name[:_SAMPLE]):
         lower = word.lower()
         if sum(lower[i : i + 2] in _PAIRS for i in range(len(lower) - 1)) >= len(lower) - 1:
@@ -235,7 +235,7 @@ def _holds_word(name: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def looks_random(token: str) -> bool:
-    """Whether a token was drawn rather than named; decided on letters and digits alone."""
+    """Return whether a token was drawn at random rather than named, judged by its letters and digits alone."""
     text = token[:_SAMPLE]
     length = sum(map(len, _ATOM.findall(text)))
     if length < 10 or text.isdigit() or len(set(text)) < 6 or _ORDERED.search(text) or _FLOAT.match(text):
@@ -249,7 +249,7 @@ def looks_random(token: str) -> bool:
 
 
 def drawn_score(text: str) -> float:
-    """Log odds that words were put together here (above 0) rather than characters drawn (below)."""
+    """Return the log odds that a text is made of words (above 0) rather than of random characters (below)."""
     score = 0.0
     for atom in _ATOM.findall(text):
         words = _WORDS.findall(atom)

@@ -1,4 +1,4 @@
-"""What names a person or a machine: e-mail, phone, home folder, host, public address. Only for what leaves."""
+"""Data that identifies a person or a machine: e-mail, phone, home folder, host, public address. Hidden in exports only."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NO_PERSON = Regex(rb"(?:git|noreply|no-reply|support|info)@", re.I)
 
 
 def find_personal(data: bytes) -> Iterator[Span]:
-    """Spans that name a person or a machine."""
+    """Yield the spans that identify a person or a machine."""
     if b"@" in data:
         for start, end in _EMAIL.spans(data):
             if not _NO_PERSON.match(data[start:end]):

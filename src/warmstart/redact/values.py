@@ -1,4 +1,4 @@
-"""Names and values: whether a name announces a secret, and whether a value could be one."""
+"""Names and values: how strongly a name announces a secret, and whether a value could be one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from functools import lru_cache
 from warmstart.redact.matching import Regex, word_set
 from warmstart.redact.opaque import drawn_score, is_opaque, looks_random, parts
 
-# How much a name says. Under STRONG any value is one, under TOKEN one that is no plain word, under WEAK a random one.
+# How strongly a name announces a secret. A secret is under STRONG any value, under TOKEN any but a plain word, under WEAK
+# a random one.
 NONE, WEAK, TOKEN, STRONG = range(4)
 
 _SPLIT = Regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -30,7 +31,7 @@ _WEAK = word_set(
     key keys csrf nonce passkey assertion tokens secrets
     """
 )
-# Before `key`: which keys are secret.
+# The words before `key` that make it secret.
 _SECRET_KEYS = word_set(
     """
     api secret private access signing encryption master hmac aes decryption cipher account storage shared
@@ -42,7 +43,7 @@ _PAIR_STRONG = frozenset(
     {("connection", "string"), ("secret", "base"), ("key", "base"), ("pass", "word"), ("pass", "phrase")}
 )
 _PAIR_TOKEN = frozenset({("auth", "code"), ("seed", "phrase"), ("recovery", "code"), ("recovery", "phrase")})
-# After the telling word these change nothing; anything else (`token_count`, `password_field`) makes it another thing.
+# Words after the announcing one that change nothing; any other (`token_count`, `password_field`) changes the meaning.
 _SUFFIXES = word_set(
     """
     value val base prod production dev development test testing staging stage live sandbox old new backup b64
@@ -66,7 +67,7 @@ _NOT_KEYS = word_set(
 
 @lru_cache(maxsize=4096)
 def strength(name: str) -> int:
-    """What a name (`DB_PASSWORD`, `apiKey`, `x-auth-token`) says about the value beside it."""
+    """Return how strongly a name (`DB_PASSWORD`, `apiKey`, `x-auth-token`) announces a secret value."""
     words = [word.lower() for word in _SPLIT.findall(name[-96:])]
     while len(words) > 1 and (words[-1] in _SUFFIXES or words[-1].isdigit()) and tuple(words[-2:]) not in _PAIR_STRONG:
         words.pop()
@@ -135,7 +136,7 @@ _WORDY = Regex(r"[A-Za-z]+(?:[-_'./ ][A-Za-z]+)*[.,:;!?]?\Z")
 
 
 def is_filler(value: str) -> bool:
-    """Whether a value stands for a secret without being one: `****`, `your-api-key`, `None`, a version."""
+    """Return whether a value is a filler in place of a secret: `****`, `your-api-key`, `None`, a version."""
     bare = value.strip("\"'`., ;").lower()
     if bare in _FILLERS or _VERSION.match(bare):
         return True
@@ -143,27 +144,27 @@ def is_filler(value: str) -> bool:
 
 
 def is_stand_in(value: str) -> bool:
-    """Whether even under a secret's name a value is clearly none: empty, a truth value, a mask, `${VAR}`, `<token>`."""
+    """Return whether a value is no secret even under a secret's name: empty, a boolean, a mask, `${VAR}`, `<token>`."""
     return not value.strip() or _STAND_IN.match(value.strip()) is not None
 
 
 def is_reference(value: str) -> bool:
-    """Whether a value says where the secret is kept: `${TOKEN}`, `os.environ[...]`, a path, a plain URL."""
+    """Return whether a value refers to a secret kept elsewhere: `${TOKEN}`, `os.environ[...]`, a path, a plain URL."""
     return _REFERENCE.match(value) is not None
 
 
 def is_wordy(value: str) -> bool:
-    """Whether a value is letters only, in one or more words, and reads as such."""
+    """Return whether a value is one or more readable words, letters only."""
     return _WORDY.match(value) is not None and (len(value) < 8 or drawn_score(value) >= -1.5)
 
 
 def is_talk(value: str) -> bool:
-    """Whether a value of several words is a sentence about secrets, such as a label or an error message."""
+    """Return whether a value of several words is a sentence about secrets, such as a label or an error message."""
     return any(word.strip(".,:;!?\"'`()") in _TALK for word in value.lower().split())
 
 
 def is_drawn(value: str) -> bool:
-    """Whether a value looks made by a generator or by password rules, rather than like a name or a number."""
+    """Return whether a value looks generated or made by password rules, rather than like a name or a number."""
     if looks_random(value):
         return True
     if len(value) < 8 or not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)) or is_reference(value):
@@ -174,7 +175,7 @@ def is_drawn(value: str) -> bool:
 
 
 def could_be_secret(value: str, name_says: int) -> bool:
-    """Whether a value that is set apart (a JSON string, a quoted literal) is secret under such a name."""
+    """Return whether a separate value (a JSON string, a quoted literal) is secret under a name of such strength."""
     if len(value) < 4 or is_filler(value) or is_reference(value):
         return False
     if name_says == STRONG:

@@ -1,8 +1,8 @@
-r"""Secrets that show by their form: a vendor's prefix, a private key block, a password hash, a login in a URL.
+r"""The table of secret formats: vendors' prefixes, password hashes, logins in URLs, passwords in commands and sentences.
 
-One row a format: the kind that stands in the placeholder, the RE2 pattern, and, where the form alone proves too
-little, how the value is checked. With a group `(?P<v>...)` only the group is replaced, otherwise the whole match.
-Bodies are open-ended and their minima low, because tokens grow and excerpts cut them.
+One rule per format: the kind shown in the placeholder, the RE2 pattern, and, where the form alone proves too little, the
+check of the value. With a group `(?P<v>...)` only the group is replaced, otherwise the whole match. Patterns are
+open-ended and their minimum lengths low, because tokens grow and excerpts cut them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _PLAIN = r"[^\s\"'`<>\x01]"  # a bare value
 
 
 class VendorRule(NamedTuple):
-    """One format; `forms.py` says what the checks are."""
+    """One secret format; `forms.py` defines the checks."""
 
     kind: str
     pattern: str
     check: str = ""
-    head: str = ""  # a pattern that looks far ahead is sought by its head, then tried there in a window
+    head: str = ""  # for a pattern that looks far ahead: its head is searched, then the pattern tried in a window there
 
 
 RULES: tuple[VendorRule, ...] = (
@@ -196,7 +196,7 @@ RULES: tuple[VendorRule, ...] = (
     VendorRule(
         "ssh", r"\bb3BlbnNzaC1rZXktdjE[A-Za-z0-9+/=]*(?:\s{1,9}[A-Za-z0-9+/=]{20,})*(?:\s{1,9}[A-Za-z0-9+/]+=)?"
     ),
-    # tokens of no one vendor
+    # tokens of no single vendor
     VendorRule("jwt", r"\beyJ[A-Za-z0-9_\-=]{6,}\.[A-Za-z0-9_\-=]{4,}(?:\.[A-Za-z0-9_\-=]*){0,3}"),
     VendorRule(
         "hash",
@@ -209,7 +209,7 @@ RULES: tuple[VendorRule, ...] = (
     VendorRule("hash", r"\bSCRAM-SHA-256\$[A-Za-z0-9+/=:$]{20,}"),
     VendorRule("hash", r"\{S?SHA(?:256|512)?\}[A-Za-z0-9+/=]{16,}|\{(?:CRYPT|crypt|MD5|SMD5)\}[A-Za-z0-9+/=$.]{10,}"),
     VendorRule("wallet", r"\b0x[0-9a-f]{64}\b", "unhashed"),
-    # by their place
+    # recognised by their place
     VendorRule("url-password", r"://[^\s/@:\"'`<>\x01?#]*:(?P<v>[^\s/\"'`<>\x01]+)@", "secret"),
     VendorRule("url-token", r"://(?P<v>[A-Za-z0-9_\-.~%]{16,})@", "random"),
     VendorRule("bearer", r"(?i)\b(?:bearer|apikey|api-key|token)[ \t]+(?P<v>[A-Za-z0-9\-._~+/=|:]{16,})", "random"),
@@ -275,7 +275,7 @@ RULES: tuple[VendorRule, ...] = (
     VendorRule(
         "password",
         rf"(?i)\b(?:login|user|machine|account)[ \t\n]+[^\s]+[ \t\n]+(?:password|passwd)[ \t\n]+(?P<v>{_PLAIN}+)",
-        "told",
+        "sentence",
     ),
     VendorRule(
         "password",
@@ -286,23 +286,23 @@ RULES: tuple[VendorRule, ...] = (
         "password",
         r"(?i)\b(?:password|passphrase|passcode|passwort|kennwort|pwd|pw|pin)[ \t]+(?:is|was|are|ist|lautet|equals"
         r"|to|as|of)[ \t]*:?[ \t]+(?P<v>[\"'`]?[^\s\x01]{3,})",
-        "told",
+        "sentence",
     ),
     VendorRule(
         "token",
         r"(?i)\b(?:token|secret|(?:api|access|secret|private|license|auth)[ _\-]?key|credentials?|key)[ \t]+(?:is"
         r"|was|are|ist|equals|to|as|of)[ \t]*:?[ \t]+(?P<v>[\"'`]?[^\s\x01]{6,})",
-        "told-token",
+        "sentence-token",
     ),
     VendorRule(
         "password",
         r"(?i)\b(?:password|passwd|passphrase|passwort|pwd|pass|pw|token|secret|key)[ \t]+(?P<v>[\"'`]?[^\s\x01]{8,})",
-        "told-drawn",
+        "sentence-drawn",
     ),
     VendorRule(
         "password",
         r"(?i)\b(?:credentials?|creds|logins?)\b[ \t]*[:=(]?[ \t]*[^\s:/|]{1,64}[ \t]*[/:|][ \t]*(?P<v>[^\s\x01]{6,})",
-        "told-drawn",
+        "sentence-drawn",
     ),
     VendorRule(
         "code",
@@ -320,7 +320,7 @@ RULES: tuple[VendorRule, ...] = (
     VendorRule(
         "password",
         r":(?:[0-9]{2,5}|\*):[A-Za-z0-9_*\-]{1,64}:[A-Za-z0-9_*\-]{1,64}:(?P<v>[^\s\"'`:\x01]{6,})",
-        "told-drawn",
+        "sentence-drawn",
     ),
     VendorRule("password", r"(?i)ConvertTo-SecureString[ \t]+(?:-String[ \t]+)?[\"'](?P<v>[^\"'\n\x01]{3,})", "secret"),
     VendorRule(
@@ -348,7 +348,7 @@ RULES: tuple[VendorRule, ...] = (
     ),
 )
 
-# Formats without a prefix of their own, for a whole token; `re`, because they are tried on tokens already found.
+# Formats without a prefix, for whole tokens; `re` patterns, because they are tried on tokens already found.
 TOKENS: tuple[tuple[str, str], ...] = (
     ("azure", r"[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{20,}"),
     ("discord", r"[A-Za-z0-9_-]{23,28}\.[A-Za-z0-9_-]{5,7}\.[A-Za-z0-9_-]{20,}"),
@@ -361,7 +361,7 @@ TOKENS: tuple[tuple[str, str], ...] = (
     ("twilio", r"(?:SK|AC)[0-9a-f]{32}"),
 )
 
-# Prefixes that mean a secret even when the text ends before it does.
+# Prefixes that mean a secret even when the end of the text cuts it off.
 CUT_SHORT = (
     r"(?:\bgh[pousr]_|github_pat_|\bglpat-|\bxox[abeoprs]-|\bxapp-|sk-ant-|sk-proj-|sk-svcacct-|sk-or-v1-"
     r"|[srp]k_live_|\bAIza|GOCSPX-|\bya29\.|\bAKIA|\bASIA"

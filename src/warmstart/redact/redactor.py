@@ -1,0 +1,205 @@
+"""The search for secrets in a text and in its other readings."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Mapping
+from urllib.parse import quote, quote_plus
+
+from warmstart.redact.context import FLAG, NAMED, SETTING, find_flagged, find_named
+from warmstart.redact.forms import CUT, FINDER, find_cut, find_forms, find_key_blocks
+from warmstart.redact.matching import Literals, Prefilter, Regex, as_bytes, word_set
+from warmstart.redact.opaque import Part, find_runs, is_hinted, is_public, parts
+from warmstart.redact.personal import find_personal
+from warmstart.redact.scope import Hit, Scope, occurrences
+from warmstart.redact.values import TOKEN, is_filler, is_reference, is_wordy, strength
+from warmstart.redact.views import WORTH, View, flatten, from_base64, from_hex
+
+_DEEPEST = 3  # readings inside readings
+
+_PLAIN_NAMES = word_set(
+    """
+    PATH HOME USER LOGNAME USERNAME LANG LANGUAGE SHELL TERM PWD OLDPWD HOSTNAME EDITOR VISUAL PAGER TZ DISPLAY
+    MAIL SHLVL COLORTERM TERM_PROGRAM HOSTTYPE OSTYPE MACHTYPE XDG_SESSION_TYPE
+    """
+)
+_COMMON_VALUES = word_set(
+    """
+    true false none null undefined production development staging testing default localhost enabled disabled
+    debug info warning error always never public private password username secret xterm xterm-256color
+    screen-256color truecolor postgres mysql sqlite redis docker kubernetes github gitlab google amazon
+    microsoft ubuntu debian alpine linux darwin windows python nodejs example english utf-8 en_us.utf-8 c.utf-8
+    us-east-1 us-west-2 eu-west-1 master
+    """
+)
+_VERSION_OR_NUMBER = Regex(r"v?[\d.,:_+-]+\Z")
+
+
+_FORMS, _KEYS, _CUTS, _NAMES, _FLAGS, _READINGS = range(6)
+_GATE = Prefilter(
+    [
+        FINDER.finder.source,
+        "PRIVATE KEY|Static key",
+        CUT.source,
+        NAMED.source,
+        f"{FLAG.source}|{SETTING.source}",
+        WORTH,
+    ]
+)
+_FINDERS = (
+    (_FORMS, 1, find_forms),
+    (_KEYS, 1, find_key_blocks),
+    (_CUTS, 2, find_cut),
+    (_NAMES, 2, find_named),
+    (_FLAGS, 2, find_flagged),
+)
+
+
+class Redactor:
+    """Finds secrets. `known` holds the user's own secret values by name; `share` also hides people and machines."""
+
+    def __init__(self, known: Mapping[str, str] = {}, *, share: bool = False) -> None:
+        self._share = share
+        values = [value for name, value in known.items() if _is_worth_hiding(name, value)]
+        spelled = {form: value for value in values for form in _spellings(value)}
+        self._values = list(spelled.values())
+        self._exact = Literals(spelled)
+        self._stretched = Literals(dict.fromkeys(core for value in values for core in _base64_cores(value)))
+        self._wide = {
+            form: value
+            for value in values
+            if not value.isascii()
+            for form in (value, json.dumps(value, ensure_ascii=False)[1:-1])
+        }
+
+    def scope(self) -> Scope:
+        """Start a new numbering of placeholders, for one session or template."""
+        return Scope(self._find)
+
+    def _find(self, text: str, opaque: bool) -> list[Hit]:
+        hits = self._search(as_bytes(text), opaque, 0)
+        for form, value in self._wide.items():
+            hits.extend(occurrences(text, form, "env", value))
+        return hits
+
+    def _search(self, data: bytes, opaque: bool, depth: int) -> list[Hit]:
+        flat = flatten(data)
+        hits: list[Hit] = []
+        if self._exact.literals:
+            for index, start, end in self._exact.find(data):
+                hits.append(Hit(start, end, 0, "env", self._values[index]))
+            hits.extend(Hit(*_base64_run(data, start, end), 0, "env") for _, start, end in self._stretched.find(data))
+        if self._share:
+            hits.extend(Hit(span.start, span.end, 4, span.kind) for span in find_personal(flat))
+        hits.extend(self._search_runs(flat, opaque, depth))
+        present = _GATE.which(flat)
+        if not present:
+            return hits
+        for part, rank, find in _FINDERS:
+            if part in present:
+                hits.extend(Hit(start, end, rank, kind) for start, end, kind in find(flat))
+        if _READINGS in present and depth < _DEEPEST:
+            view = View(data)
+            for hit in self._search(view.data, opaque, depth + 1):
+                value = hit.value or view.data[hit.start : hit.end].decode("ascii")
+                hits.append(Hit(*view.back(hit.start, hit.end), hit.rank, hit.kind, value))
+        return hits
+
+    def _search_runs(self, data: bytes, opaque: bool, depth: int) -> list[Hit]:
+        hits: list[Hit] = []
+        lines: list[tuple[int, int]] = []  # consecutive lines of base64
+        for start, end in find_runs(data):
+            if lines and (data[lines[-1][1] : start].strip() or start - lines[-1][1] > 8):
+                hits.extend(self._search_wrapped(data, lines, opaque, depth))
+                lines.clear()
+            if 56 <= end - start <= 80 or lines:
+                lines.append((start, end))
+            for part in parts(data[start:end].decode("ascii")):
+                hit = self._judge_part(data, start, part, opaque, depth)
+                if hit is not None:
+                    hits.append(hit)
+        hits.extend(self._search_wrapped(data, lines, opaque, depth))
+        return hits
+
+    def _judge_part(self, data: bytes, offset: int, part: Part, opaque: bool, depth: int) -> Hit | None:
+        start, end = offset + part.start, offset + part.end
+        if part.nature == "encoded":
+            run = data[start:end]
+            plain = from_hex(run) or from_base64(run)
+            kind = self._kind_inside(plain, opaque, depth) if plain else ""
+            return Hit(start, end, 3, kind) if kind else None
+        if (
+            (not opaque and part.nature in ("opaque", "hinted"))
+            or (part.nature == "hinted" and not is_hinted(data, start))
+            or is_public(data, start)
+        ):
+            return None
+        return Hit(start, end, 3, "opaque" if part.nature == "hinted" else part.nature)
+
+    def _kind_inside(self, plain: bytes, opaque: bool, depth: int) -> str:
+        """Return the kind of secret in a decoded text; "" if there is none."""
+        inner = self._search(plain, opaque, depth + 1) if depth < _DEEPEST else []
+        if inner:
+            return min(inner, key=lambda hit: hit.rank).kind
+        text = plain.decode("ascii").strip()
+        single = (
+            opaque
+            and not re.search(r"\s", text)
+            and not is_wordy(text)
+            and not is_reference(text)
+            and text[:1] not in "{[<"
+        )
+        return "opaque" if single and len(text) >= 8 else ""
+
+    def _search_wrapped(self, data: bytes, lines: list[tuple[int, int]], opaque: bool, depth: int) -> list[Hit]:
+        """Search base64 that is broken into lines: a secret may span two of them."""
+        if len(lines) < 2:
+            return []
+        plain = from_base64(b"".join(data[start:end] for start, end in lines))
+        kind = self._kind_inside(plain, opaque, depth) if plain else ""
+        return [Hit(lines[0][0], lines[-1][1], 3, kind)] if kind else []
+
+
+def _is_worth_hiding(name: str, value: str) -> bool:
+    value = value.strip()
+    if len(value) < 6 or name.upper() in _PLAIN_NAMES or value.lower() in _COMMON_VALUES:
+        return False
+    if is_filler(value) or (_VERSION_OR_NUMBER.match(value) and len(value) < 10):
+        return False
+    return not is_reference(value) or (strength(name) >= TOKEN and "/" not in value)
+
+
+def _spellings(value: str) -> list[bytes]:
+    """Return the spellings of a value: plain, in JSON and in URLs."""
+    value = value.strip()
+    forms = [json.dumps(value)[1:-1], quote(value, safe="", errors="replace"), quote_plus(value, errors="replace")]
+    forms += [json.dumps(form)[1:-1] for form in forms[:1]]
+    if value.isascii():
+        forms.insert(0, value)
+    return [form.encode() for form in forms if form.isascii()]
+
+
+def _base64_cores(value: str) -> list[bytes]:
+    """Return the base64 of a value at each of the three alignments, without the characters it shares with its neighbours."""
+    raw = value.strip().encode("utf-8", "replace")
+    cores = []
+    for shift in range(3):
+        encoded = base64.b64encode(b"\0" * shift + raw).rstrip(b"=")
+        core = encoded[(0, 2, 3)[shift] : -1]
+        if len(core) >= 7:
+            cores += [core, core.replace(b"+", b"-").replace(b"/", b"_")]
+    return cores
+
+
+_BASE64_AFTER = Regex(rb"[A-Za-z0-9+/_-]*={0,2}")
+
+
+def _base64_run(data: bytes, start: int, end: int) -> tuple[int, int]:
+    """Return the whole base64 run around a span."""
+    match = _BASE64_AFTER.match(data, end)
+    floor = max(start - (64 << 10), 0)
+    before = data[floor:start]
+    kept = len(before.rstrip(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"))
+    return floor + kept, match.end() if match else end
