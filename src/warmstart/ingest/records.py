@@ -169,14 +169,14 @@ class _Place(NamedTuple):
 def _calls(session: Session, answered: Answered, key: str, scope: Scope, names: _Names) -> list[CallRow]:
     pairs = iter(answered)
     rows: list[CallRow] = []
-    said, intent = "", ""
+    message, intent = "", ""
     for step, turn in zip(session.steps, session.number_turns(), strict=True):
         if isinstance(step, ToolCall):
-            if said:  # redact once, however many calls follow
-                said, intent = "", scope.text(first(said, INTENT))
+            if message:  # redact once, however many calls follow
+                message, intent = "", scope.text(first(message, INTENT))
             rows.append(_call(*next(pairs), _Place(key, len(rows), turn, intent or None), scope, names))
         elif isinstance(step, Message) and step.role != "system":
-            said = step.text
+            message = step.text
     return rows
 
 

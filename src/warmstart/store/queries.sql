@@ -208,7 +208,7 @@ SELECT session, arm, picks, task, at, experiment, assignment, propensities, pare
 FROM trials WHERE session = :session;
 
 -- name: hidden_trials
--- Trials of sessions whose ids were redacted and can no longer be told apart.
+-- Trials of sessions whose ids were redacted, so that they cannot be distinguished.
 SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed
 FROM trials WHERE instr(session, '{{SECRET:') > 0;
 

@@ -207,6 +207,6 @@ def _fits(value: Any) -> bool:
     return True
 
 
-def _texts(values: Any, limit: int, most: int) -> tuple[str, ...]:
+def _texts(values: Any, limit: int, count: int) -> tuple[str, ...]:
     texts = (string_of(value)[:limit] for value in (values if isinstance(values, list) else ()))
-    return tuple(islice((text for text in texts if text.strip()), most))
+    return tuple(islice((text for text in texts if text.strip()), count))

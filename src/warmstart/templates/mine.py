@@ -174,12 +174,12 @@ def _draft_all(kept: Sequence[SessionDigest], support: Support, options: MiningO
     return drafts
 
 
-def _kinds_of_work(kept: Sequence[SessionDigest], most: int) -> Iterator[tuple[list[SessionDigest], list[str]]]:
+def _kinds_of_work(kept: Sequence[SessionDigest], max_kinds: int) -> Iterator[tuple[list[SessionDigest], list[str]]]:
     """Yield the sessions of each kind of work, with the words that set it apart."""
     for group in _groups(kept):
         tasks = topics.drop_boilerplate([digest.task for digest in group])
         everywhere = Counter(word for task in tasks for word in set(topics.words(task)))
-        for indices in topics.cluster(tasks, [digest.tools for digest in group], most):
+        for indices in topics.cluster(tasks, [digest.tools for digest in group], max_kinds):
             inside = [tasks[index] for index in indices]
             elsewhere = everywhere - Counter(word for task in inside for word in set(topics.words(task)))
             topic_words = topics.top_words(inside, elsewhere, len(group) - len(indices))

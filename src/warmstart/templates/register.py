@@ -131,12 +131,12 @@ class TemplateRegister:
 
     def _make_room(self, kinds: set[tuple[str, str]], wanted: Collection[str] = ()) -> None:
         """Retire the weakest templates beyond the limit; those in `wanted` last."""
-        most = self._settings.max_active
+        limit = self._settings.max_active
         for category, project in sorted(kinds):
             rows = self._templates.active_of_kind(category, project)
             rows.sort(key=lambda row: (row.name not in wanted, not self._is_proven(row)))
-            for row in rows[most:]:
-                self._retire(row, POLICY, f"weaker than {most} others of its category and project")
+            for row in rows[limit:]:
+                self._retire(row, POLICY, f"weaker than {limit} others of its category and project")
 
     def _is_proven(self, row: TemplateRow) -> bool:
         effect = self._templates.effect(row.effect)

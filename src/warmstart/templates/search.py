@@ -120,7 +120,7 @@ def is_similar(match: Match, looked_up: int, asked: int) -> bool:
     return match.words >= (1 if asked <= 2 else 2) and match.words >= MIN_SHARE * looked_up
 
 
-def diversify(options: Sequence[Option], most: int) -> list[int]:
+def diversify(options: Sequence[Option], limit: int) -> list[int]:
     """Return the indices of the examples to show, nearest to the task first.
 
     Examples that fit the task and are usual in such work win, each kind once before any twice: a session that needs
@@ -143,7 +143,7 @@ def diversify(options: Sequence[Option], most: int) -> list[int]:
     worths = [worth(option) for option in options]
     taken: list[int] = []
     shown: Counter[str] = Counter()
-    while len(taken) < min(most, len(options)):
+    while len(taken) < min(limit, len(options)):
         best = max(
             (index for index in range(len(options)) if index not in taken),
             key=lambda index: (worths[index] * again(options[index]) ** shown[options[index].kind], -index),

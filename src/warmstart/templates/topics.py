@@ -63,11 +63,11 @@ def gist(text: str, limit: int) -> str:
     return without_greeting(_fit(sentences[start:], limit))
 
 
-def state_intent(said: str, note: object, task: str, limit: int) -> str:
+def state_intent(message: str, note: object, task: str, limit: int) -> str:
     """Return what a call was for: its own note, else the last message, or the task if that was a mere yes."""
     if isinstance(note, str) and (own := opening(note, limit)):
         return own
-    sentences = _sentences(said)
+    sentences = _sentences(message)
     intent = _fit(sentences, limit)
     if len(intent) < 12 or (_YES.match(intent) and len(intent) < 160 and not _OPAQUE.search(intent)):
         return gist(task, limit) or intent
@@ -133,7 +133,7 @@ class _Cluster:
         return dot / (_length(vector) * self._length) if dot else 0.0
 
 
-def cluster(tasks: Sequence[str], tools: Sequence[Counter[str]], most: int) -> list[list[int]]:
+def cluster(tasks: Sequence[str], tools: Sequence[Counter[str]], limit: int) -> list[list[int]]:
     """Group sessions by kind of work; returns their indices.
 
     Early sessions found clusters; later ones join the nearest or found their own. The largest clusters stay, and every
@@ -148,7 +148,7 @@ def cluster(tasks: Sequence[str], tools: Sequence[Counter[str]], most: int) -> l
             clusters.append(nearest)
         nearest.add(index, vector)
     kinds = [cluster for cluster in clusters if len(cluster.members) > 1] or clusters[:1]
-    kinds = sorted(kinds, key=lambda cluster: -len(cluster.members))[:most]
+    kinds = sorted(kinds, key=lambda cluster: -len(cluster.members))[:limit]
     kinds.sort(key=lambda cluster: cluster.members[0])
     groups: list[list[int]] = [[] for _ in kinds]
     for index, vector in enumerate(vectors):
@@ -178,12 +178,12 @@ def _length(vector: Vector) -> float:
     return math.sqrt(sum(weight * weight for weight in vector.values())) or 1.0
 
 
-def top_words(tasks: Sequence[str], elsewhere: Counter[str], total: int, most: int = 3) -> list[str]:
+def top_words(tasks: Sequence[str], elsewhere: Counter[str], total: int, limit: int = 3) -> list[str]:
     """Return the words that many of these tasks have and others lack; among equals, the earliest."""
     inside = Counter(word for task in tasks for word in dict.fromkeys(words(task)))
     least = max(1, math.ceil(len(tasks) / 3))
     scores = {word: count * _rarity(elsewhere[word], total) for word, count in inside.items() if count >= least}
-    return sorted(scores, key=lambda word: -scores[word])[:most]
+    return sorted(scores, key=lambda word: -scores[word])[:limit]
 
 
 def slug(text: str, limit: int = 40) -> str:
