@@ -29,7 +29,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from provision import fill, made_up, quantile
+from provision import fill, make_template, quantile
 from warmstart import config
 from warmstart.pipeline import Warmstart
 
@@ -55,7 +55,7 @@ def measure(user_home: Path, rounds: int) -> dict[str, Any]:
     with Warmstart(config.load(environ=env)) as ws:
         ws.ingest(ROOT / "src" / "warmstart" / "samples")
         ws.learn()
-        fill(ws, [made_up(number) for number in range(1_000)])
+        fill(ws, [make_template(number) for number in range(1_000)])
     transcripts = user_home / ".claude" / "projects" / "-home-mira-orders-api"
     transcripts.mkdir(parents=True)
     taken: dict[str, list[float]] = {name: [] for name in EVENTS}
