@@ -31,7 +31,6 @@ class Support:
     """
 
     def __init__(self) -> None:
-        self.considered = 0
         self.patterns: dict[str, ShapeCounts] = {}
         self.fixes: defaultdict[str, set[str]] = defaultdict(set)
         self.lessons: defaultdict[str, set[str]] = defaultdict(set)
@@ -40,7 +39,6 @@ class Support:
 
     def count(self, session: PastSession, calls: Sequence[PastCall]) -> None:
         """Count the calls of a session."""
-        self.considered += 1
         origin = find_origin(session)
         if not session.parent:
             name = child_of(session.agent, session.id)

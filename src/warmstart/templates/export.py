@@ -16,8 +16,6 @@ from warmstart.names import check_name, name_key
 from warmstart.templates.bundle_records import clean_value
 from warmstart.templates.bundles import VERSION
 
-__all__ = ["redact_template", "write_bundle"]
-
 _PLACEHOLDER = re.compile(r"\{\{SECRET:([^#{}]*)#(\d+)\}\}")
 
 

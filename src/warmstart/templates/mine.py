@@ -48,7 +48,6 @@ class MiningOptions(Struct, frozen=True, kw_only=True):
     skip_end_reasons: tuple[str, ...] = ()
     trivial_tools: frozenset[str] = TRIVIAL  # in lower case; their calls are never shown
     max_examples: int = 8  # per template
-    min_examples: int = 1  # per template
     max_kinds: int = 5  # kinds of work per project, agent and category
     min_support: int = 2  # sessions that must agree before a host is known or a lesson becomes a rule
 
@@ -63,7 +62,6 @@ class MiningOptions(Struct, frozen=True, kw_only=True):
 class MiningResult(Struct, frozen=True, kw_only=True):
     """The drafts, and the sessions that gave none."""
 
-    considered: int
     refused: dict[str, int]  # number of sessions by reason
     drafts: tuple[Template, ...]
 
@@ -93,7 +91,7 @@ def mine(
     shown = {key for draft in drafts for key in draft.source_sessions}
     if barren := sum(digest.key not in shown for digest in kept):
         refused["no call works more often than it fails"] = barren
-    return MiningResult(considered=support.considered, refused=dict(sorted(refused.items())), drafts=tuple(drafts))
+    return MiningResult(refused=dict(sorted(refused.items())), drafts=tuple(drafts))
 
 
 def capture(
@@ -167,7 +165,7 @@ def _draft_all(kept: Sequence[SessionDigest], support: Support, options: MiningO
     work = sorted(_kinds_of_work(kept, options.max_kinds), key=lambda kind: (kind[0][0].started, kind[0][0].key))
     for members, topic_words in work:
         draft = TemplateDraft(members, support, options.max_examples, options.min_support).make(topic_words, "learned")
-        if len(draft.examples) >= max(1, options.min_examples):
+        if draft.examples:
             name = _name(draft, members[0], topic_words, taken)
             taken.add(name)
             drafts.append(structs.replace(draft, name=name))
