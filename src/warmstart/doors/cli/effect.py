@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -12,7 +12,7 @@ from warmstart.doors.cli.main import PATH, json_option
 from warmstart.doors.render.as_json import describe_trial
 from warmstart.doors.render.effect import show_power, show_report
 from warmstart.doors.render.terminal import clean, iso, print_json, print_table, when
-from warmstart.model import WINDOW
+from warmstart.model import WINDOW, Design
 from warmstart.pipeline import Warmstart
 from warmstart.store import ExperimentRow
 from warmstart.trials.metrics import DECIDING
@@ -87,9 +87,20 @@ def experiment() -> None:
 )
 @json_option
 @click.pass_obj
-def start(ws: Warmstart, /, name: str, as_json: bool, paired: bool, **wishes: Any) -> None:
+def start(
+    ws: Warmstart,
+    name: str,
+    arms: str,
+    metric: str,
+    salt: str | None,
+    after: Literal["fixed", "thompson"],
+    floor: float,
+    paired: bool,
+    as_json: bool,
+) -> None:
     """Start an experiment: new sessions are assigned to its arms. Only one runs at a time."""
-    row = ws.experiments.start(name, design="paired" if paired else "random", **wishes)
+    design: Design = "paired" if paired else "random"
+    row = ws.experiments.start(name, arms, metric=metric, salt=salt, after=after, floor=floor, design=design)
     if as_json:
         print_json(_describe_experiment(row))
         return
