@@ -1,4 +1,4 @@
-"""Every fixture is recognised by its content and read as its expectation says. A new format adds two files here."""
+"""Every fixture is recognised by its content and read as expected. A new format adds two files under tests/data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def case_of(expected: Path) -> Path:
     return case
 
 
-def told(session: Session) -> dict[str, object]:
+def describe(session: Session) -> dict[str, object]:
+    """Return a session as `case.expected.json` describes it; docs/howto/add-a-format.md explains the fields."""
     steps = session.steps
     return {
         "id": session.id,
@@ -47,7 +48,7 @@ def test_fixture(expected, tmp_path):
     source = Source(case)
     assert expected.parent.name == formats.detect(source).NAME
     sessions = list(formats.read(source, judge_result))
-    assert [told(s) for s in sessions] == json.loads(expected.read_text())
+    assert [describe(s) for s in sessions] == json.loads(expected.read_text())
     renamed = tmp_path / "renamed.txt"
     renamed.write_bytes(case.read_bytes())
     assert expected.parent.name == formats.detect(Source(renamed)).NAME, "the name of a file must not matter"
