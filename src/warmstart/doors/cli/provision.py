@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from warmstart.doors.cli.main import json_option
-from warmstart.model import DIALECTS, Task
+from warmstart.model import DIALECTS, Category, Dialect, Task, TaskType
 from warmstart.pipeline import Warmstart
 
 
@@ -34,30 +34,53 @@ from warmstart.pipeline import Warmstart
 @click.pass_obj
 def provision(
     ws: Warmstart,
-    /,
+    task: str,
+    session: str | None,
     tools: str | None,
+    category: Category | None,
+    task_type: TaskType | None,
     tags: str | None,
     templates: str | None,
+    project: str | None,
     budget: int | None,
     examples: int | None,
+    dialect: Dialect,
+    model: str | None,
+    cold: bool,
+    arm: str | None,
+    parent: str | None,
+    continues: bool,
+    job: str | None,
+    thinking: bool,
     as_json: bool,
-    **given: str,
 ) -> None:
     """Print the seed for a new session: the few examples that fit TASK.
 
     TASK may also be the name of a template or of a category.
     """
     settings = ws.settings
-    task = Task(
-        text=given.pop("task"),
-        tools=split(tools) if tools is not None else None,
-        tags=split(tags),
-        templates=split(templates) if templates is not None else None,
-        budget=settings.budget if budget is None else budget,
-        examples=settings.examples if examples is None else examples,
-        **given,  # type: ignore[arg-type]
+    seed = ws.provision(
+        Task(
+            text=task,
+            session=session,
+            tools=split(tools) if tools is not None else None,
+            category=category,
+            task_type=task_type,
+            tags=split(tags),
+            templates=split(templates) if templates is not None else None,
+            project=project,
+            budget=settings.budget if budget is None else budget,
+            examples=settings.examples if examples is None else examples,
+            dialect=dialect,
+            model=model,
+            cold=cold,
+            arm=arm,
+            parent=parent,
+            continues=continues,
+            job=job,
+            thinking=thinking,
+        )
     )
-    seed = ws.provision(task)
     if as_json:
         from warmstart.doors.render.as_json import describe_seed
         from warmstart.doors.render.terminal import print_json
@@ -70,4 +93,5 @@ def provision(
 
 
 def split(text: str | None) -> tuple[str, ...]:
+    """Split a list that is separated by commas."""
     return tuple(part for part in (raw.strip() for raw in (text or "").split(",")) if part)
