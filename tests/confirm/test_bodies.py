@@ -14,8 +14,8 @@ LEAVE_OUT = object()
 @pytest.mark.parametrize(
     ("field", "value", "told"),
     [
-        ("description", "", "description: say in words what is to be done and why; this is empty"),
-        ("description", " \n", "description: say in words what is to be done and why; this is empty"),
+        ("description", "", "description: is empty; say what is to be done and why"),
+        ("description", " \n", "description: is empty; say what is to be done and why"),
         ("description", "x" * 4_001, "description: at most 4,000 characters"),
         ("description", 5, "description: must be text, not a whole number"),
         ("description", LEAVE_OUT, "description: is missing"),

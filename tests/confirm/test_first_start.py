@@ -121,7 +121,7 @@ class TestAddresses:
     @pytest.mark.parametrize("url", ["https://x.example.net/confirm", "https://x.example.net/a/b/"])
     def test_a_page_in_a_folder_is_refused(self, url: str) -> None:
         """Its files are asked for at the top."""
-        with pytest.raises(ConfigError, match=r"a name of its own.*https://x\.example\.net$"):
+        with pytest.raises(ConfigError, match=r"cannot be served under a path.*https://x\.example\.net$"):
             make_settings({"database": "x.db", "public_url": url})
 
     @pytest.mark.parametrize("url", ["https://x.example.net", "https://x.example.net/", "http://10.0.0.1:6080"])

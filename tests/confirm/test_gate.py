@@ -6,7 +6,7 @@ import pytest
 
 from confirm.serving import House, send
 from warmstart.confirm.tokens import access
-from warmstart.doors.web.gate import _name_of
+from warmstart.doors.web.gate import _read_host
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from warmstart.doors.web.gate import _name_of
     ],
 )
 def test_a_name_with_or_without_a_port(host: bytes, name: str) -> None:
-    assert _name_of(host) == name
+    assert _read_host(host) == name
 
 
 @pytest.mark.parametrize(
@@ -49,13 +49,13 @@ def test_a_name_with_or_without_a_port(host: bytes, name: str) -> None:
     ],
 )
 def test_anything_else_is_no_name(house: House, host: str) -> None:
-    assert _name_of(host.encode()) in ("", "localhost.")
+    assert _read_host(host.encode()) in ("", "localhost.")
     answer = send(house.api, "GET", "/health", headers={"Host": host})
     assert (answer.status, answer.code) == (403, "bad_host")
 
 
 def test_bytes_that_are_no_text() -> None:
-    assert _name_of(b"127.0.0.1\xff") == _name_of(b"127.0.0.1\n") == ""
+    assert _read_host(b"127.0.0.1\xff") == _read_host(b"127.0.0.1\n") == ""
 
 
 def test_over_https_the_cookie_is_for_this_host_alone(open_house) -> None:

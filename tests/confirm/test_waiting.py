@@ -219,14 +219,14 @@ def test_who_comes_back_late_gets_all_of_it(house: House, monkeypatch: pytest.Mo
 
 def test_catching_up_holds_nobody_else_up(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that takes everything at once does not keep the daemon to itself."""
-    tell, told = routes._tell, []
-    monkeypatch.setattr(routes, "_tell", lambda *given: told.append(given) or tell(*given))
+    show, shown = routes._show_change, []
+    monkeypatch.setattr(routes, "_show_change", lambda *given: shown.append(given) or show(*given))
     for _ in range(200):
         house.submit()
     with follow(house.api, "/events", bearer(house.admin) | {"Last-Event-ID": "0"}) as events:
         events.next()
         assert house.call("GET", "/health").status == 200
-        assert len(told) < 200
+        assert len(shown) < 200
         assert len([events.next() for _ in range(199)]) == 199
 
 
@@ -310,15 +310,15 @@ def test_nobody_unknown_is_pinged_for_long(house: House, monkeypatch: pytest.Mon
 
 def test_catching_up_ends_with_the_token(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = [house.submit().body["id"] for _ in range(3)]
-    tell = routes._tell
+    show = routes._show_change
 
-    def tell_and_revoke(*given: Any) -> bytes:
-        told = tell(*given)
+    def show_and_revoke(*given: Any) -> bytes:
+        event = show(*given)
         if given[2].request == ids[1]:
             revoke(house, "bob")
-        return told
+        return event
 
-    monkeypatch.setattr(routes, "_tell", tell_and_revoke)
+    monkeypatch.setattr(routes, "_show_change", show_and_revoke)
     with follow(house.api, "/events", bearer(house.second) | {"Last-Event-ID": "0"}) as events:
-        told = events.rest().decode()
-    assert [id in told for id in ids] == [True, True, False]
+        sent = events.rest().decode()
+    assert [id in sent for id in ids] == [True, True, False]

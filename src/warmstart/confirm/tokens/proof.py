@@ -1,10 +1,10 @@
-"""That it is our daemon which answers, before it is sent a token.
+"""Check that our daemon answers before a token is sent to it.
 
-While the daemon is down, whoever else listens on its port would be sent the token and could answer "approved". So who
-asks first sends a challenge: something random, and which token it has, under a name that tells nothing about it. Only
-the daemon keeps that token's hash, and only who has it can make the answer. The token follows on the same connection.
+While the daemon is down, another program on its port would get the token and could answer "approved". So the client
+first sends a challenge: a nonce, and a name of its token that reveals nothing about it. Only the daemon stores the hash
+of that token, and only with that hash can the proof be made. The token follows on the same connection.
 
-It does not help against somebody who stands between two that are both there and hands everything on.
+This does not protect against an attacker between a client and a running daemon who relays everything.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from warmstart.confirm.tokens.tokens import derive, digest_secret, is_same
 
 CHALLENGE, PROOF = "Warmstart-Challenge", "Warmstart-Proof"  # headers
 _CHALLENGE = re.compile(r"([0-9a-f]{64}) ([0-9a-f]{32})")
-_MOST = 1 << 16  # bytes of an answer that nobody needs
+_MOST = 1 << 16  # bytes of the answer's body, which is dropped
 
 
 def name_token(digest: str) -> str:
-    """Which token is meant, for those who have its hash; from the name nobody gets to that."""
+    """Return the name of a token. It identifies the token to a holder of its hash and reveals nothing to others."""
     return derive(digest, "name")
 
 
@@ -31,14 +31,14 @@ def make_proof(digest: str, nonce: str) -> str:
 
 
 def read_challenge(header: str) -> tuple[str, str] | None:
-    """The token's name and what is random; None where it is no challenge."""
-    found = _CHALLENGE.fullmatch(header)
-    return (found[1], found[2]) if found else None
+    """Return the token's name and the nonce, or None if this is not a challenge."""
+    match = _CHALLENGE.fullmatch(header)
+    return (match[1], match[2]) if match else None
 
 
 def check_daemon(connection: http.client.HTTPConnection, token: str) -> None:
-    """Raises Unauthorized where the other side does not know the token, and hangs up. Where it does, the connection is
-    never opened anew behind our back: that might lead to somebody else."""
+    """Challenge the other side. If it does not know the token, close the connection and raise Unauthorized. Otherwise
+    keep the connection, which must not be reopened: it could then lead to another program."""
     digest, nonce = digest_secret(token), secrets.token_hex(16)
     connection.request("GET", "/health", headers={CHALLENGE: f"{name_token(digest)} {nonce}"})
     answer = connection.getresponse()
@@ -48,9 +48,9 @@ def check_daemon(connection: http.client.HTTPConnection, token: str) -> None:
         return
     connection.close()
     where = f"{connection.host}:{connection.port}"
-    if answer.status >= 500:  # of a proxy: the daemon may be back in a moment
+    if answer.status >= 500:  # from a proxy: the daemon may be back in a moment
         raise Unreachable(f"{where}: answered {answer.status}")
     raise Unauthorized(
-        f"{where}: what answers there does not know this token, so it was not sent; make one for that daemon: "
+        f"{where}: the program there does not know this token, so it was not sent; make a token for that daemon: "
         "warmstart confirm token create --save --replace"
     )

@@ -1,7 +1,7 @@
 """`warmstart confirm`: serve the daemon, and decide from a terminal.
 
-What decides goes through the daemon with a token, like everybody else's; what concerns the database itself (verify,
-tokens, whitelist, login links) works on the file.
+Commands that decide call the daemon with a token, like any other caller. Commands about the database itself (verify,
+tokens, whitelist, login links) work on the database directly.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def confirm() -> None:
-    """Ask a person before something dangerous is done: the daemon, and its desk on the terminal."""
+    """Ask a person before something dangerous is done: run the daemon, decide from the terminal."""
 
 
 for _command in (*ADMIN_COMMANDS, guard):
@@ -43,34 +43,44 @@ for _command in (*ADMIN_COMMANDS, guard):
 
 @confirm.command()
 @click.option("--host", help="Address to listen on (CONFIRMATION_HOST; 127.0.0.1).")
-@click.option("--port", type=click.IntRange(0, 65_535), help="Of the API (CONFIRMATION_PORT; 6000). 0: any.")
-@click.option("--ui-port", type=click.IntRange(0, 65_535), default=6080, show_default=True, help="Of the page. 0: any.")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), help="Port of the API (CONFIRMATION_PORT; 6000). 0: any free port."
+)
+@click.option(
+    "--ui-port",
+    type=click.IntRange(0, 65_535),
+    default=6080,
+    show_default=True,
+    help="Port of the page. 0: any free port.",
+)
 @database_option
 @click.option(
-    "--rate-limit", type=click.IntRange(min=1), help="Of one action within an hour (CONFIRMATION_RATE_LIMIT; 10)."
+    "--rate-limit",
+    type=click.IntRange(min=1),
+    help="Requests for one action per hour (CONFIRMATION_RATE_LIMIT; 10).",
 )
-@click.option("--policy", type=PATH, help="TOML file with rules; one that is not understood stops the start.")
-@click.option("--allow-host", multiple=True, metavar="NAME", help="Further name by which browsers reach the page.")
-@click.option("--public-url", default="", help="The page's address where a proxy or tunnel stands before it.")
+@click.option("--policy", type=PATH, help="TOML file with rules; an error in it stops the start.")
+@click.option("--allow-host", multiple=True, metavar="NAME", help="Further host name by which browsers reach the page.")
+@click.option("--public-url", default="", help="The page's address, if a proxy or tunnel stands before it.")
 @json_option
 @click.pass_obj
 def serve(ws: Warmstart, /, db: str | None, as_json: bool, **options: Any) -> None:
-    """Run the daemon until it is stopped. The first start prints a link that logs you in to the page."""
+    """Run the daemon until it is stopped. The first start prints a link that logs you in on the page."""
     check_parts()
     from warmstart.doors.web import ConfirmationServer
 
-    said = config.load_confirmation()
+    environment = config.load_confirmation()
     server = ConfirmationServer(
         database=find_path(ws, db),
-        host=options["host"] or said.host or "127.0.0.1",
-        port=options["port"] if options["port"] is not None else 6000 if said.port is None else said.port,
+        host=options["host"] or environment.host or "127.0.0.1",
+        port=next(port for port in (options["port"], environment.port, 6000) if port is not None),
         ui_port=options["ui_port"],
         policy=options["policy"],
-        rate_limit=options["rate_limit"] or said.rate_limit,
+        rate_limit=options["rate_limit"] or environment.rate_limit,
         allow_hosts=options["allow_host"],
         public_url=options["public_url"],
         secrets=ws.settings.secrets,
-        notify=said.notify,
+        notify=environment.notify,
     )
     ending = catch_signals()
     with server:
@@ -80,14 +90,14 @@ def serve(ws: Warmstart, /, db: str | None, as_json: bool, **options: Any) -> No
 
 
 def check_parts(find: Callable[[str], Any] = util.find_spec) -> None:
-    """The daemon is an extra; who has not got it is told what to install."""
+    """Raise Refused with the install command if the daemon's extra is missing."""
     missing = [name for name in ("litestar", "uvicorn") if find(name) is None]
     if missing:
         raise Refused(f"the daemon needs {' and '.join(missing)}; install them with: pip install 'warmstart[confirm]'")
 
 
 def catch_signals() -> threading.Event:
-    """Set when we are told to end: first what is queued is written."""
+    """Return an event that SIGINT and SIGTERM set, so that queued changes are written before the end."""
     import signal
 
     ending = threading.Event()
@@ -97,7 +107,7 @@ def catch_signals() -> threading.Event:
 
 
 def _greet(server: ConfirmationServer, home: Path, as_json: bool) -> None:
-    """Where it is, and at the first start how to come in."""
+    """Print the addresses, and at the first start the login link and the agents' token file."""
     from warmstart.doors.web.first_start import prepare_first_start
 
     first = prepare_first_start(server.desk, server.page_url, home)
@@ -105,7 +115,7 @@ def _greet(server: ConfirmationServer, home: Path, as_json: bool) -> None:
         "api_url": server.api_url,
         "page_url": server.page_url,
         "login_url": first.login_url if first else None,
-        "agent_token_file": str(first.agent_token_file) if first and first.agent_token_file else None,
+        "agent_token_file": str(first.agent_token_file) if first else None,
     }
     if as_json:
         print_json(facts)
@@ -113,57 +123,59 @@ def _greet(server: ConfirmationServer, home: Path, as_json: bool) -> None:
         click.echo(f"API for agents   {facts['api_url']}")
         click.echo(f"Page for people  {facts['page_url']}")
         click.echo(f"Log in once with {facts['login_url']}" if first else "Log in with      warmstart confirm login")
-        if facts["agent_token_file"]:
+        if first:
             click.echo(f"Agents' token    {facts['agent_token_file']}")
     sys.stdout.flush()
 
 
-# The desk on the terminal
+# Decide from the terminal
 
 
-def _ask(ws: Warmstart, method: str, path: str, body: Any = None) -> dict[str, Any]:
+def _call(ws: Warmstart, method: str, path: str, body: Any = None) -> dict[str, Any]:
     return call(find_daemon(ws.settings.home, APPROVER_TOKEN), method, path, body)
 
 
 def _find(ws: Warmstart, id: str) -> dict[str, Any]:
-    """A request by its id, or by the beginning of its id while it fits only one among the latest."""
+    """Return a request by its id, or by the beginning of its id if that is unique among the latest 200."""
     if not id.isalnum():
-        raise ConfigError(f"{id}: an id is made of letters and digits")
+        raise ConfigError(f"{id}: an id consists of letters and digits")
     if len(id) == 32:
-        return _ask(ws, "GET", f"/confirm/{id}")
-    found = [one for one in _ask(ws, "GET", "/confirm?limit=200")["requests"] if one["id"].startswith(id)]
-    if len(found) != 1:
-        raise NotFound(f"{id} fits {len(found) or 'no'} requests; give more of the id")
-    return dict(found[0])
+        return _call(ws, "GET", f"/confirm/{id}")
+    latest = _call(ws, "GET", "/confirm?limit=200")["requests"]
+    matching = [request for request in latest if request["id"].startswith(id)]
+    if len(matching) != 1:
+        raise NotFound(f"{id} matches {len(matching) or 'no'} requests; give more of the id")
+    return dict(matching[0])
 
 
 @confirm.command("list")
-@click.option("--status", type=click.Choice(STATUSES), help="Only these.")
-@click.option("--action", help="Only this action.")
+@click.option("--status", type=click.Choice(STATUSES), help="Only requests with this status.")
+@click.option("--action", help="Only requests for this action.")
 @click.option("--limit", type=click.IntRange(1, 200), default=50, show_default=True)
 @json_option
 @click.pass_obj
 def list_requests(ws: Warmstart, status: str | None, action: str | None, limit: int, as_json: bool) -> None:
-    """Requests, the newest first."""
+    """List requests, newest first."""
     from urllib.parse import urlencode
 
     wanted = {name: value for name, value in {"status": status, "action": action, "limit": limit}.items() if value}
-    found = _ask(ws, "GET", f"/confirm?{urlencode(wanted)}")
+    listing = _call(ws, "GET", f"/confirm?{urlencode(wanted)}")
     if as_json:
-        print_json(found)
+        print_json(listing)
         return
     columns = ("id", "status", "action", "risk", "requester", "#left", "description")
-    rows = [_row(one) for one in found["requests"]]
+    rows = [_make_row(request) for request in listing["requests"]]
     print_table(columns, rows)
     if any(is_turned(str(cell)) for row in rows for cell in row):
         click.echo(f"{_TURNED}. `warmstart confirm show` writes them out.", err=True)
 
 
-def _row(one: dict[str, Any]) -> tuple[Any, ...]:
-    left = f"{one['seconds_left']:.0f} s" if one["status"] == "pending" else ""
-    risk = "high" if one["high_risk"] else ""
-    said = " ".join(one["description"].split())[:80]
-    return one["id"][:12], one["status"], one["action"], risk, one["requester"], left, said
+def _make_row(request: dict[str, Any]) -> tuple[Any, ...]:
+    left = f"{request['seconds_left']:.0f} s" if request["status"] == "pending" else ""
+    risk = "high" if request["high_risk"] else ""
+    description = " ".join(request["description"].split())[:80]
+    id, status, action = request["id"][:12], request["status"], request["action"]
+    return id, status, action, risk, request["requester"], left, description
 
 
 @confirm.command()
@@ -171,35 +183,33 @@ def _row(one: dict[str, Any]) -> tuple[Any, ...]:
 @json_option
 @click.pass_obj
 def show(ws: Warmstart, id: str, as_json: bool) -> None:
-    """One request with its exact arguments, secrets masked."""
-    found = _find(ws, id)
+    """Show one request with its exact arguments, secrets masked."""
+    request = _find(ws, id)
     if as_json:
-        print_json(found)
+        print_json(request)
     else:
-        _describe(found)
+        _print_request(request)
 
 
-_TURNED = "There are letters that are written from right to left: a terminal may show their words in another order"
-_MARK = "  | "  # before every line but the first of a text: an agent's line never passes for one of ours
+_TURNED = "Some letters are written from right to left: a terminal may show their words in another order"
+_MARK = "  | "  # starts every line of a text except the first, so that an agent's line cannot pass for one of ours
 
 
-def _describe(one: dict[str, Any], err: bool = False) -> None:
-    by = one["requester"] + (f" (says it is {one['claimed_requester']})" if one["claimed_requester"] else "")
-    decision = one["decision"]
+def _print_request(request: dict[str, Any], err: bool = False) -> None:
+    claimed, decision = request["claimed_requester"], request["decision"]
+    failures = [notice for notice in request["notifications"] if notice["state"] != "sent" and notice["error"]]
     facts = {
-        "id": one["id"],
-        "action": one["action"] + ("  HIGH RISK" if one["high_risk"] else ""),
-        "status": one["status"] + (f" by {decision['by']}: {decision['reason']}" if decision else ""),
-        "requester": by,
-        "session": one["session_key"],
-        "time left": f"{one['seconds_left']:.0f} s" if one["status"] == "pending" else "",
-        "approvals": f"{len(one['approvals'])} of {one['quorum']}",
-        "not notified": "\n".join(
-            _tell_failure(n) for n in one["notifications"] if n["state"] != "sent" and n["error"]
-        ),
-        "description": one["description"],
-        "masked": _tell_masks(one["masked"]),
-        "arguments": f"\n{one['details_text']}",
+        "id": request["id"],
+        "action": request["action"] + ("  HIGH RISK" if request["high_risk"] else ""),
+        "status": request["status"] + (f" by {decision['by']}: {decision['reason']}" if decision else ""),
+        "requester": request["requester"] + (f" (says it is {claimed})" if claimed else ""),
+        "session": request["session_key"],
+        "time left": f"{request['seconds_left']:.0f} s" if request["status"] == "pending" else "",
+        "approvals": f"{len(request['approvals'])} of {request['quorum']}",
+        "not notified": "\n".join(map(_describe_failure, failures)),
+        "description": request["description"],
+        "masked": _describe_masks(request["masked"]),
+        "arguments": f"\n{request['details_text']}",
     }
     width = _find_width(err)
     for name, value in facts.items():
@@ -208,17 +218,17 @@ def _describe(one: dict[str, Any], err: bool = False) -> None:
     turned = [line for value in facts.values() for line in clean(value).split("\n") if is_turned(line)]
     if turned:
         written = "\n".join(["", *map(write_turned, turned)])
-        click.echo("\n".join(lay_out(f"{_TURNED}. As it is stored:", written, width)), err=err)
+        click.echo("\n".join(lay_out(f"{_TURNED}. As stored:", written, width)), err=err)
 
 
-def _tell_failure(notice: dict[str, Any]) -> str:
-    """Also while it is still tried: later may be too late."""
+def _describe_failure(notice: dict[str, Any]) -> str:
+    """Describe a failed delivery, even while it is retried: the end of the retries may be too late."""
     tried = "once" if notice["attempts"] == 1 else f"{notice['attempts']} times"
     yet = "not delivered yet: " if notice["state"] == "queued" else ""
     return f"{notice['channel']}: {yet}{notice['error']}" + (f" (tried {tried})" if notice["attempts"] else "")
 
 
-def _tell_masks(count: int) -> str:
+def _describe_masks(count: int) -> str:
     if not count:
         return ""
     what = "1 secret, which" if count == 1 else f"{count} secrets, which"
@@ -226,13 +236,13 @@ def _tell_masks(count: int) -> str:
 
 
 def _find_width(err: bool) -> int:
-    """Of the terminal; 0 where there is none and nothing is folded."""
+    """Return the terminal's width, or 0 without a terminal: then nothing is folded."""
     return shutil.get_terminal_size().columns if (sys.stderr if err else sys.stdout).isatty() else 0
 
 
 def lay_out(name: str, text: str, width: int) -> list[str]:
-    """A name and its text as lines. Every line but the first is marked, and folded here where the terminal would fold
-    it: otherwise an agent could write what looks like the arguments above the arguments."""
+    """Return a name and its text as lines. Every line except the first is marked, and folded before the terminal does:
+    otherwise an agent's description could imitate the arguments below it."""
     lines = text.expandtabs().split("\n")
     lead = f"{name:<12} "
     room = width - len(lead)
@@ -253,44 +263,44 @@ def _fold(line: str, room: int) -> list[str]:
 
 
 def _measure(text: str) -> int:
-    """Columns at most: terminals differ on what is wide."""
+    """Return an upper bound of a text's columns: terminals differ on which characters are wide."""
     return len(text) if text.isascii() else sum(1 if character.isascii() else 2 for character in text)
 
 
 @confirm.command()
 @click.argument("id")
-@click.option("--reason", default="", help="For the record and the agent.")
+@click.option("--reason", default="", help="Recorded in the audit and sent to the agent.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 @click.pass_obj
 def approve(ws: Warmstart, id: str, reason: str, yes: bool, as_json: bool) -> None:
-    """Say yes, to exactly what is shown."""
-    found = _find(ws, id)
+    """Approve a request exactly as shown."""
+    request = _find(ws, id)
     if not yes:
-        _describe(found, err=True)
+        _print_request(request, err=True)
         if not sys.stdin.isatty():
             raise Refused("approving without a terminal needs --yes")
-        if found["high_risk"]:
+        if request["high_risk"]:
             typed = click.prompt("high risk: type the action's name to approve it", err=True)
-            if typed != found["action"]:
+            if typed != request["action"]:
                 raise Refused("not approved: that is not the action's name")
         else:
             click.confirm("approve?", abort=True, err=True)
-    _decide(ws, found, "approve", {"reason": reason, "digest": found["digest"]}, as_json)
+    _decide(ws, request, "approve", {"reason": reason, "digest": request["digest"]}, as_json)
 
 
 @confirm.command()
 @click.argument("id")
-@click.option("--reason", default="", help="For the record and the agent.")
+@click.option("--reason", default="", help="Recorded in the audit and sent to the agent.")
 @json_option
 @click.pass_obj
 def deny(ws: Warmstart, id: str, reason: str, as_json: bool) -> None:
-    """Say no."""
+    """Deny a request."""
     _decide(ws, _find(ws, id), "deny", {"reason": reason}, as_json)
 
 
-def _decide(ws: Warmstart, found: dict[str, Any], answer: str, body: dict[str, Any], as_json: bool) -> None:
-    decided = _ask(ws, "POST", f"/confirm/{found['id']}/{answer}", body)
+def _decide(ws: Warmstart, request: dict[str, Any], answer: str, body: dict[str, Any], as_json: bool) -> None:
+    decided = _call(ws, "POST", f"/confirm/{request['id']}/{answer}", body)
     if as_json:
         print_json(decided)
     else:
@@ -304,13 +314,13 @@ def _decide(ws: Warmstart, found: dict[str, Any], answer: str, body: dict[str, A
 @json_option
 @click.pass_obj
 def audit(ws: Warmstart, limit: int, after: int | None, as_json: bool) -> None:
-    """Audit entries, the oldest first."""
-    found = _ask(ws, "GET", f"/audit?limit={limit}{'' if after is None else f'&since={after}'}")
+    """List audit entries, oldest first."""
+    listing = _call(ws, "GET", f"/audit?limit={limit}{'' if after is None else f'&since={after}'}")
     if as_json:
-        print_json(found)
+        print_json(listing)
         return
     rows = (
-        (one["sequence"], one["at"][:19], one["event"], one["action"], one["actor"], one["request"][:12])
-        for one in found["entries"]
+        (entry["sequence"], entry["at"][:19], entry["event"], entry["action"], entry["actor"], entry["request"][:12])
+        for entry in listing["entries"]
     )
     print_table(("#sequence", "at", "event", "action", "actor", "request"), rows)

@@ -1,4 +1,4 @@
-"""`warmstart confirm` on the database itself: verify, tokens, the whitelist, login links."""
+"""`warmstart confirm` commands on the database itself: verify, tokens, the whitelist, login links."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from warmstart.pipeline import Warmstart
 if TYPE_CHECKING:
     from warmstart.confirm.audit.verify import AuditVerdict
 
-_MOST_FLAWS = 100  # that are printed
+_MOST_FLAWS = 100  # flaws printed
 database_option = click.option(
     "--db", metavar="PATH", help="The daemon's database, or postgresql://... (default: confirm.db under the home)."
 )
 
 
 def find_path(ws: Warmstart, db: str | None) -> Database:
-    """A file, or the address of a server."""
+    """Return the database's file, or the address of its server."""
     return locate(db, ws.settings.home) if db else ws.settings.home / "confirm.db"
 
 
@@ -38,13 +38,13 @@ def find_path(ws: Warmstart, db: str | None) -> Database:
 @click.option(
     "--anchor", type=PATH, help="A copy of the anchor kept elsewhere (default: the one that the daemon keeps)."
 )
-@click.option("--accept", is_flag=True, help="Go on with the audit as it is: recorded, and anchored anew.")
+@click.option("--accept", is_flag=True, help="Accept the flaws found: record them and anchor the audit again.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 @click.pass_obj
 def verify(ws: Warmstart, db: str | None, anchor: Path | None, accept: bool, yes: bool, as_json: bool) -> None:
-    """Look through the whole audit and all that it tells of. Finds edits, deletions, swaps, a cut end, rows that say
-    something else; changes nothing, reads read-only copies. Exit 1 where anything is wrong that was not accepted."""
+    """Verify the whole audit and the tables that it records. Finds edited, deleted or swapped entries, a cut end and rows
+    that differ. Changes nothing and reads read-only copies. Exits with 1 on any flaw that was not accepted."""
     from warmstart.confirm.desk.offline import accept_audit, find_database, verify_database
 
     path = find_database(find_path(ws, db))
@@ -52,21 +52,22 @@ def verify(ws: Warmstart, db: str | None, anchor: Path | None, accept: bool, yes
     if as_json:
         print_json(verdict)
     else:
-        _tell_verdict(verdict)
+        _print_verdict(verdict)
     if accept and not verdict.ok:
         if not yes:
-            click.confirm("go on with the audit as it is?", abort=True, err=True)
+            click.confirm("accept these flaws?", abort=True, err=True)
         accept_audit(path, verdict, anchor)
-        click.echo("recorded, and anchored anew", err=True)
+        click.echo("the flaws were recorded and the audit was anchored again", err=True)
     elif not verdict.ok:
         sys.exit(1)
 
 
-def _tell_verdict(verdict: AuditVerdict) -> None:
-    sound = "NOT SOUND" if not verdict.ok else "nothing new is wrong" if verdict.accepted else "all sound"
+def _print_verdict(verdict: AuditVerdict) -> None:
+    sound = "NOT SOUND" if not verdict.ok else "no new flaws" if verdict.accepted else "all sound"
     click.echo(f"{verdict.entries} entries, {sound}; {verdict.lag} after the anchor")
     if verdict.accepted:
-        who = ", ".join(f"by {clean(one.by)} in entry {one.sequence}" for one in verdict.acceptances if one.flaws)
+        acceptances = [acceptance for acceptance in verdict.acceptances if acceptance.flaws]
+        who = ", ".join(f"by {clean(acceptance.by)} in entry {acceptance.sequence}" for acceptance in acceptances)
         click.echo(f"  {verdict.accepted} flaws were accepted {who}")
     for flaw in verdict.problems[:_MOST_FLAWS]:
         where = "" if flaw.sequence is None else f"entry {flaw.sequence}: "
@@ -77,12 +78,12 @@ def _tell_verdict(verdict: AuditVerdict) -> None:
 
 @click.command()
 @database_option
-@click.option("--subject", default="owner", show_default=True, help="Who logs in with it.")
-@click.option("--url", default="", help="The page's address (default: what the daemon said when it started).")
+@click.option("--subject", default="owner", show_default=True, help="The person who logs in with it.")
+@click.option("--url", default="", help="The page's address (default: the one that the daemon started with).")
 @json_option
 @click.pass_obj
 def login(ws: Warmstart, db: str | None, subject: str, url: str, as_json: bool) -> None:
-    """Print a link that logs its opener in to the page, once, within 15 minutes."""
+    """Print a link that logs its opener in on the page, once, within 15 minutes."""
     from warmstart.confirm.desk.offline import change_database, find_database, name_local_user
     from warmstart.confirm.store.page_address import DEFAULT_PAGE, recall_page
     from warmstart.confirm.tokens.access import create_login
@@ -92,7 +93,7 @@ def login(ws: Warmstart, db: str | None, subject: str, url: str, as_json: bool) 
         path, lambda tx: (create_login(tx, subject, by=name_local_user()), url or recall_page(tx.store))
     )
     if not page:
-        click.echo(f"no daemon has said where its page is; if not {DEFAULT_PAGE}, give --url", err=True)
+        click.echo(f"no daemon has saved its page's address; if it is not {DEFAULT_PAGE}, give --url", err=True)
     link = f"{(page or DEFAULT_PAGE).rstrip('/')}/login#{code}"
     if as_json:
         print_json({"login_url": link, "subject": subject})
@@ -106,7 +107,7 @@ def login(ws: Warmstart, db: str | None, subject: str, url: str, as_json: bool) 
 @json_option
 @click.pass_obj
 def logout(ws: Warmstart, subject: str, db: str | None, as_json: bool) -> None:
-    """End every login of somebody on the page."""
+    """End every login of a person on the page."""
     from warmstart.confirm.desk.offline import find_database, name_local_user, shut_out
     from warmstart.confirm.tokens.access import end_sessions
 
@@ -123,50 +124,51 @@ def logout(ws: Warmstart, subject: str, db: str | None, as_json: bool) -> None:
 
 @click.group()
 def token() -> None:
-    """Who may ask and who may decide."""
+    """Create, list and revoke tokens: who may submit and who may decide."""
 
 
 @token.command("create")
 @click.option("--scope", "scopes", multiple=True, required=True, type=click.Choice(SCOPES), help="What it may do.")
-@click.option("--subject", required=True, help="Whose it is: the name in the audit.")
-@click.option("--days", type=click.IntRange(min=1), help="How long it is good (default: until revoked).")
-@click.option("--save", is_flag=True, help="Keep it in a private file under the home, where it is looked for.")
-@click.option("--replace", is_flag=True, help="Save it also where that file holds another token, which is then gone.")
+@click.option("--subject", required=True, help="Its owner: the name in the audit.")
+@click.option("--days", type=click.IntRange(min=1), help="How long it is valid (default: until revoked).")
+@click.option("--save", is_flag=True, help="Save it in the private file under the home where commands look for it.")
+@click.option("--replace", is_flag=True, help="With --save: overwrite the token in that file, which is then lost.")
 @database_option
 @json_option
 @click.pass_obj
 def create(ws: Warmstart, /, scopes: tuple[str, ...], db: str | None, as_json: bool, **options: Any) -> None:
-    """Make a token. It is shown this once; only its hash is kept."""
+    """Create a token. It is shown only once; only its hash is stored."""
     from warmstart.confirm.desk.offline import change_database, name_local_user
     from warmstart.confirm.tokens.access import create_token
 
     file = _find_file(ws.settings.home, scopes, options["replace"]) if options["save"] else None
     seconds = None if options["days"] is None else options["days"] * 86_400
-    made = change_database(
+    new = change_database(
         find_path(ws, db),
         lambda tx: create_token(tx, options["subject"], scopes, by=name_local_user(), seconds=seconds),
     )
     if file:
-        save_token(file, made.secret)
+        save_token(file, new.secret)
     if as_json:
         print_json(
             {
-                "id": made.record.id,
-                "subject": made.record.subject,
-                "scopes": made.record.scopes.split(),
-                "token": None if file else made.secret,
+                "id": new.record.id,
+                "subject": new.record.subject,
+                "scopes": new.record.scopes.split(),
+                "token": None if file else new.secret,
                 "file": file,
             }
         )
     else:
-        click.echo(f"saved in {clean(file)}" if file else made.secret)
+        click.echo(f"saved in {clean(file)}" if file else new.secret)
 
 
 def _find_file(home: Path, scopes: tuple[str, ...], replace: bool) -> Path:
-    """Where such a token is looked for. Raises Refused where another one would be lost: nobody could show it again."""
+    """Return the file for a token of these scopes. Raise Refused if it holds another token, which nobody could show
+    again."""
     file = home / (AGENT_TOKEN if set(scopes) == {"agent:submit"} else APPROVER_TOKEN)
     if not replace and read_token_file(file):
-        raise Refused(f"{file} holds a token; --replace puts the new one in its place, without --save it is printed")
+        raise Refused(f"{file} already holds a token; overwrite it with --replace, or omit --save to print the new one")
     return file
 
 
@@ -175,7 +177,7 @@ def _find_file(home: Path, scopes: tuple[str, ...], replace: bool) -> Path:
 @json_option
 @click.pass_obj
 def list_all(ws: Warmstart, db: str | None, as_json: bool) -> None:
-    """Tokens, without the tokens."""
+    """List tokens, without their secrets."""
     from warmstart.confirm.desk.offline import find_database
     from warmstart.confirm.store.open import open_store
     from warmstart.confirm.tokens.access import list_tokens
@@ -183,17 +185,17 @@ def list_all(ws: Warmstart, db: str | None, as_json: bool) -> None:
     with open_store(find_database(find_path(ws, db))) as store:
         records = list_tokens(store)
     now = time.time() * 1000
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
-            "id": one.id,
-            "subject": one.subject,
-            "scopes": one.scopes.split(),
-            "created": iso(one.created / 1000),
-            "created_by": one.created_by,
-            "expires": None if one.expires is None else iso(one.expires / 1000),
-            "good": one.revoked is None and (one.expires is None or one.expires > now),
+            "id": record.id,
+            "subject": record.subject,
+            "scopes": record.scopes.split(),
+            "created": iso(record.created / 1000),
+            "created_by": record.created_by,
+            "expires": None if record.expires is None else iso(record.expires / 1000),
+            "good": record.revoked is None and (record.expires is None or record.expires > now),
         }
-        for one in records
+        for record in records
     ]
     if as_json:
         print_json(rows)
@@ -202,8 +204,8 @@ def list_all(ws: Warmstart, db: str | None, as_json: bool) -> None:
         print_table(
             columns,
             (
-                (r["id"], r["subject"], one.scopes, r["created"], "yes" if r["good"] else "no")
-                for r, one in zip(rows, records, strict=True)
+                (row["id"], row["subject"], " ".join(row["scopes"]), row["created"], "yes" if row["good"] else "no")
+                for row in rows
             ),
         )
 
@@ -214,7 +216,7 @@ def list_all(ws: Warmstart, db: str | None, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def revoke(ws: Warmstart, id: str, db: str | None, as_json: bool) -> None:
-    """A token is no longer good, from now on."""
+    """Revoke a token, effective at once."""
     from warmstart.confirm.desk.offline import find_database, name_local_user, shut_out
     from warmstart.confirm.tokens.access import revoke_token
 
@@ -223,7 +225,7 @@ def revoke(ws: Warmstart, id: str, db: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"id": id, "subject": subject, "good": False})
     else:
-        click.echo(f"{id} of {clean(subject)} is no longer good")
+        click.echo(f"revoked {id} of {clean(subject)}")
 
 
 # The whitelist
@@ -231,21 +233,21 @@ def revoke(ws: Warmstart, id: str, db: str | None, as_json: bool) -> None:
 
 @click.group()
 def whitelist() -> None:
-    """What is allowed without asking: one action in one session, for a while. Never what is high-risk."""
+    """Allow one action in one session without asking, for a while. High-risk actions cannot be whitelisted."""
 
 
 @whitelist.command()
 @click.argument("action")
-@click.option("--session", "session_key", required=True, help="The session that it holds for.")
+@click.option("--session", "session_key", required=True, help="The session in which it is allowed.")
 @click.option("--minutes", type=click.IntRange(1, 7 * 24 * 60), default=60, show_default=True, help="How long.")
-@click.option("--requester", default="", help="Only for this subject (default: whoever asks in that session).")
+@click.option("--requester", default="", help="Only for this subject (default: any requester in that session).")
 @click.option("--details", metavar="JSON", help="Only with exactly these details.")
-@click.option("--policy", type=PATH, help="The daemon's policy, to be told at once what it calls high-risk.")
+@click.option("--policy", type=PATH, help="The daemon's policy: refuses at once what it makes high-risk.")
 @database_option
 @json_option
 @click.pass_obj
 def add(ws: Warmstart, /, action: str, db: str | None, as_json: bool, **options: Any) -> None:
-    """Allow an action in a session."""
+    """Add a whitelist entry."""
     from warmstart.confirm.canonical import digest_deed, parse_json
     from warmstart.confirm.desk.offline import change_database, find_database, name_local_user
     from warmstart.confirm.masking.masker import Masker
@@ -273,18 +275,18 @@ def add(ws: Warmstart, /, action: str, db: str | None, as_json: bool, **options:
 @json_option
 @click.pass_obj
 def list_entries(ws: Warmstart, db: str | None, as_json: bool) -> None:
-    """What is allowed now."""
+    """List the whitelist entries in force."""
     from warmstart.confirm.desk.offline import find_database
     from warmstart.confirm.store.open import open_store
     from warmstart.confirm.tokens.access import list_allowances
 
     with open_store(find_database(find_path(ws, db))) as store:
-        found = list_allowances(store, int(time.time() * 1000))
+        entries = list_allowances(store, int(time.time() * 1000))
     if as_json:
-        print_json([_describe_entry(one) for one in found])
+        print_json([_describe_entry(entry) for entry in entries])
     else:
         rows = (
-            (e.id[:12], e.action, e.session_key, e.requester_key, e.created_by, iso(e.expires / 1000)) for e in found
+            (e.id[:12], e.action, e.session_key, e.requester_key, e.created_by, iso(e.expires / 1000)) for e in entries
         )
         print_table(("id", "action", "session", "requester", "by", "until"), rows)
 
@@ -295,21 +297,21 @@ def list_entries(ws: Warmstart, db: str | None, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def remove(ws: Warmstart, id: str, db: str | None, as_json: bool) -> None:
-    """Ask again from now on. ID may be the beginning of one."""
+    """Remove a whitelist entry: the action needs a decision again. ID may be the beginning of one."""
     from warmstart.confirm.desk.offline import change_database, find_database, name_local_user
     from warmstart.confirm.tokens.access import list_allowances, remove_allowance
 
     def take(tx: Any) -> Any:
-        fitting = [one.id for one in list_allowances(tx.store, tx.now) if one.id.startswith(id)]
-        if len(fitting) > 1:
-            raise ConfigError(f"{id} fits {len(fitting)} entries; give more of the id")
-        return remove_allowance(tx, fitting[0] if fitting else id, name_local_user())
+        matching = [entry.id for entry in list_allowances(tx.store, tx.now) if entry.id.startswith(id)]
+        if len(matching) > 1:
+            raise ConfigError(f"{id} matches {len(matching)} entries; give more of the id")
+        return remove_allowance(tx, matching[0] if matching else id, name_local_user())
 
     action = change_database(find_database(find_path(ws, db)), take)
     if as_json:
         print_json({"id": id, "action": action, "removed": True})
     else:
-        click.echo(f"{clean(action)} is asked about again")
+        click.echo(f"{clean(action)} needs a decision again")
 
 
 def _describe_entry(entry: Any) -> dict[str, Any]:

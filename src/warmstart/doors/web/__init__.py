@@ -1,4 +1,4 @@
-"""The confirmation daemon over HTTP: an API for programs, another port for people with a browser."""
+"""The confirmation daemon over HTTP: an API for programs, and the page for people on a port of its own."""
 
 from warmstart.doors.web.server import ConfirmationServer
 

@@ -1,4 +1,4 @@
-"""Errors as answers: the same shape everywhere, every one of them in the OpenAPI document."""
+"""Turn exceptions into HTTP answers: one shape everywhere, and all of them in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from litestar.openapi.datastructures import ResponseSpec
 
 from warmstart.confirm import errors
 from warmstart.confirm.model import WINDOW
-from warmstart.doors.web.bodies import say_wrong
+from warmstart.doors.web.bodies import explain_problem
 from warmstart.doors.web.gate import TooLarge
 from warmstart.doors.web.views import ErrorView, show_decision
 from warmstart.errors import BadName, ConfigError, NotFound, StoreError, StoreUnreachable, WarmstartError
@@ -50,12 +50,14 @@ _CODES = {400: "bad_request", 404: "not_found", 405: "method", 413: "too_large",
 
 
 def answers(*statuses: int) -> dict[int, ResponseSpec]:
-    """For a route's `responses`: the errors it may answer with."""
-    return {status: ResponseSpec(ErrorView, description=_MEANINGS[status]) for status in statuses}
+    """Describe the errors of a route, for its `responses`."""
+    return {
+        status: ResponseSpec(ErrorView, description=_MEANINGS[status], generate_examples=False) for status in statuses
+    }
 
 
 def answer_error(_: Request[Any, Any, Any], error: Exception) -> Response[ErrorView]:
-    """Any exception. Ours say what is wrong; of others only the log hears."""
+    """Answer any exception. The message of ours is sent; others only go to the log."""
     match error:
         case errors.RateLimited():
             return _answer(
@@ -76,10 +78,11 @@ def answer_error(_: Request[Any, Any, Any], error: Exception) -> Response[ErrorV
             return _answer(status, view, {"WWW-Authenticate": "Bearer"} if status == 401 else {})
         case StoreUnreachable():
             log.error("%s", error)
-            return _answer(503, ErrorView("the database cannot be reached; look again before you repeat it", "store"))
+            why = "the database cannot be reached; check whether the change arrived before you repeat it"
+            return _answer(503, ErrorView(why, "store"))
         case StoreError():
             log.error("%s", error)
-            return _answer(503, ErrorView("the store cannot be used now; nothing was changed", "store"))
+            return _answer(503, ErrorView("the database cannot be used now; nothing was changed", "store"))
         case WarmstartError():
             status = _find_status(error)
             return _answer(status, ErrorView(str(error), _CODES.get(status, "refused")))
@@ -89,15 +92,15 @@ def answer_error(_: Request[Any, Any, Any], error: Exception) -> Response[ErrorV
             return _answer_http(error)
         case _:
             log.error("a request failed", exc_info=error)
-            return _answer(500, ErrorView("something went wrong in the daemon; see its log", "internal"))
+            return _answer(500, ErrorView("the daemon failed; see its log", "internal"))
 
 
 def _answer_http(error: HTTPException) -> Response[ErrorView]:
-    """Of the framework: unknown paths, methods and parameters."""
+    """Answer an exception of the framework: unknown paths, methods and parameters."""
     detail = error.detail
     if isinstance(error.extra, list) and error.extra:
-        told = [(str(one.get("key", "")), str(one.get("message", ""))) for one in error.extra]
-        detail = "; ".join(f"{key}: {say_wrong(message, key)}" for key, message in told)
+        problems = [(str(problem.get("key", "")), str(problem.get("message", ""))) for problem in error.extra]
+        detail = "; ".join(f"{key}: {explain_problem(message, key)}" for key, message in problems)
     code = _CODES.get(error.status_code, "refused")
     return _answer(error.status_code, ErrorView(detail, code), dict(error.headers or {}))
 

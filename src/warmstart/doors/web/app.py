@@ -11,6 +11,7 @@ from litestar.openapi.spec import SecurityScheme
 from litestar.routes import HTTPRoute
 from litestar.types import ASGIApp, ControllerRouterHandler, Guard
 
+from warmstart.doors.pages.confirm import HANDLERS
 from warmstart.doors.web.answers import answer_error
 from warmstart.doors.web.bodies import StrictRequest
 from warmstart.doors.web.context import CSRF_HEADER, RouteContext, guard_by_session, guard_by_token, name_cookie
@@ -31,17 +32,17 @@ _CSRF = SecurityScheme(
 
 
 def make_api(context: RouteContext) -> Litestar:
-    """For agents, scripts and the command line."""
+    """Make the application for agents, scripts and the command line."""
     routes = [*SHARED, *API_ONLY]
     return _make(context, guard_by_token(context), routes, Document(routes, "Warmstart confirmations", _TOKEN))
 
 
-def make_page(context: RouteContext, own: Sequence[ControllerRouterHandler] = ()) -> Litestar:
-    """For people. `own` are the page's files: open to all, for they show nothing by themselves."""
+def make_page(context: RouteContext) -> Litestar:
+    """Make the application for people. The page's files are open to all: they show nothing by themselves."""
     routes = [*SHARED, *PAGE_ONLY]
     cookie = SecurityScheme(type="apiKey", name=name_cookie(context.addresses.page), security_scheme_in="cookie")
     document = Document(routes, "Warmstart confirmations: the page", {"session": cookie, "csrf": _CSRF})
-    return _make(context, guard_by_session(context), routes, document, own)
+    return _make(context, guard_by_session(context), routes, document, HANDLERS)
 
 
 def _make(
@@ -49,7 +50,7 @@ def _make(
     guard: Guard,
     routes: Sequence[ControllerRouterHandler],
     document: Document,
-    own: Sequence[ControllerRouterHandler] = (),
+    files: Sequence[ControllerRouterHandler] = (),
 ) -> Litestar:
     def provide_context() -> RouteContext:
         return context
@@ -62,7 +63,7 @@ def _make(
     )
     handlers: dict[Any, Any] = {Exception: answer_error}
     return App(
-        [router, *own],
+        [router, *files],
         request_class=StrictRequest,
         exception_handlers=handlers,
         before_send=[make_prover(context.desk)],
@@ -72,6 +73,6 @@ def _make(
 
 
 def protect(app: Litestar, hosts: Iterable[str], origins: Iterable[str]) -> ASGIApp:
-    """What is served."""
+    """Wrap an application in the gate."""
     methods = {route.path_format: sorted(route.methods) for route in app.routes if isinstance(route, HTTPRoute)}
     return Gate(app, hosts, origins, methods)

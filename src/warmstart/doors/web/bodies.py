@@ -1,4 +1,4 @@
-"""What comes in: bodies as they must look, and what becomes of them before anything is stored."""
+"""Request bodies: their schemas, strict parsing, and their conversion before anything is stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from warmstart.confirm.model import LONGEST, SHORTEST, NewRequest
 from warmstart.confirm.policy.actions import ACTION_PATTERN, ACTION_WORDS, check_action, key_of
 from warmstart.confirm.tokens.access import NewAllowance
 
-_SEEN = "[^\\u0000-\\u0020\\u007f-\\u00a0]"  # at least one character that is no space
+_SEEN = "[^\\u0000-\\u0020\\u007f-\\u00a0]"  # at least one visible character
 Action = Annotated[
     str, Meta(pattern=ACTION_PATTERN, max_length=200, description="What is to be done, such as delete_data.")
 ]
@@ -31,7 +31,7 @@ Digest = Annotated[str, Meta(max_length=64)]
 
 
 class SubmitBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """Something that wants a person's yes."""
+    """A request for a person's approval."""
 
     action: Action
     description: Annotated[str, Meta(pattern=_SEEN, max_length=4_000, description="For people: what and why.")]
@@ -42,7 +42,7 @@ class SubmitBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DecideBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """A decision's circumstances, all optional."""
+    """The circumstances of a decision, all optional."""
 
     reason: Annotated[str, Meta(max_length=1_000)] = ""
     digest: Annotated[Digest, Meta(description="Of what was shown: another one is refused.")] | None = None
@@ -50,7 +50,7 @@ class DecideBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ExecuteBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is about to be done."""
+    """The action that is about to run."""
 
     token: Annotated[str, Meta(min_length=1, max_length=200)]
     action: Action
@@ -58,7 +58,7 @@ class ExecuteBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AllowBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """One action in one session, for a while."""
+    """A whitelist entry: one action in one session, for a while."""
 
     action: Action
     session_key: Annotated[str, Meta(min_length=1, max_length=200)]
@@ -74,8 +74,7 @@ class LoginBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StrictRequest(Request[Any, Any, Any]):
-    """Reads bodies strictly: what two readers could understand in two ways is refused, and no text is taken for a
-    number."""
+    """Parses bodies strictly: ambiguous JSON is refused, and a string never becomes a number."""
 
     async def json(self) -> Any:
         value = parse_json(await self.body())
@@ -83,13 +82,13 @@ class StrictRequest(Request[Any, Any, Any]):
         if wanted is None:
             return value
         try:
-            return msgspec.convert(_with_whole_numbers(value), wanted.annotation, strict=True)
+            return msgspec.convert(_convert_whole_numbers(value), wanted.annotation, strict=True)
         except msgspec.ValidationError as error:
-            raise BadRequest(_in_words(str(error))) from None
+            raise BadRequest(_explain(str(error))) from None
 
 
-def _with_whole_numbers(body: Any) -> Any:
-    """In JSON 60.0 is a whole number too; in details, which are hashed, it stays what it is."""
+def _convert_whole_numbers(body: Any) -> Any:
+    """Convert 60.0 to 60 in the fields that need an integer; details are hashed and stay as they are."""
     if not isinstance(body, dict):
         return body
     whole = {
@@ -105,25 +104,25 @@ _KINDS |= {"object": "an object", "null": "null"}
 _KEY_WORDS = "1 to 200 visible ASCII characters, without spaces"
 _SHAPES = {
     "action": ACTION_WORDS,
-    "description": "say in words what is to be done and why; this is empty",
+    "description": "is empty; say what is to be done and why",
     "key": _KEY_WORDS,
 }
 _LIMITS = {">=": "at least", "<=": "at most"}
 
 
-def _in_words(message: str) -> str:
-    """What msgspec found wrong, for people: the field first, then what belongs there."""
-    found = re.fullmatch(r"(.*?)(?: - at `\$\.?(.*)`)?", message, re.S)
-    assert found
-    what, field = found[1], found[2] or ""
+def _explain(message: str) -> str:
+    """Rewrite a msgspec error for people: the field first, then what belongs there."""
+    parts = re.fullmatch(r"(.*?)(?: - at `\$\.?(.*)`)?", message, re.S)
+    assert parts
+    what, field = parts[1], parts[2] or ""
     named = re.fullmatch(r"Object (missing required|contains unknown) field `(.*)`", what, re.S)
     if named:
         return f"{named[2]}: {'is missing' if named[1] == 'missing required' else 'there is no such field'}"
-    return f"{field or 'the body'}: {say_wrong(what, field)}"
+    return f"{field or 'the body'}: {explain_problem(what, field)}"
 
 
-def say_wrong(what: str, field: str) -> str:
-    """Of one field or parameter."""
+def explain_problem(what: str, field: str) -> str:
+    """Rewrite a msgspec error about one field or parameter."""
     if " matching regex " in what and field in _SHAPES:
         return _SHAPES[field]
     if size := re.fullmatch(r"Expected `[^`]*`( of length)? (>=|<=) (\d+)", what):
@@ -137,7 +136,7 @@ def say_wrong(what: str, field: str) -> str:
 
 
 def make_request(body: SubmitBody, masker: Masker) -> NewRequest:
-    """Checked, masked and hashed. What is exact and secret ends here."""
+    """Check, mask and hash a submission. The exact details go no further."""
     action = check_action(body.action)
     description = masker.mask_text(body.description).strip() or "(nothing readable)"
     details = {} if body.details is None else body.details
@@ -156,7 +155,7 @@ def make_request(body: SubmitBody, masker: Masker) -> NewRequest:
 
 
 def make_key(header: str | None, body: SubmitBody) -> Key | None:
-    """The idempotency key with the whole body's hash."""
+    """Return the idempotency key with the digest of the whole body."""
     if header is None:
         return None
     if not re.fullmatch(KEY_PATTERN.strip("^$"), header):

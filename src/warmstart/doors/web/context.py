@@ -1,11 +1,11 @@
-"""What the routes share, and who is asking them.
+"""What the routes share, and the guards that identify the caller.
 
-A route says in `scopes` which of them let in (any one is enough), or that it is open; a route that says nothing lets
-nobody in.
+A route names in `scopes` the scopes that grant access (any one is enough), or says that it is open. A route that says
+nothing refuses everybody.
 
-On the page it takes two secrets. Cookies know no ports: whatever else listens on this machine, an agent's own server
-too, gets the cookie of a person who opens it. So the CSRF token, which the browser keeps for our address and port
-alone, must come with every request, also with one that only reads.
+The page needs two secrets. Cookies ignore ports: any other server on this machine, even an agent's own, gets the cookie
+of a person who opens it. So the CSRF token, which the browser keeps for our address and port alone, must come with
+every request, even one that only reads.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from warmstart.doors.web.views import Addresses
 from warmstart.doors.web.waiters import Waiters
 
 COOKIE = "warmstart_confirm"
-HTTPS_COOKIE = f"__Host-{COOKIE}"  # browsers take it over HTTPS only, and from no other host of the same domain
+HTTPS_COOKIE = f"__Host-{COOKIE}"  # browsers accept it only over HTTPS and only from this very host
 CSRF_HEADER = "X-CSRF-Token"
 OPEN: dict[str, Any] = {"scopes": None}
-_UNKNOWN = "this token is not known here: of another database, revoked or too old"
+_UNKNOWN = "this token is not known here: it is of another database, was revoked or has expired"
 Connection = ASGIConnection[Any, Any, Any, Any]
 
 
@@ -46,23 +46,23 @@ class RouteContext(Struct, frozen=True):
     failures: FailureLog
 
 
-Shared = NamedDependency[RouteContext]  # as routes take it
+Shared = NamedDependency[RouteContext]  # the type of a route's parameter
 
 
 def needs(*scopes: str) -> dict[str, Any]:
-    """For a route's `opt`: one of these scopes lets in."""
+    """Return a route's `opt`: any one of these scopes grants access."""
     return {"scopes": scopes}
 
 
-def who_asks(connection: Connection) -> Identity:
-    """Set by the guard."""
+def get_caller(connection: Connection) -> Identity:
+    """Return the identity that the guard has found."""
     identity = connection.state.who
     assert isinstance(identity, Identity)
     return identity
 
 
 def guard_by_token(context: RouteContext) -> Guard:
-    """For the API: a bearer token, and nothing else."""
+    """Make the API's guard: only a bearer token grants access."""
 
     async def check(connection: Connection, handler: BaseRouteHandler) -> None:
         if (scopes := _wanted_scopes(connection, handler)) is None:
@@ -70,26 +70,26 @@ def guard_by_token(context: RouteContext) -> Guard:
         who = find_bearer(context, connection)
         if who is None:
             sent = "Authorization" in connection.headers
-            wrong = Unauthorized(_UNKNOWN if sent else None)
-            await _fail(context, connection, "auth_failed", "nobody", wrong, sent=sent)
+            refusal = Unauthorized(_UNKNOWN if sent else None)
+            await _refuse(context, connection, "auth_failed", "nobody", refusal, sent=sent)
         await _check_scopes(context, connection, who, scopes)
 
     return check
 
 
 def guard_by_session(context: RouteContext) -> Guard:
-    """For the page: the cookie of a login and its CSRF token, both with everything."""
+    """Make the page's guard: every request needs the cookie of a login and its CSRF token."""
 
     async def check(connection: Connection, handler: BaseRouteHandler) -> None:
         if (scopes := _wanted_scopes(connection, handler)) is None:
             return
         session = find_session(context, connection)
         if session is None:
-            wanted = Unauthorized("log in first: open the link that `warmstart confirm login` prints")
-            await _fail(context, connection, "auth_failed", "nobody", wanted, sent=bool(_read_cookie(connection)))
+            refusal = Unauthorized("log in first: open the link that `warmstart confirm login` prints")
+            await _refuse(context, connection, "auth_failed", "nobody", refusal, sent=bool(_read_cookie(connection)))
         if not is_same(connection.headers.get(CSRF_HEADER, ""), context.desk.csrf_token(session.identity.credential)):
             wrong = NotAllowed(f"the header {CSRF_HEADER} is missing or wrong; log in again", code="bad_csrf")
-            await _fail(context, connection, "access_refused", session.identity, wrong)
+            await _refuse(context, connection, "access_refused", session.identity, wrong)
         await _check_scopes(context, connection, session.identity, scopes)
 
     return check
@@ -102,7 +102,7 @@ def find_bearer(context: RouteContext, connection: Connection) -> Identity | Non
 
 
 def is_still_known(context: RouteContext, connection: Connection, who: Identity) -> bool:
-    """For streams, which outlast a logout."""
+    """Return whether the caller's login or token is still valid: a stream may outlast it."""
     if who.by_session:
         return find_session(context, connection) is not None
     return find_bearer(context, connection) is not None
@@ -118,13 +118,13 @@ def _read_cookie(connection: Connection) -> str:
 
 
 def name_cookie(address: str) -> str:
-    """What it is called on a page at that address."""
+    """Return the cookie's name on a page at that address."""
     return HTTPS_COOKIE if address.startswith("https:") else COOKIE
 
 
 def make_cookie(context: RouteContext, connection: Connection, secret: str) -> Cookie:
-    """No script reads it, no other site makes a browser send it. Whether HTTPS is used the browser says, in `Origin`:
-    a proxy may stand between, and the same daemon may be reached without."""
+    """Make the login's cookie, which no script can read and no other site can make a browser send. The browser's `Origin`
+    says whether it uses HTTPS: there may be a proxy in between, and the daemon may also be reached without one."""
     name = name_cookie(connection.headers.get("Origin", context.addresses.page))
     return Cookie(
         key=name,
@@ -138,7 +138,7 @@ def make_cookie(context: RouteContext, connection: Connection, secret: str) -> C
 
 
 def _wanted_scopes(connection: Connection, handler: BaseRouteHandler) -> tuple[str, ...] | None:
-    """None: open. Which methods an address knows is open too; it is the framework that answers OPTIONS."""
+    """Return the scopes that grant access; None if the route is open. OPTIONS is open; the framework answers it."""
     if connection.scope["method"] == "OPTIONS":  # type: ignore[typeddict-item]
         return None
     scopes: tuple[str, ...] | None = handler.opt.get("scopes", ())
@@ -148,18 +148,18 @@ def _wanted_scopes(connection: Connection, handler: BaseRouteHandler) -> tuple[s
 async def _check_scopes(context: RouteContext, connection: Connection, who: Identity, scopes: tuple[str, ...]) -> None:
     if not (who.scopes & {*scopes, "admin"}):
         wanted = " or ".join(scopes) or "nobody"
-        await _fail(context, connection, "access_refused", who, NotAllowed(f"a token for {wanted} is needed"))
+        await _refuse(context, connection, "access_refused", who, NotAllowed(f"a token for {wanted} is needed"))
     connection.state.who = who
 
 
-async def _fail(
+async def _refuse(
     context: RouteContext, connection: Connection, event: str, who: Identity | str, error: Exception, sent: bool = True
 ) -> NoReturn:
-    """Record and refuse. Who sent nothing at all has not tried anything."""
+    """Record the failure and raise its error. A request without any secret is not recorded: it is no attempt."""
     if sent:
         route = f"{connection.scope['method']} {connection.scope['path_template']}"  # type: ignore[typeddict-item]
         why = getattr(error, "code", "")
-        noted = context.failures.note(event, who, route, why=why, path=connection.scope["path"][:200])
-        if noted is not None:
-            await asyncio.wrap_future(noted)
+        recorded = context.failures.note(event, who, route, why=why, path=connection.scope["path"][:200])
+        if recorded is not None:
+            await asyncio.wrap_future(recorded)
     raise error

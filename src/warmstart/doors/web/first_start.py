@@ -1,4 +1,5 @@
-"""A start: where the page is, for login links; and at the first one a link for the person, a token for their agents."""
+"""Prepare a start: save the page's address for login links; at the first start also make a login link for the person and
+a token for their agents."""
 
 from __future__ import annotations
 
@@ -21,16 +22,16 @@ log = logging.getLogger("warmstart.confirm")
 
 
 class FirstStart(NamedTuple):
-    """How to come in."""
+    """The login link and the agents' token file of a first start."""
 
     login_url: str
-    agent_token_file: Path | None  # where it was kept
+    agent_token_file: Path
 
 
 def prepare_first_start(desk: Desk, page_url: str, home: Path) -> FirstStart | None:
-    """Make the link and the agents' token while nobody has any. None: somebody has.
+    """Make the link and the agents' token. Return None if there are tokens already.
 
-    No token that decides is made: one that lies in a file is an agent's for the taking.
+    No token that decides is made: an agent could read it from its file.
     """
     remember_page(desk.store, page_url)
 
@@ -48,14 +49,14 @@ def prepare_first_start(desk: Desk, page_url: str, home: Path) -> FirstStart | N
 
 
 def _save(wanted: Path, secret: str) -> Path:
-    """Beside a token that is there: this database cannot know that one, but another daemon's agents may use it."""
+    """Save the token without overwriting an existing file: that token is of another database, and agents may use it."""
     numbered = (wanted.with_stem(f"{wanted.stem}-{number}") for number in count(2))
     file = wanted if not wanted.exists() else next(path for path in numbered if not path.exists())
     save_token(file, secret)
     if file != wanted:
         log.warning(
-            "%s holds a token of another database: agents that use it are refused here. This database's is in %s; "
-            "to let agents use that one from now on: %s",
+            "%s holds a token of another database, which this daemon refuses. The token of this database is in %s; "
+            "to let agents use it from now on: %s",
             wanted,
             file,
             shlex.join(["mv", str(file), str(wanted)]),

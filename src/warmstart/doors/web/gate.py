@@ -1,5 +1,5 @@
-"""The outermost layer, before any route: who is addressed, from where, with what kind of body; and what browsers are
-told about every answer. DNS rebinding, cross-site requests and forms end here."""
+"""The outermost layer, before any route: checks host, origin and kind of body, and adds security headers to every answer.
+It stops DNS rebinding, cross-site requests and forms."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class _Refusal(Exception):
 
 
 class Gate:
-    """Wraps an application. `hosts` are names without ports, `origins` whole: http://127.0.0.1:6080; `methods` are those
-    of each path."""
+    """Wraps an application. `hosts` are names without ports, `origins` are complete (http://127.0.0.1:6080), `methods`
+    are those of each path."""
 
     def __init__(
         self, app: ASGIApp, hosts: Iterable[str], origins: Iterable[str], methods: Mapping[str, Sequence[str]]
@@ -51,14 +51,14 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP:
-            return  # there is nothing but HTTP here
+            return  # only HTTP is served
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 present = {name.lower() for name, _ in message["headers"]}
                 message["headers"] = [*message["headers"], *(pair for pair in HEADERS if pair[0] not in present)]
                 if scope["method"] == "OPTIONS":
-                    self._name_methods(scope, message)
+                    self._set_allow(scope, message)
             await send(message)
 
         try:
@@ -68,8 +68,8 @@ class Gate:
             return
         await self._app(scope, _limit(receive), send_with_headers)
 
-    def _name_methods(self, scope: Any, message: Any) -> None:
-        """Litestar names only those of the first route of a path."""
+    def _set_allow(self, scope: Any, message: Any) -> None:
+        """Name all methods of a path: Litestar names only those of its first route."""
         known = self._methods.get(scope.get("path_template", ""))
         if known:
             rest = [pair for pair in message["headers"] if pair[0].lower() != b"allow"]
@@ -85,9 +85,9 @@ class Gate:
             _check_body(headers)
 
     def _check_host(self, given: list[bytes]) -> None:
-        """A name that an attacker's DNS points at us is not ours."""
-        if len(given) != 1 or _name_of(given[0]) not in self._hosts:
-            raise _Refusal(403, "bad_host", "this machine is not called that; see --allow-host")
+        """Refuse names that are not ours: an attacker's DNS may point one at this machine."""
+        if len(given) != 1 or _read_host(given[0]) not in self._hosts:
+            raise _Refusal(403, "bad_host", "the daemon does not know this host name; start it with --allow-host NAME")
 
     def _check_origin(self, headers: dict[bytes, list[bytes]]) -> None:
         origins = headers.get(b"origin", [])
@@ -107,15 +107,15 @@ def _check_body(headers: dict[bytes, list[bytes]]) -> None:
         raise _Refusal(413, "too_large", f"the body is larger than {MAX_BODY >> 10} KiB")
 
 
-def _name_of(host: bytes) -> str:
-    """The host of a Host header, without port and brackets; empty for anything but `name:port` and `[v6]:port`, which
-    another reader might take for another name."""
-    found = _HOST.fullmatch(host)
-    return (found[1] or found[2]).decode().lower() if found else ""
+def _read_host(header: bytes) -> str:
+    """Return the host of a Host header, without port and brackets; empty for anything but `name:port` and `[v6]:port`,
+    which another parser might read differently."""
+    match = _HOST.fullmatch(header)
+    return (match[1] or match[2]).decode().lower() if match else ""
 
 
 def _limit(receive: Receive) -> Receive:
-    """Cuts off a body that grows without having said how long it is."""
+    """Cut off a body that did not announce its length."""
     taken = 0
 
     async def receive_some() -> Any:

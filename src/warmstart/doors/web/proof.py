@@ -1,4 +1,4 @@
-"""The daemon's answer to a challenge, see confirm/proof.py: a header on whatever else it answers, on any route."""
+"""The daemon's answer to a challenge (see confirm/tokens/proof.py): a header on its answer, on any route."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CHALLENGE, _PROOF = CHALLENGE.lower().encode(), PROOF.lower().encode()
 
 
 def make_prover(desk: Desk) -> BeforeMessageSendHookHandler:
-    """For an application's `before_send`."""
+    """Make the hook for an application's `before_send`."""
 
     async def add_proof(message: Message, scope: Scope) -> None:
         if message["type"] != "http.response.start":
@@ -31,14 +31,14 @@ def make_prover(desk: Desk) -> BeforeMessageSendHookHandler:
 
 
 def _find_proof(desk: Desk, challenge: str) -> str:
-    """Empty where we have no such token, or not any more."""
-    asked = read_challenge(challenge)
-    if asked is None:
+    """Return the proof, or an empty text if the token is unknown, revoked or expired."""
+    parsed = read_challenge(challenge)
+    if parsed is None:
         return ""
-    name, nonce = asked
+    name, nonce = parsed
     try:
-        known = [one for one in list_tokens(desk.store) if one.revoked is None]
+        known = [token for token in list_tokens(desk.store) if token.revoked is None]
     except StoreError:
         return ""
-    good = (one for one in known if one.expires is None or one.expires > desk.now())
-    return next((make_proof(one.digest, nonce) for one in good if is_same(name, name_token(one.digest))), "")
+    valid = (token for token in known if token.expires is None or token.expires > desk.now())
+    return next((make_proof(token.digest, nonce) for token in valid if is_same(name, name_token(token.digest))), "")

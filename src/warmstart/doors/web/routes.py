@@ -19,7 +19,7 @@ from warmstart.confirm.errors import BadRequest, Unauthorized
 from warmstart.confirm.model import Identity, Request, Status
 from warmstart.doors.web.answers import answers
 from warmstart.doors.web.bodies import DecideBody, StrictRequest, make_wish
-from warmstart.doors.web.context import OPEN, RouteContext, Shared, is_still_known, needs, who_asks
+from warmstart.doors.web.context import OPEN, RouteContext, Shared, get_caller, is_still_known, needs
 from warmstart.doors.web.views import AuditList, HealthView, RequestList, RequestView, show_entry, show_request
 from warmstart.doors.web.waiters import TOO_SLOW, next_change, wait_for
 from warmstart.errors import NotFound
@@ -27,12 +27,12 @@ from warmstart.errors import NotFound
 LONGEST_WAIT = 60  # seconds
 PING_EVERY = 15.0
 _DECIDERS = ("approver:decide",)
-Known = Callable[[], bool]  # whether who waits may still hear it: a wait outlasts a logout and a revoked token
+Known = Callable[[], bool]  # whether the waiting caller is still known: a wait may outlast a logout or a revocation
 
 
 async def load_request(context: RouteContext, id: str, who: Identity) -> Request:
-    """A request as it stands now: one whose time is over has expired, whether or not the clock got to it. Agents see
-    their own only: of others' not even that they exist."""
+    """Return a request as of now: one past its deadline is expired first. Agents find only their own requests, and do not
+    learn that others exist."""
     request = context.desk.find(id)
     if request is not None and context.desk.is_overdue(request):
         await asyncio.wrap_future(context.desk.expire(id))
@@ -52,20 +52,20 @@ async def list_requests(
     before: Annotated[int | None, QueryParameter(ge=1, le=1 << 53)] = None,
 ) -> RequestList:
     """Requests, the newest first. Agents see their own."""
-    who, desk = who_asks(request), context.desk
-    found = desk.list_requests(
+    who, desk = get_caller(request), context.desk
+    stored = desk.list_requests(
         status=status,
         action=action,
         subject_key=None if who.may("approver:decide") else who.key,
         limit=limit,
         before=before,
     )
-    for late in [one.id for one in found if desk.is_overdue(one)]:
-        await asyncio.wrap_future(desk.expire(late))
-    shown = [desk.find(one.id) or one if desk.is_overdue(one) else one for one in found]
-    kept = [one for one in shown if status is None or one.status == status]
-    views = [show_request(desk, one, who, context.addresses) for one in kept]
-    return RequestList(views, found[-1].sequence if len(found) == limit else None)
+    for overdue in [item.id for item in stored if desk.is_overdue(item)]:
+        await asyncio.wrap_future(desk.expire(overdue))
+    current = [desk.find(item.id) or item if desk.is_overdue(item) else item for item in stored]
+    kept = [item for item in current if status is None or item.status == status]
+    views = [show_request(desk, item, who, context.addresses) for item in kept]
+    return RequestList(views, stored[-1].sequence if len(stored) == limit else None)
 
 
 @get(
@@ -81,31 +81,31 @@ async def get_request(
 ) -> Response[RequestView] | Stream:
     """One request. With `wait` the answer comes when it changes; with `Accept: text/event-stream`, events until it is
     resolved."""
-    who = who_asks(request)
+    who = get_caller(request)
     is_known = partial(is_still_known, context, request, who)
-    found = await load_request(context, id, who)
+    current = await load_request(context, id, who)
     if "text/event-stream" in request.headers.get("Accept", ""):
         return _stream(_follow_one(context, id, who, is_known))
-    if wait and found.status == "pending":
-        found = await _wait_for_change(context, found, who, is_known, wait)
-    return Response(show_request(context.desk, found, who, context.addresses))
+    if wait and current.status == "pending":
+        current = await _wait_for_change(context, current, who, is_known, wait)
+    return Response(show_request(context.desk, current, who, context.addresses))
 
 
 async def _wait_for_change(
     context: RouteContext, before: Request, who: Identity, is_known: Known, seconds: float
 ) -> Request:
-    """Until it is resolved or voted on, or the time is over. A notification that went out is no news."""
+    """Wait until the request is resolved or voted on, or the time is over. A sent notification does not count."""
     end = asyncio.get_running_loop().time() + seconds
     votes = len(context.desk.votes(before.id))
     with context.waiters.changes_of(before.id) as changed:
         while True:
-            found = await load_request(context, before.id, who)
+            current = await load_request(context, before.id, who)
             if not is_known():
                 raise Unauthorized
             left = end - asyncio.get_running_loop().time()
-            news = found.status != "pending" or len(context.desk.votes(found.id)) != votes
-            if news or left <= 0 or context.waiters.closed:
-                return found
+            has_news = current.status != "pending" or len(context.desk.votes(current.id)) != votes
+            if has_news or left <= 0 or context.waiters.closed:
+                return current
             changed.clear()
             await wait_for(changed, left)
 
@@ -113,13 +113,13 @@ async def _wait_for_change(
 async def _decide(
     context: RouteContext, request: StrictRequest, id: str, answer: Answer, body: DecideBody | None
 ) -> RequestView:
-    who, desk = who_asks(request), context.desk
-    found = desk.find(id)
-    if found is None:
+    who, desk = get_caller(request), context.desk
+    current = desk.find(id)
+    if current is None:
         raise NotFound(f"no request {id[:40]}")
     typed = body.typed_action if body else None
-    if who.by_session and answer == "approved" and found.high_risk and typed != found.action:
-        raise BadRequest(f"type the action's name to approve it: {found.action}", code="type_the_action")
+    if who.by_session and answer == "approved" and current.high_risk and typed != current.action:
+        raise BadRequest(f"type the action's name to approve it: {current.action}", code="type_the_action")
     decided = await asyncio.wrap_future(desk.decide(who, id, make_wish(answer, body, desk.masker)))
     return show_request(desk, decided, who, context.addresses)
 
@@ -168,7 +168,7 @@ async def follow_all(context: Shared, request: StrictRequest) -> Stream:
     """Server-sent events: every request that changes, as it is after the change."""
     last = request.headers.get("Last-Event-ID", "")
     since = int(last) if last.isascii() and last.isdigit() and len(last) < 16 else None
-    who = who_asks(request)
+    who = get_caller(request)
     return _stream(_follow_all(context, who, partial(is_still_known, context, request, who), since))
 
 
@@ -182,18 +182,18 @@ def _event(name: str, value: Any, sequence: int | None = None) -> bytes:
 
 
 async def _follow_one(context: RouteContext, id: str, who: Identity, is_known: Known) -> AsyncIterator[bytes]:
-    told = None
+    sent = None
     with context.waiters.changes_of(id) as changed:
         while not context.waiters.closed:
             changed.clear()
-            found = await load_request(context, id, who)
+            current = await load_request(context, id, who)
             if not is_known():
                 return
-            view = show_request(context.desk, found, who, context.addresses)
-            if (state := msgspec.structs.replace(view, seconds_left=0)) != told:  # woken late by what it shows already
-                told = state
+            view = show_request(context.desk, current, who, context.addresses)
+            if (state := msgspec.structs.replace(view, seconds_left=0)) != sent:  # it may wake late for a sent change
+                sent = state
                 yield _event("request", view)
-            if found.status != "pending":
+            if current.status != "pending":
                 return
             while not await wait_for(changed, PING_EVERY):  # set for good when the daemon stops
                 if not is_known():
@@ -203,40 +203,40 @@ async def _follow_one(context: RouteContext, id: str, who: Identity, is_known: K
 
 async def _follow_all(context: RouteContext, who: Identity, is_known: Known, since: int | None) -> AsyncIterator[bytes]:
     def ping() -> bytes:
-        """That we are there, and what does not work."""
+        """Show that the stream is alive, and the open problems."""
         return _event("ping", {"trouble": context.desk.trouble})
 
     with context.waiters.all_changes() as stream:
         yield ping()
         seen = since or 0
-        for old in _read_missed(context, since):
+        for missed in _read_missed(context, since):
             if context.waiters.closed or not is_known():
                 return
-            yield _tell(context, who, old)
-            seen = old.sequence
-            await asyncio.sleep(0)  # a socket that takes everything would let nobody else have a turn
+            yield _show_change(context, who, missed)
+            seen = missed.sequence
+            await asyncio.sleep(0)  # let other tasks run: a fast socket never blocks
         while not context.waiters.closed:
             change = await next_change(stream, PING_EVERY)
             if change == TOO_SLOW or not is_known():
-                return  # too slow, logged out, or the daemon stops: the browser comes back if it may
+                return  # too slow, logged out, or the daemon stops: the browser reconnects if it may
             if change is None:
                 yield ping()
             elif change.sequence > seen:
-                yield _tell(context, who, change)
+                yield _show_change(context, who, change)
 
 
 def _read_missed(context: RouteContext, since: int | None) -> Iterator[Change]:
-    """Whatever came after a sequence, however much it is; only a part of it is held at a time."""
+    """Yield all changes after a sequence, reading a part at a time."""
     while since is not None and (changes := context.desk.feed.read(since)):
         yield from changes
         since = changes[-1].sequence
 
 
-def _tell(context: RouteContext, who: Identity, change: Change) -> bytes:
-    found = context.desk.find(change.request)
-    if found is None:
+def _show_change(context: RouteContext, who: Identity, change: Change) -> bytes:
+    request = context.desk.find(change.request)
+    if request is None:
         return b""
-    return _event("request", show_request(context.desk, found, who, context.addresses), change.sequence)
+    return _event("request", show_request(context.desk, request, who, context.addresses), change.sequence)
 
 
 SHARED = [list_requests, get_request, approve, deny, read_audit, check_health, follow_all]

@@ -20,7 +20,7 @@ from warmstart.doors.web.bodies import (
     make_key,
     make_request,
 )
-from warmstart.doors.web.context import Shared, needs, who_asks
+from warmstart.doors.web.context import Shared, get_caller, needs
 from warmstart.doors.web.views import (
     AllowanceList,
     AllowanceView,
@@ -31,14 +31,14 @@ from warmstart.doors.web.views import (
     show_time,
 )
 
-_LARGE = 16 << 10  # bytes: masking more than this would hold up everybody else
+_LARGE = 16 << 10  # bytes: masking a larger body in the event loop would hold up everybody else
 
 
 @post(
     "/confirm",
     status_code=202,
     opt=needs("agent:submit"),
-    responses=answers(400, 401, 403, 413, 415, 422, 429, 503) | {},
+    responses=answers(400, 401, 403, 413, 415, 422, 429, 503),
 )
 async def submit(
     context: Shared,
@@ -52,7 +52,7 @@ async def submit(
         new = await asyncio.to_thread(make_request, data, masker)
     else:
         new = make_request(data, masker)
-    stored = await asyncio.wrap_future(context.desk.submit(who_asks(request), new, make_key(key, data)))
+    stored = await asyncio.wrap_future(context.desk.submit(get_caller(request), new, make_key(key, data)))
     receipt = show_receipt(stored, context.addresses)
     return Response(receipt, status_code=200 if receipt.status == "auto_approved" else 202)
 
@@ -69,7 +69,7 @@ async def execute(
     """Take an approval up, right before the deed. Other arguments than approved are refused, and so is a second time."""
     details = {} if data.details is None else data.details
     action = check_action(data.action)
-    done = await asyncio.wrap_future(context.desk.execute(who_asks(request), id, data.token, action, details))
+    done = await asyncio.wrap_future(context.desk.execute(get_caller(request), id, data.token, action, details))
     assert done.executed is not None
     return ExecutedView(id, done.status, show_time(done.executed), done.digest)
 
@@ -84,13 +84,13 @@ async def list_allowances(context: Shared) -> AllowanceList:
 async def add_allowance(context: Shared, request: StrictRequest, data: JSONBody[AllowBody]) -> AllowanceView:
     """Allow one action in one session for a while; never a high-risk one."""
     new = make_allowance(data, context.desk.masker)
-    return show_allowance(await asyncio.wrap_future(context.desk.allow(new, who_asks(request))))
+    return show_allowance(await asyncio.wrap_future(context.desk.allow(new, get_caller(request))))
 
 
 @delete("/whitelist/{id:str}", opt=needs("admin"), responses=answers(401, 403, 404, 413, 415, 503))
 async def remove_allowance(context: Shared, request: StrictRequest, id: FromPath[str]) -> None:
     """Ask again from now on."""
-    await asyncio.wrap_future(context.desk.disallow(id, who_asks(request)))
+    await asyncio.wrap_future(context.desk.disallow(id, get_caller(request)))
 
 
 API_ONLY = [submit, execute, list_allowances, add_allowance, remove_allowance]

@@ -1,4 +1,4 @@
-"""Routes on the page port only: come in by a link, see who one is, go."""
+"""Routes on the page port only: log in by a link, show the login, log out."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from warmstart.confirm.errors import Unauthorized
 from warmstart.confirm.tokens.access import BrowserSession
 from warmstart.doors.web.answers import answers
 from warmstart.doors.web.bodies import LoginBody, StrictRequest
-from warmstart.doors.web.context import OPEN, RouteContext, Shared, find_session, make_cookie, needs, who_asks
+from warmstart.doors.web.context import OPEN, RouteContext, Shared, find_session, get_caller, make_cookie, needs
 from warmstart.doors.web.views import SessionView, Time, show_time
 
 _ANYBODY = ("approver:decide", "audit:read", "agent:submit")
 
 
 class WhoView(Struct, frozen=True):
-    """Who is logged in. Without the CSRF token: who has only the cookie must not come by it."""
+    """Who is logged in. Without the CSRF token, which a holder of only the cookie must not get."""
 
     subject: str
     scopes: list[str]
@@ -27,7 +27,7 @@ class WhoView(Struct, frozen=True):
 
 
 def _show_login(context: RouteContext, session: BrowserSession) -> SessionView:
-    """The one answer that tells the CSRF token."""
+    """Make the only answer that contains the CSRF token."""
     who = session.identity
     csrf = context.desk.csrf_token(who.credential)
     return SessionView(who.subject, sorted(who.scopes), csrf, show_time(session.expires))
@@ -40,8 +40,8 @@ async def log_in(context: Shared, request: StrictRequest, data: JSONBody[LoginBo
     try:
         session = await asyncio.wrap_future(context.desk.log_in(data.code))
     except Unauthorized:
-        if (noted := context.failures.note("login_failed", "nobody")) is not None:
-            await asyncio.wrap_future(noted)
+        if (recorded := context.failures.note("login_failed", "nobody")) is not None:
+            await asyncio.wrap_future(recorded)
         raise
     return Response(_show_login(context, session), cookies=[make_cookie(context, request, session.secret)])
 
@@ -59,7 +59,7 @@ async def get_session(context: Shared, request: StrictRequest) -> WhoView:
 @post("/logout", status_code=204, opt=needs(*_ANYBODY), responses=answers(401, 403, 413, 415, 503))
 async def log_out(context: Shared, request: StrictRequest) -> Response[None]:
     """End the session."""
-    await asyncio.wrap_future(context.desk.log_out(who_asks(request)))
+    await asyncio.wrap_future(context.desk.log_out(get_caller(request)))
     return Response(None, status_code=204, cookies=[make_cookie(context, request, "")])
 
 

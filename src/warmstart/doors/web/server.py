@@ -1,4 +1,4 @@
-"""class ConfirmationServer: the daemon, inside any program.
+"""Run the daemon inside any program.
 
 server = ConfirmationServer(database="confirm.db").start_background()
 ...
@@ -11,8 +11,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
-from importlib import import_module, util
-from typing import Any, Self, Unpack
+from typing import Self, Unpack
 
 import uvicorn
 from litestar.types import ASGIApp
@@ -35,11 +34,9 @@ from warmstart.doors.web.settings import (
 from warmstart.doors.web.waiters import Waiters
 from warmstart.errors import Refused, WarmstartError
 
-_PAGE = "warmstart.doors.pages.confirm"  # its HANDLERS are the page's own files
-
 
 class ConfirmationServer:
-    """The daemon. With port 0 any free one is taken; `api_url` and `page_url` say which."""
+    """The daemon. Port 0 takes any free port; `api_url` and `page_url` say which."""
 
     def __init__(self, *, clock: Callable[[], float] = time.time, **options: Unpack[ServerOptions]) -> None:
         self.settings = make_settings(options)
@@ -59,7 +56,7 @@ class ConfirmationServer:
         return self.addresses.page
 
     def start_background(self) -> Self:
-        """Returns when requests are answered. Raises where the database or a port cannot be used."""
+        """Start the daemon and return when it answers. Raise if the database or a port cannot be used."""
         if self._thread is not None:
             raise Refused("the confirmation daemon is running already")
         settings = self.settings
@@ -82,7 +79,7 @@ class ConfirmationServer:
         return self
 
     def stop(self) -> None:
-        """Answer who waits, write what is queued, close."""
+        """Answer waiting callers, write queued changes, and close."""
         if self._thread is None:
             return
         if self._loop is not None and self._stopping is not None and self._thread.is_alive():
@@ -117,7 +114,7 @@ class ConfirmationServer:
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
-        except Exception as error:  # noqa: BLE001 - told to who started us
+        except Exception as error:  # noqa: BLE001 - raised by start_background
             self._failure = error
         finally:
             self._ready.set()
@@ -147,16 +144,11 @@ class ConfirmationServer:
 
     def _make_apps(self, context: RouteContext) -> list[ASGIApp]:
         hosts = find_hosts(self.settings)
-        apps = [make_api(context), make_page(context, load_page())]
+        apps = [make_api(context), make_page(context)]
         return [
             protect(app, hosts, find_origins(self.settings, listener))
             for app, listener in zip(apps, self._listeners, strict=True)
         ]
-
-
-def load_page() -> list[Any]:
-    """The page's own routes, where the page is there."""
-    return list(import_module(_PAGE).HANDLERS) if util.find_spec(_PAGE) else []
 
 
 def _configure(app: ASGIApp) -> uvicorn.Config:
@@ -166,8 +158,8 @@ def _configure(app: ASGIApp) -> uvicorn.Config:
         access_log=False,
         lifespan="off",
         ws="none",
-        log_level="error",  # its warnings are for whatever anybody sends: a port could be made to fill the log
-        proxy_headers=False,  # what a proxy says about its clients is of no use here
+        log_level="error",  # warnings are about what anybody sends, which could fill the log
+        proxy_headers=False,  # nothing here uses a proxy's claims about its clients
         server_header=False,
         limit_concurrency=5_000,
         timeout_graceful_shutdown=3,

@@ -1,4 +1,4 @@
-"""Where the daemon listens and what it goes by."""
+"""The daemon's settings: addresses to listen on, policy, host names and origins."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 class ServerOptions(TypedDict, total=False):
-    """What `ConfirmationServer` takes."""
+    """The options of `ConfirmationServer`."""
 
     database: Database  # the SQLite file, or postgresql://...
     host: str  # to listen on
     port: int  # of the API; 0: any
     ui_port: int  # of the page; 0: any
-    policy: Policy | Path | str | None  # or the file that holds it
-    rate_limit: int | None  # of one action within an hour, where the policy's rules do not say
-    allow_hosts: Sequence[str]  # further names by which we are reached
-    public_url: str  # of the page, where a proxy or tunnel stands before it
+    policy: Policy | Path | str | None  # a policy or its file
+    rate_limit: int | None  # requests for one action per hour, unless a rule sets it
+    allow_hosts: Sequence[str]  # further host names of the daemon
+    public_url: str  # of the page, if a proxy or tunnel stands before it
     secrets: Mapping[str, str]  # the user's own, to be masked
-    notify: Sequence[str]  # apprise addresses, beside the policy's
+    notify: Sequence[str]  # apprise addresses, in addition to the policy's
 
 
 class ServerSettings(Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
 
 
 def make_settings(options: ServerOptions) -> ServerSettings:
-    """Raises ConfigError where an option cannot be meant."""
+    """Check the options. Raise ConfigError for an invalid one."""
     unknown = set(options) - set(ServerOptions.__annotations__)
     if unknown:
         raise ConfigError(f"unknown option: {', '.join(sorted(unknown))}")
@@ -86,7 +86,7 @@ def _check_url(url: str) -> str:
         raise ConfigError(f"{url}: give the page's address as browsers see it, such as https://box.example.net")
     if parts.path.strip("/"):
         own = f"{parts.scheme}://{parts.netloc}"
-        raise ConfigError(f"{url}: the page needs a name of its own, not a folder of another one's: {own}")
+        raise ConfigError(f"{url}: the page cannot be served under a path; give only {own}")
     return url.rstrip("/")
 
 
@@ -94,8 +94,8 @@ def open_listener(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
-        raise ConfigError(f"{host}: no address of this machine: {error}") from error
-    # the protocol by name: asyncio sends small answers at once only on what it knows to be TCP, else 40 ms later
+        raise ConfigError(f"{host}: not an address of this machine: {error}") from error
+    # IPPROTO_TCP is explicit because asyncio sets TCP_NODELAY only then; otherwise small answers take 40 ms longer
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -103,32 +103,32 @@ def open_listener(host: str, port: int) -> socket.socket:
         listener.listen(512)
     except OSError as error:
         listener.close()
-        raise Refused(f"{host}:{port}: {_say_why(error)}") from error
+        raise Refused(f"{host}:{port}: {_explain(error)}") from error
     listener.setblocking(False)
     return listener
 
 
-def _say_why(error: OSError) -> str:
-    """Why nobody can be listened to there, and what to do."""
+def _explain(error: OSError) -> str:
+    """Say why the address cannot be used, and what to do."""
     match error.errno:
         case errno.EADDRNOTAVAIL:
-            return "this machine has no such address; listen on one of its own, or 0.0.0.0 for all of them"
+            return "this machine has no such address; choose one of its own, or 0.0.0.0 for all of them"
         case errno.EADDRINUSE:
-            return "something listens there already, perhaps a daemon; choose another port"
+            return "the port is in use, perhaps by another daemon; choose another port"
         case errno.EACCES:
-            return "that port is not for everybody; choose one above 1023"
+            return "only root may listen on this port; choose one above 1023"
         case _:
             return (error.strerror or str(error)).lower()
 
 
 def find_addresses(settings: ServerSettings, api: socket.socket, page: socket.socket) -> Addresses:
-    host = "127.0.0.1" if _is_anywhere(settings.host) else settings.host
+    host = "127.0.0.1" if _is_unspecified(settings.host) else settings.host
     shown = f"[{host}]" if ":" in host else host
     api_port, page_port = (listener.getsockname()[1] for listener in (api, page))
     return Addresses(f"http://{shown}:{api_port}", settings.public_url or f"http://{shown}:{page_port}")
 
 
-def _is_anywhere(host: str) -> bool:
+def _is_unspecified(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:
@@ -136,14 +136,14 @@ def _is_anywhere(host: str) -> bool:
 
 
 def find_hosts(settings: ServerSettings) -> set[str]:
-    """Names that a Host header may carry. Not the unspecified address: nobody is reached by it."""
-    own = {settings.host} if not _is_anywhere(settings.host) else set()
+    """Return the names that a Host header may carry. The unspecified address (0.0.0.0) is not one of them."""
+    own = {settings.host} if not _is_unspecified(settings.host) else set()
     public = urlsplit(settings.public_url).hostname
     return {*_LOCAL, *own, *settings.allow_hosts, *([public] if public else [])}
 
 
 def find_origins(settings: ServerSettings, listener: socket.socket) -> set[str]:
-    """Origins of our own page on that port."""
+    """Return the origins of our own page on that port."""
     port = listener.getsockname()[1]
     hosts = (f"[{host}]" if ":" in host else host for host in find_hosts(settings))
     public = urlsplit(settings.public_url)

@@ -1,4 +1,4 @@
-"""What goes out: the JSON of requests, audit entries and errors."""
+"""Answers: the JSON of requests, audit entries and errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
 
 class Addresses(Struct, frozen=True):
-    """Where we are reached."""
+    """The daemon's addresses."""
 
     api: str  # http://127.0.0.1:6000
     page: str  # http://127.0.0.1:6080
@@ -33,7 +33,7 @@ class DecisionView(Struct, frozen=True):
 
 
 class ErrorView(Struct, frozen=True, omit_defaults=True):
-    """What is wrong and what to do; `code` is for programs."""
+    """An error: what is wrong and what to do; `code` is for programs."""
 
     error: str
     code: str
@@ -178,7 +178,7 @@ def show_decision(decision: HumanDecision | None) -> DecisionView | None:
 
 
 def show_request(desk: Desk, request: Request, who: Identity, addresses: Addresses) -> RequestView:
-    """As this asker may see it: only who submitted it gets the execution token."""
+    """Show a request to a caller. Only the submitter gets the execution token."""
     request, standing = desk.apply_policy(request), desk.find_standing(request)
     details = json.loads(request.details)
     execution = None
@@ -219,7 +219,7 @@ def _show_vote(vote: Vote) -> VoteView:
 
 
 def show_receipt(request: Request, addresses: Addresses) -> SubmittedView:
-    """The answer to a submission; the same one for the same idempotency key, whatever was decided meanwhile."""
+    """Answer a submission. A repeated idempotency key gets the same answer, whatever was decided meanwhile."""
     allowed = request.status == "auto_approved"
     message = (
         f"allowed without asking: {request.reason}"

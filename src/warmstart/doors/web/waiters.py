@@ -1,4 +1,4 @@
-"""Waiting for a change without holding a thread: the desk's feed, brought into the event loop."""
+"""Wait for changes in the event loop, without a thread per waiter: bridges the desk's feed into asyncio."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from contextlib import contextmanager
 
 from warmstart.confirm.audit.feed import Change, Feed
 
-_MOST_UNREAD = 1_000  # changes a stream may lag behind before it is ended; the browser comes back and catches up
+_MOST_UNREAD = 1_000  # changes that a stream may lag behind before it is ended; the browser reconnects and catches up
 
-TOO_SLOW = Change(0, "")  # tells a stream to end
+TOO_SLOW = Change(0, "")  # ends a stream
 
 
 class Waiters:
-    """Lives in one event loop; `close` wakes everybody for good."""
+    """The waiters of one event loop; `close` wakes all of them for good."""
 
     def __init__(self, feed: Feed) -> None:
         self._loop = asyncio.get_running_loop()
         self._events: dict[str, set[asyncio.Event]] = {}
         self._streams: set[asyncio.Queue[Change]] = set()
         self.closed = False
-        self._end = feed.listen(self._hear)
+        self._end = feed.listen(self._receive)
 
     def close(self) -> None:
         self._end()
@@ -34,7 +34,8 @@ class Waiters:
 
     @contextmanager
     def changes_of(self, id: str) -> Iterator[asyncio.Event]:
-        """An event that is set whenever the request changes. Begin this before looking, or a change is missed."""
+        """Yield an event that is set whenever the request changes. Enter this before reading the request, or a change may
+        be missed."""
         event = asyncio.Event()
         waiting = self._events.setdefault(id, set())
         waiting.add(event)
@@ -54,7 +55,7 @@ class Waiters:
         finally:
             self._streams.discard(stream)
 
-    def _hear(self, changes: list[Change]) -> None:
+    def _receive(self, changes: list[Change]) -> None:
         self._loop.call_soon_threadsafe(self._wake, changes)
 
     def _wake(self, changes: list[Change]) -> None:
@@ -67,7 +68,7 @@ class Waiters:
 
 
 def _offer(stream: asyncio.Queue[Change], change: Change) -> None:
-    """A stream that is not read fast enough is told to end."""
+    """Queue a change. End a stream that is not read fast enough."""
     if stream.full():
         while not stream.empty():
             stream.get_nowait()
@@ -76,7 +77,7 @@ def _offer(stream: asyncio.Queue[Change], change: Change) -> None:
 
 
 async def wait_for(event: asyncio.Event, seconds: float) -> bool:
-    """Whether it was set in time."""
+    """Wait for an event. Return whether it was set in time."""
     try:
         async with asyncio.timeout(seconds):
             await event.wait()
@@ -86,7 +87,7 @@ async def wait_for(event: asyncio.Event, seconds: float) -> bool:
 
 
 async def next_change(stream: asyncio.Queue[Change], seconds: float) -> Change | None:
-    """None: nothing changed in that time."""
+    """Wait for a change. Return None if there was none in that time."""
     try:
         async with asyncio.timeout(seconds):
             return await stream.get()

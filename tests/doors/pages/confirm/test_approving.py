@@ -71,12 +71,12 @@ def test_approve(alice, daemon):
     alice.answer("approve", "go on")
     alice.page.wait_for_selector(".banner.approved")
     assert "Approved by alice" in alice.text(".banner") and "go on" in alice.text(".banner")
-    assert "has not taken it up" in alice.text(".banner")
+    assert "has not used the approval yet" in alice.text(".banner")
     found = daemon.find(asked["id"])
     assert (found["status"], found["decision"]["by"], found["decision"]["reason"]) == ("approved", "alice", "go on")
     assert not alice.page.is_visible(".decision")
     daemon.execute(asked["id"], "send_mail", {"to": "bob"})
-    alice.wait("The agent took it up at")
+    alice.wait("The agent used the approval at")
 
 
 def test_deny_with_a_reason(alice, daemon):
@@ -200,7 +200,7 @@ class TestTwoAtOnce:
         alice.answer("approve", "tests are green")
         zoe.wait("1 of 2")
         assert "alice" in zoe.text(".votes") and "tests are green" in zoe.text(".votes")
-        alice.wait("You have approved this. 1 more must.")
+        alice.wait("You have approved this. 1 more must approve it.")
         assert alice.page.locator(".decision .approve").count() == 0, "nobody approves twice"
         assert alice.page.locator(".decision .deny").count() == 1
         assert daemon.find(asked["id"])["status"] == "pending"
@@ -241,7 +241,7 @@ class TestConnection:
         alice.page.wait_for_timeout(600)
         daemon.stop()
         alice.page.click("dialog .approve")
-        alice.wait("It is not known whether your decision arrived")
+        alice.wait("Your decision may or may not have arrived")
         daemon.start()
         assert daemon.find(asked["id"])["status"] == "pending"
 

@@ -19,7 +19,7 @@ def test_a_link_works_once(people, daemon):
     first.page.wait_for_selector(".connection.live")
     assert first.text("#who") == "You are alice"
     second.page.goto(link)
-    second.wait("was used before, or is too old")
+    second.wait("was already used or has expired")
     assert second.text("pre") == "warmstart confirm login"
     assert not second.page.is_visible("#logout")
 

@@ -58,7 +58,7 @@ def test_words_stand_in_the_order_in_which_they_are_stored(alice, daemon):
     assert_in_order(alice, ".values dt", len(TURNED))
     for selector in (".description", ".json pre", ".facts dd"):
         assert_in_order(alice, selector)
-    assert "letters that are written from right to left" in alice.text(".odd-note")
+    assert "Letters that are written from right to left" in alice.text(".odd-note")
     alice.ask("deny")
     assert_in_order(alice, ".question p bdi", 2)
     alice.page.fill("#reason", HEBREW)

@@ -15,7 +15,6 @@ from confirm.serving import routes_of
 from warmstart.doors.pages.confirm import PATHS
 from warmstart.doors.web.app import make_page
 from warmstart.doors.web.context import RouteContext
-from warmstart.doors.web.server import load_page
 
 STORED = "localStorage.getItem('warmstart-confirm-token')"
 OPEN = {("GET", "/health"), ("GET", "/openapi.json"), ("POST", "/login"), *(("GET", path) for path in PATHS)}
@@ -63,7 +62,7 @@ def test_a_cookie_that_another_port_got_opens_nothing(alice, daemon, preview):
     token = alice.page.evaluate(STORED)
     server = daemon.server
     assert token == server.desk.csrf_token(server.desk.find_session(cookie.partition("=")[2]).identity.credential)
-    app = make_page(RouteContext(server.desk, server.addresses, None, None), load_page())  # type: ignore[arg-type]
+    app = make_page(RouteContext(server.desk, server.addresses, None, None))  # type: ignore[arg-type]
     routes = routes_of(app)
     assert routes > OPEN and len(routes - OPEN) >= 8
     with httpx.Client(base_url=daemon.page, headers={"Cookie": cookie}, timeout=10) as thief:

@@ -1,6 +1,6 @@
-"""The approval page: plain files, served as they are on the page's own port. No build step, nothing from elsewhere.
+"""The approval page: static files served on the page's own port, without a build step or third-party code.
 
-Whatever an agent wrote reaches the page as JSON and becomes text nodes there, never markup: see `text.js`.
+An agent's texts reach the page as JSON and become text nodes there, never markup: see `text.js`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from litestar.exceptions import NotFoundException
 
 __all__ = ["HANDLERS", "PATHS", "PageFile", "read_page_file"]
 
-_SHELL = "page.html"  # one document for every address: the scripts tell them apart
+_SHELL = "page.html"  # one document for every address; main.js reads the address
 _ASSETS = (
     "page.css",
     "icon.svg",
@@ -40,11 +40,11 @@ _KINDS = {
 }
 _NAMES = {"/": _SHELL, "/login": _SHELL} | {f"/assets/{name}": name for name in _ASSETS}
 
-PATHS = tuple(_NAMES)  # every address that the page owns
+PATHS = tuple(_NAMES)  # every address of the page
 
 
 class PageFile(NamedTuple):
-    """What is answered for an address of the page."""
+    """A file of the page."""
 
     content_type: str
     body: bytes
@@ -52,7 +52,7 @@ class PageFile(NamedTuple):
 
 @cache
 def read_page_file(path: str) -> PageFile | None:
-    """The file behind an address; None where the page has none. Only names listed here are ever opened."""
+    """Return the file behind an address, or None. Only the files listed here are ever opened."""
     name = _NAMES.get(path)
     if name is None:
         return None
@@ -61,11 +61,11 @@ def read_page_file(path: str) -> PageFile | None:
 
 @get(list(PATHS), include_in_schema=False, sync_to_thread=False)
 def serve_file(request: Request[Any, Any, Any]) -> Response[bytes]:
-    """Open to everyone who may reach the port: by themselves the files show nothing."""
-    found = read_page_file(request.url.path)
-    if found is None:
+    """Serve a file to everyone who can reach the port: the files show nothing by themselves."""
+    file = read_page_file(request.url.path)
+    if file is None:
         raise NotFoundException
-    return Response(found.body, media_type=found.content_type)
+    return Response(file.body, media_type=file.content_type)
 
 
-HANDLERS = [serve_file]  # what the daemon's server adds to the page's port
+HANDLERS = [serve_file]  # the page's routes

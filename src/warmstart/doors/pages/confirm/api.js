@@ -1,14 +1,14 @@
-// Calls to the daemon that served this page. Nobody else is ever called.
+// Calls to the daemon that served this page, and to no other server.
 //
-// Being logged in takes two secrets. The cookie goes to every port of the machine; the token that came with the login
-// is kept where only this address and port can read it, and goes with every call.
+// A login consists of two secrets. The browser sends the cookie to every port of the machine. The token from the login's
+// answer is stored where only this address and port can read it, and is sent with every call.
 
 import { readJson } from "./json.js";
 
 const PATIENCE = 15_000; // milliseconds
 const TOKEN = "warmstart-confirm-token"; // its name in the browser's storage
 
-/** The daemon said no, and why. */
+/** The daemon refused a call; the message says why. */
 export class Refusal extends Error {
   constructor(status, body) {
     super(typeof body.error === "string" ? body.error : `the daemon answered ${status}`);
@@ -18,10 +18,10 @@ export class Refusal extends Error {
   }
 }
 
-/** No answer came, so it is not known whether the call arrived. */
+/** No answer came, so the call may or may not have arrived. */
 export class NoAnswer extends Error {}
 
-let token = ""; // of the login that this tab shows, and not one that another tab has since, perhaps of somebody else
+let token = ""; // of the login that this tab shows; another tab may have logged in since, perhaps as somebody else
 
 export async function logIn(code) {
   const session = await call("POST", "/login", { code });
@@ -30,7 +30,7 @@ export async function logIn(code) {
   return session;
 }
 
-/** Who is logged in here, or null. */
+/** Return who is logged in here, or null. */
 export async function findSession() {
   const stored = readStored();
   if (!stored) return null;
@@ -50,10 +50,10 @@ export async function logOut() {
   store("");
 }
 
-/** Call it when another tab has logged in or out. */
+/** Call the listener when another tab has logged in or out. */
 export function onOtherLogin(listener) {
   window.addEventListener("storage", ({ key }) => {
-    if (key === TOKEN || key === null) listener(); // null: everything was cleared
+    if (key === TOKEN || key === null) listener(); // null: the storage was cleared
   });
 }
 
@@ -70,7 +70,7 @@ export function decide(id, verdict, given) {
   return call("POST", `/confirm/${encodeURIComponent(id)}/${verdict}`, given);
 }
 
-/** The answer with the stream of events, those after `since` first. Throws when there is none. */
+/** Open the event stream, starting with the events after `since`. Throws if there is none. */
 export async function openEvents(since, signal) {
   const headers = { Accept: "text/event-stream" };
   if (since) headers["Last-Event-ID"] = since;
@@ -93,7 +93,7 @@ function store(value) {
     if (value) localStorage.setItem(TOKEN, value);
     else localStorage.removeItem(TOKEN);
   } catch {
-    // a browser that stores nothing is logged in for as long as this tab is open
+    // without storage the login lasts as long as this tab is open
   }
 }
 
@@ -113,7 +113,7 @@ async function call(method, path, body, secret = token) {
   }
   const answer = read(text);
   if (response.ok) return answer;
-  throw new Refusal(answer.code === "bad_csrf" ? 401 : response.status, answer); // half a login is none
+  throw new Refusal(answer.code === "bad_csrf" ? 401 : response.status, answer); // a cookie without the token is no login
 }
 
 function send(method, path, secret, options) {

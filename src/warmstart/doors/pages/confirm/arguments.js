@@ -1,17 +1,17 @@
-// The exact arguments, for people: every value whole and in a frame of its own, so that text cannot pass for structure.
-// Beside it the same as JSON, as the daemon wrote it. Nothing is folded away or cut short: what is approved is read.
+// Shows the exact arguments: every value in full and in a frame of its own, so that text cannot pass for structure; below
+// them the daemon's own JSON. Nothing is folded or cut, because people must see what they approve.
 
 import { ExactNumber, writeJson } from "./json.js";
 import { findOddities, make, showText } from "./text.js";
 
-const DEEPEST = 4; // levels that are laid out; what is below is written as JSON
+const DEEPEST = 4; // levels that are laid out; deeper values are shown as JSON
 
 export function showArguments(request) {
-  return [...tellMasks(request), ...tellOddities(request), showValue(request.details ?? {}, 0), showJson(request)];
+  return [...describeMasks(request), ...describeOddities(request), showValue(request.details ?? {}, 0), showJson(request)];
 }
 
-/** What cannot be seen here, and what that means for who decides. */
-function tellMasks(request) {
+/** Say that secrets are masked, and what that means for the decision. */
+function describeMasks(request) {
   const parts = [];
   if (request.masked > 0) {
     const what = request.masked === 1 ? "1 secret is masked" : `${request.masked} secrets are masked`;
@@ -24,17 +24,17 @@ function tellMasks(request) {
   return parts.length ? [make("p", { class: "remark" }, parts.join(" "))] : [];
 }
 
-function tellOddities(request) {
-  const said = [request.description, request.claimed_requester, request.session_key, writeStrings(request.details)];
-  const odd = findOddities(said.join("\n"));
+function describeOddities(request) {
+  const texts = [request.description, request.claimed_requester, request.session_key, writeStrings(request.details)];
+  const odd = findOddities(texts.join("\n"));
   const remarks = [];
   if (odd.hidden) {
     const what = odd.hidden === 1 ? "1 character" : `${odd.hidden} characters`;
-    remarks.push(`${what} would not be seen and are written out, like \\u200b.`);
+    remarks.push(`${what} would be invisible and ${odd.hidden === 1 ? "is" : "are"} written out, like \\u200b.`);
   }
   if (odd.mixed) remarks.push("Words that mix letters of several alphabets are underlined: they may not be what they look like.");
   if (odd.turned) {
-    remarks.push("This has letters that are written from right to left, underlined. It is shown in the order in which it is stored, so these words read backwards.");
+    remarks.push("Letters that are written from right to left are underlined. They are shown in stored order, so these words read backwards.");
   }
   return remarks.map((remark) => make("p", { class: "remark odd-note" }, remark));
 }
@@ -44,14 +44,14 @@ function showValue(value, depth) {
   if (!isContainer(value) || depth >= DEEPEST) return showPlain(writeJson(value));
   const isList = Array.isArray(value);
   const entries = Object.entries(value);
-  if (!isList) entries.sort(([, a], [, b]) => howBulky(a) - howBulky(b)); // small things first, each group by name
+  if (!isList) entries.sort(([, a], [, b]) => measureBulk(a) - measureBulk(b)); // small values first, each group by name
   if (entries.length === 0) {
     return depth === 0 ? make("p", { class: "note" }, "No arguments.") : showPlain(isList ? "[]" : "{}");
   }
   const rows = entries.map(([name, inner]) =>
     make(
       "div",
-      { class: howBulky(inner) === 0 ? "short" : null },
+      { class: measureBulk(inner) === 0 ? "short" : null },
       make("dt", {}, isList ? `${Number(name) + 1}.` : showText(name)),
       make("dd", {}, showValue(inner, depth + 1)),
     ),
@@ -59,8 +59,8 @@ function showValue(value, depth) {
   return make("dl", { class: "values" }, ...rows);
 }
 
-/** 0 fits beside its name, 1 is text that needs room, 2 holds other values. */
-function howBulky(value) {
+/** Return 0 for a value that fits beside its name, 1 for a longer text, 2 for a container. */
+function measureBulk(value) {
   if (isContainer(value)) return 2;
   const text = String(value);
   return text.length > 60 || text.includes("\n") ? 1 : 0;
@@ -72,7 +72,7 @@ function showString(text) {
   return lines > 10 ? [make("p", { class: "note" }, `${lines} lines, all shown`), box] : box;
 }
 
-/** A number, true, false, null, or what lies deep. */
+/** Show a number, true, false, null, or a deeply nested value. */
 function showPlain(text) {
   return make("div", { class: "value plain", dir: "ltr" }, showText(text));
 }

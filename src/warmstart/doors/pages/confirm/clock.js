@@ -1,7 +1,7 @@
-// Time left is the server's: each answer says how many seconds remain, and from there only the time that passes here
-// is taken off. Whether this machine's clock is right does not matter.
+// The time left comes from the server: each answer says how many seconds remain, and only the time that passes here is
+// subtracted. A wrong clock on this machine does not matter.
 
-/** Note on a request when its time is up, by two clocks: one may stand still while the machine sleeps. */
+/** Set on a request when its time is up, by two clocks, because one may stop while the machine sleeps. */
 export function startClock(request) {
   const left = Math.max(0, Number(request.seconds_left) || 0) * 1000;
   request.until = performance.now() + left;
@@ -20,14 +20,14 @@ export function writeLeft(seconds) {
   return `${minutes}:${pad(seconds % 60)}`;
 }
 
-/** The same in words, for those who hear it. */
-export function sayLeft(seconds) {
+/** Return the time left in words, for screen readers. */
+export function describeLeft(seconds) {
   if (seconds < 60) return `${seconds} seconds left`;
   const minutes = Math.floor(seconds / 60);
   return `${minutes} ${minutes === 1 ? "minute" : "minutes"} left`;
 }
 
-/** A moment as this place writes it; with its day where that is not today. */
+/** Write a time in the local format, with its date unless that is today. */
 export function writeTime(iso, { exact = false } = {}) {
   const time = new Date(iso);
   if (Number.isNaN(time.getTime())) return "";

@@ -1,20 +1,20 @@
-// The last question before a decision. It is asked in a dialog in which nothing that approves has the focus: a held
-// Enter, a double click or a click meant for something else does not approve.
+// The dialog before a decision. The button that approves never has the initial focus: a held Enter, a double click or a
+// click meant for something else does not approve.
 
 import { decide, findRequest, NoAnswer, Refusal } from "./api.js";
-import { sayLeft, secondsLeft, writeTime } from "./clock.js";
+import { describeLeft, secondsLeft, writeTime } from "./clock.js";
 import { make, shorten, showText } from "./text.js";
 
 const LONGEST_REASON = 1_000;
-const PAUSE = 500; // milliseconds before the dialog takes a yes: a second click of the one that opened it
+const PAUSE = 500; // milliseconds before the dialog accepts an approval, so that a double click does not approve
 
 const WORDS = {
   approve: { title: "Approve", button: "Approve", busy: "Approving …", reason: "Note (optional, kept in the log)" },
-  deny: { title: "Deny", button: "Deny", busy: "Denying …", reason: "Reason (the agent is told)" },
+  deny: { title: "Deny", button: "Deny", busy: "Denying …", reason: "Reason (sent to the agent)" },
 };
 
 export class Question {
-  /** `onAnswer(request)` with what the daemon made of it; `onTrouble(text)` with why not. */
+  /** `onAnswer(request)` gets the decided request; `onTrouble(text)` gets the reason why it was not decided. */
   constructor(request, verdict, { onAnswer, onTrouble, onClose }) {
     Object.assign(this, { request, verdict, onAnswer, onTrouble, onClose });
     this.words = WORDS[verdict];
@@ -51,7 +51,7 @@ export class Question {
 
   #explain() {
     const who = showText(this.request.requester);
-    if (this.verdict === "deny") return [who, " is told no. "];
+    if (this.verdict === "deny") return [who, " is refused. "];
     return [who, " may then do this once, with exactly the arguments shown. "];
   }
 
@@ -83,7 +83,7 @@ export class Question {
 
   tick() {
     const seconds = secondsLeft(this.request);
-    const text = seconds > 0 ? sayLeft(seconds) : "Time is up.";
+    const text = seconds > 0 ? describeLeft(seconds) : "Time is up.";
     if (this.left.textContent !== text) this.left.textContent = text;
     this.yes.disabled = !this.#isReady(seconds);
   }
@@ -99,7 +99,7 @@ export class Question {
     this.isSending = true;
     this.yes.textContent = this.words.busy;
     this.tick();
-    this.#tellProblem("");
+    this.#showProblem("");
     const given = { reason: this.reason.value.trim(), digest: this.request.digest };
     if (this.mustType) given.typed_action = this.typed.value.trim();
     try {
@@ -114,7 +114,7 @@ export class Question {
     }
   }
 
-  /** Some refusals end the question, others leave it open to try again. */
+  /** Close the dialog after refusals that are final; leave it open after others, to try again. */
   async #explainTrouble(error) {
     if (error instanceof NoAnswer) {
       await this.#lookAfterSilence();
@@ -122,16 +122,16 @@ export class Question {
       throw error;
     } else if (["already_decided", "already_voted", "expired", "changed"].includes(error.code) || error.status === 404) {
       this.dialog.close();
-      this.onTrouble(tellRefusal(error), this.request.id);
+      this.onTrouble(describeRefusal(error), this.request.id);
     } else if (error.status === 401) {
       this.dialog.close();
       this.onTrouble("You were logged out. Nothing was decided.", this.request.id);
     } else {
-      this.#tellProblem(`${shorten(error.message, 300)}. Nothing was decided.`);
+      this.#showProblem(`${shorten(error.message, 300)}. Nothing was decided.`);
     }
   }
 
-  /** The answer was lost: what became of it is asked before anything is claimed. */
+  /** The answer was lost: read the request before saying anything about it. */
   async #lookAfterSilence() {
     try {
       const now = await findRequest(this.request.id);
@@ -140,13 +140,13 @@ export class Question {
         this.dialog.close();
         return;
       }
-      this.#tellProblem("The daemon did not answer in time. The request is still waiting; try again.");
+      this.#showProblem("The daemon did not answer in time. The request is still waiting; try again.");
     } catch {
-      this.#tellProblem("No connection. It is not known whether your decision arrived; the page will show it.");
+      this.#showProblem("No connection. Your decision may or may not have arrived; the page will show it.");
     }
   }
 
-  #tellProblem(text) {
+  #showProblem(text) {
     this.problem.textContent = text;
     this.problem.hidden = !text;
   }
@@ -157,17 +157,17 @@ export class Question {
   }
 }
 
-function tellRefusal(error) {
-  if (error.code === "changed") return "This request is not the one that was shown. Nothing was decided; look again.";
-  if (error.code === "already_voted") return "You have approved this already; your second answer changed nothing.";
-  if (error.status === 404) return "This request is not there any more.";
-  const decided = tellDecided({ status: error.code === "expired" ? "expired" : "decided", decision: error.decision });
+function describeRefusal(error) {
+  if (error.code === "changed") return "This is not the request that you were shown. Nothing was decided; look again.";
+  if (error.code === "already_voted") return "You have already approved this; your second answer changed nothing.";
+  if (error.status === 404) return "This request no longer exists.";
+  const decided = describeDecided({ status: error.code === "expired" ? "expired" : "decided", decision: error.decision });
   return `${decided} Your answer changed nothing.`;
 }
 
-/** Why there is nothing to decide any more. */
-export function tellDecided({ status, decision }) {
-  if (status === "expired" || decision?.status === "expired") return "Too late: the time is over, the request has expired.";
+/** Say why a request can no longer be decided. */
+export function describeDecided({ status, decision }) {
+  if (status === "expired" || decision?.status === "expired") return "Too late: the request has expired.";
   if (!decision) return "Already decided.";
   const what = decision.status === "denied" ? "denied" : "approved";
   return `Already ${what} by ${shorten(decision.by)} at ${writeTime(decision.at)}.`;

@@ -1,14 +1,14 @@
-// Server-sent events, read from the body of an answer. The browser's own reader of them (EventSource) sends no headers,
-// and so could not send the token that every call needs.
+// Reads server-sent events from the body of an answer. The browser's own reader (EventSource) sends no headers, so it
+// could not send the token that every call needs.
 
 const FIELD = /^([^:]*):? ?(.*)$/s; // U+2028 ends lines for JavaScript, not here
 
-/** Each event as `{ event, data, id }`, what it has of these. Ends with the stream; half an event is none. */
+/** Yield each event as `{ event, data, id }`, without the fields that it lacks. An incomplete last event is dropped. */
 export async function* readEvents(body) {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let event = {};
-  let rest = ""; // a line that has not come whole
+  let rest = ""; // an incomplete line
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;

@@ -1,5 +1,5 @@
-// JSON read without losing anything: what JavaScript's numbers cannot hold (18446744073709551615, 1.0) stays as it was
-// written, because people decide about exactly that.
+// Reads JSON without losing anything: numbers that JavaScript cannot hold (18446744073709551615, 1.0) stay as they were
+// written, because people decide about exactly these values.
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
@@ -19,7 +19,7 @@ export class ExactNumber {
 }
 
 export function readJson(text) {
-  // Every string gets an "s" in front and every number becomes a string with an "n": so neither passes for the other.
+  // Every string gets an "s" in front and every number becomes a string with an "n", so that they stay distinct.
   const tagged = text.replace(TOKEN, (token) => (token[0] === '"' ? `"s${token.slice(1)}` : `"n${token}"`));
   return untag(JSON.parse(tagged));
 }
@@ -36,14 +36,14 @@ function readNumber(source) {
   return String(number) === source ? number : new ExactNumber(source);
 }
 
-/** Indented, for people; what readJson gave comes out as it came in. */
+/** Write a value of readJson as indented JSON, with its numbers as they were. */
 export function writeJson(value, indent = "") {
   if (value instanceof ExactNumber) return value.source;
   if (value === null || typeof value !== "object") return JSON.stringify(value);
   const deeper = `${indent}  `;
   const inner = Array.isArray(value)
-    ? value.map((one) => writeJson(one, deeper))
-    : Object.entries(value).map(([name, one]) => `${JSON.stringify(name)}: ${writeJson(one, deeper)}`);
+    ? value.map((item) => writeJson(item, deeper))
+    : Object.entries(value).map(([name, item]) => `${JSON.stringify(name)}: ${writeJson(item, deeper)}`);
   const [first, last] = Array.isArray(value) ? "[]" : "{}";
   return inner.length ? `${first}\n${deeper}${inner.join(`,\n${deeper}`)}\n${indent}${last}` : first + last;
 }

@@ -1,5 +1,5 @@
-// The list: what waits, the most urgent first, and what was decided lately. It only leads to requests; nothing can be
-// decided here, so that a list that moves while one reads it does no harm.
+// The list: waiting requests, most urgent first, and recently decided ones. It only links to requests; nothing can be
+// decided in it, so a list that moves under the pointer does no harm.
 
 import { secondsLeft, writeLeft, writeTime } from "./clock.js";
 import { make, showText } from "./text.js";
@@ -19,7 +19,7 @@ export class Listing {
     this.title = make("h1", { tabindex: "-1" });
     this.note = make("p", { class: "note" });
     this.waiting = make("ul", { class: "cards" });
-    this.decidedTitle = make("h2", {}, "Decided lately");
+    this.decidedTitle = make("h2", {}, "Recently decided");
     this.decided = make("ul", { class: "rows" });
     this.element = make(
       "section",
@@ -37,9 +37,9 @@ export class Listing {
     this.title.textContent = writeTitle(waiting.length, this.requests);
     this.note.textContent = writeNote(waiting.length, this.requests);
     this.note.hidden = !this.note.textContent;
-    keep(this.waiting, waiting, (one, item) => fillCard(one, item, one.id === openId));
+    syncItems(this.waiting, waiting, (request, item) => fillCard(request, item, request.id === openId));
     const decided = this.requests.decided();
-    keep(this.decided, decided, (one, item) => fillRow(one, item, one.id === openId));
+    syncItems(this.decided, decided, (request, item) => fillRow(request, item, request.id === openId));
     this.decidedTitle.hidden = decided.length === 0;
     this.tick();
   }
@@ -58,7 +58,7 @@ export class Listing {
 }
 
 function writeTitle(count, requests) {
-  if (!requests.isLoaded) return "Looking …";
+  if (!requests.isLoaded) return "Loading …";
   if (count === 0) return "Nothing is waiting";
   if (requests.moreWaiting) return `More than ${count} requests are waiting`;
   return count === 1 ? "1 request is waiting" : `${count} requests are waiting`;
@@ -67,16 +67,16 @@ function writeTitle(count, requests) {
 function writeNote(count, requests) {
   if (!requests.isLoaded) return "";
   if (count === 0) return "New requests appear here by themselves. You can leave this page open.";
-  return requests.moreWaiting ? `Shown are the latest ${count}.` : "";
+  return requests.moreWaiting ? `The latest ${count} are shown.` : "";
 }
 
-/** Make the items of a list those of `wanted`, in that order; items that stay keep their element, and so the focus. */
-function keep(list, wanted, fill) {
+/** Make a list's items match `requests`, in that order; items that stay keep their element and so the focus. */
+function syncItems(list, requests, fill) {
   const items = new Map([...list.children].map((item) => [item.dataset.id, item]));
-  wanted.forEach((one, place) => {
-    const item = items.get(one.id) ?? make("li", { "data-id": one.id });
-    items.delete(one.id);
-    fill(one, item);
+  requests.forEach((request, place) => {
+    const item = items.get(request.id) ?? make("li", { "data-id": request.id });
+    items.delete(request.id);
+    fill(request, item);
     if (list.children[place] !== item) list.insertBefore(item, list.children[place] ?? null);
   });
   for (const gone of items.values()) gone.remove();
@@ -92,7 +92,7 @@ function fillCard(request, item, isOpen) {
     ),
     request.high_risk ? make("span", { class: "tag risk" }, "High risk") : null,
     showText(request.description, { class: "said" }),
-    make("span", { class: "by" }, "asked by ", showText(request.requester), tellVotes(request)),
+    make("span", { class: "by" }, "asked by ", showText(request.requester), describeVotes(request)),
   ]);
   item.firstChild.classList.toggle("risky", request.high_risk);
 }
@@ -101,11 +101,11 @@ function fillRow(request, item, isOpen) {
   fillLink(request, item, isOpen, () => [
     make("span", { class: `tag ${request.status}` }, STATUS[request.status]),
     showText(request.action, { class: "action" }),
-    make("span", { class: "by" }, tellEnd(request)),
+    make("span", { class: "by" }, describeEnd(request)),
   ]);
 }
 
-/** The link in an item is kept while its request changes: it may have the focus. */
+/** Fill an item's link. The link element stays while its request changes, because it may have the focus. */
 function fillLink(request, item, isOpen, content) {
   const link = item.firstChild ?? item.appendChild(make("a"));
   if (item.shown !== request) {
@@ -117,18 +117,18 @@ function fillLink(request, item, isOpen, content) {
   else link.removeAttribute("aria-current");
 }
 
-function tellVotes(request) {
+function describeVotes(request) {
   return request.quorum > 1 ? ` · ${request.approvals.length} of ${request.quorum} approvals` : "";
 }
 
-/** Who ended it and when; for one that waits, since when. */
-export function tellEnd({ status, created, decision }) {
+/** Show who decided a request and when; for a waiting one, when it was made. */
+export function describeEnd({ status, created, decision }) {
   if (!decision) return writeTime(created);
   const isByPerson = status === "approved" || status === "denied";
   return make("span", {}, isByPerson ? [showText(decision.by), ", "] : null, writeTime(decision.at));
 }
 
-/** The time left, in an element of the class `left`. */
+/** Show the time left in an element of the class `left`. */
 export function showLeft(element, request) {
   const seconds = secondsLeft(request);
   const text = seconds > 0 ? writeLeft(seconds) : "time is up";

@@ -1,27 +1,27 @@
-// Changes as they happen, by server-sent events. While there is no stream the daemon is asked every few seconds, and
-// the page says which of the two it is, or that nothing comes through at all.
+// Follows changes by server-sent events. Without a stream it polls the daemon every few seconds. The page shows which of
+// the two is in use, or that the connection is lost.
 
 import { openEvents } from "./api.js";
 import { readEvents } from "./events.js";
 import { readJson } from "./json.js";
 
-const SILENCE = 40_000; // milliseconds without an event, of which one should come every 15 seconds
+const SILENCE = 40_000; // milliseconds without an event after which a stream is dead; one comes every 15 seconds
 const ASK_EVERY = 4_000;
 const ASK_EVERY_UNSEEN = 30_000;
-const HOLD_UNSEEN = 60_000; // a tab that nobody looks at gives its connection back: browsers allow only six a server
-const FIRST_PAUSE = 1_000; // before a stream that ended is opened again; twice as long each time it does not last
+const HOLD_UNSEEN = 60_000; // then a hidden tab closes its stream: browsers allow only six connections per server
+const FIRST_PAUSE = 1_000; // before a stream is opened again; doubled each time it does not last
 const LONGEST_PAUSE = 30_000;
-const STEADY = 10_000; // a stream that was there for so long has lasted
+const STEADY = 10_000; // a stream that was open for this long has lasted
 
 export class Live {
-  /** `onRequest(request)`: it has changed. `refresh()`: read everything again. `onState(state)`: live, asking, lost.
-   * `onTrouble(text)`: what does not work in the daemon, or nothing. */
+  /** `onRequest(request)`: a request has changed. `refresh()`: read everything again. `onState(state)`: live, asking or
+   * lost. `onTrouble(text)`: the daemon's open problems, or nothing. */
   constructor({ onRequest, refresh, onState, onTrouble }) {
     Object.assign(this, { onRequest, refresh, onState, onTrouble });
     this.onVisible = () => this.look();
     this.pause = FIRST_PAUSE;
     this.openAfter = 0;
-    this.lastEvent = ""; // where a stream that broke goes on
+    this.lastEvent = ""; // id of the event after which a new stream continues
     this.isLost = false;
   }
 
@@ -36,7 +36,7 @@ export class Live {
     document.removeEventListener("visibilitychange", this.onVisible);
     clearInterval(this.timer);
     this.close();
-    this.onState = () => {}; // what is still under way says nothing any more
+    this.onState = () => {}; // ignore calls that are still in progress
   }
 
   open() {
@@ -46,7 +46,7 @@ export class Live {
     this.follow(this.stream);
   }
 
-  /** Until the daemon stops, the connection breaks or the stream is closed here. */
+  /** Follow a stream until the daemon stops, the connection breaks or the stream is closed here. */
   async follow(stream) {
     try {
       const answer = await openEvents(this.lastEvent, stream.signal);
@@ -57,7 +57,7 @@ export class Live {
         this.take(event);
       }
     } catch {
-      // refused, broken or closed: what to do is the same as when it ends
+      // refused, broken or closed: handled like a normal end
     }
     this.lose(stream);
   }
@@ -68,7 +68,7 @@ export class Live {
       if (event === "request") this.onRequest(readJson(data));
       if (event === "ping") this.onTrouble(readJson(data).trouble);
     } catch (error) {
-      reportError(error); // of the page, not of the stream, which goes on
+      reportError(error); // an error of the page, not of the stream, which continues
     }
   }
 
@@ -84,7 +84,7 @@ export class Live {
     if (this.isLive) return;
     this.isLive = true;
     this.onState("live");
-    if (afresh) this.refresh().catch(() => {}); // what happened before the stream was there
+    if (afresh) this.refresh().catch(() => {}); // read what happened before the stream was open
   }
 
   lose(stream) {
@@ -96,7 +96,7 @@ export class Live {
     this.ask();
   }
 
-  /** Once a second: is the stream still there, and if not, is it time to open it or to ask? */
+  /** Once a second: check the stream; without one, open it or poll when it is time. */
   watch() {
     const now = performance.now();
     const unseen = document.hidden && now - this.hiddenSince > HOLD_UNSEEN;
@@ -104,7 +104,7 @@ export class Live {
       this.close();
       this.asked = now - ASK_EVERY;
     }
-    if (unseen) this.lastEvent = ""; // everything is read again when somebody looks, not told one by one
+    if (unseen) this.lastEvent = ""; // when somebody looks again, everything is read at once, not event by event
     else if (!this.stream && now >= this.openAfter) this.open();
     if (this.isLive || now - this.asked < (unseen ? ASK_EVERY_UNSEEN : ASK_EVERY)) return;
     this.ask();
@@ -119,7 +119,7 @@ export class Live {
     } catch {
       this.isLost = true;
     }
-    if (wasLost && !this.isLost) this.openAfter = 0; // the daemon is there again: no need for patience
+    if (wasLost && !this.isLost) this.openAfter = 0; // the daemon is back: open the stream at once
     if (!this.isLive) this.onState(this.isLost ? "lost" : "asking");
   }
 

@@ -1,7 +1,7 @@
-// The page as a whole: who is logged in, which request is open, what the connection is like.
+// The page as a whole: the login, the open request, the state of the connection.
 
 import { findRequest, findSession, logIn, logOut, NoAnswer, onOtherLogin, Refusal } from "./api.js";
-import { Question, tellDecided } from "./deciding.js";
+import { describeDecided, Question } from "./deciding.js";
 import { Listing } from "./listing.js";
 import { Live } from "./live.js";
 import { Requests } from "./requests.js";
@@ -15,7 +15,7 @@ const STATES = {
   lost: "Connection lost. What you see may be out of date; trying again …",
   "": "",
 };
-const MOST_NEWS = 3; // announcements in a row
+const MOST_NEWS = 3; // announcements at a time
 
 const part = (id) => document.getElementById(id);
 
@@ -40,26 +40,26 @@ class Page {
     setInterval(() => this.tick(), 250);
   }
 
-  // Coming and going
+  // Login and logout
 
   async begin() {
     const code = location.pathname === "/login" ? location.hash.slice(1) : "";
-    if (location.pathname === "/login") history.replaceState(null, "", "/"); // out of sight, history and screenshots
+    if (location.pathname === "/login") history.replaceState(null, "", "/"); // keeps the code out of the history
     try {
       const session = code ? await logIn(code) : await findSession();
       if (session) this.enter(session);
       else this.askToLogIn("You are not logged in on this device.");
     } catch (error) {
-      this.tellNoEntry(error, code);
+      this.explainNoLogin(error, code);
     }
   }
 
-  /** A link that was used before does not throw out who is logged in here already. */
-  async tellNoEntry(error, code) {
+  /** Explain a failed login. A used link does not end the login of a person who is already logged in here. */
+  async explainNoLogin(error, code) {
     if (error instanceof Refusal && error.status === 401 && code) {
       const session = await findSession().catch(() => null);
       if (session) return this.enter(session);
-      return this.askToLogIn("This login link does not work: it was used before, or is too old.");
+      return this.askToLogIn("This login link does not work: it was already used or has expired.");
     }
     const why = error instanceof NoAnswer ? "The daemon cannot be reached." : shorten(error.message, 300);
     this.askToLogIn(`${why} Reload the page to try again.`);
@@ -67,7 +67,7 @@ class Page {
 
   enter(session) {
     this.session = session;
-    this.tell("");
+    this.showTrouble("");
     part("who").replaceChildren(make("span", { class: "wordy" }, "You are "), make("bdi", {}, shorten(session.subject, 40)));
     part("who").hidden = part("logout").hidden = false;
     this.board = make("div", { class: "board" }, this.listing.element);
@@ -76,7 +76,7 @@ class Page {
       onRequest: (request) => this.requests.put(request),
       refresh: () => this.refresh(),
       onState: (state) => this.showState(state),
-      onTrouble: (trouble) => this.warn(trouble),
+      onTrouble: (trouble) => this.showDaemonTrouble(trouble),
     });
     this.live.start();
     this.refresh().catch(() => {});
@@ -97,7 +97,7 @@ class Page {
         { class: "login" },
         make("h1", {}, "Log in with a link"),
         make("p", {}, why),
-        make("p", {}, "There are no passwords here. On the machine where the daemon runs, make a new one-time link and open it on this device:"),
+        make("p", {}, "There are no passwords. On the machine where the daemon runs, make a new one-time link and open it on this device:"),
         make("pre", { tabindex: "0" }, "warmstart confirm login"),
       ),
     );
@@ -106,24 +106,24 @@ class Page {
   async leave() {
     try {
       await logOut();
-      this.tell("");
+      this.showTrouble("");
       this.askToLogIn("You are logged out.");
     } catch (error) {
       if (error instanceof Refusal && error.status === 401) this.askToLogIn("You are logged out.");
-      else this.tell("Logging out did not work: no connection. You are still logged in.");
+      else this.showTrouble("Logging out failed: no connection. You are still logged in.");
     }
   }
 
-  /** Logged in meanwhile, in another tab? Or out, or in as somebody else? */
+  /** Follow a login, a logout or a change of person in another tab. */
   async lookAgain() {
     const session = await findSession().catch(() => undefined);
-    if (session === undefined) return; // nobody knows
+    if (session === undefined) return; // no answer
     if (!session && this.session) this.askToLogIn("You are logged out.");
     else if (session && !this.session) this.enter(session);
-    else if (session?.subject !== this.session?.subject) location.reload(); // nothing of the other person's stays
+    else if (session?.subject !== this.session?.subject) location.reload(); // drop everything of the other person
   }
 
-  // What is shown
+  // Showing requests
 
   async refresh() {
     try {
@@ -141,7 +141,7 @@ class Page {
     const before = this.showing?.id;
     if (id === (before ?? null) && byPerson) return;
     this.question?.close();
-    this.tell("");
+    this.showTrouble("");
     this.showing?.element.remove();
     this.showing = id ? this.#open(id) : null;
     this.board.classList.toggle("open", Boolean(id));
@@ -161,7 +161,7 @@ class Page {
     this.board.append(showing.element);
     findRequest(id)
       .then((request) => this.requests.put(request))
-      .catch((error) => showing.tellMissing(error instanceof NoAnswer ? "No connection." : shorten(error.message, 300)));
+      .catch((error) => showing.showMissing(error instanceof NoAnswer ? "No connection." : shorten(error.message, 300)));
     return showing;
   }
 
@@ -188,11 +188,11 @@ class Page {
 
   ask(request, verdict) {
     if (this.question) return;
-    this.tell("");
+    this.showTrouble("");
     this.question = new Question(request, verdict, {
       onAnswer: (answer) => this.requests.put(answer),
       onTrouble: (text, id) => {
-        this.tell(text);
+        this.showTrouble(text);
         this.requests.read(id).catch(() => this.refresh().catch(() => {}));
       },
       onClose: () => {
@@ -203,7 +203,7 @@ class Page {
     this.question.open();
   }
 
-  /** Someone else was faster, or time ran out, while the question stood open. */
+  /** Close the question if someone else decided first or the time ran out. */
   endQuestion() {
     const asked = this.question;
     const now = asked && this.requests.get(asked.request.id);
@@ -213,10 +213,10 @@ class Page {
       return;
     }
     asked.close();
-    this.tell(tellDecided(now));
+    this.showTrouble(describeDecided(now));
   }
 
-  /** A key that is held down never answers anything. Escape leads back to the list. */
+  /** Ignore a held Enter key, so that it never decides. Escape leads back to the list. */
   guardKeys(event) {
     const isWriting = event.target instanceof HTMLTextAreaElement;
     if (event.key === "Enter" && event.repeat && !isWriting) {
@@ -226,7 +226,7 @@ class Page {
     if (event.key === "Escape" && this.showing && !this.question) location.hash = "#/";
   }
 
-  // What is said
+  // Messages
 
   showState(state) {
     const element = part("connection");
@@ -234,12 +234,12 @@ class Page {
     if (element.textContent !== STATES[state]) element.textContent = STATES[state];
   }
 
-  tell(text) {
+  showTrouble(text) {
     part("trouble").textContent = text;
     part("trouble").hidden = !text;
   }
 
-  warn(trouble) {
+  showDaemonTrouble(trouble) {
     part("daemon").textContent = trouble ? `Something is wrong with the daemon: ${trouble}.` : "";
     part("daemon").hidden = !trouble;
   }

@@ -1,12 +1,12 @@
-// One request, whole: what will happen, to what, who asks, how long there is left; then the decision.
+// One request in full: action, arguments, requester, time left, and the decision.
 
 import { listRequests } from "./api.js";
 import { showArguments } from "./arguments.js";
-import { sayLeft, secondsLeft, writeTime } from "./clock.js";
-import { showLeft, STATUS, tellEnd } from "./listing.js";
+import { describeLeft, secondsLeft, writeTime } from "./clock.js";
+import { describeEnd, showLeft, STATUS } from "./listing.js";
 import { make, showText } from "./text.js";
 
-const EARLIER = 8; // requests for the same action that are shown
+const EARLIER = 8; // earlier requests for the same action that are shown
 const OUTCOME = {
   approved: "Approved",
   auto_approved: "Approved without asking, by the whitelist or the policy",
@@ -15,7 +15,7 @@ const OUTCOME = {
 };
 
 export class Showing {
-  /** `onDecide(request, verdict)`: a person wants to answer. */
+  /** `onDecide(request, verdict)` is called when a person wants to decide. */
   constructor(id, { requests, session, onDecide }) {
     Object.assign(this, { id, requests, session, onDecide });
     this.heading = make("h1", { tabindex: "-1" });
@@ -49,7 +49,7 @@ export class Showing {
       this.#loadEarlier();
     }
     this.parts.replaceChildren(...describe(request, this.before));
-    this.outcome.replaceChildren(...tellOutcome(request));
+    this.outcome.replaceChildren(...showOutcome(request));
     if (!before || before.status !== request.status || hasVoted(before, this.session) !== hasVoted(request, this.session)) {
       this.decision.replaceChildren(...this.#offerDecision(request));
       if (before && before.status !== request.status) this.#loadEarlier();
@@ -57,8 +57,8 @@ export class Showing {
     this.tick();
   }
 
-  /** There is no such request, or it cannot be read now. */
-  tellMissing(text) {
+  /** Show that there is no such request, or that it cannot be read now. */
+  showMissing(text) {
     if (this.shown) return;
     this.heading.textContent = "Not found";
     this.parts.replaceChildren(make("p", { class: "note" }, text));
@@ -72,7 +72,7 @@ export class Showing {
     showLeft(left, this.shown);
     const bar = this.parts.querySelector("progress");
     bar.value = seconds;
-    bar.setAttribute("aria-label", sayLeft(seconds));
+    bar.setAttribute("aria-label", describeLeft(seconds));
     for (const button of this.decision.querySelectorAll("button")) button.disabled = seconds === 0;
   }
 
@@ -87,7 +87,7 @@ export class Showing {
     const approve = make("button", { type: "button", class: "approve" }, "Approve …");
     approve.addEventListener("click", () => this.onDecide(this.shown, "approve"));
     return [
-      voted ? make("p", { class: "remark" }, `You have approved this. ${request.missing} more must.`) : null,
+      voted ? make("p", { class: "remark" }, `You have approved this. ${request.missing} more must approve it.`) : null,
       make("div", { class: "buttons" }, deny, voted ? null : approve),
     ].filter(Boolean);
   }
@@ -95,7 +95,7 @@ export class Showing {
   async #loadEarlier() {
     try {
       const answer = await listRequests({ action: this.shown.action, limit: EARLIER + 1 });
-      const others = answer.requests.filter((one) => one.id !== this.id).slice(0, EARLIER);
+      const others = answer.requests.filter(({ id }) => id !== this.id).slice(0, EARLIER);
       this.earlier.replaceChildren(...listEarlier(others, this.shown, Boolean(answer.next)));
       this.before = summarise(others, this.shown, Boolean(answer.next));
       this.parts.replaceChildren(...describe(this.shown, this.before));
@@ -107,7 +107,7 @@ export class Showing {
 }
 
 function hasVoted(request, session) {
-  return request.approvals.some((one) => one.by === session.subject);
+  return request.approvals.some(({ by }) => by === session.subject);
 }
 
 function describe(request, before) {
@@ -130,12 +130,12 @@ function listFacts(request, before) {
   facts.push(["Asked at", writeTime(request.created, { exact: true })]);
   if (before) facts.push(["Before", before]);
   if (request.quorum > 1) facts.push(["Approvals", showVotes(request)]);
-  for (const one of request.notifications) if (one.state !== "sent" && one.error) facts.push(tellFailure(one));
+  for (const notice of request.notifications) if (notice.state !== "sent" && notice.error) facts.push(describeFailure(notice));
   return facts;
 }
 
-/** A channel that fails is told while it is still tried: later may be too late. */
-function tellFailure({ channel, state, attempts, error }) {
+/** Describe a failed delivery, even while it is retried: the end of the retries may be too late. */
+function describeFailure({ channel, state, attempts, error }) {
   const tried = attempts ? ` (tried ${attempts === 1 ? "once" : `${attempts} times`})` : "";
   const text = make("span", { class: "bad" }, showText(channel), ": ", showText(error), tried);
   return [state === "queued" ? "Not notified yet" : "Not notified", text];
@@ -148,12 +148,12 @@ function showRequester(request) {
 }
 
 function showVotes(request) {
-  const tell = (one, more) => make("li", {}, showText(one.by), ` at ${writeTime(one.at)}${more}`, one.reason ? ": " : "", one.reason ? showText(one.reason) : "");
-  const votes = [...request.approvals.map((one) => tell(one, "")), ...request.lapsed.map((one) => tell(one, ", no longer counted"))];
+  const show = ({ by, at, reason }, more) => make("li", {}, showText(by), ` at ${writeTime(at)}${more}`, reason ? ": " : "", reason ? showText(reason) : "");
+  const votes = [...request.approvals.map((vote) => show(vote, "")), ...request.lapsed.map((vote) => show(vote, ", no longer counted"))];
   return make("div", {}, `${request.approvals.length} of ${request.quorum}`, votes.length ? make("ul", { class: "votes" }, ...votes) : "");
 }
 
-function tellOutcome(request) {
+function showOutcome(request) {
   if (request.status === "pending") return [];
   const { decision } = request;
   const line = make("p", {}, make("strong", { class: request.status }, OUTCOME[request.status]));
@@ -163,35 +163,35 @@ function tellOutcome(request) {
   const parts = [line];
   if (decision?.reason && request.status !== "expired") parts.push(make("p", { class: "reason" }, showText(decision.reason)));
   if (["approved", "auto_approved"].includes(request.status)) {
-    const used = request.executed ? `The agent took it up at ${writeTime(request.executed, { exact: true })}.` : "The agent has not taken it up yet.";
+    const used = request.executed ? `The agent used the approval at ${writeTime(request.executed, { exact: true })}.` : "The agent has not used the approval yet.";
     parts.push(make("p", { class: "note" }, used));
   }
   return [make("div", { class: `banner ${request.status}` }, ...parts)];
 }
 
-/** What became of earlier requests for the same action, in a line. */
+/** Summarise the decisions on earlier requests for the same action in one line. */
 function summarise(others, shown, more) {
   if (others.length === 0) return "the first request for this action";
   const counts = new Map();
-  for (const one of others) counts.set(one.status, (counts.get(one.status) ?? 0) + 1);
-  const told = [...counts].map(([status, count]) => `${count} ${STATUS[status].toLowerCase()}`).join(", ");
-  const same = others.filter((one) => one.digest === shown.digest).length;
-  return `${more ? "lately " : ""}${told}${same ? `; ${same} with exactly the same arguments` : ""}`;
+  for (const { status } of others) counts.set(status, (counts.get(status) ?? 0) + 1);
+  const summary = [...counts].map(([status, count]) => `${count} ${STATUS[status].toLowerCase()}`).join(", ");
+  const same = others.filter(({ digest }) => digest === shown.digest).length;
+  return `${more ? "recently " : ""}${summary}${same ? `; ${same} with exactly the same arguments` : ""}`;
 }
 
 function listEarlier(others, shown, more) {
   const title = make("h2", {}, "Earlier requests for ", showText(shown.action));
   if (others.length === 0) return [title, make("p", { class: "note" }, "This is the first one.")];
-  const items = others.map((one) =>
+  const items = others.map((other) =>
     make(
       "li",
       {},
       make(
         "a",
-        { href: `#/request/${one.id}` },
-        make("span", { class: `tag ${one.status}` }, STATUS[one.status]),
-        showText(one.description, { class: "said" }),
-        make("span", { class: "by" }, one.digest === shown.digest ? "exactly the same · " : "", tellEnd(one)),
+        { href: `#/request/${other.id}` },
+        make("span", { class: `tag ${other.status}` }, STATUS[other.status]),
+        showText(other.description, { class: "said" }),
+        make("span", { class: "by" }, other.digest === shown.digest ? "exactly the same · " : "", describeEnd(other)),
       ),
     ),
   );

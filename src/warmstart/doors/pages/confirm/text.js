@@ -1,13 +1,13 @@
-// Text of agents is data. It becomes text nodes, stands apart from its surroundings, and reads from left to right in the
-// order in which it is stored: `mv A B` must not read as `mv B A` because the names are Hebrew. What would show nothing,
-// turn the line around or push words out of sight is written out.
+// Shows texts of agents as data. They become text nodes, isolated from their surroundings, left to right in stored order:
+// `mv A B` must not read as `mv B A` because the names are Hebrew. Characters that are invisible, change the direction or
+// push words out of sight are written out.
 
 const HIDDEN = /[\p{C}\p{Z}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/u;
 const SECRET = /\{\{SECRET:[^{}\s]{1,80}\}\}(?:⟨[0-9,]+ characters?(?: on [0-9,]+ lines)?(?:⟩|(?=, decoded: )))?/u;
 const SPACES = / {16,}/u;
 const EMPTY_LINES = /\n(?:[ \t]*\n){3,}/u;
-const MARKS = /\p{M}{4,}/u; // piled up, they cover the lines around
-// Letters of Hebrew, Arabic, Syriac, Thaana, N'Ko and their like; not what is hidden among them, and not piled marks.
+const MARKS = /\p{M}{4,}/u; // stacked, they cover the lines around them
+// Right-to-left letters such as Hebrew, Arabic, Syriac, Thaana and N'Ko, without hidden characters and combining marks.
 const TURNED = /(?:(?![\p{C}\p{M}])[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}])+/u;
 const MIXED = /(?<!\p{L})(?=\p{L}*\p{Script=Latin})(?=\p{L}*[\p{Script=Cyrillic}\p{Script=Greek}])\p{L}+/u;
 
@@ -24,7 +24,7 @@ const kinds = {
 };
 const ODD = new RegExp(Object.entries(kinds).map(([name, kind]) => `(?<${name}>${kind.source})`).join("|"), "gu");
 
-/** An element with attributes and children; strings become text, nothing is ever parsed. */
+/** Make an element with attributes and children; strings become text nodes and are never parsed. */
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -34,24 +34,24 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** Foreign text, isolated, in its stored order and with nothing hidden in it. */
+/** Show an agent's text, isolated, in stored order, with hidden characters written out. */
 export function showText(text, attributes = {}) {
-  return make("bdi", attributes, make("bdo", { dir: "ltr" }, ...pieces(String(text))));
+  return make("bdi", attributes, make("bdo", { dir: "ltr" }, ...split(String(text))));
 }
 
-/** How many characters of a text are written out, whether words mix alphabets, are written from right to left or masked. */
+/** Count the hidden characters, words of mixed alphabets, right-to-left words and masked secrets in a text. */
 export function findOddities(text) {
-  const found = { hidden: 0, mixed: 0, turned: 0, secret: 0 };
+  const counts = { hidden: 0, mixed: 0, turned: 0, secret: 0 };
   for (const { groups, 0: match } of String(text).matchAll(ODD)) {
-    if (groups.hidden || groups.marks) found.hidden += [...match].length;
-    if (groups.mixed) found.mixed += 1;
-    if (groups.turned) found.turned += 1;
-    if (groups.secret) found.secret += 1;
+    if (groups.hidden || groups.marks) counts.hidden += [...match].length;
+    if (groups.mixed) counts.mixed += 1;
+    if (groups.turned) counts.turned += 1;
+    if (groups.secret) counts.secret += 1;
   }
-  return found;
+  return counts;
 }
 
-/** On one line and not too long, for places where text cannot be marked up: titles, announcements. */
+/** Shorten a text to one line for places without markup, such as titles and announcements. */
 export function shorten(text, most = 80) {
   const flat = String(text).replace(ODD, (match, ...rest) => {
     const groups = rest.at(-1);
@@ -62,8 +62,9 @@ export function shorten(text, most = 80) {
   return characters.length > most ? `${characters.slice(0, most - 1).join("")}…` : flat;
 }
 
-function pieces(text) {
-  const found = [];
+/** Split a text into plain strings and marked elements. */
+function split(text) {
+  const parts = [];
   let plain = "";
   let at = 0;
   for (const match of text.matchAll(ODD)) {
@@ -73,16 +74,16 @@ function pieces(text) {
       plain += match[0];
       continue;
     }
-    found.push(plain, mark(match));
+    parts.push(plain, mark(match));
     plain = "";
   }
-  found.push(plain + text.slice(at));
-  return found;
+  parts.push(plain + text.slice(at));
+  return parts;
 }
 
 function mark({ 0: match, groups }) {
   if (groups.secret) return make("span", { class: "secret", title: "A secret, masked here" }, match);
-  if (groups.turned) return make("span", { class: "odd", title: "Written from right to left; shown in the order in which it is stored" }, match);
+  if (groups.turned) return make("span", { class: "odd", title: "Written from right to left; shown in stored order" }, match);
   if (groups.mixed) return make("span", { class: "odd", title: "Mixes letters of several alphabets that look alike" }, match);
   if (groups.spaces) return make("span", { class: "odd" }, `⟨${match.length} spaces⟩`);
   if (groups.lines) {
@@ -90,7 +91,7 @@ function mark({ 0: match, groups }) {
     return make("span", { class: "odd" }, `\n⟨${count} empty lines⟩\n`);
   }
   const written = [...match].map(writeOut).join("");
-  return make("span", { class: "odd", title: "A character that would not be seen" }, written);
+  return make("span", { class: "odd", title: "An invisible character" }, written);
 }
 
 function writeOut(character) {
