@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import subprocess
 import time
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from redact.secret_formats import ENCODINGS, leaks, make_secrets
 from warmstart.confirm.masking.masker import Masker
 
+FULL = os.environ.get("WARMSTART_FULL") == "1"
 MASK = re.compile(r"\{\{SECRET:[a-z0-9-]+#\d+\}\}⟨([\d,]+) characters?(?: on \d+ lines)?⟩")
 # Letters, digits and what joins them, or escapes of these.
 INERT = re.compile(r"(?:[^\W_]|[_+~.-]|%[0-9a-fA-F]{2}|\\+(?:u00|x)[0-9a-fA-F]{2}|&#[0-9xX]\w{1,2};)+")
@@ -162,25 +164,25 @@ tails = st.lists(st.tuples(st.sampled_from(SIGNS), st.sampled_from(WORDS)), min_
     tails,
     st.sampled_from(["", "'", " x"]),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400 if FULL else 150, deadline=None)
 def test_commands_after_a_secret_are_shown(
     lead: str, prefix: str, secret: str, tail: list[tuple[str, str]], end: str
 ) -> None:
     after = "".join(map("".join, tail))
     text = f"{lead}{prefix}{secret}{after}{end}"
     shown = show([text])[0]
-    assume("read decoded" not in shown)
+    assume(", decoded: " not in shown)
     assert after in ENDS.sub("x9f3kd82jf", shown)
     assert all(map(INERT.fullmatch, uncover(shown, text)))
 
 
 @given(st.lists(st.one_of(drawn, st.sampled_from([*SIGNS, *QUIET, *PREFIXES, *WORDS])), min_size=1, max_size=8))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400 if FULL else 150, deadline=None)
 def test_a_mask_covers_letters_and_digits(parts: list[str]) -> None:
     text = "".join(parts)
     for key in ("command", "password"):
         shown = show({key: text})[key]
-        assume("read decoded" not in shown)
+        assume(", decoded: " not in shown)
         for part in uncover(shown, text):
             assert INERT.fullmatch(part), part
             assert ".." not in part
@@ -200,7 +202,7 @@ def test_a_command_in_other_clothes_is_seen() -> None:
         shown = show(command)
         assert ";touch PWNED" in shown, command
         assert "x1y2z311" not in shown
-        assert "read decoded" in shown
+        assert ", decoded: " in shown
     for escaped in (quote("TOKEN=abc12345;touch PWNED", safe=""), "curl https://x/?token=abc12345%0atouch%20PWNED"):
         assert escaped.partition("abc12345")[2] in show(escaped)
     nested = json.dumps({"env": json.dumps({"api_key": "abc12345;touch${IFS}PWNED"})})
@@ -318,7 +320,7 @@ def test_own_values_are_masked_in_any_spelling() -> None:
 @pytest.mark.parametrize("encoding", ["raw", "json", "json twice", "base64", "url", "unicode escapes"])
 def test_secrets_of_all_forms_are_masked_as_before(encoding: str) -> None:
     """The greater part of none of them is left."""
-    secrets = [secret for seed in range(2) for secret in make_secrets(seed)]
+    secrets = [secret for seed in range(2 if FULL else 1) for secret in make_secrets(seed)]
     left = []
     for secret in secrets:
         text, parts = ENCODINGS[encoding](secret)
@@ -353,7 +355,7 @@ def test_a_value_that_was_named_once_is_not_whole_elsewhere() -> None:
 
 
 def test_hostile_arguments_take_no_longer_than_others() -> None:
-    size = 100_000
+    size = 100_000 if FULL else 25_000
     for piece in (
         "!a1@b",
         ";",
@@ -368,4 +370,4 @@ def test_hostile_arguments_take_no_longer_than_others() -> None:
     ):
         began = time.monotonic()
         masker.mask_details({"c": "API_KEY=abc123" + piece * (size // len(piece))})
-        assert time.monotonic() - began < 30, piece
+        assert time.monotonic() - began < 30, piece  # quadratic time would be minutes

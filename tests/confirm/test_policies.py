@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from fnmatch import fnmatchcase
 from itertools import product
@@ -17,6 +18,7 @@ from warmstart.confirm.policy.policy import Policy, PolicyRule, load_policy, par
 from warmstart.confirm.policy.quorum import find_common
 from warmstart.errors import ConfigError
 
+FULL = os.environ.get("WARMSTART_FULL") == "1"
 SEPARATORS = ("_", "-", " ", ".", ":", "/", "__", "-_", "")
 
 
@@ -52,9 +54,11 @@ def make_policy(dice: random.Random) -> str:
 
 
 def test_of_ten_thousand_policies_none_lets_high_risk_through() -> None:
+    """A thousand by default; WARMSTART_FULL=1 tries all of them."""
+    count = 10_000 if FULL else 1_000
     dice = random.Random(6)
     refused = allowed = 0
-    for _ in range(10_000):
+    for _ in range(count):
         try:
             policy = parse_policy(make_policy(dice))
         except ConfigError:
@@ -65,8 +69,8 @@ def test_of_ten_thousand_policies_none_lets_high_risk_through() -> None:
             assert ruling.high_risk
             assert ruling.decision in ("ask", "deny")
         allowed += policy.rule_on("harmless_thing").decision == "allow"
-    assert refused > 1000, "policies that name a high-risk action to allow it are refused"
-    assert allowed > 1000, "the others really allow something"
+    assert refused > count / 10, "policies that name a high-risk action to allow it are refused"
+    assert allowed > count / 10, "the others really allow something"
 
 
 @given(st.permutations(range(4)), st.randoms(use_true_random=False))
