@@ -453,6 +453,7 @@ PICKS = st.lists(
 )  # fmt: skip
 FULL = os.environ.get("WARMSTART_FULL") == "1"
 SLOW_TYPES = settings(deadline=None, max_examples=25 if FULL else 8)  # pydantic validates large unions
+MANY = settings(deadline=None, max_examples=300 if FULL else 40)
 ADDENDA = st.lists(st.tuples(st.just("addendum"), ANY_TEXT), max_size=2)
 MODELS = st.sampled_from([None, "gpt-5", "mistral-large", "gemini-3-pro", "gemini-2.5-pro", "claude"])
 
@@ -463,6 +464,7 @@ def call_ids(messages: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
+@MANY
 @given(picks=PICKS, budget=st.integers(-10, 1500), model=MODELS, thinking=st.booleans(), addenda=ADDENDA)
 def test_every_seed_is_sound(
     dialect: Dialect, picks: list[Pick], budget: int, model: str | None, thinking: bool, addenda: list[tuple[str, str]]
@@ -490,6 +492,7 @@ def test_every_seed_is_sound(
 
 
 @pytest.mark.parametrize("dialect", CHAT)
+@MANY
 @given(picks=PICKS, drop=st.integers(0, 5))
 def test_any_example_can_be_left_out(dialect: Dialect, picks: list[Pick], drop: int) -> None:
     used = seed(*picks, dialect=dialect, budget=10**6).used
