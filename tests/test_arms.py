@@ -1,4 +1,4 @@
-"""Who gets what: stable, salted, with known chances."""
+"""The assignment of arms: stable, salted, with known probabilities."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HALVES = {"cold": 0.5, "warm": 0.5}
 
 
 def test_the_same_session_gets_the_same_arm_on_every_machine():
-    """Fixed numbers: were the hash to change, running experiments would draw anew."""
+    """The numbers are fixed: if the hash changed, running experiments would assign other arms."""
     assert [round(draw(f"session-{n}"), 6) for n in range(3)] == [0.033032, 0.791109, 0.594582]
     code = "from warmstart.arms import draw; print(repr([draw(f's{n}') for n in range(5)]))"
     elsewhere = {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout for _ in range(2)}

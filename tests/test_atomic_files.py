@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Atomic file writes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_kill_leaves_the_old_or_the_new(folder: Path) -> None:
 
 @pytest.mark.parametrize("synced", [False, True])
 @pytest.mark.parametrize("name", ["n" * 255, "\U0001f9ca" * 63], ids=["long", "wide"])
-def test_written_in_the_place_of_what_was_there(folder: Path, name: str, synced: bool) -> None:
+def test_write_whole_replaces_the_file(folder: Path, name: str, synced: bool) -> None:
     place = folder / name
     for data in (b"old\r\n", b"", b"new\n\x00"):
         write_whole(place, data, synced=synced)
@@ -58,7 +58,7 @@ def test_written_in_the_place_of_what_was_there(folder: Path, name: str, synced:
     assert place.stat().st_mode & 0o777 == 0o600
 
 
-def test_what_was_not_renamed_is_gone(folder: Path) -> None:
+def test_a_sibling_that_was_not_renamed_is_deleted(folder: Path) -> None:
     place = folder / "kept.json"
     place.write_text("old")
     with pytest.raises(RuntimeError), write_beside(place, b"new") as unfinished:
@@ -71,7 +71,7 @@ def test_what_was_not_renamed_is_gone(folder: Path) -> None:
         write_whole(folder / "nowhere" / "x", b"new")
 
 
-def test_only_what_is_unfinished_and_abandoned_is_swept(folder: Path) -> None:
+def test_only_stale_part_files_are_deleted(folder: Path) -> None:
     abandoned = ".kept.json.0123456789abcdef.part"
     others = ["download.part", ".kept.json.part", "kept.json", f"{abandoned}.txt", ".kept.json.0123456789ABCDEF.part"]
     for name in (abandoned, *others):

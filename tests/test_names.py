@@ -1,4 +1,4 @@
-"""Names: what is refused, what is stored, and that no two stored names can be taken for each other."""
+"""Names: which are refused, which are stored, and that no two stored names can be confused."""
 
 from __future__ import annotations
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from places import CORPUS, DATA, needs_corpus
+from formats.reading import Listener, judge, steps
+from places import DATA
 from warmstart.formats import anthropic
 from warmstart.formats.source import Source
-from warmstart.model import UNKNOWN, Message, Outcome, Session, Signal, ToolCall, ToolResult, Usage
+from warmstart.model import Message, Session, Signal, ToolCall, ToolResult, Usage
 
 CASES = DATA / "anthropic"
 
@@ -19,17 +20,9 @@ CALL = {"type": "tool_use", "id": "t1", "name": "ls", "input": {"path": "."}}
 ANSWER = {"type": "tool_result", "tool_use_id": "t1", "content": "a"}
 
 
-def judge(call: ToolCall | None, text: str, signal: Signal | None) -> Outcome:
-    return Outcome("error", "flag") if signal and signal.failed else UNKNOWN
-
-
 def read(path: Path) -> tuple[list[Session], Source]:
     source = Source(path)
     return list(anthropic.read(source, judge)), source
-
-
-def kinds(session: Session, kind: type) -> list[Any]:
-    return [step for step in session.steps if isinstance(step, kind)]
 
 
 def user(*content: Any) -> dict[str, Any]:
@@ -93,36 +86,31 @@ def test_plain_openai_lists_are_not_claimed(tmp_path: Path) -> None:
     assert not anthropic.sniff(Source(written(tmp_path, {"messages": chat})).head)
 
 
-def test_the_flag_is_told_only_where_it_stands(tmp_path: Path) -> None:
-    told: list[Signal | None] = []
-
-    def listen(call: ToolCall | None, text: str, signal: Signal | None) -> Outcome:
-        told.append(signal)
-        return UNKNOWN
-
+def test_only_a_flag_that_is_there_becomes_a_signal(tmp_path: Path) -> None:
+    listener = Listener()
     results = [{**ANSWER, **flag} for flag in ({"is_error": True}, {"is_error": False}, {}, {"is_error": None})]
-    list(anthropic.read(Source(written(tmp_path, [assistant(CALL), user(*results)])), listen))
-    assert told == [Signal(failed=True), Signal(failed=False), None, None]
+    list(anthropic.read(Source(written(tmp_path, [assistant(CALL), user(*results)])), listener))
+    assert listener.signals == [Signal(failed=True), Signal(failed=False), None, None]
 
 
 def test_an_xml_call_carries_its_parameters() -> None:
     (session,), _ = read(CASES / "case-xml.json")
-    first, second = kinds(session, ToolCall)
+    first, second = steps(session, ToolCall)
     assert first.arguments == {"command": "ls hives", "requires_approval": "false"}
     assert second.arguments == {"path": "hives.html", "content": "<ul>\n<li>north</li>\n</ul>"}
-    assert [r.text for r in kinds(session, ToolResult)] == [
+    assert [r.text for r in steps(session, ToolResult)] == [
         "Command executed.\nOutput:\nnorth\nsouth",
         "The user denied this operation.",
     ]
-    assert kinds(session, Message)[1].text.endswith("I list them.\n\n")
+    assert steps(session, Message)[1].text.endswith("I list them.\n\n")
 
 
 def test_xml_without_its_answer_stays_text(tmp_path: Path) -> None:
-    said = "Use <b>x</b>\n<read_file><path>a</path></read_file>"
-    path = written(tmp_path, [assistant(said), user("[write_to_file for 'a'] Result:", "x"), assistant(CALL)])
+    text = "Use <b>x</b>\n<read_file><path>a</path></read_file>"
+    path = written(tmp_path, [assistant(text), user("[write_to_file for 'a'] Result:", "x"), assistant(CALL)])
     (session,), _ = read(path)
-    assert [c.tool for c in kinds(session, ToolCall)] == ["ls"]
-    assert [m.text for m in kinds(session, Message)] == [said, "[write_to_file for 'a'] Result:", "x"]
+    assert [c.tool for c in steps(session, ToolCall)] == ["ls"]
+    assert [m.text for m in steps(session, Message)] == [text, "[write_to_file for 'a'] Result:", "x"]
 
 
 def test_details_go_and_the_task_is_unwrapped(tmp_path: Path) -> None:
@@ -150,8 +138,8 @@ def test_results_in_any_order_and_calls_never_answered(tmp_path: Path) -> None:
         ],
     )
     (session,), _ = read(path)
-    assert [r.call_id for r in kinds(session, ToolResult)] == ["t0", "t2", "t1"]
-    assert len(kinds(session, ToolCall)) == 3
+    assert [r.call_id for r in steps(session, ToolResult)] == ["t0", "t2", "t1"]
+    assert len(steps(session, ToolCall)) == 3
 
 
 def test_wrong_types_cost_the_field_not_the_session(tmp_path: Path) -> None:
@@ -169,8 +157,8 @@ def test_wrong_types_cost_the_field_not_the_session(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('"go"', '"go", "score": NaN'))
     (session,), source = read(path)
     assert session.task == "go"
-    assert [c.tool for c in kinds(session, ToolCall)] == ["ls", "odd"]
-    assert [r.text for r in kinds(session, ToolResult)] == ["", "a"]
+    assert [c.tool for c in steps(session, ToolCall)] == ["ls", "odd"]
+    assert [r.text for r in steps(session, ToolResult)] == ["", "a"]
     assert source.problems
 
 
@@ -180,17 +168,5 @@ def test_a_cut_off_list_gives_what_came_before(tmp_path: Path) -> None:
     path.write_text(text[: text.index("Only a")])
     assert anthropic.sniff(Source(path).head)
     (session,), source = read(path)
-    assert len(kinds(session, ToolResult)) == 1
+    assert len(steps(session, ToolResult)) == 1
     assert "the JSON is cut off" in [p.reason for p in source.problems]
-
-
-def test_an_empty_file_has_no_session(tmp_path: Path) -> None:
-    path = tmp_path / "api_conversation_history.json"
-    path.write_bytes(b"")
-    assert not anthropic.sniff(Source(path).head)
-    assert read(path)[0] == []
-
-
-@needs_corpus
-def test_no_file_of_another_format_is_claimed() -> None:
-    assert not [p for p in CORPUS.rglob("*") if p.is_file() and anthropic.sniff(Source(p).head)]

@@ -8,25 +8,18 @@ from typing import Any
 
 import pytest
 
+from formats.reading import judge, steps
 from places import CORPUS, DATA, needs_corpus
 from warmstart.formats import atif
 from warmstart.formats.source import Source
-from warmstart.model import UNKNOWN, Message, Outcome, Session, Signal, ToolCall, ToolResult, Usage
+from warmstart.model import Message, Session, ToolCall, ToolResult, Usage
 
 CASE = DATA / "atif" / "case.json"
-
-
-def judge(call: ToolCall | None, text: str, signal: Signal | None) -> Outcome:
-    return Outcome("error", "flag") if signal and signal.failed else UNKNOWN
 
 
 def read(path: Path) -> tuple[list[Session], Source]:
     source = Source(path)
     return list(atif.read(source, judge)), source
-
-
-def kinds(session: Session, kind: type) -> list[Any]:
-    return [step for step in session.steps if isinstance(step, kind)]
 
 
 def written(folder: Path, *steps: Any, name: str = "trajectory.json", **more: Any) -> Path:
@@ -53,7 +46,7 @@ def test_results_answer_by_id_and_else_in_order(tmp_path: Path) -> None:
         agent_step(["c1", "c2", "c3"], [(None, "one"), ("c1", "by id"), (None, "two"), (None, "nobody's")]),
     )
     (session,), _ = read(path)
-    assert [(r.call_id, r.text) for r in kinds(session, ToolResult)] == [
+    assert [(r.call_id, r.text) for r in steps(session, ToolResult)] == [
         ("c2", "one"),
         ("c1", "by id"),
         ("c3", "two"),
@@ -66,15 +59,15 @@ def test_a_result_may_come_in_a_later_or_an_earlier_step(tmp_path: Path) -> None
         tmp_path, agent_step([], [("c1", "early")]), agent_step(["c1"], []), agent_step([], [("c1", "late")])
     )
     (session,), _ = read(path)
-    assert [r.text for r in kinds(session, ToolResult)] == ["early", "late"]
+    assert [r.text for r in steps(session, ToolResult)] == ["early", "late"]
 
 
 def test_totals_win_over_sums(tmp_path: Path) -> None:
     metrics = {"prompt_tokens": 10, "completion_tokens": 2, "cached_tokens": 4, "cost_usd": 0.5}
-    steps = (agent_step([], [], metrics=metrics), agent_step([], [], metrics=metrics))
-    (session,), _ = read(written(tmp_path, *steps))
+    two = (agent_step([], [], metrics=metrics), agent_step([], [], metrics=metrics))
+    (session,), _ = read(written(tmp_path, *two))
     assert session.usage == Usage(input=12, output=4, cache_read=8, cost=1.0)
-    (session,), _ = read(written(tmp_path, *steps, final_metrics={"total_prompt_tokens": 90}))
+    (session,), _ = read(written(tmp_path, *two, final_metrics={"total_prompt_tokens": 90}))
     assert session.usage == Usage(input=82, output=4, cache_read=8, cost=1.0)
 
 
@@ -110,13 +103,13 @@ def test_a_continuation_is_a_session_of_its_own(tmp_path: Path) -> None:
     path = written(tmp_path, copied, agent_step(["c2"], [("c2", "new")]), name="trajectory.cont-1.json")
     (session,), _ = read(path)
     assert (session.id, session.parent) == ("s/cont-1", "s")
-    assert [c.call_id for c in kinds(session, ToolCall)] == ["c2"]
+    assert [c.call_id for c in steps(session, ToolCall)] == ["c2"]
 
 
-def test_the_flag_that_harbor_keeps_is_told(tmp_path: Path) -> None:
+def test_the_flag_that_harbor_keeps_becomes_a_signal(tmp_path: Path) -> None:
     path = written(tmp_path, agent_step(["c"], [("c", "x")], extra={"tool_result_is_error": True}))
     (session,), _ = read(path)
-    assert kinds(session, ToolResult)[0].outcome.status == "error"
+    assert steps(session, ToolResult)[0].outcome.status == "error"
 
 
 def test_wrong_types_cost_the_field_not_the_session(tmp_path: Path) -> None:
@@ -131,7 +124,7 @@ def test_wrong_types_cost_the_field_not_the_session(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('"go"', '"go", "timestamp": NaN'))
     (session,), source = read(path)
     assert session.task == "go"
-    assert [r.text for r in kinds(session, ToolResult)] == ["", "7"]
+    assert [r.text for r in steps(session, ToolResult)] == ["", "7"]
     assert source.problems
 
 
@@ -141,31 +134,18 @@ def test_a_cut_off_document_gives_what_came_before(tmp_path: Path) -> None:
     path.write_text(text[: text.index('"c5"')])
     assert atif.sniff(Source(path).head)
     (session,), source = read(path)
-    assert len(kinds(session, ToolCall)) == 4
+    assert len(steps(session, ToolCall)) == 4
     assert "the JSON is cut off" in [p.reason for p in source.problems]
-
-
-def test_an_empty_file_has_no_session(tmp_path: Path) -> None:
-    path = tmp_path / "trajectory.json"
-    path.write_bytes(b"")
-    assert not atif.sniff(Source(path).head)
-    assert read(path)[0] == []
 
 
 @needs_corpus
 @pytest.mark.parametrize("path", sorted((CORPUS / "atif").glob("*.json")), ids=lambda p: p.name)
 def test_real_trajectories_lose_nothing(path: Path) -> None:
-    steps = json.loads(path.read_text())["steps"]
-    results = [r for s in steps for r in (s.get("observation") or {}).get("results", ()) if "content" in r]
+    recorded = json.loads(path.read_text())["steps"]
+    results = [r for s in recorded for r in (s.get("observation") or {}).get("results", ()) if "content" in r]
     (session,), source = read(path)
     assert atif.sniff(source.head)
-    assert len(kinds(session, ToolCall)) == sum(len(s.get("tool_calls") or ()) for s in steps)
-    assert len(kinds(session, ToolResult)) == len(results)
-    assert len(kinds(session, Message)) == sum(bool(s["message"].strip()) for s in steps)
+    assert len(steps(session, ToolCall)) == sum(len(s.get("tool_calls") or ()) for s in recorded)
+    assert len(steps(session, ToolResult)) == len(results)
+    assert len(steps(session, Message)) == sum(bool(s["message"].strip()) for s in recorded)
     assert source.problems == []
-
-
-@needs_corpus
-def test_no_other_file_is_claimed() -> None:
-    claimed = {p.parent for p in CORPUS.rglob("*") if p.is_file() and atif.sniff(Source(p).head)}
-    assert claimed == {CORPUS / "atif"}

@@ -68,20 +68,20 @@ def test_a_resumed_file_with_two_ids_is_two_sessions_and_ingest_keeps_each_once(
         assert sorted(row.id for row in ws.sessions()) == ["new", "old"]
 
 
-def test_what_the_program_says_is_not_the_users_task(tmp_path):
+def test_messages_of_the_program_are_not_the_users_task(tmp_path):
     noise = [
         "<command-name>/init</command-name>",
         "<local-command-stdout>x</local-command-stdout>",
         "<system-reminder>be nice</system-reminder>",
     ]
     lines = claude_lines()
-    said = [lines[0] | {"message": {"role": "user", "content": text}} for text in noise]
+    openings = [lines[0] | {"message": {"role": "user", "content": text}} for text in noise]
     summary = lines[0] | {
         "isCompactSummary": True,
         "message": {"role": "user", "content": "This session is being continued"},
     }
     meta = lines[0] | {"isMeta": True, "message": {"role": "user", "content": "Caveat"}}
-    (session,) = read(write_jsonl(tmp_path / "a.jsonl", [*said, summary, meta, *lines]))
+    (session,) = read(write_jsonl(tmp_path / "a.jsonl", [*openings, summary, meta, *lines]))
     assert session.task == "do it"
     assert [s.text for s in session.steps if isinstance(s, Message)] == ["do it"]
 
@@ -120,7 +120,7 @@ def test_an_endless_session_keeps_its_ends(tmp_path):
 
 
 def counted(path: Path) -> tuple[int, int]:
-    """Calls and results, by nothing but json: every block of every object on every line."""
+    """Count calls and results with `json` alone: every block of every object on every line."""
     calls = results = 0
     if path.suffix == ".json":
         records = json.loads(path.read_text())["loglines"]
@@ -145,13 +145,13 @@ def test_the_corpus_agrees_with_an_independent_count(corpus):
     assert len(files) > 60
     for path in files:
         steps = [step for session in read(path) for step in session.steps]
-        found = sum(isinstance(s, ToolCall) for s in steps), sum(isinstance(s, ToolResult) for s in steps)
-        assert found == counted(path), path.name
+        totals = sum(isinstance(s, ToolCall) for s in steps), sum(isinstance(s, ToolResult) for s in steps)
+        assert totals == counted(path), path.name
 
 
-NOT_YET = {"projects", "inspect", "swe_agent", "other_agents", "licenses"}  # for later readers, and no transcripts
+NOT_YET = {"projects", "inspect", "swe_agent", "other_agents", "licenses"}  # no reader yet, or no transcripts
 NO_TRANSCRIPTS = {"labels.json", "README.md"}
-NOTHING_SAID = {"episodic-medium-conversation.jsonl"}  # file-history snapshots and a summary, no conversation
+NO_MESSAGES = {"episodic-medium-conversation.jsonl"}  # file-history snapshots and a summary, no conversation
 
 
 def test_every_transcript_of_the_corpus_is_read(corpus):
@@ -167,4 +167,4 @@ def test_every_transcript_of_the_corpus_is_read(corpus):
             source = Source(path)
             if not list(formats.read(source, judge_result)):
                 unread.append(path.name)
-    assert set(unread) == NOTHING_SAID
+    assert set(unread) == NO_MESSAGES

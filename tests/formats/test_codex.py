@@ -10,25 +10,11 @@ from typing import Any
 import pytest
 import zstandard
 
+from formats.reading import Listener, judge, steps
 from places import CORPUS, DATA, needs_corpus
 from warmstart.formats import anthropic, atif, codex, codex_exec, gemini
 from warmstart.formats.source import Source
-from warmstart.model import UNKNOWN, Message, Outcome, Session, Signal, ToolCall, ToolResult, Usage
-
-
-def judge(call: ToolCall | None, text: str, signal: Signal | None) -> Outcome:
-    return Outcome("error", "flag") if signal and signal.failed else UNKNOWN
-
-
-class Listener:
-    """A judge that remembers what it was asked."""
-
-    def __init__(self) -> None:
-        self.heard: list[tuple[str | None, str, Signal | None]] = []
-
-    def __call__(self, call: ToolCall | None, text: str, signal: Signal | None) -> Outcome:
-        self.heard.append((call.call_id if call else None, text, signal))
-        return UNKNOWN
+from warmstart.model import Message, Session, Signal, ToolCall, ToolResult, Usage
 
 
 def item(**payload: Any) -> str:
@@ -54,10 +40,6 @@ def written(folder: Path, *lines: str) -> Path:
     return path
 
 
-def kinds(session: Session, kind: type) -> list[Any]:
-    return [step for step in session.steps if isinstance(step, kind)]
-
-
 def test_a_packed_rollout_reads_like_the_plain_one(tmp_path: Path) -> None:
     plain = DATA / "codex" / "case.jsonl"
     packed = tmp_path / "case-zst.jsonl.zst"
@@ -81,7 +63,7 @@ def test_a_cut_off_zst_gives_what_came_before(tmp_path: Path) -> None:
     path.write_bytes(packed[: len(packed) // 2])
     (session,), source = read(path)
     assert session.id == "s1"
-    assert 0 < len(kinds(session, ToolResult)) < 20_000
+    assert 0 < len(steps(session, ToolResult)) < 20_000
     assert source.problems
 
 
@@ -90,18 +72,9 @@ def test_a_cut_off_line_is_reported_and_the_rest_kept(tmp_path: Path) -> None:
     path = tmp_path / "rollout-x.jsonl"
     path.write_text(text[: text.index("turn_aborted") + 5])
     (session,), source = read(path)
-    assert len(kinds(session, ToolCall)) == 4
+    assert len(steps(session, ToolCall)) == 4
     assert session.end_reason is None
     assert [p.reason for p in source.problems] == ["the JSON is cut off"]
-
-
-def test_an_empty_file_has_no_session(tmp_path: Path) -> None:
-    path = tmp_path / "rollout-x.jsonl"
-    path.write_bytes(b"")
-    assert not codex.sniff(Source(path).head)
-    assert not codex_exec.sniff(Source(path).head)
-    assert read(path)[0] == []
-    assert read(path, codex_exec)[0] == []
 
 
 def test_wrong_types_cost_the_field_not_the_session(tmp_path: Path) -> None:
@@ -119,7 +92,7 @@ def test_wrong_types_cost_the_field_not_the_session(tmp_path: Path) -> None:
         "not json",
     )
     (session,), source = read(path)
-    assert [(c.call_id, c.tool) for c in kinds(session, ToolCall)] == [("c1", "function"), ("c2", "f")]
+    assert [(c.call_id, c.tool) for c in steps(session, ToolCall)] == [("c1", "function"), ("c2", "f")]
     assert session.task == "go"
     assert {p.line for p in source.problems} >= {4, 6, 10}
 
@@ -137,9 +110,9 @@ def test_results_find_their_calls_in_any_order(tmp_path: Path) -> None:
     )
     listener = Listener()
     (session,) = codex.read(Source(path), listener)
-    assert [heard[0] for heard in listener.heard] == [None, "c2", "c1"]
-    assert [r.call_id for r in kinds(session, ToolResult)] == ["late", "c2", "c1"]
-    assert len(kinds(session, ToolCall)) == 3
+    assert [call and call.call_id for call in listener.calls] == [None, "c2", "c1"]
+    assert [r.call_id for r in steps(session, ToolResult)] == ["late", "c2", "c1"]
+    assert len(steps(session, ToolCall)) == 3
 
 
 @pytest.mark.parametrize(
@@ -176,7 +149,7 @@ def test_the_outcome_is_taken_out_of_its_wrapping(
     )
     listener = Listener()
     list(codex.read(Source(path), listener))
-    assert listener.heard == [("c", output if text is None else text, signal)]
+    assert (listener.texts, listener.signals) == ([output if text is None else text], [signal])
 
 
 def test_tokens_leave_the_cached_ones_out_of_the_input() -> None:
@@ -211,12 +184,10 @@ def test_exec_usage_counts_from_the_start_of_the_thread() -> None:
 def test_exec_outcomes() -> None:
     listener = Listener()
     list(codex_exec.read(Source(DATA / "codex_exec" / "case.jsonl"), listener))
-    assert listener.heard == [
-        ("item_2", "no such port", Signal(failed=True)),
-        ("item_1", "make: *** No rule\n", Signal(exit_code=2)),
-        ("item_4", "", Signal(status="rejected")),
-        ("item_5", "completed", Signal(failed=False)),
-    ]
+    assert [call and call.call_id for call in listener.calls] == ["item_2", "item_1", "item_4", "item_5"]
+    assert listener.texts == ["no such port", "make: *** No rule\n", "", "completed"]
+    signals = [Signal(failed=True), Signal(exit_code=2), Signal(status="rejected"), Signal(failed=False)]
+    assert listener.signals == signals
 
 
 def test_exec_survives_broken_lines(tmp_path: Path) -> None:
@@ -230,8 +201,8 @@ def test_exec_survives_broken_lines(tmp_path: Path) -> None:
         '{"type":"item.compl'
     )
     (session,), source = read(path, codex_exec)
-    assert [c.tool for c in kinds(session, ToolCall)] == ["shell", "shell"]
-    assert len(kinds(session, ToolResult)) == 1
+    assert [c.tool for c in steps(session, ToolCall)] == ["shell", "shell"]
+    assert len(steps(session, ToolResult)) == 1
     assert session.usage == Usage(output=4)
     assert "the JSON is cut off" in [p.reason for p in source.problems]
 
@@ -247,7 +218,7 @@ def test_a_single_line_stream_is_a_session_without_steps(tmp_path: Path) -> None
 @needs_corpus
 @pytest.mark.parametrize("path", sorted((CORPUS / "codex").glob("*.jsonl")), ids=lambda p: p.name[:32])
 def test_real_rollouts_lose_nothing(path: Path) -> None:
-    calls = results = said = 0
+    calls = results = messages = 0
     for line in path.read_text().splitlines():
         if not line.strip():
             continue
@@ -262,11 +233,11 @@ def test_real_rollouts_lose_nothing(path: Path) -> None:
                             "tool_search_output")  # fmt: skip
         texts = [payload] if not isinstance(payload.get("content"), list) else payload["content"]
         injected = any(str(t.get("text", "")).startswith("<environment_context>") for t in texts)
-        said += kind == "message" and payload.get("role") in ("user", "assistant") and not injected
+        messages += kind == "message" and payload.get("role") in ("user", "assistant") and not injected
     assert codex.sniff(Source(path).head)
     (session,), source = read(path)
-    assert (len(kinds(session, ToolCall)), len(kinds(session, ToolResult))) == (calls, results)
-    assert len(kinds(session, Message)) == said
+    assert (len(steps(session, ToolCall)), len(steps(session, ToolResult))) == (calls, results)
+    assert len(steps(session, Message)) == messages
     assert source.problems == []
 
 
@@ -279,17 +250,10 @@ def test_real_streams_lose_nothing(path: Path) -> None:
     sessions, source = read(path, codex_exec)
     assert len(sessions) == len({r["thread_id"] for r in records if r["type"] == "thread.started"})
     acted = sum(kind in ("command_execution", "file_change", "mcp_tool_call") for kind in done)
-    assert sum(len(kinds(s, ToolCall)) for s in sessions) == acted
-    assert sum(len(kinds(s, ToolResult)) for s in sessions) == acted
-    assert sum(len(kinds(s, Message)) for s in sessions) == done.count("agent_message")
+    assert sum(len(steps(s, ToolCall)) for s in sessions) == acted
+    assert sum(len(steps(s, ToolResult)) for s in sessions) == acted
+    assert sum(len(steps(s, Message)) for s in sessions) == done.count("agent_message")
     assert source.problems == []
-
-
-@needs_corpus
-@pytest.mark.parametrize("module", [codex, codex_exec])
-def test_no_other_file_is_claimed(module: ModuleType) -> None:
-    claimed = {p.parent for p in CORPUS.rglob("*") if p.is_file() and module.sniff(Source(p).head)}
-    assert claimed == {CORPUS / module.NAME}
 
 
 @pytest.mark.parametrize("module", [anthropic, atif, codex, codex_exec, gemini])

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from places import DATA
+from places import CORPUS, DATA, needs_corpus
 from warmstart import formats
+from warmstart.formats import anthropic, atif, codex, codex_exec, gemini
 from warmstart.formats.source import Source
 from warmstart.judging.outcome import judge_result
 from warmstart.model import Message, Session, ToolCall, ToolResult
@@ -52,6 +53,26 @@ def test_fixture(expected, tmp_path):
     renamed = tmp_path / "renamed.txt"
     renamed.write_bytes(case.read_bytes())
     assert expected.parent.name == formats.detect(Source(renamed)).NAME, "the name of a file must not matter"
+
+
+@needs_corpus
+def test_formats_claim_only_their_own_files_of_the_corpus():
+    claimed: dict[str, set[str]] = {known.NAME: set() for known in (anthropic, atif, codex, codex_exec, gemini)}
+    for path in CORPUS.rglob("*"):
+        head = Source(path).head if path.is_file() else None
+        for known in (anthropic, atif, codex, codex_exec, gemini):
+            if head is not None and known.sniff(head):
+                claimed[known.NAME].add(path.parent.name)
+    assert claimed.pop("anthropic") == set()
+    assert claimed == {name: {name} for name in claimed}
+
+
+@pytest.mark.parametrize("known", [known for known in formats.FORMATS if known.NAME != "hermes"], ids=lambda m: m.NAME)
+def test_an_empty_file_has_no_session(tmp_path, known):
+    path = tmp_path / "api_conversation_history.json"  # the one name that a reader looks at
+    path.write_bytes(b"")
+    assert not known.sniff(Source(path).head)
+    assert list(known.read(Source(path), judge_result)) == []
 
 
 def test_every_format_has_a_fixture():

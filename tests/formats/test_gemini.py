@@ -8,16 +8,13 @@ from typing import Any
 
 import pytest
 
+from formats.reading import Listener, judge, steps
 from places import CORPUS, DATA, needs_corpus
 from warmstart.formats import gemini
 from warmstart.formats.source import Source
-from warmstart.model import UNKNOWN, Message, Outcome, Session, Signal, ToolCall, ToolResult, Usage
+from warmstart.model import Message, Session, Signal, ToolCall, ToolResult, Usage
 
 CASES = DATA / "gemini_cli"
-
-
-def judge(call: ToolCall | None, text: str, signal: Signal | None) -> Outcome:
-    return Outcome("error", "flag") if signal and signal.failed else UNKNOWN
 
 
 def read(path: Path) -> tuple[list[Session], Source]:
@@ -25,19 +22,11 @@ def read(path: Path) -> tuple[list[Session], Source]:
     return list(gemini.read(source, judge)), source
 
 
-def kinds(session: Session, kind: type) -> list[Any]:
-    return [step for step in session.steps if isinstance(step, kind)]
-
-
-def heard(path: Path) -> list[tuple[str, Signal | None]]:
-    told: list[tuple[str, Signal | None]] = []
-
-    def listen(call: ToolCall | None, text: str, signal: Signal | None) -> Outcome:
-        told.append((call.call_id if call else "", signal))
-        return UNKNOWN
-
-    list(gemini.read(Source(path), listen))
-    return told
+def signals_of(path: Path) -> list[tuple[str, Signal | None]]:
+    listener = Listener()
+    list(gemini.read(Source(path), listener))
+    ids = [call.call_id if call else "" for call in listener.calls]
+    return list(zip(ids, listener.signals, strict=True))
 
 
 def session_of(*messages: Any) -> str:
@@ -45,7 +34,7 @@ def session_of(*messages: Any) -> str:
 
 
 def test_status_and_exit_code_become_signals() -> None:
-    assert heard(CASES / "case.json") == [
+    assert signals_of(CASES / "case.json") == [
         ("read-1", Signal(status="ok")),
         ("sh-1", Signal(exit_code=3)),
         ("dir-1", Signal(status="error")),
@@ -56,7 +45,7 @@ def test_status_and_exit_code_become_signals() -> None:
 def test_a_message_written_again_counts_once() -> None:
     (session,), source = read(CASES / "case-log.jsonl")
     assert session.usage == Usage(input=70, output=7, cache_read=50, reasoning=0)
-    assert heard(CASES / "case-log.jsonl") == [("sh-9", Signal(status="ok"))]
+    assert signals_of(CASES / "case-log.jsonl") == [("sh-9", Signal(status="ok"))]
     assert source.problems == []
 
 
@@ -72,10 +61,10 @@ def test_a_long_log_keeps_its_order(tmp_path: Path) -> None:
         rows += [{"id": f"m{n}", "type": "gemini", "content": c} for c in ("draft", f"text {n}")]
     path.write_text("\n".join(json.dumps(row) for row in rows))
     (session,), _ = read(path)
-    assert [m.text for m in kinds(session, Message)] == [f"text {n}" for n in range(100)]
+    assert [m.text for m in steps(session, Message)] == [f"text {n}" for n in range(100)]
 
 
-def test_a_helper_knows_its_parent(tmp_path: Path) -> None:
+def test_a_subagent_knows_its_parent(tmp_path: Path) -> None:
     folder = tmp_path / "chats" / "parent-1"
     folder.mkdir(parents=True)
     (folder / "helper.json").write_text(session_of({"id": "m", "type": "user", "content": "hi"}))
@@ -99,9 +88,9 @@ def test_an_api_history_is_read(tmp_path: Path) -> None:
     )
     assert gemini.sniff(Source(path).head)
     (session,), _ = read(path)
-    assert [c.tool for c in kinds(session, ToolCall)] == ["ls"]
-    assert [r.text for r in kinds(session, ToolResult)] == ["a"]
-    assert [m.text for m in kinds(session, Message)] == ["list", "There is a."]
+    assert [c.tool for c in steps(session, ToolCall)] == ["ls"]
+    assert [r.text for r in steps(session, ToolResult)] == ["a"]
+    assert [m.text for m in steps(session, Message)] == ["list", "There is a."]
 
 
 def test_broken_fields_cost_themselves_only(tmp_path: Path) -> None:
@@ -119,9 +108,9 @@ def test_broken_fields_cost_themselves_only(tmp_path: Path) -> None:
     )
     path.write_text(text.replace('"args": null', '"args": NaN'))
     (session,), source = read(path)
-    assert [c.call_id for c in kinds(session, ToolCall)] == ["c1", "c2", "call_3"]
-    assert [r.call_id for r in kinds(session, ToolResult)] == ["c2", "call_3"]
-    assert [m.text for m in kinds(session, Message)] == ["hi", "ok"]
+    assert [c.call_id for c in steps(session, ToolCall)] == ["c1", "c2", "call_3"]
+    assert [r.call_id for r in steps(session, ToolResult)] == ["c2", "call_3"]
+    assert [m.text for m in steps(session, Message)] == ["hi", "ok"]
     assert source.problems
 
 
@@ -131,16 +120,9 @@ def test_a_cut_off_document_gives_what_came_before(tmp_path: Path) -> None:
     path.write_text(text[: text.index('"m4"')])
     assert gemini.sniff(Source(path).head)
     (session,), source = read(path)
-    assert len(kinds(session, ToolResult)) == 4
+    assert len(steps(session, ToolResult)) == 4
     assert session.end_reason == "cancelled"
     assert "the JSON is cut off" in [p.reason for p in source.problems]
-
-
-def test_an_empty_file_has_no_session(tmp_path: Path) -> None:
-    path = tmp_path / "session-x.json"
-    path.write_bytes(b"")
-    assert not gemini.sniff(Source(path).head)
-    assert read(path)[0] == []
 
 
 @needs_corpus
@@ -159,13 +141,7 @@ def test_real_sessions_lose_nothing(path: Path) -> None:
     ]
     assert gemini.sniff(Source(path).head)
     (session,), source = read(path)
-    assert len(kinds(session, ToolCall)) == len(calls)
-    assert len(kinds(session, ToolResult)) == len([c for c in calls if c.get("result")])
-    assert len(kinds(session, Message)) == len(spoken)
+    assert len(steps(session, ToolCall)) == len(calls)
+    assert len(steps(session, ToolResult)) == len([c for c in calls if c.get("result")])
+    assert len(steps(session, Message)) == len(spoken)
     assert source.problems == []
-
-
-@needs_corpus
-def test_no_other_file_is_claimed() -> None:
-    claimed = {p.parent for p in CORPUS.rglob("*") if p.is_file() and gemini.sniff(Source(p).head)}
-    assert claimed == {CORPUS / "gemini_cli"}

@@ -1,4 +1,4 @@
-"""Hermes: the database as it is found (live, locked, old, cut in half), its exports and its trajectories."""
+"""Hermes: the database in every state (live, locked, old, cut in half), its exports and its trajectories."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from formats.reading import steps
 from places import CORPUS, DATA, NO_CORPUS
 from warmstart.formats import claude_code, hermes_db, hermes_export, openai_chat, sharegpt
 from warmstart.formats.source import Source
@@ -33,10 +34,6 @@ INDEX = "CREATE INDEX idx_messages_session ON messages(session_id, timestamp)"
 def judge(call: ToolCall | None, text: str, signal: Signal | None) -> Outcome:
     assert signal is None  # Hermes has no conclusive flag
     return UNKNOWN if call is None else Outcome("ok", "text")
-
-
-def steps(session: Session, kind: type) -> list[Any]:
-    return [step for step in session.steps if isinstance(step, kind)]
 
 
 def calls_json(*ids: str, name: str = "terminal", command: str = "ls") -> str:
@@ -226,7 +223,7 @@ def test_reading_leaves_no_trace(tmp_path: Path) -> None:
     assert fingerprint(live) == kept
 
 
-def test_a_locked_database_is_told(path: Path, database: sqlite3.Connection) -> None:
+def test_a_locked_database_is_reported(path: Path, database: sqlite3.Connection) -> None:
     fill(database)
     lock = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('BEGIN EXCLUSIVE'); print('held', flush=True); input()"
     holder = subprocess.Popen(  # a lock counts only between processes
@@ -367,8 +364,8 @@ def test_corpus_trajectories(corpus: Path) -> None:
     runs = [json.loads(line) for line in path.read_text().splitlines()]
     assert source.problems == [] and len(sessions) == len(runs) == len({s.id for s in sessions})
     for session, run in zip(sessions, runs, strict=True):
-        said = [t["value"] for t in run["conversations"] if t["from"] == "gpt"]
-        assert len(steps(session, ToolCall)) == sum(text.count("<tool_call>") for text in said)
+        answers = [t["value"] for t in run["conversations"] if t["from"] == "gpt"]
+        assert len(steps(session, ToolCall)) == sum(text.count("<tool_call>") for text in answers)
         results = [t["value"] for t in run["conversations"] if t["from"] == "tool"]
         assert len(steps(session, ToolResult)) == sum(text.count("<tool_response>") for text in results)
         assert all(r.outcome.status == "ok" for r in steps(session, ToolResult))

@@ -1,4 +1,4 @@
-"""mini-swe-agent: executed actions and their exit codes, in every shape the versions wrote; labels beside the file."""
+"""mini-swe-agent: executed actions and their exit codes, in the shapes of all versions; labels beside the file."""
 
 from __future__ import annotations
 
@@ -8,36 +8,24 @@ from typing import Any
 
 import pytest
 
+from formats.reading import Listener, steps
 from places import CORPUS, DATA, NO_CORPUS
 from warmstart.formats import mini_swe, openai_chat
 from warmstart.formats.labels import as_label, label_beside
 from warmstart.formats.source import Source
-from warmstart.model import Message, Outcome, Session, Signal, ToolCall, ToolResult
+from warmstart.model import Message, Session, Signal, ToolCall, ToolResult
 
 CASE = DATA / "mini_swe_agent" / "case.json"
 
 
-class Judge:
-    """Keeps what it was told."""
-
-    def __init__(self) -> None:
-        self.signals: list[Signal | None] = []
-        self.commands: list[Any] = []
-
-    def __call__(self, call: ToolCall | None, text: str, signal: Signal | None) -> Outcome:
-        self.signals.append(signal)
-        self.commands.append(call and call.arguments)
-        return Outcome("error", "flag") if signal and signal.failed else Outcome("unknown")
-
-
-def steps(session: Session, kind: type) -> list[Any]:
-    return [step for step in session.steps if isinstance(step, kind)]
-
-
-def read(path: Path) -> tuple[list[Session], Judge, Source]:
-    source, judge = Source(path), Judge()
+def read(path: Path) -> tuple[list[Session], Listener, Source]:
+    source, judge = Source(path), Listener()
     assert mini_swe.sniff(source.head)
     return list(mini_swe.read(source, judge)), judge, source
+
+
+def commands(judge: Listener) -> list[Any]:
+    return [call and call.arguments for call in judge.calls]
 
 
 def write(tmp_path: Path, messages: list[Any], **fields: Any) -> Path:
@@ -51,7 +39,7 @@ def write(tmp_path: Path, messages: list[Any], **fields: Any) -> Path:
 def test_exit_codes_reach_the_judge() -> None:
     (session,), judge, source = read(CASE)
     assert judge.signals == [Signal(exit_code=0), Signal(exit_code=1)]
-    assert judge.commands == [{"command": "cat clock.py"}, {"command": "pytest -q"}]
+    assert commands(judge) == [{"command": "cat clock.py"}, {"command": "pytest -q"}]
     assert session.usage is not None
     assert (session.usage.input, session.usage.output, session.usage.cache_read) == (110, 30, 140)
     assert (session.usage.cost, session.project, session.label) == (0.0125, "/testbed", True)
@@ -77,7 +65,7 @@ def test_the_first_version_put_its_command_in_a_fenced_block(tmp_path: Path) -> 
     (session,), judge, _ = read(path)
     assert [c.arguments for c in steps(session, ToolCall)] == [{"command": "ls -la\npwd"}, {"command": "sleep 99"}]
     assert judge.signals == [Signal(exit_code=2), None]
-    assert judge.commands == [{"command": "ls -la\npwd"}, {"command": "sleep 99"}]
+    assert commands(judge) == [{"command": "ls -la\npwd"}, {"command": "sleep 99"}]
     assert [m.role for m in steps(session, Message)] == [
         "system",
         "user",
@@ -101,7 +89,7 @@ def test_text_actions_without_ids_and_several_at_once(tmp_path: Path) -> None:
         instance_id="x__y-1",
     )
     (session,), judge, _ = read(path)
-    assert judge.commands == [{"command": "a"}, {"command": "b"}]
+    assert commands(judge) == [{"command": "a"}, {"command": "b"}]
     assert judge.signals == [Signal(exit_code=0), Signal(failed=True, exit_code=-1)]
     assert session.id.startswith("x__y-1-") and session.task == "Go"
 
@@ -203,7 +191,7 @@ def test_corpus() -> None:
         actions = [a for m in run["messages"] for a in (m.get("extra") or {}).get("actions") or ()]
         codes = [m["extra"]["returncode"] for m in run["messages"] if "returncode" in (m.get("extra") or {})]
         assert [c.arguments["command"][:200] for c in steps(session, ToolCall)] == [a["command"][:200] for a in actions]
-        assert [s and s.exit_code for s in judge.signals] == codes and None not in judge.commands
+        assert [s and s.exit_code for s in judge.signals] == codes and None not in commands(judge)
         assert session.label is labels[path.name]
         assert session.end_reason == run["info"]["exit_status"] and session.model == "deepseek-chat"
         ids.add(session.id)

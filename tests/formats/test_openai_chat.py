@@ -1,4 +1,4 @@
-"""OpenAI chat: the many wrappers, plain Python messages, and files that are not what they should be."""
+"""OpenAI chat: the many wrappers, plain Python messages, and broken files."""
 
 from __future__ import annotations
 
@@ -11,18 +11,11 @@ from typing import Any
 
 import pytest
 
+from formats.reading import Listener, judge, steps
 from places import CORPUS, NO_CORPUS
 from warmstart.formats import openai_chat
 from warmstart.formats.source import Source
-from warmstart.model import UNKNOWN, Message, Outcome, Session, Signal, ToolCall, ToolResult, Usage
-
-
-def judge(call: ToolCall | None, text: str, signal: Signal | None) -> Outcome:
-    return Outcome("error", "flag") if signal and signal.failed else UNKNOWN
-
-
-def steps(session: Session, kind: type) -> list[Any]:
-    return [step for step in session.steps if isinstance(step, kind)]
+from warmstart.model import Message, Session, ToolCall, ToolResult, Usage
 
 
 def call(call_id: Any, name: str = "look", arguments: Any = "{}") -> dict[str, Any]:
@@ -172,7 +165,7 @@ def test_cut_off_lines(read: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", "[[]]", "", '{"messages": []}', "null", '[{"role": "user"}]'])
-def test_what_holds_no_message_is_not_claimed(tmp_path: Path, text: str) -> None:
+def test_a_file_without_messages_is_not_claimed(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.json"
     path.write_text(text)
     source = Source(path)
@@ -193,12 +186,7 @@ def test_from_messages_takes_a_plain_list_and_leaves_it_alone() -> None:
 
 
 def test_the_result_is_judged_with_its_call() -> None:
-    seen: list[tuple[str | None, str]] = []
-
-    def listen(call: ToolCall | None, text: str, signal: Signal | None) -> Outcome:
-        seen.append((call and call.tool, text))
-        return UNKNOWN
-
+    listener = Listener()
     talk = [
         {"role": "tool", "tool_call_id": "b", "content": "too early"},
         {"role": "assistant", "tool_calls": [call("b", "first")]},
@@ -207,8 +195,9 @@ def test_the_result_is_judged_with_its_call() -> None:
         {"role": "tool", "tool_call_id": "c", "content": "three"},
         {"role": "tool", "tool_call_id": "b", "content": "two"},
     ]
-    openai_chat.from_messages(talk, listen)
-    assert seen == [(None, "too early"), ("first", "one"), ("third", "three"), ("second", "two")]
+    openai_chat.from_messages(talk, listener)
+    assert [call and call.tool for call in listener.calls] == [None, "first", "third", "second"]
+    assert listener.texts == ["too early", "one", "three", "two"]
 
 
 def test_anthropic_blocks() -> None:
@@ -242,7 +231,7 @@ def test_anthropic_blocks() -> None:
 
 
 class Dumped:
-    """What an SDK hands out."""
+    """An object as an SDK returns it."""
 
     def __init__(self, **fields: Any) -> None:
         self.fields = fields

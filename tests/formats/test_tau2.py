@@ -1,4 +1,4 @@
-"""tau2: the agent's calls and not the user's; flags, rewards, and facts that stand after what they describe."""
+"""tau2: the agent's calls and not the user's; flags, rewards, and facts that follow the simulations."""
 
 from __future__ import annotations
 
@@ -8,20 +8,13 @@ from typing import Any
 
 import pytest
 
+from formats.reading import judge, steps
 from places import CORPUS, DATA, NO_CORPUS
 from warmstart.formats import openai_chat, tau2
 from warmstart.formats.source import Source
-from warmstart.model import UNKNOWN, Message, Outcome, Session, Signal, ToolCall, ToolResult
+from warmstart.model import Message, Session, ToolCall, ToolResult
 
 CASE = DATA / "tau2" / "case.json"
-
-
-def judge(call: ToolCall | None, text: str, signal: Signal | None) -> Outcome:
-    return Outcome("error", "flag") if signal and signal.failed else UNKNOWN
-
-
-def steps(session: Session, kind: type) -> list[Any]:
-    return [step for step in session.steps if isinstance(step, kind)]
 
 
 def read(path: Path) -> tuple[list[Session], list[str]]:
@@ -117,7 +110,7 @@ def test_a_cut_off_file_gives_the_simulations_before(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["[]", '{"simulations": []}', '{"simulations": 3}', '[{"task_id": 1}]'])
-def test_what_is_no_run_is_not_claimed(tmp_path: Path, text: str) -> None:
+def test_a_file_without_runs_is_not_claimed(tmp_path: Path, text: str) -> None:
     source = Source(write(tmp_path, text))
     assert not tau2.sniff(source.head)
     assert list(tau2.read(source, judge)) == []

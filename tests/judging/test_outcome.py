@@ -1,4 +1,4 @@
-"""Each tool result gets the outcome a careful reader would give it."""
+"""Each tool result gets the outcome that a careful reader would give it."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ SIGNALLED = [
 ]
 
 
-@pytest.mark.parametrize(("made", "text", "signal", "status", "basis"), SIGNALLED)
-def test_what_the_transcript_flags_decides(made, text, signal, status, basis):
-    outcome = judge_result(made, text, signal)
+@pytest.mark.parametrize(("call", "text", "signal", "status", "basis"), SIGNALLED)
+def test_the_flag_of_the_transcript_decides(call, text, signal, status, basis):
+    outcome = judge_result(call, text, signal)
     assert (outcome.status, outcome.basis) == (status, basis)
 
 
@@ -68,7 +68,7 @@ SPOKEN = [
 
 
 @pytest.mark.parametrize(("text", "status"), SPOKEN)
-def test_exit_codes_spoken_in_the_text(text, status):
+def test_exit_codes_printed_in_the_text(text, status):
     outcome = judge_result(call(command="something"), text)
     assert (outcome.status, outcome.basis) == (status, "exit_code")
 
@@ -172,9 +172,9 @@ FAILED = [
 ]
 
 
-@pytest.mark.parametrize(("made", "text", "kind"), FAILED)
-def test_failures_said_in_text(made, text, kind):
-    outcome = judge_result(made, text)
+@pytest.mark.parametrize(("call", "text", "kind"), FAILED)
+def test_failures_reported_in_text(call, text, kind):
+    outcome = judge_result(call, text)
     assert (outcome.status, outcome.basis, outcome.error_kind) == ("error", "text", kind)
 
 
@@ -210,9 +210,9 @@ FINE = [
 ]
 
 
-@pytest.mark.parametrize(("made", "text"), FINE)
-def test_text_that_only_speaks_of_errors_is_fine(made, text):
-    assert judge_result(made, text).status == "ok"
+@pytest.mark.parametrize(("call", "text"), FINE)
+def test_text_that_only_mentions_errors_is_fine(call, text):
+    assert judge_result(call, text).status == "ok"
 
 
 def test_an_empty_answer_of_an_unknown_tool_is_unknown():
@@ -221,7 +221,7 @@ def test_an_empty_answer_of_an_unknown_tool_is_unknown():
 
 
 @pytest.mark.parametrize("text", [REJECTION, "patch rejected by user", "User rejected the command"])
-def test_a_persons_no_is_no_error(text):
+def test_a_rejection_by_a_person_is_no_error(text):
     assert judge_result(call("Bash", "rm x"), text).status == "rejected"
 
 

@@ -1,4 +1,4 @@
-"""The score weighs evidence; length is never a merit; unknown is an honest answer."""
+"""The score weighs evidence; length never raises it; without a firm sign the verdict is unknown."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_counts_people_expect():
     assert (counts.unique_tools, counts.tools) == (2, {"a": 1, "b": 2})
 
 
-def test_nothing_judged_is_no_rate():
+def test_without_judged_results_there_is_no_rate():
     assert score(session(ASK)).counts.error_rate is None
 
 
@@ -61,9 +61,9 @@ def test_checks_that_pass_after_the_last_edit_are_a_success():
 
 
 def test_evidence_points_at_steps():
-    made = score(session(ASK, *pair("Bash", OK, 1, command="go test ./..."), Message("assistant", "ok")))
-    (found,) = [e for e in made.evidence if e.sign == "checks_passed"]
-    assert found.step == 2
+    scored = score(session(ASK, *pair("Bash", OK, 1, command="go test ./..."), Message("assistant", "ok")))
+    (evidence,) = [e for e in scored.evidence if e.sign == "checks_passed"]
+    assert evidence.step == 2
 
 
 @pytest.mark.parametrize(
@@ -91,11 +91,11 @@ def test_how_it_ended_matters():
 
 @given(st.integers(0, 60), st.integers(1, 40))
 def test_more_of_the_same_never_raises_quality(length, more):
-    def made(n: int) -> float:
+    def quality(n: int) -> float:
         steps = [step for i in range(n) for step in (*pair("a", OK, i), Message("assistant", "next"))]
         return score(session(ASK, *steps)).quality
 
-    assert made(length + more) <= made(length)
+    assert quality(length + more) <= quality(length)
 
 
 KINDS = [
@@ -117,8 +117,8 @@ KINDS = [
 
 @pytest.mark.parametrize(("used", "category", "task_type"), KINDS)
 def test_kinds(used, category, task_type):
-    made = score(session(ASK, *(ToolCall(str(n), tool, {}) for n, tool in enumerate(used))))
-    assert (made.category, made.task_type) == (category, task_type)
+    scored = score(session(ASK, *(ToolCall(str(n), tool, {}) for n, tool in enumerate(used))))
+    assert (scored.category, scored.task_type) == (category, task_type)
 
 
 def test_kinds_can_be_extended():
@@ -152,6 +152,6 @@ def test_plain_openai_messages_can_be_judged_and_scored():
         {"role": "assistant", "content": "done"},
     ]  # fmt: skip
     assert [(r.call_id, r.outcome.status) for r in warmstart.judge(messages)] == [("2", "error"), ("1", "ok")]
-    made = warmstart.score(messages)
-    assert (made.counts.tool_calls, made.counts.error_count, made.category) == (2, 1, "ops")
-    assert msgspec.json.encode(made)
+    scored = warmstart.score(messages)
+    assert (scored.counts.tool_calls, scored.counts.error_count, scored.category) == (2, 1, "ops")
+    assert msgspec.json.encode(scored)

@@ -28,7 +28,7 @@ class Secret(NamedTuple):
 
 
 class Draw:
-    """Random bodies."""
+    """Draws the random parts of secrets."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)

@@ -471,7 +471,7 @@ def test_any_value_keeps_its_shape(value: object) -> None:
 )
 def test_hostile_repetition_takes_linear_time(piece: str) -> None:
     def seconds(size: int) -> float:
-        """Processor time, which other processes on the machine do not count towards."""
+        """Return processor time, which other processes on the machine do not lengthen."""
         text = (piece * (size // len(piece) + 1))[:size]
         start = time.process_time()
         Redactor().scope().text(text)
