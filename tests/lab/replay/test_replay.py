@@ -185,9 +185,9 @@ def test_a_seed_that_helps_is_found_as_better(recorded, settings, capsys):
 
     show_replay(report)
     shown = capsys.readouterr().out
-    assert "first call: very call, not shown" in shown and "better" in shown
+    assert "first call: exact, not in a seed" in shown and "better" in shown
     assert "+100.0 pt" in shown and "+100.0%" not in shown, "a difference of two percentages is in points"
-    assert "0 of 24 seeds held a call that worked in the session's own record" in shown
+    assert "0 of 24 seeds contained a call that worked in the session's own record" in shown
     assert "of 12 tasks" in shown and "--arms cold,warm,mismatched" in shown
     assert "cannot show" in shown and "whether a task gets solved" in shown
     assert "inferred from recorded calls" in shown and "redacted before they are sent" in shown
@@ -299,7 +299,7 @@ def test_a_parrot_wins_nothing(recorded, settings, capsys):
         assert effect.verdict != "better", name
     assert effects(report)["first_own"].values == effects(report)["first_shape"].values == {"warm": 0, "cold": 0}
     show_replay(report)
-    assert "The first line has little to go by: 0 sessions" in capsys.readouterr().out
+    assert "The first line rests on little: 0 sessions" in capsys.readouterr().out
 
 
 def test_a_shown_call_that_is_the_very_call_agrees_but_not_in_the_first_line():
@@ -522,7 +522,7 @@ def test_seeds_that_hold_a_call_of_the_record_are_counted(recorded, settings, ca
     assert report.seeded == 12 == report.given_away, "all sessions begin with the same call, and seeds show it"
     assert all(line.given_away for line in report.sessions)
     show_replay(report)
-    assert "12 of 12 seeds held a call that worked in the session's own record" in capsys.readouterr().out
+    assert "12 of 12 seeds contained a call that worked in the session's own record" in capsys.readouterr().out
 
 
 def test_no_secret_reaches_the_endpoint_or_the_folder(recorded, settings):
@@ -860,7 +860,7 @@ def test_without_templates_both_arms_are_asked_once(tmp_path, settings, capsys):
     assert (report.replayed, report.seeded, len(llm.bodies)) == (2, 0, len(set(llm.bodies)))
     assert report.arms["warm"] == report.arms["cold"]
     show_replay(report)
-    assert "Neither half taught a template" in capsys.readouterr().out
+    assert "Neither half gave a usable template" in capsys.readouterr().out
 
 
 def test_the_seed_is_what_provision_gives(recorded, settings):

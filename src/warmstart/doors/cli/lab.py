@@ -1,4 +1,4 @@
-"""`warmstart lab`: try on a real model whether seeds help, before trusting them with one's own agent."""
+"""`warmstart lab`: try with a real model whether seeds help, before trusting them with one's own agent."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from warmstart.endpoints.chat import LLM, Endpoint, EndpointError, HttpLLM, Repl
 from warmstart.errors import ConfigError
 from warmstart.pipeline import Warmstart
 
-if TYPE_CHECKING:  # else every `warmstart --help` would load the lab, and it does not load everywhere
+if TYPE_CHECKING:  # else every `warmstart --help` would load the lab, which does not load on every system
     from warmstart.lab.models.facts import ModelFacts
     from warmstart.lab.run.lab import Lab, Plan
     from warmstart.lab.run.summary import LabReport
 
 _ARMS = "cold, warm, random, mismatched, text"
 _BUILT_IN = "smollm2"
-_SHORT = 20  # tasks of a first look
-_PATIENCE = 120  # seconds for one answer of a server
+_SHORT = 20  # tasks by default
+_PATIENCE = 120  # seconds for a server's answer
 
 
 @click.group()
 def lab() -> None:
-    """The same tasks with a real model, cold against warm. Offline with the model that `warmstart[lab]` brings."""
+    """Run the same tasks with a real model, cold and warm. Works offline with the model of `warmstart[lab]`."""
 
 
 def model_options(command: Any) -> Any:
-    """Which model is asked."""
+    """Add the options that choose the model."""
     for option in reversed(
         (
             click.option(
-                "--model", default=_BUILT_IN, show_default=True, help="With --endpoint: what it calls the model."
+                "--model", default=_BUILT_IN, show_default=True, help="With --endpoint: the model's name there."
             ),
             click.option(
                 "--gguf", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Another local model."
             ),
-            click.option("--endpoint", help="An OpenAI-compatible server, like http://127.0.0.1:8080/v1."),
-            click.option("--api-key-env", help="Name of the environment variable with its key."),
-            click.option("--text-calls", is_flag=True, help="The server has no tool calls: write them as text."),
+            click.option("--endpoint", help="An OpenAI-compatible server, such as http://127.0.0.1:8080/v1."),
+            click.option("--api-key-env", help="The environment variable with the server's key."),
+            click.option("--text-calls", is_flag=True, help="Write calls as text, for a server without tool calls."),
         )
     ):
         command = option(command)
@@ -55,24 +55,24 @@ def model_options(command: Any) -> Any:
 
 
 def asking_options(command: Any) -> Any:
-    """How it is asked."""
+    """Add the options of a request."""
     timeout = click.option(
         "--timeout",
         type=click.IntRange(1, 86_400),
         default=_PATIENCE,
         show_default=True,
-        help="Seconds that a server has for one answer.",
+        help="Seconds to wait for an answer.",
     )
     temperature = click.option(
-        "--temperature", default="0", show_default=True, help="A number, or none for models that refuse the field."
+        "--temperature", default="0", show_default=True, help="A number, or none for a model that refuses the field."
     )
     return temperature(timeout(command))
 
 
 @lab.command()
-@click.option("--arms", default="cold,warm", show_default=True, help=f"Of {_ARMS}.")
+@click.option("--arms", default="cold,warm", show_default=True, help=f"Two or more of {_ARMS}.")
 @click.option(
-    "--tasks", type=click.IntRange(1, 1_000), default=_SHORT, show_default=True, help="Tasks, each in every arm."
+    "--tasks", type=click.IntRange(1, 1_000), default=_SHORT, show_default=True, help="Tasks, each run in every arm."
 )
 @click.option(
     "--random-seed",
@@ -81,22 +81,24 @@ def asking_options(command: Any) -> Any:
     show_default=True,
     help="Another number makes other tasks of the same families.",
 )
-@click.option("--turns", type=click.IntRange(1, 20), default=3, show_default=True, help="Answers a session has.")
+@click.option(
+    "--turns", type=click.IntRange(1, 20), default=3, show_default=True, help="The model's answers per session."
+)
 @click.option(
     "--answer-tokens",
     type=click.IntRange(8),
-    help="Of an answer.  [default: 96 local, as the server gives with --endpoint]",
+    help="Limit of an answer.  [default: 96 for a local model, the server's own with --endpoint]",
 )
 @asking_options
-@click.option("--grammar", is_flag=True, help="Let a local model say nothing but a valid call, in every arm.")
-@click.option("--threads", type=click.IntRange(1, 64), help="Of a local model.  [default: one a free core]")
-@click.option("--out", type=PATH, help="Folder of the run: transcripts, store, report.json, report.html.")
-@click.option("--fresh", is_flag=True, help="Forget what the folder has, instead of going on where it stopped.")
+@click.option("--grammar", is_flag=True, help="Restrict a local model to valid calls, in every arm.")
+@click.option("--threads", type=click.IntRange(1, 64), help="Of a local model.  [default: one per free core]")
+@click.option("--out", type=PATH, help="Folder for transcripts, store, report.json and report.html.")
+@click.option("--fresh", is_flag=True, help="Delete the run in the folder instead of going on with it.")
 @model_options
 @json_option
 @click.pass_obj
 def run(ws: Warmstart, /, arms: str, out: Path | None, fresh: bool, as_json: bool, **given: Any) -> None:
-    """Run the lab. A run that was stopped goes on where it was."""
+    """Run the lab. A stopped run goes on where it was."""
     from warmstart.lab.run.agent import AgentLimits
     from warmstart.lab.run.lab import Lab, Plan, clear
 
@@ -121,16 +123,16 @@ def run(ws: Warmstart, /, arms: str, out: Path | None, fresh: bool, as_json: boo
     folder = out or ws.settings.home / "lab" / _name(plan)
     if fresh:
         clear(folder)
-    made = Lab(folder, plan, _Late(lambda: open_llm(given["threads"], given["grammar"])))
+    lab = Lab(folder, plan, _LazyLLM(lambda: open_llm(given["threads"], given["grammar"])))
     trouble: EndpointError | None = None
     try:
         with progress_bar("lab") as progress:
-            made.run(progress)
+            lab.run(progress)
     except EndpointError as error:
         trouble = error
     finally:
-        report = _finish(made, _command(plan, given, out)) if made.ws.experiments.list() else None
-        made.close()
+        report = _write_report(lab, _write_command(plan, given)) if lab.ws.experiments.list() else None
+        lab.close()
     if report is not None:
         _show(report, folder, as_json)
     if trouble is not None:
@@ -140,8 +142,8 @@ def run(ws: Warmstart, /, arms: str, out: Path | None, fresh: bool, as_json: boo
         ) from trouble
 
 
-class _Late:
-    """A model that is loaded when first asked: showing a finished run again needs none."""
+class _LazyLLM:
+    """A model that is loaded at the first request: showing a finished run again needs none."""
 
     def __init__(self, make: Callable[[], LLM]) -> None:
         self._make = make
@@ -155,7 +157,7 @@ class _Late:
 def choose_model(
     model: str, gguf: Path | None, endpoint: str | None, api_key_env: str | None, text_calls: bool, timeout: int
 ) -> tuple[ModelFacts, Callable[[int | None, bool], LLM]]:
-    """Facts of the model, and a function that opens it."""
+    """Return the model's facts and a function that opens it."""
     from warmstart.lab.models.facts import ModelFacts
     from warmstart.lab.models.local import LocalLLM, describe_weights, find_weights
     from warmstart.lab.models.text_calls import TextCalls
@@ -177,7 +179,7 @@ def choose_model(
 
 
 def _name_endpoint(url: str) -> str:
-    """The address without what could be a secret, in one spelling: another server is another run."""
+    """Return the address in one spelling and without credentials; another server is another run."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}{parts.path.rstrip('/')}"
 
@@ -190,8 +192,8 @@ def _name(plan: Plan) -> str:
     return f"{slug(plan.model.name)}-{len(plan.arms)}x{plan.tasks}-{digest}"
 
 
-def _command(plan: Plan, given: dict[str, Any], out: Path | None) -> str:
-    """What a person types to get the same. Paths are told by their last part: a report may be shown around."""
+def _write_command(plan: Plan, given: dict[str, Any]) -> str:
+    """Return the command that repeats the run. Paths are cut to their last part, because reports are passed around."""
     from warmstart.lab.run.agent import AgentLimits
 
     words = [
@@ -219,16 +221,16 @@ def _command(plan: Plan, given: dict[str, Any], out: Path | None) -> str:
     return shlex.join([*words, *(["--grammar"] if plan.grammar else [])])
 
 
-def _finish(made: Lab, command: str) -> LabReport:
+def _write_report(lab: Lab, command: str) -> LabReport:
     from msgspec.json import encode
 
     from warmstart.atomic_files import write_whole
     from warmstart.doors.pages.lab import render_page
     from warmstart.lab.run.report import report_lab
 
-    report = report_lab(made, command, time.time())
-    write_whole(made.folder / "report.json", encode(report))
-    write_whole(made.folder / "report.html", render_page(report).encode())
+    report = report_lab(lab, command, time.time())
+    write_whole(lab.folder / "report.json", encode(report))
+    write_whole(lab.folder / "report.html", render_page(report).encode())
     return report
 
 
@@ -244,21 +246,23 @@ def _show(report: LabReport, folder: Path, as_json: bool) -> None:
 
 @lab.command("replay")
 @click.argument("transcripts", nargs=-1, required=True, type=PATH)
-@click.option("--endpoint", required=True, help="An OpenAI-compatible server: the only place anything is sent to.")
-@click.option("--model", required=True, help="What it calls the model.")
-@click.option("--api-key-env", help="Name of the environment variable with its key.")
+@click.option("--endpoint", required=True, help="An OpenAI-compatible server; nothing is sent anywhere else.")
+@click.option("--model", required=True, help="The model's name there.")
+@click.option("--api-key-env", help="The environment variable with the server's key.")
 @click.option(
     "--arms",
     default="cold,warm",
     show_default=True,
-    help="With ,mismatched also what any example does, fitting or not, for half as many requests again.",
+    help="cold,warm,mismatched also shows what any example does, fitting or not, for half as many requests more.",
 )
-@click.option("--out", type=PATH, help="Folder of the run; the same folder goes on where it stopped.")
+@click.option("--out", type=PATH, help="Folder of the run; a stopped run in it goes on.")
 @click.option(
     "--random-seed", type=int, default=1, show_default=True, help="Another number splits the sessions differently."
 )
-@click.option("--turns", type=click.IntRange(1, 50), default=4, show_default=True, help="Answers a session has.")
-@click.option("--limit", type=click.IntRange(1), help="Sessions at most.  [default: all]")
+@click.option(
+    "--turns", type=click.IntRange(1, 50), default=4, show_default=True, help="The model's answers per session."
+)
+@click.option("--limit", type=click.IntRange(1), help="Sessions to replay, at most.  [default: all]")
 @click.option(
     "--examples", type=click.IntRange(1, 50), help="Examples in a seed, at most.  [default: as in config.toml]"
 )
@@ -267,10 +271,10 @@ def _show(report: LabReport, folder: Path, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def run_replay(ws: Warmstart, /, transcripts: tuple[Path, ...], as_json: bool, **given: Any) -> None:
-    """Ask a model the first requests of recorded sessions, cold and warm, and compare its calls with those that worked.
+    """Send the first requests of recorded sessions to a model, cold and warm, and compare its calls with those that worked.
 
-    TRANSCRIPTS are files or folders of your own agent. Nothing is carried out: calls that match the record get the
-    recorded results.
+    TRANSCRIPTS are files or folders of your own agent. Nothing is executed: a call that matches the record gets the
+    recorded result.
     """
     from warmstart.doors.render.replay import show_replay
     from warmstart.lab.replay.replay import ReplayPlan, ReplayStopped, replay
@@ -304,7 +308,7 @@ def run_replay(ws: Warmstart, /, transcripts: tuple[Path, ...], as_json: bool, *
     if trouble is not None:
         raise trouble
     if not report.finished:
-        raise EndpointError("some sessions were not answered; the same command asks them again")
+        raise EndpointError("some sessions got no answer; run the same command to ask them again")
 
 
 def _request(temperature: str) -> dict[str, Any]:
@@ -314,25 +318,25 @@ def _request(temperature: str) -> dict[str, Any]:
         number = float(temperature)
     except ValueError:
         number = math.nan
-    if not math.isfinite(number):  # no JSON has the others
-        raise click.UsageError(f"--temperature: a number or none, not {temperature!r}")
+    if not math.isfinite(number):  # JSON has no other numbers
+        raise click.UsageError(f"--temperature: give a number or none, not {temperature!r}")
     return {"temperature": number}
 
 
 def slug(name: str) -> str:
-    """A model's name as part of a folder's."""
+    """Return a model's name as part of a folder name."""
     return "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in name)[:40].strip(".-") or "model"
 
 
 def read_key(name: str | None) -> str:
-    """The key, by the name of its variable: never on the command line, where others see it."""
+    """Read the key from its environment variable; on the command line others would see it."""
     if name is None:
         return ""
     from warmstart.config import read_variable
 
     key = read_variable(name)
     if not key:
-        raise ConfigError(f"--api-key-env: the environment has no {name}")
-    if not (key.isascii() and key.isprintable()):  # what refuses it later would show it
-        raise ConfigError(f"--api-key-env: what {name} holds can be no key; it goes into one line of a header")
+        raise ConfigError(f"--api-key-env: {name} is not set; export it with the key")
+    if not (key.isascii() and key.isprintable()):  # a later error would show it
+        raise ConfigError(f"--api-key-env: {name} holds no valid key; it must fit into one line of an HTTP header")
     return key

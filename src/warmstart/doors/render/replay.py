@@ -1,4 +1,4 @@
-"""A replay for people: what the model proposed in each arm, warm minus cold with whiskers, and what that can show."""
+"""Show a replay on a terminal: the calls proposed in each arm, warm minus cold with whiskers, and what that can show."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from warmstart.doors.render.effect import draw
 from warmstart.doors.render.terminal import clean, print_table
 from warmstart.lab.replay.report import Compared, ReplayCounts, ReplayReport
 
-_PROBLEMS = 5  # told one by one
-_FEW = 6  # sessions that reach a measure, below which it tells next to nothing
+_PROBLEMS = 5  # listed one by one
+_FEW = 6  # sessions that reach a measure, below which it shows next to nothing
 
 
 def show_replay(report: ReplayReport) -> None:
-    """A replay as it stands."""
+    """Print a replay, finished or not."""
     where = f" at {report.endpoint}" if report.endpoint else ""
     click.secho(f"Replay with {clean(report.model)}{clean(where)}", bold=True)
-    _say_what_was_done(report)
+    _show_progress(report)
     print_table(
         (
             "arm",
@@ -44,11 +44,11 @@ def show_replay(report: ReplayReport) -> None:
     if report.compared_mismatched:
         number = report.compared_mismatched[0].effect.n[MISMATCHED]
         _show_compared(
-            f"Against examples of other work, in the {number} sessions that there were both kinds for",
+            f"Against examples of other work, in the {number} sessions with both kinds",
             report.compared_mismatched,
         )
     if report.compared:
-        _say_how_to_read(report)
+        _explain_table(report)
     for title, lines in (
         ("What this shows:", report.shows),
         ("What it cannot show:", report.cannot_show),
@@ -59,39 +59,40 @@ def show_replay(report: ReplayReport) -> None:
             click.echo(f"- {line}")
 
 
-def _say_what_was_done(report: ReplayReport) -> None:
+def _show_progress(report: ReplayReport) -> None:
+    """Print what was replayed, left out and learned."""
     click.echo(
         f"{report.recorded} recorded sessions; {report.replayed} of {report.planned} replayed {_enumerate(report.arms)}, up to"
-        f" {report.turns} turns; {report.seeded} of them got a warm seed. An arm without a seed is the cold one: it is not"
-        " asked twice."
+        f" {report.turns} turns; {report.seeded} of them got a warm seed. A session without one counts as its cold replay and"
+        " is not asked twice."
     )
-    click.echo(f"They are of {report.tasks} tasks, as far as these can be told apart; each stands in one half.")
+    click.echo(f"They are of {report.tasks} tasks, as far as tasks can be distinguished; no task is in both halves.")
     if report.left_loose:
         click.secho(
-            f"{report.left_loose} rare values or wordings were left to tie nothing, because one task would have become too"
-            " large: sessions in both halves may share them.",
+            f"{report.left_loose} rare values or wordings were not used to join sessions, because one task would have become"
+            " too large: sessions in both halves may share them.",
             fg="yellow",
         )
     if report.seeded:
         click.secho(
-            f"{report.given_away} of {report.seeded} seeds held a call that worked in the session's own record.",
+            f"{report.given_away} of {report.seeded} seeds contained a call that worked in the session's own record.",
             fg="yellow" if report.given_away else None,
         )
     if not report.finished:
-        click.secho("Not finished: the figures are of a part, drawn by chance. Run it again to go on.", fg="yellow")
+        click.secho("Not finished: the figures are of a random part. Run it again to go on.", fg="yellow")
     if report.left_out:
-        told = "; ".join(f"{number} ({clean(reason)})" for reason, number in sorted(report.left_out.items()))
-        click.echo(f"not replayed: {told}")
+        reasons = "; ".join(f"{number} ({clean(reason)})" for reason, number in sorted(report.left_out.items()))
+        click.echo(f"not replayed: {reasons}")
     if any(report.unanswered.values()):
-        told = ", ".join(f"{number} {arm}" for arm, number in report.unanswered.items())
-        click.secho(f"without an answer, and not compared: {told} ({clean(report.trouble)})", fg="yellow")
+        counts = ", ".join(f"{number} {arm}" for arm, number in report.unanswered.items())
+        click.secho(f"without an answer, and not compared: {counts} ({clean(report.trouble)})", fg="yellow")
     for half in report.halves:
         click.echo(
-            f"half {half.half}: {half.sessions} sessions taught {half.templates} templates, which the other half was tried with"
+            f"half {half.half}: {half.templates} templates from {half.sessions} sessions, tried on the other half"
         )
     if report.halves and not any(half.templates for half in report.halves):
         click.secho(
-            "Neither half taught a template that may be used, so both arms are the same; more sessions are needed.",
+            "Neither half gave a usable template, so both arms are the same; more sessions are needed.",
             fg="yellow",
         )
     for problem in report.problems[:_PROBLEMS]:
@@ -146,31 +147,31 @@ def _share(value: float | None) -> str:
 
 
 def _points(value: float | None) -> str:
-    """A difference of two percentages."""
+    """Write a difference of two percentages."""
     return "-" if value is None else f"{100 * value:+.1f}"
 
 
-def _say_how_to_read(report: ReplayReport) -> None:
+def _explain_table(report: ReplayReport) -> None:
     effect = report.compared[0].effect
     if effect.verdict == "too_few":
         click.secho(f"No interval: {effect.reason}.", fg="yellow")
     else:
         click.echo(
-            f"Intervals: sessions of one {effect.clustered_by} taken together ({effect.clusters} of them), for one look when"
-            " all is done, in points (pt), which end at 100. Of a dozen measures one may cross zero by chance: the first was"
-            " chosen beforehand to go by, since copying cannot win it."
+            f"Intervals treat sessions of one {effect.clustered_by} as related ({effect.clusters} {effect.clustered_by}s) and are"
+            " for one look when all is done; they are in points (pt). One of a dozen measures may miss zero by chance, so the"
+            " first was chosen beforehand to decide: copying cannot win it."
         )
     crossing = report.compared[0].crossing
     reached = crossing.both + crossing.helped + crossing.harmed
     if reached < _FEW:
         click.secho(
-            f"The first line has little to go by: {reached} sessions reached it in either arm. Where a first request does not"
-            " hold what the calls take, hardly any can; the lines on shape then tell more, but a copied shape counts there.",
+            f"The first line rests on little: {reached} sessions reached it in either arm. If first requests lack the"
+            " values that the calls need, hardly any can; the lines on shape then show more, but count copied shapes.",
             fg="yellow",
         )
-    click.echo("Helped, harmed: sessions that were as they should be only warm, or only in the other arm.")
-    click.echo("Again: the same call a further time, counted once. Copied: calls that the session's seeds show.")
+    click.echo("helped, harmed: sessions that were right only warm, or only in the other arm.")
+    click.echo("again: repeated calls, which count once. copied: calls that the session's seeds show.")
     if MISMATCHED not in report.arms:
         click.echo(
-            "How much any example does, fitting or not: --arms cold,warm,mismatched, for half as many requests again."
+            "To see how much any example does, fitting or not, add --arms cold,warm,mismatched (half as many requests more)."
         )

@@ -1,16 +1,16 @@
-"""Whether a proposed call is one that was recorded, and what the record answers to it.
+"""Match a proposed call with the recorded ones, and answer it from the record.
 
-Two calls are the same when their tool is the same and their arguments are equal in this normal form:
-1. strings longer than transcripts keep are cut as the record's are, head and tail with the number left out;
-2. arguments that only say something about a call (`description`, `timeout`, ..., see patterns) and those that are null
-   are left out at the top, the order of keys does not matter anywhere;
-3. numbers are equal by value (5, 5.0, 5e0); a number is never a string of digits, nor true or false;
-4. strings: line ends are LF, spaces at the ends of lines and of the whole are dropped; in strings of one line each run of
-   spaces and tabs is one space. Indentation in strings of several lines stays: in code it is meaning;
+Two calls are the same if their tool is the same and their arguments are equal in this normal form:
+1. strings longer than transcripts keep are cut like the record's: head and tail with the number left out;
+2. arguments that only describe a call (`description`, `timeout`, ..., see `calls.shapes`) and null ones are left out at the
+   top level; the order of keys matters nowhere;
+3. numbers are equal by value (5, 5.0, 5e0); a number never equals a string of digits, true or false;
+4. line ends are LF, and spaces at the ends of lines and of the string are dropped; in a string of one line each run of
+   spaces and tabs is one space. Indentation in strings of several lines stays: in code it has meaning;
 5. arguments that are plain text count as `{"input": text}`, as seeds show them.
 
-A call that only repeats one that the seed shows is a copy. It agrees with the record where it is the very call that worked
-there; that its tool and shape are like those of the record says nothing about the model.
+A call that only repeats one of the seed is a copy. It agrees with the record if it is the exact call that worked there; a
+copied tool and shape say nothing about the model.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NO_SUCH_TOOL = "[replay] There is no tool of this name here."
 NO_OBJECT = "[replay] The arguments are not a JSON object, so the call was not made."
 
 Form = Literal["good", "malformed", "unknown_tool"]
-NormalForm = tuple[str, bytes]  # what is the same for calls that are the same
+NormalForm = tuple[str, bytes]  # equal for equal calls
 
 _LARGE = 2**63
 _BLANKS = re.compile(r"[ \t]+")
@@ -44,16 +44,16 @@ _LINE_ENDS = re.compile(r"[ \t]*(?:\r\n|\r|\n)")
 
 
 class RecordedCall(Struct, frozen=True, kw_only=True):
-    """A call of a recorded session, redacted, with what the judge said of it."""
+    """A call of a recorded session, redacted and judged."""
 
     tool: str
     arguments: dict[str, Any]
-    result: str  # as transcripts are kept: head and tail
+    result: str  # head and tail, as transcripts are kept
     status: Status
 
 
 class Proposed(Struct, frozen=True, kw_only=True):
-    """A call that the model asked for in a replay, held against the record."""
+    """A call that the model proposed in a replay, compared with the record."""
 
     turn: int  # from 1
     tool: str
@@ -61,7 +61,7 @@ class Proposed(Struct, frozen=True, kw_only=True):
     tool_worked: bool = False  # some recorded call of this tool worked
     shape_worked: bool = False  # some recorded call of this shape worked
     matched: Status | None = None  # outcome of the recorded call it equals; None: it equals none
-    shown: bool = False  # a seed of this session holds it, in whichever arm: all arms are counted alike
+    shown: bool = False  # a seed of this session contains it, in any arm: all arms are counted alike
     repeated: bool = False  # it was proposed before in this replay
 
     @property
@@ -70,7 +70,7 @@ class Proposed(Struct, frozen=True, kw_only=True):
 
     @property
     def own(self) -> bool:
-        """The very call that worked, and no seed gave it away."""
+        """Whether it is the exact call that worked and no seed gave it away."""
         return self.exact and not self.shown
 
     @property
@@ -79,12 +79,12 @@ class Proposed(Struct, frozen=True, kw_only=True):
 
 
 class RecordPlayer:
-    """Answers calls from one recorded session. Keeps how often each was asked for: one player for one replay."""
+    """Answers calls from one recorded session. It counts how often each was asked, so one player serves one replay."""
 
     def __init__(
         self, calls: Sequence[RecordedCall], offered: Collection[str] = (), shown: Collection[NormalForm] = ()
     ) -> None:
-        """`offered`: tools that may be called beside the recorded ones. `shown`: calls that the session's seeds hold."""
+        """`offered`: tools that may be called beside the recorded ones. `shown`: calls in the session's seeds."""
         self._tools = {call.tool for call in calls} | set(offered)
         self._shown = frozenset(shown)
         worked = [call for call in calls if call.status == "ok"]
@@ -97,7 +97,7 @@ class RecordPlayer:
         self._proposed: set[NormalForm] = set()
 
     def answer(self, asked: AskedCall, turn: int) -> tuple[Proposed, str]:
-        """What the call is, and what its tool says. Recorded ones answer in their order, the last one ever after."""
+        """Return the matched call and its result. Equal recorded calls answer in their order, then the last one again."""
         arguments = read_arguments(asked.arguments)
         form = (asked.name, asked.arguments.encode("utf-8", "replace"))
         if arguments is not None:
@@ -110,17 +110,19 @@ class RecordPlayer:
         worked = asked.name in self._worked_tools
         if arguments is None:
             return structs.replace(proposed, form="malformed", tool_worked=worked), NO_OBJECT
-        found = self._next(form)
+        recorded = self._next(form)
         shown = form in self._shown
-        is_choice = not shown or (found is not None and found.status == "ok")
+        is_choice = not shown or (recorded is not None and recorded.status == "ok")
         proposed = structs.replace(
             proposed,
             tool_worked=is_choice and worked,
             shape_worked=is_choice and shape(asked.name, arguments) in self._worked_shapes,
-            matched=found.status if found else None,
+            matched=recorded.status if recorded else None,
             shown=shown,
         )
-        return proposed, (found.result.strip() and found.result) or NO_OUTPUT if found else NOTHING_RECORDED
+        if recorded is None:
+            return proposed, NOTHING_RECORDED
+        return proposed, recorded.result if recorded.result.strip() else NO_OUTPUT
 
     def _next(self, form: NormalForm) -> RecordedCall | None:
         calls = self._recorded.get(form)
@@ -132,10 +134,10 @@ class RecordPlayer:
 
 
 def normal_form(tool: str, arguments: dict[str, Any]) -> NormalForm:
-    """What is the same for calls that are the same; see the module's text."""
+    """Return the normal form of a call, see the module's docstring."""
     kept = cut_value(arguments, ARGUMENT)
-    told = {name: _normalise(value) for name, (_form, value) in values_of(kept).items() if value is not None}
-    return tool, canonical(told)
+    values = {name: _normalise(value) for name, (_form, value) in values_of(kept).items() if value is not None}
+    return tool, canonical(values)
 
 
 def _normalise(value: Any) -> Any:
@@ -145,7 +147,7 @@ def _normalise(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, int) and abs(value) >= _LARGE:
-        return str(value)  # no JSON writer takes it
+        return str(value)  # no JSON writer accepts it
     if isinstance(value, dict):
         return {name: _normalise(inner) for name, inner in value.items()}
     if isinstance(value, list):

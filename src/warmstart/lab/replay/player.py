@@ -1,7 +1,7 @@
-"""One recorded session given to a model anew, turn by turn; and the journal that makes a killed run go on.
+"""Replay one recorded session to a model, turn by turn, with a journal from which a killed run goes on.
 
-What goes out is redacted before it comes here, and what a model answers is redacted before it is kept, judged or sent
-back: the journal holds no secret either, and going on from it repeats the same bytes.
+Requests are redacted before they reach this module; answers are redacted before they are kept, judged or sent back. So the
+journal contains no secret either, and a run that goes on from it repeats the same bytes.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from warmstart.lab.replay.recordings import Recording, Toolbox
 from warmstart.redact import Redactor
 
 SYSTEM = "You work on the user's request with the tools you are given. Call them; do not describe what you would call."
-_UNNAMED = "unnamed_tool"  # stands for a name that no endpoint takes back
+_UNNAMED = "unnamed_tool"  # replaces a name that no endpoint accepts back
 
 
 class Played(Struct, frozen=True, kw_only=True):
-    """What the model proposed in one arm."""
+    """The calls that the model proposed in one arm."""
 
     calls: tuple[Proposed, ...]
-    turns: int  # answers of the model
+    turns: int  # the model's answers
     seed_tokens: int = 0
-    examples: int = 0  # templates' calls in the seed
+    examples: int = 0  # calls in the seed
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -43,32 +43,32 @@ class Answer(Struct, frozen=True, kw_only=True):
     arm: str
     turn: int
     asked: str  # digest of the request
-    reply: Reply | None = None  # None: there was none
-    trouble: str = ""  # then why
+    reply: Reply | None = None  # None: there was none, see `trouble`
+    trouble: str = ""
 
 
 class ReplayJournal:
-    """Asks a model. Every answer is written down as it comes, so nothing is answered twice."""
+    """Asks a model and writes every answer as it comes, so that nothing is asked twice."""
 
     def __init__(self, path: Path, llm: LLM, redactor: Redactor) -> None:
         self._path = path
         self._llm = llm
         self._redactor = redactor
         self._known: dict[tuple[str, str, int, str], Reply] = {}
-        self.asked = 0  # requests that really went out
-        self.failed: set[str] = set()  # sessions that an earlier run got no answer for: to be tried again last
+        self.asked = 0  # requests that were really sent
+        self.failed: set[str] = set()  # sessions without an answer in an earlier run, to be tried last
         for line in _lines(path):
             try:
-                found = msgspec.json.decode(line, type=Answer)
+                answer = msgspec.json.decode(line, type=Answer)
             except (msgspec.DecodeError, UnicodeDecodeError):
-                continue  # the last one of a run that was killed while it wrote
-            if found.reply is None:
-                self.failed.add(found.session)
+                continue  # the torn last line of a killed run
+            if answer.reply is None:
+                self.failed.add(answer.session)
             else:
-                self._known[found.session, found.arm, found.turn, found.asked] = found.reply
+                self._known[answer.session, answer.arm, answer.turn, answer.asked] = answer.reply
 
     def ask(self, place: tuple[str, str, int], body: bytes) -> Reply:
-        """The answer to a request: the one that came before, or a new one."""
+        """Return the answer to a request: the journal's, or else a new one."""
         digest = hashlib.blake2b(body, digest_size=10).hexdigest()
         known = self._known.get((*place, digest))
         if known is not None:
@@ -86,7 +86,7 @@ class ReplayJournal:
         return reply
 
     def _write(self, answer: Answer) -> None:
-        """A torn line before is closed first."""
+        """Append an answer; end a torn line first."""
         with os.fdopen(os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600), "ab+") as file:
             size = file.seek(0, os.SEEK_END)
             if size:
@@ -96,17 +96,17 @@ class ReplayJournal:
 
 
 class Replayer:
-    """Plays recordings to one model."""
+    """Replays recordings to one model."""
 
     def __init__(self, journal: ReplayJournal, toolbox: Toolbox, request: Mapping[str, Any], turns: int) -> None:
-        """`request`: what every request holds beside messages and tools, the model's name above all."""
+        """`request`: the fields of every request beside messages and tools, such as the model's name."""
         self._journal = journal
         self._toolbox = toolbox
         self._request = dict(request)
         self._turns = turns
 
     def play(self, recording: Recording, arm: str, seed: Seed, shown: Collection[NormalForm] = ()) -> Played:
-        """Up to so many turns; an answer without a call is the end. `shown`: calls in the seeds of all arms."""
+        """Replay a session until an answer has no call or the turns are used up. `shown`: calls in all arms' seeds."""
         tools = self._toolbox.describe(recording)
         asked = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": recording.task}]
         messages: list[dict[str, Any]] = seed.inject(asked)
@@ -126,17 +126,17 @@ class Replayer:
 
 
 def calls_in(seed: Seed) -> frozenset[NormalForm]:
-    """The calls that a seed shows."""
-    read = ((one["name"], read_arguments(one["arguments"])) for one in _functions(seed))
-    return frozenset(normal_form(tool, arguments) for tool, arguments in read if arguments is not None)
+    """Return the calls that a seed shows."""
+    calls = ((function["name"], read_arguments(function["arguments"])) for function in _functions(seed))
+    return frozenset(normal_form(tool, arguments) for tool, arguments in calls if arguments is not None)
 
 
 def _functions(seed: Seed) -> list[dict[str, Any]]:
-    return [made["function"] for message in seed.messages for made in message.get("tool_calls") or ()]
+    return [call["function"] for message in seed.messages for call in message.get("tool_calls") or ()]
 
 
 def _write_turn(reply: Reply, texts: Sequence[str], turn: int) -> list[dict[str, Any]]:
-    """The model's calls with their answers. What it wrote so that no endpoint would take it back is made harmless."""
+    """Return the model's calls with their answers; replace what no endpoint would accept back."""
     ids = _ids(reply.calls, turn)
     asked = [
         {
@@ -156,7 +156,7 @@ def _write_turn(reply: Reply, texts: Sequence[str], turn: int) -> list[dict[str,
 
 
 def _ids(calls: Sequence[AskedCall], turn: int) -> list[str]:
-    """The model's own ids where each has one; else made, of nine characters, which every server takes."""
+    """Return the model's own ids if each has one, else new ones of nine characters, which every server accepts."""
     own = [call.id for call in calls]
     if all(own) and len(set(own)) == len(own):
         return own
@@ -164,7 +164,7 @@ def _ids(calls: Sequence[AskedCall], turn: int) -> list[str]:
 
 
 def _hide(reply: Reply, redactor: Redactor) -> Reply:
-    """A model that was told no secret may still write what looks like one."""
+    """Redact an answer: a model that got no secret may still write something like one."""
     scope = redactor.scope()
     calls = []
     for call in reply.calls:

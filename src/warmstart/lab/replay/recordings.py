@@ -1,7 +1,7 @@
-"""Recorded sessions as they are replayed: read, redacted, and split into halves that share no task.
+"""Read and redact recorded sessions and split them into halves that share no task.
 
-What is learned from one half is tried on the other. Sessions of one task, as far as can be told (see replay_ties), stand in
-the same half, whatever the random seed.
+Templates of one half are tried on the other. Sessions of one task, as far as `ties` can see, are in the same half for every
+random seed.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ NO_SUCCESS = "no call that worked"
 NO_NAME = "its tools have names that the endpoint's protocol does not allow"
 UNREADABLE = "its record cannot be read"
 
-_MOST_ARGUMENTS = 32  # of a tool: more are data, not names
-_MOST_TOOLS = 40  # offered: endpoints take few more, and each costs tokens in every request
+_MOST_ARGUMENTS = 32  # per tool: more are data, not names
+_MOST_TOOLS = 40  # offered: endpoints accept few more, and each costs tokens in every request
 _JSON_TYPES = (
     (bool, "boolean"),
     (int, "integer"),
@@ -48,37 +48,37 @@ _JSON_TYPES = (
 
 
 class Recording(Struct, frozen=True, kw_only=True):
-    """A recorded session with all that a replay needs. Nothing in it is secret."""
+    """A recorded session with all that a replay needs, redacted."""
 
     name: str  # made from its key
     agent: str
-    half: int  # 1 or 2; it is replayed with what the other half taught
-    family: str  # sessions of one task
-    task: str  # the first thing the user asked for
+    half: int  # 1 or 2; it is replayed with templates of the other half
+    family: str  # the same for sessions of one task
+    task: str  # the user's first request
     calls: tuple[RecordedCall, ...]
     project: str | None = None
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """Those that it called."""
+        """The tools that it called."""
         return tuple(sorted({call.tool for call in self.calls}))
 
 
 class RecordingSet(Struct, frozen=True, kw_only=True):
-    """All that was read."""
+    """All sessions that were read."""
 
     records: dict[int, tuple[Record, ...]]  # by half, to learn from
     recordings: tuple[Recording, ...]  # to replay
-    left_out: dict[str, int]  # learned from where possible, but not replayed
+    left_out: dict[str, int]  # reason -> sessions that are learned from if possible, but not replayed
     problems: tuple[Problem, ...]
-    left_loose: int = 0  # what sessions of both halves may share, because all would have become one task
+    left_loose: int = 0  # rare things that both halves may share, because one task would have become too large
 
 
 class _Read(Struct, frozen=True):
-    """A session with what ties it to others."""
+    """A session with its ties to others."""
 
     record: Record
-    past: PastSession | None  # None: its record cannot be read
+    past: PastSession | None  # None: its record cannot be decoded
     request: str  # redacted
     traces: Traces
 
@@ -95,7 +95,7 @@ class Gatherer:
         self._problems: list[Problem] = []
 
     def gather(self, paths: Iterable[Path | str], random_seed: int, progress: Progress | None = None) -> RecordingSet:
-        """Everything in these files and folders. What cannot be read is told, the rest goes on."""
+        """Read all sessions in these files and folders; unreadable ones become problems."""
         files = [source for path in paths for source in self._sources(Path(path))]
         for done, source in enumerate(files):
             if progress:
@@ -109,11 +109,11 @@ class Gatherer:
         recordings: list[Recording] = []
         left_out: Counter[str] = Counter()
         for key, read in sorted(self._read.items()):
-            made = _make_recording(read, families[key], halves[families[key]])
-            if isinstance(made, str):
-                left_out[made] += 1
+            recording = _make_recording(read, families[key], halves[families[key]])
+            if isinstance(recording, str):
+                left_out[recording] += 1
             else:
-                recordings.append(made)
+                recordings.append(recording)
         records = {
             half: tuple(read.record for key, read in sorted(self._read.items()) if halves[families[key]] == half)
             for half in (1, 2)
@@ -134,7 +134,7 @@ class Gatherer:
             return []
 
     def _take(self, session: Session, record: Record) -> None:
-        """Of a session that stands in several files the longest counts."""
+        """Keep a session; of a session in several files, keep the longest."""
         key = session_key(session)
         known = self._read.get(key)
         if known is None or known.record.session.length < record.session.length:
@@ -148,10 +148,10 @@ class Gatherer:
             self._read[key] = _Read(record, past, request, traces)
 
     def _request(self, session: Session, record: Record) -> str:
-        """What was asked, whole where the record keeps only its beginning."""
-        said = (session.task or "").strip()
+        """Return the whole request, redacted, even if the record keeps only its beginning."""
+        task = session.task or ""
         kept = record.session.task or ""
-        return clean(kept if len(said) <= TASK else self._redactor.scope().text(session.task or "")).strip()
+        return clean(kept if len(task.strip()) <= TASK else self._redactor.scope().text(task)).strip()
 
 
 def _certain_ties(session: Session) -> Iterator[str]:
@@ -165,7 +165,7 @@ def _certain_ties(session: Session) -> Iterator[str]:
 
 
 def split_families(families: Mapping[str, str], random_seed: int) -> dict[str, int]:
-    """Family -> half. In an order drawn by the random seed, each goes where there are fewer sessions."""
+    """Return family -> half. In a random order, each family goes to the half with fewer sessions."""
     sizes = Counter(families.values())
     filled = {1: 0, 2: 0}
     halves: dict[str, int] = {}
@@ -177,7 +177,7 @@ def split_families(families: Mapping[str, str], random_seed: int) -> dict[str, i
 
 
 def _make_recording(read: _Read, family: str, half: int) -> Recording | str:
-    """The session as it is replayed, or the reason why it is not."""
+    """Return the session to replay, or the reason why it cannot be."""
     past = read.past
     if past is None:
         return UNREADABLE
@@ -214,15 +214,15 @@ def _calls_of(past: PastSession) -> tuple[RecordedCall, ...]:
     )
 
 
-# Tools as they are offered
+# The tools on offer
 
 Schemas = Mapping[tuple[str, str], dict[str, Any]]  # (agent, tool) -> JSON schema of its arguments
 
 
 def infer_schemas(recordings: Iterable[Recording]) -> Schemas:
-    """What each agent's tools take: argument names and JSON types as seen in all recorded calls that did not fail.
+    """Return argument names and JSON types of each agent's tools, from all recorded calls that did not fail.
 
-    Failed ones tell only of tools that never worked: a wrong name is often why a call failed.
+    Failed calls serve only for tools that never worked: a wrong argument name is often why a call failed.
     """
     seen: dict[tuple[str, str], list[RecordedCall]] = {}
     for one in recordings:
@@ -235,7 +235,7 @@ def infer_schemas(recordings: Iterable[Recording]) -> Schemas:
 
 
 class Toolbox:
-    """What sessions may call: all that their agent is known to have, so that taking the right tool is a choice."""
+    """The tools that sessions may call: all known tools of their agent, so that taking the right one is a choice."""
 
     def __init__(self, recordings: Sequence[Recording]) -> None:
         self._schemas = infer_schemas(recordings)
@@ -244,14 +244,14 @@ class Toolbox:
             self._used.setdefault(one.agent, Counter()).update(one.tools)
 
     def names(self, recording: Recording) -> tuple[str, ...]:
-        """Where an agent has too many, the most usual and the session's own. In the order of the alphabet: that of their
-        use would give something away."""
+        """Return the agent's tools, or if it has too many, the most used ones and the session's own. They are sorted by
+        name: the order of use would give something away."""
         used = self._used[recording.agent]
         usual = sorted(used, key=lambda tool: (-used[tool], tool))[:_MOST_TOOLS]
         return tuple(sorted({*usual, *recording.tools}))
 
     def describe(self, recording: Recording) -> list[dict[str, Any]]:
-        """As an endpoint is told of them."""
+        """Return the tools in the form endpoints take."""
         return [
             {"type": "function", "function": {"name": tool, "parameters": self._schemas[recording.agent, tool]}}
             for tool in self.names(recording)

@@ -1,12 +1,12 @@
-"""One's own agent in the lab: recorded sessions given to a model cold and warm, its calls held against the record.
+"""Replay recorded sessions of one's own agent to a model, cold and warm, and compare its calls with the record.
 
-Sessions are split in two halves that share no task, as far as tasks can be told apart. Templates are learned from one half,
-in a store of their own, and the other half is replayed with them; then the other way round. So every session is replayed,
-and none with what it or a session of its task has taught. Where a seed holds a call of the session's own record all the
-same, that is counted and told. All the rest is the product's own way: `learn`, a paired experiment, `provision`.
+Sessions are split into two halves that share no task, as far as tasks can be distinguished. Each half is replayed with
+templates learned from the other, in a store of their own. So every session is replayed, and none with templates learned
+from itself or its task. A seed may still contain a call of the session's own record; the report counts those. The rest is
+the product itself: `learn`, a paired experiment, `provision`.
 
-The folder of a run holds: plan.json (what is done), recordings.jsonl (what is replayed, redacted), half-1.db and half-2.db
-(what each half taught, and the trials of the other), answers.jsonl (every answer as it came), report.json.
+A run's folder contains plan.json, recordings.jsonl (the redacted sessions to replay), half-1.db and half-2.db (each half's
+templates and the trials of the other half), answers.jsonl (every answer in order) and report.json.
 """
 
 from __future__ import annotations
@@ -50,29 +50,30 @@ from warmstart.redact import Redactor
 
 EXPERIMENT = "replay"
 ARMS = (COLD, WARM, MISMATCHED)
-_RULES = 3  # version of how sessions are split, asked and counted: a run cannot go on by other rules
-_PATIENCE = 3  # sessions in a row without an answer, after which the endpoint is taken for dead
+_RULES = 3  # version of how sessions are split, asked and counted; a run cannot go on by other rules
+_PATIENCE = 3  # sessions in a row without an answer, after which the endpoint counts as dead
 _SHOWN = 120  # characters of a request in the report
-_TOLD = 3  # problems in a message
-_MARK = ".warmstart-replay"  # this folder is ours
+_PROBLEMS = 3  # listed in an error message
+_MARK = ".warmstart-replay"  # marks a folder as a replay's
 _OWN_FILES = ("recordings.jsonl", "answers.jsonl", "report.json", *(f"half-{half}.db" for half in (1, 2)))
 
 
 class ReplayPlan(Struct, frozen=True, kw_only=True):
-    """What a replay does. A folder belongs to one plan; only its limit may change."""
+    """The parameters of a replay. A folder belongs to one plan; only its limit may change."""
 
     paths: tuple[str, ...]  # transcripts: files or folders
-    model: str  # as the endpoint calls it
-    endpoint: str = ""  # its address, to be told in the report; the key is not in it
+    model: str  # the endpoint's name for it
+    endpoint: str = ""  # its address for the report, without the key
     arms: tuple[str, ...] = (COLD, WARM)
-    random_seed: int = 1  # of the split and the order
-    turns: int = 4  # answers of the model in each replay, at most
+    random_seed: int = 1  # for the split and the order
+    turns: int = 4  # the model's answers per replay, at most
     limit: int | None = None  # sessions to replay, drawn by the random seed; None: all
     examples: int = 3  # in a seed, at most
     budget: int = 1_500  # tokens of a seed
     request: dict[str, Any] = field(default_factory=lambda: {"temperature": 0})  # further fields of each request
 
     def check(self) -> None:
+        """Refuse a plan that cannot be run or compared."""
         for name, value, least in (
             ("--turns", self.turns, 1),
             ("--examples", self.examples, 1),
@@ -87,7 +88,7 @@ class ReplayPlan(Struct, frozen=True, kw_only=True):
 
 
 class ReplayStopped(EndpointError):
-    """The endpoint gave no answer any more. What was answered is kept, and told in `report`."""
+    """The endpoint stopped answering. Earlier answers are kept and are in `report`."""
 
     def __init__(self, message: str, report: ReplayReport) -> None:
         super().__init__(message)
@@ -95,7 +96,7 @@ class ReplayStopped(EndpointError):
 
 
 class _Frozen(Struct, frozen=True, kw_only=True):
-    """plan.json: written when everything was read and learned, so that later runs find the same."""
+    """The content of plan.json, written after reading and learning, so that later runs work on the same sessions."""
 
     plan: ReplayPlan
     recorded: int
@@ -116,10 +117,10 @@ def replay(
     clock: Callable[[], float] = time.time,
     progress: Progress | None = None,
 ) -> ReplayReport:
-    """Replay recorded sessions cold and warm; a run that was stopped goes on where it was.
+    """Replay recorded sessions cold and warm; a stopped run goes on where it was.
 
-    Raises ReplayStopped (an EndpointError) where the endpoint is dead, Refused where there is nothing to replay or the
-    folder belongs to another plan.
+    Raise ReplayStopped (an EndpointError) if the endpoint is dead, Refused if there is nothing to replay or the folder
+    belongs to another plan.
     """
     plan.check()
     recorder = Recorder(settings.secrets)
@@ -131,7 +132,7 @@ def replay(
 
 
 class _Tally:
-    """What was answered, and for how long nothing was."""
+    """The answered sessions, and how many in a row were not."""
 
     def __init__(self, patience: int) -> None:
         self._patience = patience
@@ -177,19 +178,20 @@ class _Run:
             raise Refused(f"{self._out} cannot be used as a folder: {error.strerror}; give another one") from error
         if frozen.rules != _RULES:
             raise Refused(
-                f"{self._out} holds a replay of another version of Warmstart, which split and counted otherwise;"
+                f"{self._out} holds a replay of another version of Warmstart, which split and counted differently;"
                 " give another folder"
             )
-        known = frozen.plan
-        if structs.replace(known, limit=self._plan.limit) != self._plan:
-            changed = [name for name in known.__struct_fields__ if getattr(known, name) != getattr(self._plan, name)]
+        saved = frozen.plan
+        if structs.replace(saved, limit=self._plan.limit) != self._plan:
+            changed = [name for name in saved.__struct_fields__ if getattr(saved, name) != getattr(self._plan, name)]
             raise Refused(f"{self._out} holds a replay with other {', '.join(changed)}; give another folder")
         return True
 
     def prepare(self, gathered: RecordingSet) -> None:
-        """Learn from each half, then write down what will be replayed. What a killed run left half done is made anew."""
+        """Learn from each half, then write the sessions to replay; start over from what a killed run left half done."""
         if not gathered.recordings:
-            raise Refused(f"there is no session to replay: {_why_none(gathered) or 'no transcript was found'}")
+            reasons = _explain_none(gathered) or "no transcript was found"
+            raise Refused(f"there is no session to replay: {reasons}; check the paths")
         try:
             self._out.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -227,7 +229,7 @@ class _Run:
         self._put("plan.json", msgspec.json.format(msgspec.json.encode(frozen)) + b"\n")
 
     def _open(self, half: int) -> Warmstart:
-        """The store of what a half taught; the user's own is never opened."""
+        """Open the store with the templates of a half; the user's own store is never opened."""
         own = structs.replace(self._settings, home=self._out, store=str(self._out / f"half-{half}.db"))
         return Warmstart(own, self._clock)
 
@@ -237,6 +239,7 @@ class _Run:
     # Playing
 
     def play(self, progress: Progress | None) -> ReplayReport:
+        """Replay all sessions in all arms and write the report."""
         lines = (self._out / "recordings.jsonl").read_bytes().splitlines()
         recordings = [msgspec.json.decode(line, type=Recording) for line in lines]
         queue = sorted(recordings, key=lambda one: draw(one.name, f"order {self._plan.random_seed}"))[
@@ -244,7 +247,7 @@ class _Run:
         ]
         places = {one.name: place for place, one in enumerate(queue)}
         journal = ReplayJournal(self._out / "answers.jsonl", self._llm, Redactor(self._settings.secrets))
-        queue.sort(key=lambda one: one.name in journal.failed)  # what an endpoint never takes must not stand in the way
+        queue.sort(key=lambda one: one.name in journal.failed)  # last, so that a request nobody answers blocks no other
         request = {"model": self._plan.model} | self._plan.request
         toolbox = Toolbox(recordings)
         replayer = Replayer(journal, toolbox, request, self._plan.turns)
@@ -260,7 +263,7 @@ class _Run:
                 played: dict[str, Played] = {}
                 try:
                     self._play_arms(replayer, recording, seeds, played)
-                except EndpointError as error:  # a request that is too long for the model is no reason to end
+                except EndpointError as error:  # it may be a single request that is too long for the model
                     tally.miss(error, [arm for arm in self._plan.arms if arm not in played])
                     if tally.is_dead:
                         break
@@ -290,7 +293,7 @@ class _Run:
     def _play_arms(
         self, replayer: Replayer, recording: Recording, seeds: dict[str, Seed], played: dict[str, Played]
     ) -> None:
-        """In which order is drawn. Arms without a seed are one and the same request, which is asked once."""
+        """Play the arms in a random order. An arm without a seed is the cold one, which is asked once."""
         shown = frozenset[NormalForm]().union(*map(calls_in, seeds.values()))
         for arm in sorted(seeds, key=lambda arm: draw(f"{recording.name} {arm}", f"arms {self._plan.random_seed}")):
             if arm == COLD or seeds[arm]:
@@ -330,13 +333,12 @@ class _Run:
         )
 
 
-def _why_none(gathered: RecordingSet) -> str:
-    """Why nothing can be replayed: most often a path is mistyped."""
-    told = [f"{number} ({reason})" for reason, number in gathered.left_out.items()]
-    told += [f"{problem.path}: {problem.reason}" for problem in gathered.problems[:_TOLD]]
-    if len(gathered.problems) > _TOLD:
-        told.append(f"{len(gathered.problems) - _TOLD} more that cannot be read")
-    return "; ".join(told)
+def _explain_none(gathered: RecordingSet) -> str:
+    reasons = [f"{number} ({reason})" for reason, number in gathered.left_out.items()]
+    reasons += [f"{problem.path}: {problem.reason}" for problem in gathered.problems[:_PROBLEMS]]
+    if len(gathered.problems) > _PROBLEMS:
+        reasons.append(f"{len(gathered.problems) - _PROBLEMS} more that cannot be read")
+    return "; ".join(reasons)
 
 
 def _line(recording: Recording, played: dict[str, Played], seed: Seed) -> SessionLine:

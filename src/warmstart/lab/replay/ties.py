@@ -1,13 +1,13 @@
-"""Which recorded sessions are of one task, so that they stand in one half and count as one in an interval.
+"""Find recorded sessions of one task, so that they are in one half and count as one in an interval.
 
-Certain are: one session in several files, one that started the other, the same request word by word, a task's id where the
-format carries one. People and simulated users word one task differently each time, so sessions are taken for one task too
-when they share what few others have: a value that identifies something (an order's id, a file's path) in a call that worked
-or in the request, a whole call that worked, or most of the request's rare wording. What many sessions share (`.`, `ls`,
-README.md, the boilerplate of requests) ties nothing.
+Certain ties are: one session in several files, one session that started the other, the same request word for word, the
+task's id if the format has one. People and simulated users word one task differently each time, so sessions also count as
+one task if they share something that few others have: an identifying value (an order's id, a file's path) in the request or
+in a call that worked, a whole call that worked, or most of the request's rare wording. Things that many sessions share
+(`.`, `ls`, README.md, boilerplate of requests) tie nothing.
 
-Rare things meet by chance too, and a chain of them would tie all to all: such a tie is left out where it would make one task
-of more than a fifth of the sessions, and the report tells how many were.
+Rare things also coincide by chance, and a chain of them would tie all to all: such a tie is left out if it would make one
+task of more than a fifth of the sessions, and the report says how many were.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from warmstart.calls.shapes import classify_text, command_of, operands, strings_
 from warmstart.lab.replay.match import RecordedCall, normal_form
 
 _FEWEST, _RARE_SHARE, _MOST = 3, 10, 20  # sessions that may share a rare thing: a tenth, within these bounds,
-_SMALL_SHARE = 3  # but never more than a third: of three sessions nothing can be said to be rare
-_LARGEST_SHARE = 5  # a task has a fifth of all sessions, at most
+_SMALL_SHARE = 3  # but never more than a third: among three sessions nothing is rare
+_LARGEST_SHARE = 5  # a task has a fifth of all sessions at most
 _SHINGLE = 3  # words
-_SHARED_SHINGLES, _ALIKE = 3, 0.5  # that near-duplicates share: so many, and this part of all their rare ones
+_SHARED_SHINGLES, _ALIKE = 3, 0.5  # near-duplicates share so many, and this part of all their rare ones
 _READ = 2_000  # characters of a request
-_SHORTEST, _LONGEST, _DIGITS = 5, 200, 6  # characters of what identifies; digits alone must be more
-_SPECIFIC = 40  # characters from which a call without such a value is hardly made twice by chance
-_TASK_IDS = {  # agent -> where its readers' session ids name the task; what follows tells runs apart
+_SHORTEST, _LONGEST, _DIGITS = 5, 200, 6  # characters of an identifying value; digits alone must be more
+_SPECIFIC = 40  # a call of so many characters is hardly made twice by chance, even without an identifying value
+_TASK_IDS = {  # agent -> the part of its session ids that names the task; the rest distinguishes runs
     "tau-bench": re.compile(r"(.+)-\d+-[0-9a-f]{8}$"),
     "mini-swe-agent": re.compile(r"(.+)-[0-9a-f]{8}$"),
 }
@@ -38,48 +38,48 @@ _WORD = re.compile(r"\w+")
 
 
 class Traces(Struct, frozen=True):
-    """What tells a session's task from others."""
+    """The marks of a session's task; sessions that share one are of the same task."""
 
-    certain: tuple[str, ...] = ()  # whoever shares one is of the same task
-    values: frozenset[str] = frozenset()  # whoever shares one that is rare
-    shingles: frozenset[str] = frozenset()  # whoever shares most of those that are rare
+    certain: tuple[str, ...] = ()  # sharing one is enough
+    values: frozenset[str] = frozenset()  # sharing a rare one is enough
+    shingles: frozenset[str] = frozenset()  # sharing most of the rare ones is enough
 
 
 class Joined(Struct, frozen=True):
     """Sessions by task."""
 
     families: dict[str, str]  # session -> name of its task
-    left_loose: int = 0  # rare things shared by sessions that would have made a task too large
+    left_loose: int = 0  # rare things that tie nothing, because a task would have become too large
 
 
 def task_in_id(agent: str, session_id: str) -> str | None:
-    """The task's id, where the session's is made from it."""
-    found = _TASK_IDS[agent].match(session_id) if agent in _TASK_IDS else None
-    return found[1] if found else None
+    """Return the task's id if the session's id contains it."""
+    match = _TASK_IDS[agent].match(session_id) if agent in _TASK_IDS else None
+    return match[1] if match else None
 
 
 def trace_values(request: str, calls: Iterable[RecordedCall]) -> frozenset[str]:
-    """What identifies something in the request and in calls that worked, and such calls as a whole."""
-    found = {value for word in request[:_READ].split() if _identifies(value := word.strip(".,;:!?()[]{}<>'\"`"))}
+    """Return identifying values of the request and of calls that worked, and such calls as a whole."""
+    traces = {value for word in request[:_READ].split() if _identifies(value := word.strip(".,;:!?()[]{}<>'\"`"))}
     for call in calls:
         if call.status != "ok":
             continue
         values = {value for value in _strings(call) if _identifies(value)}
         tool, form = normal_form(call.tool, call.arguments)
         if values or len(form) >= _SPECIFIC:
-            found.add(f"{tool} {hashlib.blake2b(form, digest_size=8).hexdigest()}")
-        found |= values
-    return frozenset(found)
+            traces.add(f"{tool} {hashlib.blake2b(form, digest_size=8).hexdigest()}")
+        traces |= values
+    return frozenset(traces)
 
 
 def trace_wording(request: str) -> frozenset[str]:
-    """Every three words that follow each other."""
+    """Return all sequences of three words."""
     words = _WORD.findall(request[:_READ].lower())
     return frozenset(" ".join(words[at : at + _SHINGLE]) for at in range(len(words) - _SHINGLE + 1))
 
 
 def join(traces: Mapping[str, Traces]) -> Joined:
-    """Tasks, each with a name that is the same for the same sessions."""
+    """Join sessions into tasks, each with a name that depends on its sessions alone."""
     forest = _Forest(traces)
     for key, trace in traces.items():
         for tie in trace.certain:
@@ -89,28 +89,28 @@ def join(traces: Mapping[str, Traces]) -> Joined:
     by_value = _sharing({key: trace.values for key, trace in traces.items()}, most)
     alike = _near_duplicates({key: trace.shingles for key, trace in traces.items()}, most)
     loose = 0
-    for group in sorted([*by_value, *alike], key=lambda group: (len(group), group)):  # the rarest say most
+    for group in sorted([*by_value, *alike], key=lambda group: (len(group), group)):  # the rarest first
         refused = sum(not forest.join(group[0], other, largest) for other in group[1:])
         loose += refused > 0
     return Joined({key: forest.name(key) for key in traces}, loose)
 
 
 class _Forest:
-    """Union-find; counts sessions, not the ties that join them."""
+    """Union-find that counts sessions, not the ties between them."""
 
     def __init__(self, sessions: Iterable[str]) -> None:
         self._sizes = dict.fromkeys(sessions, 1)
         self._above: dict[str, str] = {}
 
     def tie(self, one: str, other: str) -> None:
-        """Whatever comes of it."""
+        """Join two nodes, however large their task becomes."""
         first, second = sorted((self._top(one), self._top(other)))
         if first != second:
             self._above[second] = first
             self._sizes[first] = self._sizes.get(first, 0) + self._sizes.get(second, 0)
 
     def join(self, one: str, other: str, largest: int) -> bool:
-        """Whether they are one now, which they become where that is not too large."""
+        """Join two sessions unless their task would become too large; return whether they are one now."""
         first, second = self._top(one), self._top(other)
         if first != second and self._sizes[first] + self._sizes[second] > largest:
             return False
@@ -128,7 +128,7 @@ class _Forest:
 
 
 def _sharing(owned: Mapping[str, frozenset[str]], most: int) -> list[tuple[str, ...]]:
-    """Groups of sessions that have something in common with few others."""
+    """Return groups of sessions that share something rare."""
     owners: dict[str, list[str]] = {}
     for key in sorted(owned):
         for thing in owned[key]:
@@ -137,7 +137,7 @@ def _sharing(owned: Mapping[str, frozenset[str]], most: int) -> list[tuple[str, 
 
 
 def _near_duplicates(wording: Mapping[str, frozenset[str]], most: int) -> Iterator[tuple[str, ...]]:
-    """Pairs of sessions whose requests are mostly the same, boilerplate left out."""
+    """Yield pairs of sessions whose requests are mostly the same, apart from boilerplate."""
     spread = Counter(shingle for shingles in wording.values() for shingle in shingles)
     rare = {key: [s for s in shingles if spread[s] <= most] for key, shingles in wording.items()}
     owners: dict[str, list[str]] = {}
@@ -160,7 +160,7 @@ def _strings(call: RecordedCall) -> Sequence[str]:
 
 
 def _identifies(text: str) -> bool:
-    """Whether the text names one thing rather than a kind: an id, an address, a path of some depth."""
+    """Return whether a text names one thing and not a kind: an id, an address, a path of some depth."""
     if not _SHORTEST <= len(text) <= _LONGEST:
         return False
     form = classify_text(text)
