@@ -1,4 +1,4 @@
-"""The MCP tool `request_confirmation`: the official client, the real process, a real daemon."""
+"""The MCP tool `request_confirmation`: the official client and a real daemon."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,32 +16,47 @@ import pytest
 pytest.importorskip("mcp")
 
 import anyio
-from mcp import Client, StdioServerParameters
-from mcp.client.stdio import stdio_client
+from mcp import Client
 
 from doors.mcp.client import SCRIPT, call, environment, fail
 from doors.pages.confirm.daemon import Daemon
+from warmstart import config
 from warmstart.confirm.policy.policy import parse_policy
 from warmstart.confirm.tokens.files import AGENT_TOKEN, save_token
+from warmstart.doors.mcp.server import McpDoor, build_server
+from warmstart.doors.mcp.tools import TOOLS
 
 WANTED = {"action": "delete_data", "description": "Drop it\nall", "details": {"table": "orders", "sql": "a\nb"}}
 
 
 @pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[Daemon]:
+def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
     started = Daemon(tmp_path, policy=parse_policy('[[rule]]\naction = "publish_site"\ntimeout_seconds = 900'))
+    save_token(Path(os.environ["WARMSTART_HOME"], AGENT_TOKEN), started.token("mcp", "agent:submit"))
+    monkeypatch.setenv("WARMSTART_CONFIRM_URL", started.server.api_url)
     yield started
     started.stop()
 
 
-def decide_next(daemon: Daemon, verdict: str, seen: list[Any]) -> None:
+def run_client(use: Callable[[Client], Awaitable[None]], folder: Path) -> None:
+    """Use a client of a server in this process."""
+
+    async def main() -> None:
+        with anyio.fail_after(90):
+            async with Client(build_server(McpDoor(config.load(), started_in=folder))) as client:
+                await use(client)
+
+    anyio.run(main)
+
+
+def decide_next(daemon: Daemon, verdict: str, seen: list[Any], *, after: float = 0.0) -> None:
     def wait() -> None:
         desk = daemon.server.desk
         for _ in range(400):
             found = desk.list_requests(status="pending", action=None, subject_key=None, limit=9, before=None)
             for one in found:
                 seen.append(daemon.find(one.id, "mcp"))
-                time.sleep(1.5)  # long enough for a sign of life
+                time.sleep(after)
                 daemon.decide(one.id, verdict, reason="because")
                 return
             time.sleep(0.05)
@@ -49,17 +64,16 @@ def decide_next(daemon: Daemon, verdict: str, seen: list[Any]) -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
+@pytest.mark.slow
 def test_an_agent_asks(daemon, tmp_path):
-    save_token(Path(os.environ["WARMSTART_HOME"], AGENT_TOKEN), daemon.token("mcp", "agent:submit"))
-    environ = environment() | {"WARMSTART_CONFIRM_URL": daemon.server.api_url}
     seen: list[Any] = []
-    told: list[str] = []
+    reported: list[str] = []
 
     async def hear(done: float, total: float | None, message: str | None) -> None:
-        told.append(message or "")
+        reported.append(message or "")
 
     async def use(client: Client) -> None:
-        decide_next(daemon, "approve", seen)
+        decide_next(daemon, "approve", seen, after=1.5)  # progress is reported every second
         result = await client.call_tool("request_confirmation", WANTED, progress_callback=hear)
         assert not result.is_error and '"approved":true' in result.content[0].text, result.content
         assert seen[0]["details"] == WANTED["details"] and seen[0]["description"] == WANTED["description"]
@@ -73,18 +87,12 @@ def test_an_agent_asks(daemon, tmp_path):
         assert "cannot be reached" in await fail(client, "request_confirmation", WANTED)
         daemon.start()
 
-    async def main() -> None:
-        server = StdioServerParameters(command=str(SCRIPT), args=["mcp"], env=environ, cwd=tmp_path)
-        with anyio.fail_after(90), (tmp_path / "log").open("w") as log:
-            async with Client(stdio_client(server, errlog=log)) as client:
-                await use(client)
-
-    anyio.run(main)
-    assert "waiting for a person's decision" in told
+    run_client(use, tmp_path)
+    assert "waiting for a person's decision" in reported
 
 
 class Raw:
-    """The protocol as it is on the pipe: a call can be cancelled there without the connection being ended."""
+    """The protocol on a pipe: a call can be cancelled there without ending the connection."""
 
     def __init__(self, environ: dict[str, str], folder: Path) -> None:
         pipe = subprocess.PIPE
@@ -109,9 +117,9 @@ class Raw:
                 return dict(answer)
 
 
+@pytest.mark.slow
 def test_a_cancelled_call_is_not_recorded_as_done(daemon, tmp_path):
     """The person says yes afterwards: the agent does nothing any more, and the audit must not say that it did."""
-    save_token(Path(os.environ["WARMSTART_HOME"], AGENT_TOKEN), daemon.token("mcp", "agent:submit"))
     raw = Raw(environment() | {"WARMSTART_CONFIRM_URL": daemon.server.api_url}, tmp_path)
     try:
         raw.send(id=2, method="tools/call", params={"name": "request_confirmation", "arguments": WANTED})
@@ -122,7 +130,7 @@ def test_a_cancelled_call_is_not_recorded_as_done(daemon, tmp_path):
                 break
             time.sleep(0.05)
         raw.send(method="notifications/cancelled", params={"requestId": 2})
-        time.sleep(2.5)  # a sign of life is due every second: there it is noticed
+        time.sleep(2.5)  # progress is due every second: there it is noticed
         daemon.decide(found[0].id, "approve")
         raw.send(id=3, method="tools/list")
         assert raw.receive(3)["result"]["tools"], "it still serves"
@@ -135,19 +143,12 @@ def test_a_cancelled_call_is_not_recorded_as_done(daemon, tmp_path):
 
 
 def test_the_policy_says_how_long_where_the_agent_does_not(daemon, tmp_path):
-    from warmstart.doors.mcp.tools import TOOLS
+    assert "default" not in TOOLS["request_confirmation"].schema["properties"]["timeout_seconds"]
+    seen: list[Any] = []
 
-    known = TOOLS["request_confirmation"].schema["properties"]["timeout_seconds"]
-    assert "default" not in known
-    save_token(Path(os.environ["WARMSTART_HOME"], AGENT_TOKEN), daemon.token("mcp", "agent:submit"))
-    raw = Raw(environment() | {"WARMSTART_CONFIRM_URL": daemon.server.api_url}, tmp_path)
-    try:
-        seen: list[Any] = []
+    async def use(client: Client) -> None:
         decide_next(daemon, "deny", seen)
-        arguments = {"action": "publish_site", "description": "Put it online"}
-        raw.send(id=2, method="tools/call", params={"name": "request_confirmation", "arguments": arguments})
-        raw.receive(2)
-        assert seen[0]["timeout_seconds"] == 900
-    finally:
-        raw.process.kill()
-        raw.process.communicate()
+        await call(client, "request_confirmation", action="publish_site", description="Put it online")
+
+    run_client(use, tmp_path)
+    assert seen[0]["timeout_seconds"] == 900

@@ -1,4 +1,4 @@
-"""The MCP server as clients meet it: the official client, the real process, both transports."""
+"""The MCP server and the official client: in one process, and as a program over both transports."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 pytest.importorskip("mcp")
 
@@ -24,11 +25,14 @@ from mcp.client.stdio import stdio_client
 import warmstart
 from doors.mcp.client import SCRIPT, call, environment, fail
 from transcripts import claude_lines, write_jsonl
+from warmstart import config
+from warmstart.doors.cli.main import main as run_cli
+from warmstart.doors.mcp.server import McpDoor, build_server
 from warmstart.doors.mcp.tools import TOOLS
 
 SAMPLES = Path(warmstart.__file__).parent / "samples"
 TASK = "the order total test fails again, please fix it"
-TRANSPORTS = ("stdio", "http")
+TRANSPORTS = ("stdio", "http")  # and "memory": the server in this process
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -72,6 +76,10 @@ def serving(folder: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[s
 
 @asynccontextmanager
 async def connected(transport: str, folder: Path, log: Path) -> AsyncIterator[Client]:
+    if transport == "memory":
+        async with Client(build_server(McpDoor(config.load(), started_in=folder))) as client:
+            yield client
+        return
     if transport == "http":
         with serving(folder) as (url, _process):
             async with Client(url) as client:
@@ -85,7 +93,7 @@ async def connected(transport: str, folder: Path, log: Path) -> AsyncIterator[Cl
 
 
 def drive(transport: str, folder: Path, use: Callable[[Client], Awaitable[None]]) -> None:
-    """What goes wrong is raised when the connection is closed: inside, it would come out in groups of groups."""
+    """Use a client. An error is raised after the connection is closed: inside, it would be wrapped in exception groups."""
 
     async def main() -> Exception | None:
         with anyio.fail_after(120):
@@ -96,17 +104,18 @@ def drive(transport: str, folder: Path, use: Callable[[Client], Awaitable[None]]
                     return error
         return None
 
-    wrong = anyio.run(main)
-    if wrong is not None:
-        raise wrong
+    failure = anyio.run(main)
+    if failure is not None:
+        raise failure
 
 
 def ask_cli(*words: str) -> Any:
-    done = subprocess.run([SCRIPT, *words, "--json"], capture_output=True, text=True, env=environment())
-    assert done.returncode == 0, done.stderr
+    done = CliRunner().invoke(run_cli, [*words, "--json"])
+    assert done.exit_code == 0, done.stderr
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_the_official_client_uses_every_tool_resource_and_prompt(transport, project):
     transcript = write_jsonl(project / "mine.jsonl", claude_lines("mine", calls=3))
@@ -229,8 +238,8 @@ HOSTILE: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_hostile_argument_gets_an_error_and_the_server_goes_on(transport, project):
+@pytest.mark.slow
+def test_a_hostile_argument_gets_an_error_and_the_server_goes_on(project):
     async def use(client: Client) -> None:
         before = await call(client, "templates_list")
         for tool, arguments in HOSTILE:
@@ -258,7 +267,7 @@ def test_a_hostile_argument_gets_an_error_and_the_server_goes_on(transport, proj
             assert error.value.code == -32602 and len(error.value.message) <= 1_000, error.value
         assert await call(client, "templates_list") == before, "nothing came of it"
 
-    drive(transport, project, use)
+    drive("stdio", project, use)
 
 
 def test_what_waits_for_a_person_is_no_resource(project):
@@ -267,12 +276,13 @@ def test_what_waits_for_a_person_is_no_resource(project):
         with pytest.raises(MCPError, match="not active"):
             await client.read_resource(f"warmstart://templates/{waiting['name']}")
 
-    drive("stdio", project, use)
+    drive("memory", project, use)
 
 
+@pytest.mark.slow
 def test_calls_run_side_by_side_and_learning_blocks_nobody(project):
     """Sessions enough for learning to take a while; meanwhile others are answered, and all get the same seed."""
-    for n in range(400):
+    for n in range(200):
         write_jsonl(project / "many" / f"{n}.jsonl", claude_lines(f"many-{n}", calls=25, text=f"line {n} of the log"))
     with warmstart.open() as ws:
         ws.ingest(project / "many")
@@ -307,9 +317,10 @@ def test_a_cancelled_call_leaves_the_server_working(project):
             await client.call_tool("insights", {})
         assert await call(client, "provision", task=TASK)
 
-    drive("stdio", project, use)
+    drive("memory", project, use)
 
 
+@pytest.mark.slow
 def test_standard_output_carries_the_protocol_and_nothing_else(project):
     call_tool = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "provision", "arguments": {}}}
     deep = '{"jsonrpc":"2.0","id":3,"method":"tools/call","params":' + "[" * 200_000 + "]" * 200_000 + "}"
@@ -367,6 +378,7 @@ def post(url: str, **headers: str) -> int:
             return error.code
 
 
+@pytest.mark.slow
 def test_http_is_for_this_machine_and_its_owner(project, tmp_path):
     token = tmp_path / "token"
     token.write_text("a-token-that-is-long-enough\n")
@@ -391,7 +403,7 @@ def test_http_is_for_this_machine_and_its_owner(project, tmp_path):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["--http", "--host", "0.0.0.0"], 1, "only addresses of this machine"),
+        (["--http", "--host", "0.0.0.0"], 1, "not a loopback address"),
         (["--http", "--host", "example.com"], 2, "give an address"),
         (["--http", "--token-file", "/no/such/file"], 2, "cannot be read"),
         (["--http", "--port", "99999"], 2, "99999"),
@@ -399,15 +411,14 @@ def test_http_is_for_this_machine_and_its_owner(project, tmp_path):
     ],
 )
 def test_what_cannot_be_served_is_said_in_a_line(words, code, said):
-    done = subprocess.run([SCRIPT, "mcp", *words], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    assert done.returncode == code and said in done.stderr and done.stdout == "" and "Traceback" not in done.stderr
+    done = CliRunner().invoke(run_cli, ["mcp", *words])
+    assert done.exit_code == code and said in done.stderr and done.stdout == "" and "Traceback" not in done.stderr
 
 
 def test_a_store_that_cannot_be_used_is_told_at_the_start(tmp_path):
     (tmp_path / "no.db").write_text("not a database, whatever its name says" * 10)
-    words = [SCRIPT, "--store", str(tmp_path / "no.db"), "mcp"]
-    done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    assert done.returncode == 1 and "not a SQLite database" in done.stderr
+    done = CliRunner().invoke(run_cli, ["--store", str(tmp_path / "no.db"), "mcp"])
+    assert done.exit_code == 1 and "not a SQLite database" in done.stderr
 
 
 def test_control_c_ends_it_quietly(project):

@@ -1,12 +1,11 @@
-"""The tool `warm_session`, as agents know it: build, list, load and delete the conversations that sessions start with.
+"""The tool `warm_session`: build, list, load and delete the conversations that sessions start with.
 
-One function for every door that offers it. It answers `{"success": true, ...}` or `{"success": false, "error": ...}`
-and never raises for what an agent may get wrong.
+One function serves every door. It answers `{"success": true, ...}` or `{"success": false, "error": ...}` and never raises
+for an agent's mistake.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
@@ -58,25 +57,25 @@ _PREVIEW = 160  # characters of each message
 
 
 class WarmSessionHost(Protocol):
-    """What the door that the tool is called through can add."""
+    """The program that an agent calls the tool in."""
 
     @property
     def agent(self) -> str | None:
-        """Whose sessions are meant where none are named; None: anyone's."""
+        """The agent whose sessions are used by default; None: all agents'."""
 
     def refresh(self) -> str | None:
-        """Remember the newest sessions first; what is worth telling, or None."""
+        """Read the newest sessions first; return a warning or None."""
 
     def list_sessions(self, source: str) -> Collection[str] | None:
-        """Ids of the sessions that came by a source that only the agent knows; None: there is no such source."""
+        """Return the ids of the sessions from a source that only the program knows; None if there is no such source."""
 
 
 class _Wrong(Exception):
-    """What the agent got wrong, in words that tell it what to do."""
+    """The agent's mistake; the message says what to do."""
 
 
 def warm_session(ws: Warmstart, arguments: Mapping[str, Any], door: WarmSessionHost | None = None) -> dict[str, Any]:
-    """Do what the agent asks for."""
+    """Run the action that the agent names."""
     try:
         action = arguments.get("action")
         if not isinstance(action, str) or action not in ACTIONS:
@@ -92,27 +91,27 @@ def _build(ws: Warmstart, arguments: Mapping[str, Any], door: WarmSessionHost | 
     name = _name(arguments)
     least = _number(arguments, "min_messages", _MIN_MESSAGES, 0)
     most = min(_number(arguments, "max_sessions", _MAX_SESSIONS, 1), _MOST_SESSIONS)
-    told = door.refresh() if door else None
-    rows = [row for row in _candidates(ws, arguments, door) if row.length >= least][:most]
+    warning = door.refresh() if door else None
+    rows = [row for row in _list_candidates(ws, arguments, door) if row.length >= least][:most]
     request = BuildRequest(name, description=_text(arguments, "description"), tags=_tags(arguments))
     built = ws.templates.build(rows, request)
-    made = built.template
+    template = built.template
     return {
-        "name": made.name,
-        "version": made.version,
-        "status": made.status,
-        "reason": made.reason,
-        "category": made.category,
-        "examples": made.examples,
-        "sessions": made.sessions,
+        "name": template.name,
+        "version": template.version,
+        "status": template.status,
+        "reason": template.reason,
+        "category": template.category,
+        "examples": template.examples,
+        "sessions": template.sessions,
         "considered": len(rows),
         "refused": built.refused,
-        "tokens": made.tokens,
-    } | ({"note": told} if told else {})
+        "tokens": template.tokens,
+    } | ({"note": warning} if warning else {})
 
 
-def _candidates(ws: Warmstart, arguments: Mapping[str, Any], door: WarmSessionHost | None) -> list[SessionRow]:
-    """The latest first."""
+def _list_candidates(ws: Warmstart, arguments: Mapping[str, Any], door: WarmSessionHost | None) -> list[SessionRow]:
+    """Return the sessions to build from, the latest first."""
     source = _text(arguments, "source_filter")
     if not source:
         return ws.sessions(limit=None, agent=door.agent if door else None)
@@ -138,13 +137,13 @@ def _load(ws: Warmstart, arguments: Mapping[str, Any], _door: WarmSessionHost | 
     row, template, _decisions = ws.templates.show(_name(arguments))
     picks = [Pick(template=row.name, version=row.version, example=example) for example in template.examples]
     addenda = [(row.name, template.addendum)] if template.addendum else []
-    made = compose(picks, dialect="openai", budget=ws.settings.budget, count=estimate, addenda=addenda)
+    conversation = compose(picks, dialect="openai", budget=ws.settings.budget, count=estimate, addenda=addenda)
     return _brief(row, template) | {
-        "messages": made.messages,
-        "message_count": len(made.messages),
-        "tokens": made.tokens,
-        "preview": "\n".join(filter(None, map(_preview, made.messages))),
-        "omitted": [structs.asdict(one) for one in made.omitted],
+        "messages": conversation.messages,
+        "message_count": len(conversation.messages),
+        "tokens": conversation.tokens,
+        "preview": "\n".join(filter(None, map(_preview, conversation.messages))),
+        "omitted": [structs.asdict(omitted) for omitted in conversation.omitted],
     }
 
 
@@ -176,8 +175,8 @@ def _brief(row: TemplateRow, template: Template) -> dict[str, Any]:
 
 def _preview(message: Mapping[str, Any]) -> str:
     calls = [call["function"] for call in message.get("tool_calls") or ()]
-    said = [message.get("content") or "", *(f"{call['name']} {call['arguments']}" for call in calls)]
-    text = " ".join(" ".join(said).split())
+    parts = [message.get("content") or "", *(f"{call['name']} {call['arguments']}" for call in calls)]
+    text = " ".join(" ".join(parts).split())
     return f"{message['role']}: {text[:_PREVIEW]}{'...' if len(text) > _PREVIEW else ''}"
 
 

@@ -1,1 +1,1 @@
-"""The MCP door: tools, resources and a prompt for any client of the Model Context Protocol. Needs the extra `mcp`."""
+"""The MCP door: tools, resources and a prompt for clients of the Model Context Protocol. Needs the extra `mcp`."""

@@ -1,4 +1,4 @@
-"""How answers leave: as JSON that fits a context window, always valid, and it says what was cut from it."""
+"""Answers as JSON that fits a context window: always valid, and with a note about what was cut."""
 
 from __future__ import annotations
 
@@ -12,14 +12,22 @@ from warmstart.model import Example, Template
 from warmstart.store import TemplateRow
 
 MAX_ANSWER = 20_000  # characters: some 5,000 tokens
-_WHOLE = ("messages", "text")  # a seed has its own budget; cut, it would no longer be one
-_TIGHTER = ((2_000, 100), (800, 50), (400, 20), (200, 10), (80, 5), (40, 3), (20, 1))  # characters a text, items a list
+_WHOLE = ("messages", "text")  # never cut: a seed has its own budget
+_TIGHTER = (
+    (2_000, 100),
+    (800, 50),
+    (400, 20),
+    (200, 10),
+    (80, 5),
+    (40, 3),
+    (20, 1),
+)  # characters per text, items per list
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
 def write_answer(value: Any) -> str:
-    """JSON, shortened step by step until it fits."""
+    """Return the value as JSON, shortened step by step until it fits."""
     body = _encode(value).decode()
     if len(body) <= MAX_ANSWER:
         return body
@@ -46,7 +54,7 @@ def _shorten(value: Any, characters: int, items: int) -> Any:
 
 
 def write_template(row: TemplateRow, template: Template) -> str:
-    """A template as a page to read."""
+    """Return a template as a page of Markdown."""
     parts = [
         f"# {row.name}@{row.version}",
         template.description,
@@ -68,7 +76,7 @@ def _write_example(number: int, example: Example) -> str:
 
 
 def _fence(language: str, text: str) -> str:
-    """A code block that its text cannot leave."""
+    """Return a code block whose text cannot close it."""
     marks = "```"
     while marks in text:
         marks += "`"

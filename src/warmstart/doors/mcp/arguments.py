@@ -1,4 +1,4 @@
-"""What the tools take. An agent may send anything, so every field has a type and a limit, and nothing else is let in."""
+"""The tools' arguments. An agent may send anything, so every field has a type and a limit; unknown fields are refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warmstart.model import Category, Dialect, TaskType, TemplateStatus
 MAX_BUDGET = 6_000  # tokens: clients cut longer answers, and half a seed is no seed
 _MAX_TEXT = 20_000  # characters of a task or a description
 _MAX_ALL = 100_000  # characters of all arguments together
-_FREE_TEXT = ("task", "description", "details")  # may run over several lines
+_FREE_TEXT = ("task", "description", "details")  # may have several lines
 _CONTROL = frozenset(map(chr, (*range(32), 127)))
 _LINES = frozenset("\t\n\r")
 
@@ -27,10 +27,10 @@ Kind = Annotated[TaskType, Meta(description="What sort of work.")]
 
 
 class Arguments(Struct, forbid_unknown_fields=True):
-    """Of a tool. What is not given is UNSET."""
+    """Arguments of a tool. Missing ones are UNSET."""
 
     def given(self) -> dict[str, Any]:
-        """What the agent did give, by the names that the library uses."""
+        """Return the arguments that the agent gave, under the library's names."""
         return {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not UNSET}
 
 
@@ -114,22 +114,22 @@ def or_none(value: T | UnsetType) -> T | None:
 
 
 class WrongArguments(Exception):
-    """What the agent got wrong, in words it can act on."""
+    """The agent's arguments are wrong; the message says how."""
 
 
 def describe_arguments(kind: type[Arguments]) -> dict[str, Any]:
-    """The JSON schema of a tool's input."""
+    """Return the JSON schema of a tool's input."""
     _refs, parts = msgspec.json.schema_components((kind,))
     schema: dict[str, Any] = parts[kind.__name__]
     properties = {
-        name: {"type": "string"} | facts if "enum" in facts else facts  # some providers want a type beside the choices
+        name: {"type": "string"} | facts if "enum" in facts else facts  # some providers want a type besides the choices
         for name, facts in schema["properties"].items()
     }
     return {"type": "object", "properties": properties, "required": schema["required"], "additionalProperties": False}
 
 
 def read_arguments(kind: type[AnyArguments], given: Mapping[str, Any]) -> AnyArguments:
-    """The arguments, typed and checked. Models write null where they mean nothing: that counts as not given."""
+    """Return the arguments, typed and checked. Null counts as not given: models write it for missing values."""
     check_texts(given)
     try:
         return msgspec.convert({name: value for name, value in given.items() if value is not None}, kind)
@@ -138,19 +138,19 @@ def read_arguments(kind: type[AnyArguments], given: Mapping[str, Any]) -> AnyArg
 
 
 def check_texts(given: Mapping[str, Any]) -> None:
-    """No text may hold what a terminal, a file name or a log would act on, and all of them together have a limit."""
+    """Refuse control characters, which terminals, file names and logs act on, and too much text in all."""
     length = 0
     for name, text in _texts(given):
         length += len(text)
         forbidden = _CONTROL - _LINES if name in _FREE_TEXT else _CONTROL
         if not forbidden.isdisjoint(text):
-            raise WrongArguments(f"{name[:40]!r} holds a control character")
+            raise WrongArguments(f"{name[:40]!r} contains a control character")
     if length > _MAX_ALL:
         raise WrongArguments(f"the arguments are longer than {_MAX_ALL} characters")
 
 
 def _texts(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Every text, with the argument it stands in. Walked without recursion: how deep it nests is up to the sender."""
+    """Yield every text with its argument's name. Not recursive: the sender decides how deep the values nest."""
     pending = list(given.items())
     while pending:
         name, value = pending.pop()

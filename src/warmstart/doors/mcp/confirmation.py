@@ -1,6 +1,6 @@
-"""The tool `request_confirmation`: an agent asks a person by itself, before something dangerous.
+"""The tool `request_confirmation`: an agent asks a person on its own initiative, before something dangerous.
 
-Nothing makes it: an agent that does not ask is not stopped. What must be stopped belongs under the guard (see `guard.py`).
+Nothing forces the agent to ask. For calls that must not run without a yes there is the guard (`doors/guard`).
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class ConfirmationArguments(Arguments):
 
 
 def request_confirmation(call: ToolInvocation) -> dict[str, Any]:
-    """A no is an answer; trouble is an error. Neither is a yes."""
+    """Ask and wait. A no is an answer, a failure is an error; neither is a yes."""
     given = read_arguments(ConfirmationArguments, call.given)
     seconds = None if given.timeout_seconds is UNSET else given.timeout_seconds
     began = time.monotonic()
 
-    def give_sign() -> None:
-        call.tell(int(time.monotonic() - began), seconds, WAITING)
+    def report_progress() -> None:
+        call.progress(int(time.monotonic() - began), seconds, WAITING)
 
     def ask_person(cancelled: threading.Event) -> HumanDecision:
         from warmstart.confirm.client.ask import ask, find_daemon
@@ -55,7 +55,7 @@ def request_confirmation(call: ToolInvocation) -> dict[str, Any]:
         return ask(given.action, given.description, given.details, seconds, daemon=daemon, cancelled=cancelled)
 
     try:
-        decision = wait_while_asking(ask_person, seconds or LONGEST, give_sign)
+        decision = wait_while_asking(ask_person, seconds or LONGEST, report_progress)
     except (Denied, Expired) as error:
         by = error.decision.by if error.decision and isinstance(error, Denied) else None
         return {"approved": False, "by": by, "reason": str(error)}

@@ -1,4 +1,4 @@
-"""Templates as resources and "start warm" as a prompt: for people who pick them by hand in their client."""
+"""Templates as MCP resources, and "start warm" as a prompt: for people who pick them in their client."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGE = 100  # resources in one answer
 
 
 def list_resources(ws: Warmstart, cursor: str | None) -> tuple[list[tuple[TemplateRow, Template]], str | None]:
-    """A page of the active templates, and the cursor of the next."""
+    """Return a page of the active templates, and the cursor of the next page."""
     start = 0
     if cursor is not None:
         if not cursor.isascii() or not cursor.isdecimal() or len(cursor) > 9:
@@ -36,21 +36,23 @@ def name_resource(name: str) -> str:
 
 
 def read_resource(ws: Warmstart, uri: str) -> str:
-    """The page of an active template. What nobody has decided to use is not handed out here."""
+    """Return an active template as a page. Others, which nobody has decided to use, are refused."""
     if not uri.startswith(PREFIX) or len(uri) > 2_000:
-        raise NotFound(f"no resource {uri[:100]!r}; they are called {URI_TEMPLATE}")
+        raise NotFound(f"no resource {uri[:100]!r}; resources are named {URI_TEMPLATE}")
     name = unquote(uri.removeprefix(PREFIX), errors="replace")
     rows = [row for row in ws.templates.versions(name) if row.status == "active"]
     if not rows:
         raise NotFound(f"the template {name} is not active; read it with the tool template_show")
     wanted = rows[0].name, rows[0].version
     return next(
-        write_template(row, found) for row, found in ws.templates.find("active") if (row.name, row.version) == wanted
+        write_template(row, template)
+        for row, template in ws.templates.find("active")
+        if (row.name, row.version) == wanted
     )
 
 
 def write_prompt(ws: Warmstart, given: dict[str, str]) -> str:
-    """The task, with what earlier sessions show before it. A preview: a client's prompt has no session yet."""
+    """Return the task, preceded by a seed. It is a preview: a client's prompt has no session yet."""
     arguments = read_arguments(ProvisionArguments, {"task": given.get("task", "")})
     if given.keys() - {"task"}:
         raise WrongArguments("the only argument is: task")

@@ -1,4 +1,4 @@
-"""The tools: what each is for, what it takes, and the one call of the library behind it. Answers are the CLI's JSON."""
+"""The MCP tools: for each its description, its arguments and the library call behind it. Answers are the CLI's JSON."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ MAX_LISTED = 50
 
 
 class ToolInvocation(NamedTuple):
-    """One call of a tool, with what it may use."""
+    """One call of a tool."""
 
     ws: Warmstart  # open for this call alone
     given: Mapping[str, Any]  # as the agent wrote it
-    tell: Progress
-    folders: tuple[Path, ...]  # that transcripts may be read from
+    progress: Progress
+    folders: tuple[Path, ...]  # transcripts may be read from these
 
 
 class McpTool(NamedTuple):
@@ -65,7 +65,7 @@ class McpTool(NamedTuple):
     run: Callable[[ToolInvocation], Any]
     reads_only: bool = False
     deletes: bool = False
-    takes_long: bool = False  # such calls wait for each other, so that they leave room for the quick ones
+    takes_long: bool = False  # few such calls run at once, to leave room for the quick ones
 
 
 def provision(call: ToolInvocation) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def learn(call: ToolInvocation) -> Learned:
         project=or_none(given.project),
         verdict=or_none(given.verdict),
         limits=LearnLimits(min_calls=or_none(given.min_calls), max_error_rate=or_none(given.max_error_rate)),
-        progress=call.tell,
+        progress=call.progress,
     )
 
 
@@ -122,7 +122,7 @@ def show_insights(call: ToolInvocation) -> dict[str, Any]:
         agent=or_none(given.agent),
         project=or_none(given.project),
         since=_read_since(given.since),
-        progress=call.tell,
+        progress=call.progress,
     )
     return describe_insights(insights)
 

@@ -1,9 +1,9 @@
 """Which files `record` may read. The path comes from an agent, so it is not trusted.
 
-Allowed is a regular file that a reader knows as a transcript and that lies, every link followed, below one of: the
-places where agents leave transcripts, the folder the server was started in (unless that is the home folder or one
-above it), and the folders named when the server was started. For any other path the answer is the same whether or
-not there is such a file, so that an agent cannot find out what else is on the disk.
+The path must be a regular file that a reader recognises as a transcript. With all links resolved, it must lie in the
+agents' usual places, in the folder the server was started in (unless that is the home folder or one above it), or in a
+folder named at the start. For any other path the answer is the same whether or not the file exists, so that an agent
+cannot explore the disk.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ MAX_SIZE = 512 << 20
 
 
 def choose_folders(ws: Warmstart, named: Sequence[Path], started_in: Path) -> tuple[Path, ...]:
-    """The folders, and single files, that transcripts are read from."""
+    """Return the folders, and single files, that transcripts may be read from."""
     usual = (path for _agent, path in ws.places())
-    return tuple(dict.fromkeys(_resolve(path) for path in (*usual, *named, *_own_folder(ws, started_in))))
+    return tuple(dict.fromkeys(_resolve(path) for path in (*usual, *named, *_find_project(ws, started_in))))
 
 
-def _own_folder(ws: Warmstart, started_in: Path) -> Iterator[Path]:
-    """Clients start servers in the project, but some in the home folder or in /: that would allow everything."""
+def _find_project(ws: Warmstart, started_in: Path) -> Iterator[Path]:
+    """Yield the folder a client started the server in, unless it is the home folder or above: that would allow too much."""
     folder, home = _resolve(started_in), _resolve(ws.settings.user_home)
     if not home.is_relative_to(folder):
         yield folder
 
 
 def check_transcript(path: str, folders: Iterable[Path]) -> Path:
-    """The file to read. Raises Refused with the reason why not."""
+    """Return the file to read. Raises Refused with the reason."""
     if not os.path.isabs(path):  # noqa: PTH117  # a Path would first drop what it takes for noise
         raise Refused("give the transcript's absolute path")
     file = _resolve_within(path, folders)
     if file is None:
         raise Refused(
-            "that path is in no folder this server reads transcripts from: the agents' usual places, the folder it was "
+            "the path is in none of the folders that this server may read: the agents' usual places, the folder it was "
             "started in, and those given with --transcripts"
         )
     formats.detect(Source(_check_file(file)))
@@ -51,7 +51,7 @@ def check_transcript(path: str, folders: Iterable[Path]) -> Path:
 def _resolve_within(path: str, folders: Iterable[Path]) -> Path | None:
     try:
         file = _resolve(Path(path))
-    except (OSError, ValueError, RuntimeError):  # a loop of links, a name no file system takes
+    except (OSError, ValueError, RuntimeError):  # a loop of links, an impossible name
         return None
     return file if any(file.is_relative_to(folder) for folder in folders) else None
 

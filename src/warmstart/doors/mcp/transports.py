@@ -1,4 +1,4 @@
-"""How the server is reached: over standard input and output, or over HTTP on this machine."""
+"""The server's transports: standard input and output, or HTTP on this machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 async def serve_stdio(server: Server[Any]) -> None:
-    """Until the client closes our input. What anything prints meanwhile goes to standard error."""
+    """Serve until the client closes our input. Anything printed meanwhile goes to standard error."""
     async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as tasks:
         onward, readable = anyio.create_memory_object_stream[Incoming]()
         tasks.start_soon(mend_messages, incoming, onward, outgoing.send)
@@ -36,7 +36,7 @@ async def serve_stdio(server: Server[Any]) -> None:
 
 
 async def serve_http(server: Server[Any], listener: socket.socket, token: str | None) -> None:
-    """Until a signal. The SDK refuses requests whose Host or Origin is not this machine (DNS rebinding)."""
+    """Serve until a signal. The SDK refuses requests whose Host or Origin is not this machine (DNS rebinding)."""
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     hosts = [f"{name}:{port}" for name in (*_LOOPBACK, shown)]
@@ -52,7 +52,7 @@ async def serve_http(server: Server[Any], listener: socket.socket, token: str | 
 
 
 class TokenCheck:
-    """Lets only those in who know the token: on a shared machine every user can reach a local port."""
+    """Refuses callers without the token: on a shared machine every user can reach a local port."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
@@ -70,18 +70,18 @@ class TokenCheck:
 
 
 def open_listener(host: str, port: int) -> socket.socket:
-    """A socket on this machine only: nothing but a token file stands between a caller and the templates."""
+    """Open a socket for this machine only: nothing but an optional token protects the templates."""
     try:
         address = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host.strip("[]"))
     except ValueError as error:
         raise ConfigError(f"--host {host}: give an address like 127.0.0.1 or ::1") from error
     if not address.is_loopback:
         raise Refused(
-            f"--host {host}: only addresses of this machine (127.0.0.1, ::1); to reach it from elsewhere use a tunnel"
+            f"--host {host}: not a loopback address (127.0.0.1, ::1); to reach the server from elsewhere, use a tunnel"
         )
     family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
-    if os.name == "posix":  # elsewhere it would share the port with whoever has it
+    if os.name == "posix":  # on Windows it would share a port that is in use
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((str(address), port))
@@ -93,7 +93,7 @@ def open_listener(host: str, port: int) -> socket.socket:
 
 
 def read_token(path: Path | None) -> str | None:
-    """The token in a file, so that it stands in no process list."""
+    """Read the token from a file, so that it appears in no process list."""
     if path is None:
         return None
     try:
@@ -101,5 +101,5 @@ def read_token(path: Path | None) -> str | None:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"--token-file {path}: cannot be read: {error}") from error
     if len(token) < 16 or not token.isascii() or not token.isprintable():
-        raise ConfigError(f"--token-file {path}: a token has at least 16 printable characters")
+        raise ConfigError(f"--token-file {path}: a token needs at least 16 printable ASCII characters")
     return token

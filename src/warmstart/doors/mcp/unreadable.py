@@ -1,7 +1,7 @@
-"""Lines on standard input that the SDK cannot read. It drops them, and whoever sent one would wait for ever.
+"""Input lines that the SDK cannot read. It drops them, and their sender would wait for ever.
 
-Half a character (a lone surrogate, which models do write) is replaced and the message goes on; anything else is
-answered with an error of the protocol.
+Half a character (a lone surrogate, which models do write) is replaced and the message passed on; anything else is
+answered with a protocol error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ async def mend_messages(
     onward: MemoryObjectSendStream[Incoming],
     answer: Callable[[SessionMessage], Awaitable[None]],
 ) -> None:
-    """Hand messages on until there are no more."""
+    """Pass messages on until the input ends."""
     async with onward:
         async for item in incoming:
             mended = mend(item) if isinstance(item, ValidationError) else item
@@ -34,7 +34,7 @@ async def mend_messages(
 
 
 def mend(error: ValidationError) -> SessionMessage | types.JSONRPCError | None:
-    """The message that was meant, or the answer to what is none; None for an empty line."""
+    """Return the repaired message, or the error answer to an unreadable line; None for an empty line."""
     if _is_blank(error):
         return None
     values = list(_decode_all(error))
@@ -44,25 +44,25 @@ def mend(error: ValidationError) -> SessionMessage | types.JSONRPCError | None:
             return SessionMessage(types.jsonrpc_message_adapter.validate_json(whole, by_name=False))
         except ValidationError:
             continue
-    code, said = (types.INVALID_REQUEST, "no message of the protocol") if values else (types.PARSE_ERROR, "no JSON")
+    code, reason = (types.INVALID_REQUEST, "not a JSON-RPC message") if values else (types.PARSE_ERROR, "not JSON")
     ids = (value.get("id") for value in values if isinstance(value, dict))
-    known = next((one for one in ids if isinstance(one, str | int) and not isinstance(one, bool)), None)
-    return types.JSONRPCError(jsonrpc="2.0", id=known, error=types.ErrorData(code=code, message=said))
+    request_id = next((id for id in ids if isinstance(id, str | int) and not isinstance(id, bool)), None)
+    return types.JSONRPCError(jsonrpc="2.0", id=request_id, error=types.ErrorData(code=code, message=reason))
 
 
 def _is_blank(error: ValidationError) -> bool:
-    given = error.errors(include_url=False, include_context=False)[0]["input"]
-    return isinstance(given, str) and not given.strip()
+    line = error.errors(include_url=False, include_context=False)[0]["input"]
+    return isinstance(line, str) and not line.strip()
 
 
 def _decode_all(error: ValidationError) -> Iterator[Any]:
-    """What the error speaks of: the line where it is no JSON to the SDK, else the value that was in it."""
+    """Yield the values that an error is about: parsed lines that the SDK takes for invalid JSON, and objects."""
     for detail in error.errors(include_url=False, include_context=False):
-        found = detail["input"]
+        subject = detail["input"]
         if detail["type"] == "json_invalid":
             try:
-                yield json.loads(found)
+                yield json.loads(subject)
             except (ValueError, RecursionError):
                 continue
-        elif isinstance(found, dict):
-            yield found
+        elif isinstance(subject, dict):
+            yield subject

@@ -1,4 +1,4 @@
-"""What people see on a terminal: tables, colours, progress bars; and the JSON beside it."""
+"""Output of commands: tables, colours and progress bars for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CLEAN: dict[int, str | None] = dict.fromkeys((*range(9), *range(11, 32), *range
 
 
 def print_json(value: Any) -> None:
-    """One JSON value a line on standard output."""
+    """Print a JSON value as one line on standard output."""
     sys.stdout.write(_encode(value).decode() + "\n")
 
 
@@ -34,18 +34,18 @@ def print_error_json(value: Any) -> None:
 
 
 def clean(text: Any) -> str:
-    """Text from a transcript, safe for a terminal: no control codes, nothing hidden, no direction tricks."""
+    """Return text that is safe for a terminal: without control codes, invisible characters and direction marks."""
     return str(text).translate(_CLEAN)
 
 
 def when(seconds: float | None) -> str:
-    """A time for people, in UTC."""
-    found = iso(seconds)
-    return "" if found is None else f"{found[:10]} {found[11:16]}"
+    """Return a time for people, in UTC."""
+    stamp = iso(seconds)
+    return "" if stamp is None else f"{stamp[:10]} {stamp[11:16]}"
 
 
 def iso(seconds: float | None) -> str | None:
-    """A time for programs."""
+    """Return a time for programs."""
     if seconds is None:
         return None
     try:
@@ -55,7 +55,7 @@ def iso(seconds: float | None) -> str | None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
-    """A table; columns whose name starts with `#` are numbers and stand right."""
+    """Print a table. Columns whose name starts with `#` are numbers and right-aligned."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -68,12 +68,12 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: st
         table.add_row(*(cell if isinstance(cell, Text) else Text(clean(cell)) for cell in row))
     console = Console()
     if not console.is_terminal:
-        console.width = 160  # in a file or a pipe nothing needs folding
+        console.width = 160  # files and pipes need no folding
     console.print(table)
 
 
 def coloured(text: str) -> Any:
-    """A verdict or status in its colour."""
+    """Return a verdict or status in its colour."""
     from rich.text import Text
 
     colours = {"success": "green", "ok": "green", "active": "green", "failure": "red", "error": "red", "retired": "dim"}
