@@ -38,7 +38,7 @@ from warmstart.lab.sandbox.workshop import Workshop
 from warmstart.model import Example, Pick
 from warmstart.stats.paired import Paired, compare_paired
 from warmstart.store import TrialStore
-from warmstart.templates.search import words
+from warmstart.templates.search import search_words
 
 EXAMPLES, BUDGET = 4, 1_000
 
@@ -97,10 +97,10 @@ def play_picked(lab: Lab, llm: LocalLLM) -> dict[str, Transcript]:
 
 def pick(task: LabTask, training: list[LabTask]) -> tuple[dict[str, Any], ...]:
     """The calls of the nearest requests, the nearest last, as `compose` shows them."""
-    asked = set(words(task.request))
+    asked = set(search_words(task.request))
 
     def near(other: LabTask) -> float:
-        said = set(words(other.request))
+        said = set(search_words(other.request))
         return len(asked & said) / len(asked | said)
 
     picks = []

@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warmstart.model import Example, Template
-from warmstart.templates.search import ENOUGH, Match, Option, diversify, index_weights, is_similar, rank, rarest, words
+from warmstart.templates.search import (
+    ENOUGH,
+    Match,
+    Option,
+    diversify,
+    index_weights,
+    is_similar,
+    rank,
+    rarest,
+    search_words,
+)
 
 BARE = Template(name="t")
 
@@ -35,29 +45,29 @@ class TestWords:
         ],
     )
     def test_examples(self, text, found):
-        terms = words(text)
+        terms = search_words(text)
         if text.isascii():
             assert terms == found
         else:
             assert terms, "letters of other scripts are words too"
 
     def test_other_scripts(self):
-        assert words("部署 集群") == ["部署", "集群"]
-        assert words("привет мир") == words("ПРИВЕТ МИР")
+        assert search_words("部署 集群") == ["部署", "集群"]
+        assert search_words("привет мир") == search_words("ПРИВЕТ МИР")
 
     def test_plurals_and_forms_meet(self):
         for one, other in (("test", "tests"), ("deploy", "deployed"), ("print", "printing"), ("flight", "flights")):
-            assert words(one) == words(other)
+            assert search_words(one) == search_words(other)
 
     def test_linear(self):
         for text in ("a" * 500_000, "aA" * 250_000, "a1-" * 160_000, "_" * 500_000, "x " * 250_000):
             began = time.perf_counter()
-            words(text[:4_000])
+            search_words(text[:4_000])
             assert time.perf_counter() - began < 10
 
     @given(st.text(max_size=200))
     def test_never_breaks(self, text):
-        for word in words(text):
+        for word in search_words(text):
             assert len(word) > 1
 
 

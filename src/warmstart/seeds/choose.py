@@ -11,7 +11,17 @@ from warmstart.calls.shapes import kind
 from warmstart.model import Example, Omission, Pick, Task, Template, name_job
 from warmstart.names import name_key
 from warmstart.store import EVERYWHERE, FoundRow, TemplateRow, TemplateStore
-from warmstart.templates.search import ENOUGH, TEMPLATES, Match, Option, diversify, is_similar, rank, rarest, words
+from warmstart.templates.search import (
+    ENOUGH,
+    TEMPLATES,
+    Match,
+    Option,
+    diversify,
+    is_similar,
+    rank,
+    rarest,
+    search_words,
+)
 
 _CATEGORIES = frozenset(("coding", "research", "ops", "general"))
 _BEST = 12  # templates considered for a task without words
@@ -47,7 +57,7 @@ class ExampleChooser:
         if text.lower() in _CATEGORIES:
             task = structs.replace(task, category=text.lower(), text="")
             text = ""
-        query = words(text[:4_000])
+        query = search_words(text[:4_000])
         if not query:
             scope = f" of the category {task.category}" if task.category else ""
             most = _BEST if task.tools is None and not task.tags and task.agent is None else _FILTERED
@@ -69,7 +79,7 @@ class ExampleChooser:
 
     def mismatch(self, task: Task) -> ChosenExamples:
         """Draw a template about something else, by the session's id: a control that shows whether fitting matters."""
-        total, similar = self._find_similar(words(task.text[:4_000]), task)
+        total, similar = self._find_similar(search_words(task.text[:4_000]), task)
         near = set(self._templates.templates_of([match.id for match in similar]).values()) if total else set()
         pool = [home for home in self._list_pool(task) if home not in near]
         pool.sort(key=lambda home: draw(f"{task.session}\0{home[0]}\0{home[1]}", "templates"))

@@ -65,7 +65,7 @@ class TemplateLibrary(TemplateRegister):
             self._store, agent=agent, since=since, project=project, verdict=verdict, progress=progress
         )
         lessons = _Lessons(self, history)
-        mined = mine(lessons, self._options(limits), _refuse, seeded=lessons.seeded)
+        mined = mine(lessons, self._options(limits), _gate, seeded=lessons.seeded)
         with self._store.writing():
             learned = tuple(self._keep(draft) for draft in mined.drafts)
             self._make_room({(draft.category, project_of(draft)) for draft in mined.drafts})
@@ -113,7 +113,7 @@ class TemplateLibrary(TemplateRegister):
         redact = self._redact()
         lessons = _Lessons(self, (decode_session(row, self._store.calls_of(row.key)) for row in rows))
         options = self._options()
-        mined = mine(lessons, options, _refuse, seeded=lessons.seeded)
+        mined = mine(lessons, options, _gate, seeded=lessons.seeded)
         if not mined.drafts:
             raise Refused(explain_refusal(len(rows), mined.refused))
         template = structs.replace(merge_drafts(mined.drafts, options.max_examples), name=name)
@@ -133,7 +133,7 @@ class TemplateLibrary(TemplateRegister):
             return _UNREADABLE
         if self.is_revoked(past.key):
             return _REVOKED
-        return _refuse(past) or capture(past, self._options(), seeded=seeded)
+        return _gate(past) or capture(past, self._options(), seeded=seeded)
 
     def has_learned_from(self, key: str) -> bool:
         """Return whether a template shows a call of this session."""
@@ -266,7 +266,7 @@ class _Lessons:
                 yield session
 
 
-def _refuse(session: PastSession) -> str | None:
+def _gate(session: PastSession) -> str | None:
     return gate(session.verdict, session.quality, session.results)
 
 

@@ -49,7 +49,7 @@ class Option(Struct, frozen=True):
     usual: float = 1.0  # 0-1: number of sessions with such a call, relative to the maximum in its template
 
 
-def words(text: str) -> list[str]:
+def search_words(text: str) -> list[str]:
     """Return the words a text is found by: parts of snake_case and camelCase, stemmed, without stop words."""
     stems = [stem(word) for word in find_words(text, camel=True) if word not in STOP_WORDS]
     stems += [part for word in stems for part in _PARTS if word != part and word.endswith(part)]
@@ -68,7 +68,7 @@ def index_weights(example: Example, template: Template) -> dict[str, float]:
         "template": f"{template.description} {' '.join(template.tags)}",
     }
     for name, text in fields.items():
-        for word in words(text[:2_000]):
+        for word in search_words(text[:2_000]):
             counts[word] += _FIELDS[name]  # type: ignore[assignment]
             length += 1
     norm = _K1 * (1 - _B + _B * length / _USUAL_LENGTH)

@@ -57,7 +57,7 @@ def compare_tasks(
     }
     by_task = [_sum_by_task(side, metric, horizon) for side in sides]
     shared = [task for task in by_task[0] if task in by_task[1]]
-    pairs = [Paired(by_task[0][task], by_task[1][task], _group(task)) for task in shared]
+    pairs = [Paired(by_task[0][task], by_task[1][task], _cluster_of(task)) for task in shared]
     estimate = compare_paired(pairs, is_rate=metric.name in _RATES, alpha=alpha)
     effect = structs.replace(
         describe(metric, (arm, control), missing, estimate),
@@ -70,11 +70,11 @@ def compare_tasks(
 _Key = tuple[str | None, str]  # (project, task); a project holds tasks of one kind
 
 
-def _key(obs: Observation) -> _Key:
+def _task_of(obs: Observation) -> _Key:
     return obs.project, obs.task or obs.session
 
 
-def _group(task: _Key) -> Hashable:
+def _cluster_of(task: _Key) -> Hashable:
     return task[0] if task[0] else task
 
 
@@ -89,8 +89,8 @@ def _sum_by_task(side: Sequence[Observation], metric: Metric, horizon: float | N
         ]
     sums: dict[_Key, Pair] = {}
     for obs, (numerator, denominator) in measured:
-        before = sums.get(_key(obs), (0.0, 0.0))
-        sums[_key(obs)] = before[0] + numerator, before[1] + denominator
+        before = sums.get(_task_of(obs), (0.0, 0.0))
+        sums[_task_of(obs)] = before[0] + numerator, before[1] + denominator
     return sums
 
 

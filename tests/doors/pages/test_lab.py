@@ -16,7 +16,7 @@ from lab_reports import ARMS, FAMILIES, REPORTS, make_report, make_tasks
 from warmstart.doors.pages.lab import MARK, render_page
 from warmstart.doors.pages.lab.page import DECIDES
 from warmstart.doors.pages.plots.arms import Curve
-from warmstart.doors.pages.plots.pieces import make_amounts, make_differences
+from warmstart.doors.pages.plots.pieces import scale_amounts, scale_differences
 from warmstart.doors.render.lab import show_lab
 from warmstart.doors.render.lab_findings import describe_finding
 from warmstart.lab.run.report import _lift_guardrails
@@ -200,15 +200,15 @@ def test_no_verdict_without_the_right_to_one(name, files):
     ],
 )
 def test_scales_of_differences_hold_nought_and_all_values(values, low, high):
-    scale = make_differences(values)
+    scale = scale_differences(values)
     assert (scale.bottom, scale.top) == pytest.approx((low, high))
     assert 2 <= len(scale.ticks) <= 6
     assert any(abs(tick) < scale.step / 1000 for tick in scale.ticks)
 
 
 def test_scales_of_amounts():
-    assert make_amounts([1_429, 1_820, None]).top == 2_000
-    assert make_amounts([]).top == 1 and make_amounts([0.0]).top == 1
+    assert scale_amounts([1_429, 1_820, None]).top == 2_000
+    assert scale_amounts([]).top == 1 and scale_amounts([0.0]).top == 1
 
 
 def test_a_curve_falls_only_where_something_happened():

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from warmstart.dialects.compose import compose
 from warmstart.dialects.tokens import estimate
-from warmstart.doors.render.terminal import iso
+from warmstart.doors.render.terminal import format_iso
 from warmstart.errors import WarmstartError
 from warmstart.model import Pick, Template
 from warmstart.pipeline import Warmstart
@@ -88,7 +88,7 @@ def warm_session(ws: Warmstart, arguments: Mapping[str, Any], door: WarmSessionH
 def _build(ws: Warmstart, arguments: Mapping[str, Any], door: WarmSessionHost | None) -> dict[str, Any]:
     from warmstart.templates.build import BuildRequest  # loads all of mining, which a host may never need
 
-    name = _name(arguments)
+    name = _read_name(arguments)
     least = _number(arguments, "min_messages", _MIN_MESSAGES, 0)
     most = min(_number(arguments, "max_sessions", _MAX_SESSIONS, 1), _MOST_SESSIONS)
     warning = door.refresh() if door else None
@@ -134,7 +134,7 @@ def _list(ws: Warmstart, _arguments: Mapping[str, Any], _door: WarmSessionHost |
 
 
 def _load(ws: Warmstart, arguments: Mapping[str, Any], _door: WarmSessionHost | None) -> dict[str, Any]:
-    row, template, _decisions = ws.templates.show(_name(arguments))
+    row, template, _decisions = ws.templates.show(_read_name(arguments))
     picks = [Pick(template=row.name, version=row.version, example=example) for example in template.examples]
     addenda = [(row.name, template.addendum)] if template.addendum else []
     conversation = compose(picks, dialect="openai", budget=ws.settings.budget, count=estimate, addenda=addenda)
@@ -148,7 +148,7 @@ def _load(ws: Warmstart, arguments: Mapping[str, Any], _door: WarmSessionHost | 
 
 
 def _delete(ws: Warmstart, arguments: Mapping[str, Any], _door: WarmSessionHost | None) -> dict[str, Any]:
-    return {"deleted": ws.templates.delete(_name(arguments))}
+    return {"deleted": ws.templates.delete(_read_name(arguments))}
 
 
 _DO: dict[str, Callable[[Warmstart, Mapping[str, Any], WarmSessionHost | None], dict[str, Any]]] = {
@@ -168,7 +168,7 @@ def _brief(row: TemplateRow, template: Template) -> dict[str, Any]:
         "description": template.description,
         "tags": list(template.tags),
         "examples": len(template.examples),
-        "created": iso(row.created),
+        "created": format_iso(row.created),
         "used": row.used,
     }
 
@@ -183,7 +183,7 @@ def _preview(message: Mapping[str, Any]) -> str:
 # Arguments: an agent may send anything
 
 
-def _name(arguments: Mapping[str, Any]) -> str:
+def _read_name(arguments: Mapping[str, Any]) -> str:
     name = _text(arguments, "name")
     if not name:
         raise _Wrong("a name is missing; give the warm session's name (see the action list)")

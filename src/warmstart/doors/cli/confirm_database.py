@@ -15,7 +15,7 @@ from warmstart.confirm.store.open import locate
 from warmstart.confirm.store.protocol import Database
 from warmstart.confirm.tokens.files import AGENT_TOKEN, APPROVER_TOKEN, read_token_file, save_token
 from warmstart.doors.cli.main import PATH, json_option
-from warmstart.doors.render.terminal import clean, iso, print_json, print_table
+from warmstart.doors.render.terminal import clean, format_iso, print_json, print_table
 from warmstart.errors import ConfigError, Refused
 from warmstart.pipeline import Warmstart
 
@@ -190,9 +190,9 @@ def list_all(ws: Warmstart, db: str | None, as_json: bool) -> None:
             "id": record.id,
             "subject": record.subject,
             "scopes": record.scopes.split(),
-            "created": iso(record.created / 1000),
+            "created": format_iso(record.created / 1000),
             "created_by": record.created_by,
-            "expires": None if record.expires is None else iso(record.expires / 1000),
+            "expires": None if record.expires is None else format_iso(record.expires / 1000),
             "good": record.revoked is None and (record.expires is None or record.expires > now),
         }
         for record in records
@@ -286,7 +286,8 @@ def list_entries(ws: Warmstart, db: str | None, as_json: bool) -> None:
         print_json([_describe_entry(entry) for entry in entries])
     else:
         rows = (
-            (e.id[:12], e.action, e.session_key, e.requester_key, e.created_by, iso(e.expires / 1000)) for e in entries
+            (e.id[:12], e.action, e.session_key, e.requester_key, e.created_by, format_iso(e.expires / 1000))
+            for e in entries
         )
         print_table(("id", "action", "session", "requester", "by", "until"), rows)
 
@@ -317,7 +318,7 @@ def remove(ws: Warmstart, id: str, db: str | None, as_json: bool) -> None:
 def _describe_entry(entry: Any) -> dict[str, Any]:
     shown: dict[str, Any] = msgspec.structs.asdict(entry)
     for name in ("created", "expires"):
-        shown[name] = iso(shown[name] / 1000)
+        shown[name] = format_iso(shown[name] / 1000)
     return {name: value for name, value in shown.items() if name not in ("action_key", "removed")}
 
 

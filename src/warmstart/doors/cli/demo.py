@@ -1,4 +1,4 @@
-"""`warmstart demo`: the main job on the sample transcripts that come with the package, in a throw-away home."""
+"""`warmstart demo`: ingest, learn and provision on the sample transcripts in the package, in a temporary home."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from warmstart import config
 from warmstart.doors.render.seed import show_seed
-from warmstart.doors.render.terminal import coloured, print_table, when
+from warmstart.doors.render.terminal import coloured, format_time, print_table
 from warmstart.model import Task
 from warmstart.pipeline import Warmstart
 
@@ -21,19 +21,19 @@ _EXIT_CODE = re.compile(r"^Exit code:? \d+$|^Wall time|^Output:$")
 
 @click.command()
 def demo() -> None:
-    """Show the main job on sample transcripts of three agents. Offline; touches nothing of yours."""
+    """Ingest, learn and provision on sample transcripts of three agents. Offline; leaves your data alone."""
     with tempfile.TemporaryDirectory(prefix="warmstart-demo-") as home, Warmstart(config.load(home)) as ws:
         report = ws.ingest(SAMPLES)
         _title(f"1. Transcripts in: {report.sessions} sessions, {report.calls} tool calls, {report.errors} errors")
         _show_sessions(ws)
-        _title("   What did not work, and how that is known")
+        _title("   Calls that failed, and the basis of that judgement")
         _show_errors(ws)
         learned = ws.learn()
-        refused = ", ".join(f"{count} because {reason}" for reason, count in learned.refused.items())
-        _title(f"2. Learned: {learned.considered} sessions considered, refused {refused}")
+        refused = ", ".join(f"{count} ({reason})" for reason, count in learned.refused.items())
+        _title(f"2. Learned: {learned.considered} sessions considered, refused: {refused}")
         rows = [(t.name, coloured(t.status), t.examples, t.sessions, t.reason) for t in learned.templates]
         print_table(("template", "status", "#examples", "#sessions", "why"), rows)
-        _title(f"3. Warm seed out, for a Codex session that is asked: {TASK}")
+        _title(f"3. Warm seed out, for a Codex session with the task: {TASK}")
         show_seed(ws.provision(Task(text=TASK, agent="codex")))
     _title("On your own history")
     click.echo("  warmstart ingest")
@@ -50,20 +50,28 @@ def _title(text: str) -> None:
 
 def _show_sessions(ws: Warmstart) -> None:
     rows = [
-        (r.agent, (r.task or "")[:56], when(r.started), r.calls, r.errors, coloured(r.verdict), f"{r.quality:.2f}")
+        (
+            r.agent,
+            (r.task or "")[:56],
+            format_time(r.started),
+            r.calls,
+            r.errors,
+            coloured(r.verdict),
+            f"{r.quality:.2f}",
+        )
         for r in ws.sessions()
     ]
     print_table(("agent", "task", "started (UTC)", "#calls", "#errors", "verdict", "#quality"), rows)
 
 
 def _show_errors(ws: Warmstart) -> None:
-    """One of each sort, so that all of them are seen."""
+    """Show one failed call of each sort."""
     seen: dict[tuple[str, str, str | None], tuple[object, ...]] = {}
     for row in ws.sessions():
         for call in ws.session(row.key).calls:
             if call.status in ("error", "rejected", "cancelled"):
                 lines = [line.strip() for line in (call.excerpt or "").splitlines()]
-                said = next((line for line in lines if line and not _EXIT_CODE.match(line)), "")
-                line = (row.agent, call.tool, coloured(call.status), call.error_kind or "", call.basis, said[:72])
-                seen.setdefault((row.agent, call.status, call.error_kind), line)
-    print_table(("agent", "tool", "outcome", "kind", "known by", "result"), list(seen.values())[:10])
+                result = next((line for line in lines if line and not _EXIT_CODE.match(line)), "")
+                shown = (row.agent, call.tool, coloured(call.status), call.error_kind or "", call.basis, result[:72])
+                seen.setdefault((row.agent, call.status, call.error_kind), shown)
+    print_table(("agent", "tool", "outcome", "kind", "basis", "result"), list(seen.values())[:10])

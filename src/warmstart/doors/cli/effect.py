@@ -11,7 +11,7 @@ from warmstart.arms import control_of, parse_arms, read_shares
 from warmstart.doors.cli.main import PATH, json_option
 from warmstart.doors.render.as_json import describe_trial
 from warmstart.doors.render.effect import show_power, show_report
-from warmstart.doors.render.terminal import clean, iso, print_json, print_table, when
+from warmstart.doors.render.terminal import clean, format_iso, format_time, print_json, print_table
 from warmstart.model import WINDOW, Design
 from warmstart.pipeline import Warmstart
 from warmstart.store import ExperimentRow
@@ -133,7 +133,9 @@ def list_experiments(ws: Warmstart, as_json: bool) -> None:
         share = f"{ws.settings.holdout:.0%} of sessions stay cold for comparison"
         click.echo(f"no experiments; {share}. Start one with: warmstart experiment start NAME")
         return
-    lines = [(r.name, _describe_arms(r), r.metric, when(r.started), when(r.stopped) or "running") for r in rows]
+    lines = [
+        (r.name, _describe_arms(r), r.metric, format_time(r.started), format_time(r.stopped) or "running") for r in rows
+    ]
     print_table(("experiment", "arms", "metric", "started (UTC)", "stopped (UTC)"), lines)
 
 
@@ -173,6 +175,6 @@ def _describe_experiment(row: ExperimentRow) -> dict[str, Any]:
         "after": row.after,
         "floor": row.floor,
         "design": row.design,
-        "started": iso(row.started),
-        "stopped": iso(row.stopped),
+        "started": format_iso(row.started),
+        "stopped": format_iso(row.stopped),
     }

@@ -25,7 +25,7 @@ from warmstart.doors.render.insights import (
     tokens_of,
     what_failed,
 )
-from warmstart.doors.render.terminal import clean, print_json, print_table, progress_bar, when
+from warmstart.doors.render.terminal import clean, format_time, print_json, print_table, progress_bar
 from warmstart.insights.advice import percent
 from warmstart.insights.types import Breakdown, Insights, Rate, RepeatedError
 from warmstart.pipeline import Warmstart
@@ -69,7 +69,7 @@ def _describe_filters(agent: str | None, project: str | None, since: float | Non
     """Describe the filters for the head of the page; empty without filters."""
     parts = [f"{kind} {name_of(name)}" for kind, name in (("agent", agent), ("project", project)) if name]
     if since is not None:
-        parts.append(f"since {when(since)} UTC")
+        parts.append(f"since {format_time(since)} UTC")
     return ", ".join(parts)
 
 
@@ -140,7 +140,7 @@ def _show_repeated(insights: Insights) -> None:
 
 
 def _describe_error(error: RepeatedError) -> str:
-    seen = f"last seen {when(error.last_seen)[:10]}" if error.last_seen is not None else ""
+    seen = f"last seen {format_time(error.last_seen)[:10]}" if error.last_seen is not None else ""
     facts = (name_of(error.tool, 40), error.error_kind or "", seen)
     return f"{', '.join(filter(None, facts))}\n{what_failed(error)}"
 

@@ -1,4 +1,4 @@
-"""Commands of the way in: inspect, ingest, sessions, doctor."""
+"""Commands that read transcripts and show stored sessions: inspect, ingest, sessions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from warmstart.doors.cli.options import agent_option, project_option, since_opti
 from warmstart.doors.render.terminal import (
     clean,
     coloured,
-    iso,
+    format_iso,
+    format_time,
     print_error_json,
     print_json,
     print_table,
     progress_bar,
-    when,
 )
 from warmstart.errors import SourceError
 from warmstart.formats.source import Source
@@ -36,13 +36,13 @@ from warmstart.store import SessionRow
 @json_option
 @click.pass_obj
 def inspect(ws: Warmstart, paths: tuple[Path, ...], as_json: bool) -> None:
-    """Show what is in transcripts: parse, judge and score files or folders. Stores nothing."""
+    """Parse, judge and score transcripts (files or folders). Stores nothing."""
     recorder = Recorder(ws.settings.secrets)
     rows: list[list[Any]] = []
     problems: list[Problem] = []
-    with progress_bar("reading") as tell:
-        for done, source in enumerate(_all_sources(paths, problems)):
-            tell(done, None, source.path.name)
+    with progress_bar("reading") as report_progress:
+        for done, source in enumerate(_find_sources(paths, problems)):
+            report_progress(done, None, source.path.name)
             for scored in scan(source, ws.settings.tools):
                 if as_json:
                     print_json(_session_json(scored, recorder))
@@ -51,12 +51,12 @@ def inspect(ws: Warmstart, paths: tuple[Path, ...], as_json: bool) -> None:
             problems += source.problems
     if rows:
         print_table(_SESSION_COLUMNS, rows)
-    _tell_problems(problems, recorder, as_json)
+    _print_problems(problems, recorder, as_json)
     if problems and not rows and not as_json:
         sys.exit(1)
 
 
-def _all_sources(paths: tuple[Path, ...], problems: list[Problem]) -> Iterator[Source]:
+def _find_sources(paths: tuple[Path, ...], problems: list[Problem]) -> Iterator[Source]:
     for path in paths:
         try:
             yield from find_sources(path)
@@ -73,7 +73,7 @@ def _session_line(scored: Scored, recorder: Recorder) -> list[Any]:
         recorder.name(session.id)[:36],
         session.agent,
         recorder.name(session.model or ""),
-        when(session.started),
+        format_time(session.started),
         score.counts.tool_calls,
         score.counts.error_count,
         f"{score.category}/{score.task_type}",
@@ -101,7 +101,7 @@ def _session_json(scored: Scored, recorder: Recorder) -> dict[str, Any]:
         "format": session.format,
         "agent": session.agent,
         "model": name(session.model) if session.model else None,
-        "started": iso(session.started),
+        "started": format_iso(session.started),
         "messages": score.counts.total_messages,
         "calls": calls,
         "category": score.category,
@@ -113,7 +113,7 @@ def _session_json(scored: Scored, recorder: Recorder) -> dict[str, Any]:
     }
 
 
-def _tell_problems(problems: list[Problem], recorder: Recorder, as_json: bool) -> None:
+def _print_problems(problems: list[Problem], recorder: Recorder, as_json: bool) -> None:
     for problem in problems[:1_000]:
         path = recorder.name(problem.path)
         if as_json:
@@ -128,11 +128,11 @@ def _tell_problems(problems: list[Problem], recorder: Recorder, as_json: bool) -
 @json_option
 @click.pass_obj
 def ingest(ws: Warmstart, paths: tuple[Path, ...], as_json: bool) -> None:
-    """Read transcripts and remember them. Without a path: what Claude Code, Codex, Hermes ... left in their usual places."""
+    """Read transcripts and store their sessions. Without a path: those in the usual places of Claude Code, Codex ..."""
     if not paths and not ws.places():
-        raise click.ClickException("no agent's transcripts found in the usual places; name a file or folder")
-    with progress_bar("ingesting") as tell:
-        report = ws.ingest(*paths, progress=tell)
+        raise click.ClickException("no transcripts in the agents' usual places; name a file or folder")
+    with progress_bar("ingesting") as report_progress:
+        report = ws.ingest(*paths, progress=report_progress)
     if as_json:
         print_json(report)
     else:
@@ -144,24 +144,28 @@ def ingest(ws: Warmstart, paths: tuple[Path, ...], as_json: bool) -> None:
             click.echo(f"{report.trials} trials closed; see: warmstart report")
         for change, names in (("retired", report.retired), ("promoted", report.promoted)):
             for name in names:
-                click.echo(f"template {clean(name)} {change}, by what was measured; see: warmstart templates show")
-        _tell_problems(report.problems, Recorder(ws.settings.secrets), as_json=False)
+                click.echo(
+                    f"template {clean(name)} {change} because of its measured effect; see: warmstart templates show"
+                )
+        _print_problems(report.problems, Recorder(ws.settings.secrets), as_json=False)
     if report.problems and not (report.sessions or report.unchanged):
         sys.exit(1)
 
 
 @click.group()
 def sessions() -> None:
-    """What is known of past sessions."""
+    """List, show and delete stored sessions."""
 
 
 @sessions.command("list")
 @agent_option
 @project_option
 @since_option
-@click.option("--verdict", type=click.Choice(["success", "failure", "unknown"]))
-@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 100_000))
-@click.option("--offset", default=0, type=click.IntRange(0))
+@click.option(
+    "--verdict", type=click.Choice(["success", "failure", "unknown"]), help="Only sessions with this verdict."
+)
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 100_000), help="Sessions to list.")
+@click.option("--offset", default=0, type=click.IntRange(0), help="Sessions to skip.")
 @json_option
 @click.pass_obj
 def list_sessions(
@@ -174,7 +178,7 @@ def list_sessions(
     offset: int,
     as_json: bool,
 ) -> None:
-    """The sessions, newest first."""
+    """List the sessions, newest first."""
     rows = ws.sessions(limit=limit, offset=offset, agent=agent, verdict=verdict, project=project, since=since)
     if as_json:
         print_json([_row_json(row) for row in rows])
@@ -187,7 +191,7 @@ def list_sessions(
             r.id[:36],
             r.agent,
             r.model or "",
-            when(r.started),
+            format_time(r.started),
             r.calls,
             r.errors,
             f"{r.category}/{r.task_type}",
@@ -203,7 +207,7 @@ def _row_json(row: SessionRow) -> dict[str, Any]:
     shown = msgspec.structs.asdict(row)
     shown["score"] = msgspec.Raw(row.score.encode())
     shown["usage"] = msgspec.Raw(row.usage.encode()) if row.usage else None
-    return shown | {name: iso(shown[name]) for name in ("started", "ended", "first_seen", "updated")}
+    return shown | {name: format_iso(shown[name]) for name in ("started", "ended", "first_seen", "updated")}
 
 
 @sessions.command("show")
@@ -211,7 +215,7 @@ def _row_json(row: SessionRow) -> dict[str, Any]:
 @json_option
 @click.pass_obj
 def show_session(ws: Warmstart, session_id: str, as_json: bool) -> None:
-    """One session with its calls. ID may be shortened."""
+    """Show one session with its calls. ID may be shortened."""
     record = ws.session(session_id)
     row = record.session
     if as_json:
@@ -219,7 +223,7 @@ def show_session(ws: Warmstart, session_id: str, as_json: bool) -> None:
         for call in record.calls:
             shown = msgspec.structs.asdict(call) | {
                 "arguments": msgspec.Raw(call.arguments.encode()),
-                "at": iso(call.at),
+                "at": format_iso(call.at),
             }
             shown["outcome"] = shown.pop("status")
             calls.append(shown)
@@ -230,11 +234,11 @@ def show_session(ws: Warmstart, session_id: str, as_json: bool) -> None:
         ("agent", f"{row.agent} {row.model or ''}"),
         ("project", row.project or ""),
         ("task", (row.task or "")[:300]),
-        ("started", when(row.started)),
-        ("ended", f"{when(row.ended)} {row.end_reason or ''}"),
+        ("started", format_time(row.started)),
+        ("ended", f"{format_time(row.ended)} {row.end_reason or ''}"),
         ("kind", f"{row.category}/{row.task_type}"),
         ("verdict", f"{row.verdict}, quality {row.quality:.2f}, confidence {row.confidence:.2f}"),
-        ("original", row.source_uri),
+        ("transcript", row.source_uri),
     ]
     print_table(("", ""), facts)
     score = msgspec.json.decode(row.score)
@@ -244,7 +248,7 @@ def show_session(ws: Warmstart, session_id: str, as_json: bool) -> None:
         title="why",
     )
     print_table(
-        ("#", "tool", "outcome", "known by", "kind of error", "arguments"),
+        ("#", "tool", "outcome", "basis", "kind of error", "arguments"),
         [
             (c.ordinal, c.tool, coloured(c.status), c.basis, c.error_kind or "", c.arguments[:120])
             for c in record.calls[:200]
@@ -278,28 +282,3 @@ def delete_session(ws: Warmstart, session_id: str, yes: bool, as_json: bool) -> 
         click.echo(f"deleted template {clean(name)}, which was mined from it alone")
     if forgotten.examples:
         click.echo(f"removed {forgotten.examples} of its examples from other templates")
-
-
-@click.command()
-@json_option
-@click.pass_obj
-def doctor(ws: Warmstart, as_json: bool) -> None:
-    """What was found where, versions, and whether the store is healthy."""
-    from warmstart.doors.cli.doctor import examine
-
-    report = examine(ws)
-    if as_json:
-        print_json(report)
-    else:
-        print_table(("", ""), [(k, v) for k, v in report["versions"].items()], title="versions")
-        found = [(p["agent"], p["path"], p["files"]) for p in report["places"]]
-        print_table(("agent", "transcripts in", "#files"), found or [("none found", "", "")], title="agents")
-        print_table(("", ""), [(k, v) for k, v in report["store"].items()], title="store")
-        unreadable = report["templates"].pop("unreadable", [])
-        print_table(
-            ("", ""),
-            [*report["templates"].items(), *(("cannot be read", told) for told in unreadable)],
-            title="templates",
-        )
-    if not report["healthy"]:
-        sys.exit(1)

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from warmstart.doors.cli.main import json_option
-from warmstart.doors.render.terminal import clean, iso, print_json, print_table, when
+from warmstart.doors.render.terminal import clean, format_iso, format_time, print_json, print_table
 from warmstart.pipeline import Warmstart
 from warmstart.review import Reviewed
 from warmstart.store import ProposalRow
@@ -127,8 +127,8 @@ def describe_proposal(row: ProposalRow) -> dict[str, Any]:
         "parent": row.parent,
         "platform": row.platform,
         "tool_call": row.tool_call,
-        "created": iso(row.created),
-        "decided": iso(row.decided),
+        "created": format_iso(row.created),
+        "decided": format_iso(row.decided),
         "decided_by": row.decided_by,
         "body": msgspec.json.decode(row.body),
     }
@@ -165,7 +165,7 @@ def _show_table(rows: Any) -> None:
         ("proposal", "status", "kind", "steps", "summary", "session", "created (UTC)"),
         [
             (row.id[:12], row.status, f"{row.kind} {row.action}", _list_steps(row), row.summary)
-            + (row.session[:20], when(row.created))
+            + (row.session[:20], format_time(row.created))
             for row in rows
         ],
     )

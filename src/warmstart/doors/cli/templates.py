@@ -1,8 +1,9 @@
-"""Commands about templates: learn, capture, templates list / show / approve / retire / delete / export / import / stats."""
+"""Commands that make and manage templates: learn, capture, templates."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -11,7 +12,15 @@ from warmstart.doors.cli.main import PATH, json_option
 from warmstart.doors.cli.options import agent_option, project_option, since_option
 from warmstart.doors.cli.provision import split
 from warmstart.doors.render.as_json import describe_template, summarise_template
-from warmstart.doors.render.terminal import clean, coloured, iso, print_json, print_table, progress_bar, when
+from warmstart.doors.render.terminal import (
+    clean,
+    coloured,
+    format_iso,
+    format_time,
+    print_json,
+    print_table,
+    progress_bar,
+)
 from warmstart.model import Category, Problem, TaskType, TemplateStatus, Verdict
 from warmstart.pipeline import Warmstart
 from warmstart.templates.mine import LearnLimits
@@ -26,9 +35,15 @@ _CATEGORIES = click.Choice(["coding", "research", "ops", "general"])
 @project_option
 @since_option
 @click.option("--verdict", type=click.Choice(["success", "unknown"]), help="Only sessions with this verdict.")
-@click.option("--min-calls", type=click.IntRange(1), help="Calls that worked, which a session must have.  [default: 2]")
-@click.option("--max-error-rate", type=click.FloatRange(0, 1), help="Of a session's judged calls.  [default: 0.5]")
-@click.option("--skip-ended", multiple=True, metavar="REASON", help="Not sessions that ended so; may be repeated.")
+@click.option("--min-calls", type=click.IntRange(1), help="Fewest calls that worked in a session.  [default: 2]")
+@click.option(
+    "--max-error-rate",
+    type=click.FloatRange(0, 1),
+    help="Largest share of errors in a session.  [default: 0.5]",
+)
+@click.option(
+    "--skip-ended", multiple=True, metavar="REASON", help="Skip sessions that ended for this reason; repeatable."
+)
 @json_option
 @click.pass_obj
 def learn(
@@ -42,10 +57,10 @@ def learn(
     skip_ended: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Mine the remembered sessions for templates. What is well supported and unsuspicious becomes active."""
+    """Mine the stored sessions for templates. Well-supported, unsuspicious ones become active."""
     limits = LearnLimits(min_calls=min_calls, max_error_rate=max_error_rate, skip_end_reasons=skip_ended or None)
-    with progress_bar("learning") as tell:
-        learned = ws.learn(agent=agent, since=since, project=project, verdict=verdict, limits=limits, progress=tell)
+    with progress_bar("learning") as report:
+        learned = ws.learn(agent=agent, since=since, project=project, verdict=verdict, limits=limits, progress=report)
     if as_json:
         print_json(learned)
         return
@@ -54,7 +69,7 @@ def learn(
         click.echo(f"  {count:>5}  {reason}")
     _show_learned(learned.templates)
     if not learned.considered:
-        click.echo("nothing is remembered yet; run: warmstart ingest")
+        click.echo("no sessions stored yet; run: warmstart ingest")
 
 
 def _show_learned(templates: tuple[LearnedTemplate, ...]) -> None:
@@ -71,11 +86,11 @@ def _show_learned(templates: tuple[LearnedTemplate, ...]) -> None:
 
 @click.command()
 @click.argument("session")
-@click.option("--name", help="What to call the template.")
-@click.option("--type", "task_type", type=_TYPES)
-@click.option("--max-examples", type=click.IntRange(1, 50))
-@click.option("--description")
-@click.option("--tags", help="Separated by commas.")
+@click.option("--name", help="The template's name.")
+@click.option("--type", "task_type", type=_TYPES, help="The kind of work.")
+@click.option("--max-examples", type=click.IntRange(1, 50), help="Examples to keep.")
+@click.option("--description", help="What the template is good for.")
+@click.option("--tags", help="Words to find it by, separated by commas.")
 @json_option
 @click.pass_obj
 def capture(
@@ -88,7 +103,7 @@ def capture(
     tags: str | None,
     as_json: bool,
 ) -> None:
-    """One session into a template, or the reason why not (exit 1). SESSION may be shortened."""
+    """Make a template from one session, or say why not (exit 1). SESSION may be shortened."""
     template = ws.capture(
         session,
         name=name,
@@ -107,14 +122,14 @@ def capture(
 
 @click.group()
 def templates() -> None:
-    """What is kept for new sessions."""
+    """Manage the templates that new sessions start with."""
 
 
 @templates.command("list")
-@click.option("--category", type=_CATEGORIES)
-@click.option("--type", "task_type", type=_TYPES)
-@click.option("--tags", help="With any of these, separated by commas.")
-@click.option("--status", type=click.Choice(["proposed", "active", "retired"]))
+@click.option("--category", type=_CATEGORIES, help="Only this category.")
+@click.option("--type", "task_type", type=_TYPES, help="Only this kind of work.")
+@click.option("--tags", help="Only with any of these tags, separated by commas.")
+@click.option("--status", type=click.Choice(["proposed", "active", "retired"]), help="Only with this status.")
 @json_option
 @click.pass_obj
 def list_templates(
@@ -125,7 +140,7 @@ def list_templates(
     status: TemplateStatus | None,
     as_json: bool,
 ) -> None:
-    """The templates, every version."""
+    """List the templates, in every version."""
     library = ws.templates
     wanted = set(split(tags))
     found = [pair for pair in library.find(status, category, task_type) if not wanted or wanted & set(pair[1].tags)]
@@ -136,13 +151,13 @@ def list_templates(
             ("template", "status", "kind", "#examples", "#used", "created (UTC)", "description"),
             [
                 (f"{r.name}@{r.version}", coloured(r.status), f"{r.category}/{r.task_type}", len(t.examples), r.used)
-                + (when(r.created), t.description[:80])
+                + (format_time(r.created), t.description[:80])
                 for r, t in found
             ],
         )
     else:
         click.echo("no templates; run: warmstart ingest, then: warmstart learn")
-    _tell(library.problems)
+    _print_problems(library.problems)
 
 
 @templates.command("show")
@@ -150,7 +165,7 @@ def list_templates(
 @json_option
 @click.pass_obj
 def show_template(ws: Warmstart, name: str, as_json: bool) -> None:
-    """One template with its examples and decisions. NAME or NAME@VERSION."""
+    """Show one template with its examples and decisions. NAME or NAME@VERSION."""
     row, template, decisions = ws.templates.show(name)
     if as_json:
         print_json(describe_template(row, template, decisions))
@@ -165,11 +180,11 @@ def show_template(ws: Warmstart, name: str, as_json: bool) -> None:
         click.echo(f"   call:   {clean(example.arguments)[:400]}")
         click.echo(f"   result: {clean(example.result)[:300]}".replace("\n", "\n           "))
         if example.correction:
-            click.echo(f"   mends:  {clean(example.correction)}")
+            click.echo(f"   fixes:  {clean(example.correction)}")
         click.echo(f"   why:    {clean(example.why)}")
     print_table(
         ("decision", "by", "reason", "when (UTC)"),
-        [(f"@{d.version} {d.status}", d.by, d.reason, when(d.at)) for d in decisions],
+        [(f"@{d.version} {d.status}", d.by, d.reason, format_time(d.at)) for d in decisions],
     )
 
 
@@ -179,7 +194,7 @@ def show_template(ws: Warmstart, name: str, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def approve(ws: Warmstart, name: str, reason: str, as_json: bool) -> None:
-    """Decide that a template may be used. NAME or NAME@VERSION."""
+    """Allow a template to be used. NAME or NAME@VERSION."""
     decision = ws.templates.approve(name, reason=reason)
     print_json(decision) if as_json else click.echo(f"{clean(decision.template)}@{decision.version} is active")
 
@@ -191,15 +206,15 @@ def approve(ws: Warmstart, name: str, reason: str, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def retire(ws: Warmstart, name: str | None, session: str | None, reason: str, as_json: bool) -> None:
-    """Take a template out of use. Nothing is deleted."""
+    """Stop using a template. Nothing is deleted."""
     if (name is None) == (session is None):
         raise click.UsageError("give a template's NAME or --from SESSION")
     library = ws.templates
     if name is not None:
-        gone = [f"{d.template}@{d.version}" for d in library.retire(name, reason=reason)]
+        retired = [f"{d.template}@{d.version}" for d in library.retire(name, reason=reason)]
     else:
-        gone = library.revoke(session or "", reason=reason)
-    print_json({"retired": gone}) if as_json else click.echo(f"retired: {clean(', '.join(gone) or 'nothing')}")
+        retired = library.revoke(session or "", reason=reason)
+    print_json({"retired": retired}) if as_json else click.echo(f"retired: {clean(', '.join(retired) or 'nothing')}")
 
 
 @templates.command()
@@ -208,26 +223,28 @@ def retire(ws: Warmstart, name: str | None, session: str | None, reason: str, as
 @json_option
 @click.pass_obj
 def delete(ws: Warmstart, name: str, yes: bool, as_json: bool) -> None:
-    """Delete a template, every version, for good."""
+    """Delete a template, in every version, for good."""
     row = ws.templates.latest(name)
     if not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("deleting cannot be undone; add --yes")
         click.confirm(f"delete every version of {clean(row.name)}?", abort=True, err=True)
-    gone = ws.templates.delete(name)
-    print_json({"deleted": gone}) if as_json else click.echo(f"deleted: {clean(', '.join(gone))}")
+    deleted = ws.templates.delete(name)
+    print_json({"deleted": deleted}) if as_json else click.echo(f"deleted: {clean(', '.join(deleted))}")
 
 
 @templates.command()
 @click.argument("names", nargs=-1)
-@click.option("--output", "-o", type=PATH, help="A file; without it, standard output.")
-@click.option("--private", is_flag=True, help="Keep e-mails, home folders and host names: for your own machines only.")
+@click.option("--output", "-o", type=PATH, help="The file to write (default: standard output).")
+@click.option(
+    "--private", is_flag=True, help="Keep e-mail addresses, home folders and host names: for your own machines only."
+)
 @click.pass_obj
 def export(ws: Warmstart, names: tuple[str, ...], output: Path | None, private: bool) -> None:
-    """Write templates as a bundle that `import` reads back. Without names: all that are not retired."""
+    """Write templates as a bundle that `import` reads. Without names: all but the retired ones."""
     library = ws.templates
     data = library.export(*names, share=not private)
-    _tell(library.problems)
+    _print_problems(library.problems)
     if output is None:
         sys.stdout.write(data.decode())
         return
@@ -240,18 +257,18 @@ def export(ws: Warmstart, names: tuple[str, ...], output: Path | None, private: 
 
 @templates.command("import")
 @click.argument("paths", nargs=-1, required=True, type=PATH)
-@click.option("--approve", is_flag=True, help="Activate what is imported: your decision.")
+@click.option("--approve", is_flag=True, help="Activate them: your decision.")
 @json_option
 @click.pass_obj
 def import_templates(ws: Warmstart, paths: tuple[Path, ...], approve: bool, as_json: bool) -> None:
-    """Read bundles, and the files of earlier tools of this kind. They wait for your decision."""
-    done = ws.templates.import_(*paths, approve=approve)
+    """Read bundles, and the files of earlier tools of this kind. The templates wait for your decision."""
+    imported = ws.templates.import_(*paths, approve=approve)
     if as_json:
-        print_json(done)
+        print_json(imported)
     else:
-        _show_learned(done.templates)
-        _tell(list(done.problems))
-    if done.problems and not done.templates:
+        _show_learned(imported.templates)
+        _print_problems(imported.problems)
+    if imported.problems and not imported.templates:
         sys.exit(1)
 
 
@@ -259,22 +276,22 @@ def import_templates(ws: Warmstart, paths: tuple[Path, ...], approve: bool, as_j
 @json_option
 @click.pass_obj
 def stats(ws: Warmstart, as_json: bool) -> None:
-    """Totals, by type and category, uses, and what was given lately."""
-    told = ws.templates.stats()
+    """Count templates by status, type and category, and list the latest seeds."""
+    counts = ws.templates.stats()
     if as_json:
-        print_json(told | {"recent": [r | {"at": iso(r["at"])} for r in told["recent"]]})
+        print_json(counts | {"recent": [r | {"at": format_iso(r["at"])} for r in counts["recent"]]})
         return
-    facts = [(k, told[k]) for k in ("templates", "examples", "uses", "provisions")]
+    facts = [(k, counts[k]) for k in ("templates", "examples", "uses", "provisions")]
     facts += [
-        (k.replace("_", " "), ", ".join(f"{n} {c}" for n, c in told[k].items()))
+        (k.replace("_", " "), ", ".join(f"{n} {c}" for n, c in counts[k].items()))
         for k in ("by_status", "by_category", "by_type")
     ]
     print_table(("", ""), facts)
-    if told["recent"]:
-        rows = [(r["session"], r["arm"], when(r["at"]), ", ".join(r["templates"])) for r in told["recent"]]
+    if counts["recent"]:
+        rows = [(r["session"], r["arm"], format_time(r["at"]), ", ".join(r["templates"])) for r in counts["recent"]]
         print_table(("session", "arm", "when (UTC)", "templates"), rows, title="recent provisions")
 
 
-def _tell(problems: list[Problem]) -> None:
+def _print_problems(problems: Iterable[Problem]) -> None:
     for problem in problems:
         click.echo(f"{clean(problem.path)}: {clean(problem.reason)}", err=True)

@@ -14,7 +14,7 @@ from warmstart.dialects.compose import Seed
 from warmstart.doors.hermes import host
 from warmstart.doors.hermes.journal import Journal, UnseededSession, describe
 from warmstart.doors.hermes.seeder import AGENT, Seeder
-from warmstart.doors.render.terminal import clean, when
+from warmstart.doors.render.terminal import clean, format_time
 from warmstart.errors import WarmstartError
 from warmstart.model import Task
 from warmstart.pipeline import Warmstart
@@ -123,7 +123,7 @@ class WarmCommand:
         found = [(row, template) for row, template in self._open().templates.find() if row.status != "retired"]
         lines = [
             f"{clean(row.name)}@{row.version}  {row.status}  {len(template.examples)} examples, used {row.used} times, "
-            f"{when(row.created)}  {clean(template.description)[:80]}"
+            f"{format_time(row.created)}  {clean(template.description)[:80]}"
             for row, template in found[:_SHOWN]
         ]
         if len(found) > _SHOWN:

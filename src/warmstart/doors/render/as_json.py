@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from warmstart.doors.render.terminal import iso
+from warmstart.doors.render.terminal import format_iso
 
 if TYPE_CHECKING:
     from warmstart.dialects.compose import Seed
@@ -47,7 +47,7 @@ def summarise_template(row: TemplateRow, template: Template) -> dict[str, Any]:
         "tags": template.tags,
         "examples": len(template.examples),
         "sessions": len(template.source_sessions),
-        "created": iso(row.created),
+        "created": format_iso(row.created),
         "used": row.used,
         "provenance": template.provenance,
     }
@@ -78,7 +78,7 @@ def describe_insights(insights: Insights) -> dict[str, Any]:
 def _write_times(value: Any) -> Any:
     if isinstance(value, dict):
         return {
-            key: iso(inner) if key in _TIMES and isinstance(inner, float) else _write_times(inner)
+            key: format_iso(inner) if key in _TIMES and isinstance(inner, float) else _write_times(inner)
             for key, inner in value.items()
         }
     return [_write_times(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -38,13 +38,13 @@ def clean(text: Any) -> str:
     return str(text).translate(_CLEAN)
 
 
-def when(seconds: float | None) -> str:
+def format_time(seconds: float | None) -> str:
     """Return a time for people, in UTC."""
-    stamp = iso(seconds)
+    stamp = format_iso(seconds)
     return "" if stamp is None else f"{stamp[:10]} {stamp[11:16]}"
 
 
-def iso(seconds: float | None) -> str | None:
+def format_iso(seconds: float | None) -> str | None:
     """Return a time for programs."""
     if seconds is None:
         return None

@@ -53,12 +53,12 @@ class SettingsFile:
 
     def load(self) -> Any:
         """Return the parsed value; a missing file counts as an empty one. Raises Refused."""
-        with self._naming_itself():
+        with self._naming_the_file():
             return self._editor.parse(_decode(self._read_bytes() or b""))
 
     def replace(self, insert: Callable[[str], Iterable[Insertion]]) -> None:
         """Put our text in, in place of any that is there. `insert` gets the text without ours. Raises Refused."""
-        with self._naming_itself():
+        with self._naming_the_file():
             data = self._read_bytes()
             original, made_folder = self._restore(data)
             changed = original or ""
@@ -77,7 +77,7 @@ class SettingsFile:
 
     def remove(self) -> bool:
         """Take our text out; return whether there was any. Raises Refused."""
-        with self._naming_itself():
+        with self._naming_the_file():
             data = self._read_bytes()
             original, made_folder = self._restore(data)
             is_ours = data != (None if original is None else original.encode())
@@ -102,7 +102,7 @@ class SettingsFile:
         return self._editor.remove(text), False
 
     @contextmanager
-    def _naming_itself(self) -> Iterator[None]:
+    def _naming_the_file(self) -> Iterator[None]:
         try:
             yield
         except Refused as error:

@@ -1,7 +1,7 @@
-"""Insights as one HTML page that needs nothing else: no network, no script, its style and plots inside.
+"""Insights as one self-contained HTML page: no network, no script, its style and plots inside.
 
-The page shows parts of somebody's transcripts. So everything is escaped (markup.py), a content policy allows nothing but
-the one style sheet, and the file is written for its owner alone.
+The page shows parts of somebody's transcripts, so everything is escaped (markup.py), a content policy allows nothing but
+the one style sheet, and only the owner can read the file.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from warmstart.doors.pages.insights.sections import (
     show_weeks,
     show_windows,
 )
-from warmstart.doors.pages.markup import Markup, element, make_document
+from warmstart.doors.pages.markup import Markup, element, make_document, make_section
 from warmstart.doors.render.insights import NOTES, remarks_of
-from warmstart.doors.render.terminal import when
+from warmstart.doors.render.terminal import format_time
 from warmstart.errors import Refused
 from warmstart.insights.types import Insights
 
@@ -28,14 +28,16 @@ MARK = "<!doctype html><!-- made by warmstart insights -->"
 STYLE = Path(__file__).with_name("page.css")
 
 
-def render_page(found: Insights, *, made: float, about: str = "") -> str:
-    """The whole page. `about` says in words what was filtered."""
+def render_page(insights: Insights, *, made: float, about: str = "") -> str:
+    """Return the whole page. `about` describes the filters."""
     style = STYLE.read_text("utf-8")
-    return make_document(MARK, "Warmstart insights", style, _header(found, made, about), _main(found), _footer(found))
+    return make_document(
+        MARK, "Warmstart insights", style, _header(insights, made, about), _main(insights), _footer(insights)
+    )
 
 
 def write_page(path: Path, page: str) -> None:
-    """All of it or nothing, readable by its owner alone; never over something that is not such a page."""
+    """Write the page atomically, readable by its owner alone; never overwrite a file that is not such a page."""
     _refuse_others(path)
     try:
         write_whole(path, page.encode("utf-8", "replace"))
@@ -54,55 +56,48 @@ def _refuse_others(path: Path) -> None:
     except (OSError, ValueError) as error:
         raise Refused(f"{path!s}: cannot be written ({error})") from error
     if start and start != MARK.encode():
-        raise Refused(f"{path}: there is something else in it; give another name or delete it first")
+        raise Refused(f"{path} is not an insights page; give another name or delete it first")
 
 
-def _header(found: Insights, made: float, about: str) -> Markup:
+def _header(insights: Insights, made: float, about: str) -> Markup:
     span = ""
-    if found.first is not None and found.last is not None:
-        span = f", {when(found.first)[:10]} to {when(found.last)[:10]}"
-    told = f"{found.sessions:,} session{'' if found.sessions == 1 else 's'}{span}"
+    if insights.first is not None and insights.last is not None:
+        span = f", {format_time(insights.first)[:10]} to {format_time(insights.last)[:10]}"
+    sessions = f"{insights.sessions:,} session{'' if insights.sessions == 1 else 's'}{span}"
     return element(
         "header",
         {},
-        element("h1", {}, "What your agents’ history tells"),
-        element("p", {}, " · ".join(part for part in (told, about, f"made {when(made)} UTC") if part)),
-        describe_figures(found) if found.sessions else None,
+        element("h1", {}, "What your agents’ history shows"),
+        element("p", {}, " · ".join(part for part in (sessions, about, f"made {format_time(made)} UTC") if part)),
+        describe_figures(insights) if insights.sessions else None,
     )
 
 
-def _main(found: Insights) -> Markup:
-    if not found.sessions:
-        return element(
-            "main", {}, element("p", {}, "Nothing is remembered yet, or no session fits. Run: warmstart ingest")
-        )
+def _main(insights: Insights) -> Markup:
+    if not insights.sessions:
+        return element("main", {}, element("p", {}, "No session is stored yet, or none matches. Run: warmstart ingest"))
     sections = (
-        _section("What to do", "", show_advice(found)),
-        _section("The most repeated errors", NOTES["repeated"] if found.repeated else "", show_errors(found)),
-        _section("Error rate along the session", "", show_windows(found)),
-        _section("Where errors come from", NOTES["rates"], show_rates(found)),
-        _section("Error rate by week", "", show_weeks(found)),
+        make_section("What to do", "", show_advice(insights)),
+        make_section("The most repeated errors", NOTES["repeated"] if insights.repeated else "", show_errors(insights)),
+        make_section("Error rate along the session", "", show_windows(insights)),
+        make_section("Where errors come from", NOTES["rates"], show_rates(insights)),
+        make_section("Error rate by week", "", show_weeks(insights)),
     )
     return element("main", {}, *sections)
 
 
-def _section(title: str, lead: str, content: Markup | None) -> Markup | None:
-    if content is None:
-        return None
-    intro = element("p", {"class": "lead"}, lead) if lead else None
-    return element("section", {}, element("h2", {}, title), intro, content)
-
-
-def _footer(found: Insights) -> Markup:
+def _footer(insights: Insights) -> Markup:
     notes: Sequence[str] = (
-        "Errors are calls that failed. What a person refused, what was cancelled and what is unknown is in no rate.",
+        "Errors are calls that failed. Calls that were rejected or cancelled, and those with an unknown outcome, are in no rate.",
         f"Costs are estimates. {NOTES['cost']}",
-        *remarks_of(found),
+        *remarks_of(insights),
     )
     return element(
         "footer",
         {},
         element("p", {}, "About these numbers"),
         element("ul", {}, *(element("li", {}, note) for note in notes)),
-        element("p", {"class": "note"}, "The page shows parts of transcripts, redacted. Look before you share it."),
+        element(
+            "p", {"class": "note"}, "The page contains redacted parts of transcripts. Check it before you share it."
+        ),
     )

@@ -1,4 +1,4 @@
-"""The sections of the insights page: each a plot people can read, with its numbers in a table below."""
+"""The sections of the insights page: each a plot, with its numbers in a table below."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from warmstart.doors.render.insights import (
     tokens_of,
     what_failed,
 )
-from warmstart.doors.render.terminal import clean, when
+from warmstart.doors.render.terminal import clean, format_time
 from warmstart.insights.advice import percent
 from warmstart.insights.types import Breakdown, Insights, Rate, RepeatedError
 
@@ -38,10 +38,10 @@ _REACH = 1.6  # times the largest rate: what of intervals a scale shows
 _RATE_COLUMNS = ("#error rate", "#95% interval", "#errors", "#judged calls", "#sessions")
 
 
-def describe_figures(found: Insights) -> Markup:
-    """The five numbers to see first."""
-    overall = found.overall
-    turns, tokens, time = costs_of(found.cost)
+def describe_figures(insights: Insights) -> Markup:
+    """Show the five main numbers."""
+    overall = insights.overall
+    turns, tokens, time = costs_of(insights.cost)
     figures = [
         ("Error rate", percent(overall.rate), _interval(overall)),
         ("Errors", f"{overall.errors:,}", f"of {count_of(overall.judged, 'judged call')}"),
@@ -70,25 +70,25 @@ def _interval(rate: Rate) -> str:
     return "too few sessions for an interval" if rate.low is None else f"95% interval {interval_of(rate)}"
 
 
-def show_advice(found: Insights) -> Markup | None:
-    if not found.advice:
+def show_advice(insights: Insights) -> Markup | None:
+    if not insights.advice:
         return None
     items = (
         element("li", {}, isolate(advice.text), " ", element("code", {}, clean(advice.command)))
-        for advice in found.advice
+        for advice in insights.advice
     )
     return element("ol", {"class": "advice"}, *items)
 
 
-def show_errors(found: Insights) -> Markup:
-    if not found.repeated:
-        return element("p", {"class": "note"}, "No error came twice.")
-    most = max(error.count for error in found.repeated)
-    tokens = max((error.cost.tokens or 0 for error in found.repeated), default=0)
-    seconds = max((error.cost.seconds or 0 for error in found.repeated), default=0)
-    items = (_show_error(error, (most, tokens, seconds)) for error in found.repeated)
-    more = [count_of(found.repeated_more, "other repeated error")] if found.repeated_more else []
-    more += [f"{count_of(found.seen_once, 'error')} seen once"] if found.seen_once else []
+def show_errors(insights: Insights) -> Markup:
+    if not insights.repeated:
+        return element("p", {"class": "note"}, "No error occurred twice.")
+    most = max(error.count for error in insights.repeated)
+    tokens = max((error.cost.tokens or 0 for error in insights.repeated), default=0)
+    seconds = max((error.cost.seconds or 0 for error in insights.repeated), default=0)
+    items = (_show_error(error, (most, tokens, seconds)) for error in insights.repeated)
+    more = [count_of(insights.repeated_more, "other repeated error")] if insights.repeated_more else []
+    more += [f"{count_of(insights.seen_once, 'error')} seen once"] if insights.seen_once else []
     return join(
         element("ol", {"class": "errors"}, *items),
         element("p", {"class": "note"}, f"Not shown: {' and '.join(more)}.") if more else None,
@@ -96,13 +96,13 @@ def show_errors(found: Insights) -> Markup:
 
 
 def _show_error(error: RepeatedError, most: tuple[float, float, float]) -> Markup:
-    seen = f"last seen {when(error.last_seen)[:10]}" if error.last_seen is not None else ""
+    seen = f"last seen {format_time(error.last_seen)[:10]}" if error.last_seen is not None else ""
     about = " · ".join(filter(None, (error.error_kind and f"{error.error_kind} error", seen)))
     endings = [
-        element("li", {"class": "unfixed" if told.startswith("unfixed") else None}, isolate(told))
-        for told in endings_of(error)
+        element("li", {"class": "unfixed" if ending.startswith("unfixed") else None}, isolate(ending))
+        for ending in endings_of(error)
     ]
-    said = f"e.g. {name_of(error.example, 170)}" if error.example and error.message != error.example else ""
+    example = f"e.g. {name_of(error.example, 170)}" if error.example and error.message != error.example else ""
     left = element(
         "div",
         {},
@@ -111,7 +111,7 @@ def _show_error(error: RepeatedError, most: tuple[float, float, float]) -> Marku
         ),
         element("h3", {}, isolate(what_failed(error, 140))),
         element("p", {"class": "said code"}, isolate(shape_of(error, 140))) if error.message else None,
-        element("p", {"class": "said"}, isolate(said)) if said else None,
+        element("p", {"class": "said"}, isolate(example)) if example else None,
         element("ul", {"aria-label": "how it ended"}, *endings),
     )
     cost = error.cost
@@ -127,12 +127,12 @@ def _show_error(error: RepeatedError, most: tuple[float, float, float]) -> Marku
 
 def _meter(name: str, figure: str, small: str, value: float | None, most: float) -> Markup:
     share = None if value is None or most <= 0 else value / most
-    told = f"{name}: {figure}" if value is not None else f"{name}: unknown"
+    label = f"{name}: {figure}" if value is not None else f"{name}: unknown"
     return element(
         "div",
         {},
         element("dt", {}, name),
-        element("dd", {}, figure, draw_meter(share, told), element("span", {}, small) if small else None),
+        element("dd", {}, figure, draw_meter(share, label), element("span", {}, small) if small else None),
     )
 
 
@@ -142,12 +142,12 @@ def _unknown(unknown: int, errors: int) -> str:
     return "unknown" if unknown == errors else f"unknown for {unknown} of {errors}"
 
 
-def show_rates(found: Insights) -> Markup:
+def show_rates(insights: Insights) -> Markup:
     facets = (
-        ("tool", found.by_tool),
-        ("model", found.by_model),
-        ("agent", found.by_agent),
-        ("project", found.by_project),
+        ("tool", insights.by_tool),
+        ("model", insights.by_model),
+        ("agent", insights.by_agent),
+        ("project", insights.by_project),
     )
     return element("div", {"class": "facets"}, *(_show_facet(name, groups) for name, groups in facets if groups.rates))
 
@@ -157,7 +157,7 @@ def _show_facet(name: str, groups: Breakdown) -> Markup:
     bars = [_show_bar(rate, scale) for rate in groups.rates]
     rows = [(name_of(rate.name, 200), *_rate_cells(rate)) for rate in groups.rates]
     more = f"; {groups.more} more not shown" if groups.more else ""
-    more += "; an arrow: the interval goes on" if any(exceeds(rate, scale) for rate in groups.rates) else ""
+    more += "; arrow: the interval goes on" if any(exceeds(rate, scale) for rate in groups.rates) else ""
     return element(
         "figure",
         {"aria-label": f"Error rate by {name}"},
@@ -180,8 +180,8 @@ def _show_bar(rate: Rate, scale: Scale) -> Markup:
     )
 
 
-def show_windows(found: Insights) -> Markup | None:
-    along = found.along
+def show_windows(insights: Insights) -> Markup | None:
+    along = insights.along
     if not along.windows:
         return None
     everyone = PlotLine("all", "all sessions that reached these turns", [window.everyone for window in along.windows])
@@ -194,12 +194,14 @@ def show_windows(found: Insights) -> Markup | None:
     scale = make_rate_scale([rate for line in lines for rate in line.rates])
     names = [str(window.everyone.name) for window in along.windows]
     counts = [window.everyone.sessions for window in along.windows]
-    told = "; ".join(f"{line.label}: " + ", ".join(percent(rate.rate) for rate in line.rates if rate) for line in lines)
+    values = "; ".join(
+        f"{line.label}: " + ", ".join(percent(rate.rate) for rate in line.rates if rate) for line in lines
+    )
     plot = element(
         "div",
         {"class": "course-plot"},
         draw_vertical_axis(scale),
-        draw_lines(lines, scale, f"Error rate in turns {', '.join(names)}. {told}"),
+        draw_lines(lines, scale, f"Error rate in turns {', '.join(names)}. {values}"),
         element("span", {"class": "side"}, "turns"),
         element("div", {"class": "places"}, *(element("span", {}, name) for name in names)),
         element("span", {"class": "side"}, "sessions there"),
@@ -237,8 +239,8 @@ def _legend(lines: Sequence[PlotLine]) -> Markup:
     return element("ul", {"class": "legend"}, *items)
 
 
-def show_weeks(found: Insights) -> Markup | None:
-    weeks = found.by_week
+def show_weeks(insights: Insights) -> Markup | None:
+    weeks = insights.by_week
     if len(weeks) < 2:
         return None
     scale = make_rate_scale(weeks, reach=_REACH)
@@ -251,7 +253,7 @@ def show_weeks(found: Insights) -> Markup | None:
         draw_months(weeks),
     )
     unit = "errors per judged call"
-    unit += "; an arrow: the interval goes on" if any(exceeds(week, scale) for week in weeks) else ""
+    unit += "; arrow: the interval goes on" if any(exceeds(week, scale) for week in weeks) else ""
     lead = (
         "Errors per judged call of the sessions that started in each week, with 95% intervals where they are defined. "
     )

@@ -17,7 +17,7 @@ from warmstart.doors.pages.plots.arms import (
     draw_turns,
     draw_waits,
 )
-from warmstart.doors.pages.plots.pieces import Scale, draw_axis, draw_vertical_axis, make_amounts, make_differences
+from warmstart.doors.pages.plots.pieces import Scale, draw_axis, draw_vertical_axis, scale_amounts, scale_differences
 from warmstart.doors.render.insights import short_number
 from warmstart.doors.render.lab_findings import (
     CENSORED,
@@ -146,7 +146,7 @@ def show_errors(report: LabReport) -> Markup:
 
 
 def show_tokens(report: LabReport) -> Markup:
-    scale = make_amounts(line.tokens for line in report.arms)
+    scale = scale_amounts(line.tokens for line in report.arms)
 
     def write(line: ArmLine) -> tuple[str, str]:
         seed = f"seed {TOKENS.write(line.seed_tokens)}" if line.seed_tokens else ""
@@ -207,7 +207,7 @@ def show_differences(report: LabReport, shown: Shown) -> Markup | None:
     if not any(effect is not None and effect.difference is not None for effect in effects.values()):
         return None
     known = [_believable(report, effect) for effect in effects.values() if effect is not None]
-    scale = make_differences(value for one in known for value in (one.low, one.high, one.difference))
+    scale = scale_differences(value for one in known for value in (one.low, one.high, one.difference))
     side = "left" if shown.lower_is_better else "right"
     title = f"Against {safe(control)}, task by task"
     intervals = "95% intervals; " if may_conclude(report) else "no intervals without a verdict; "

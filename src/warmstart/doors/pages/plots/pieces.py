@@ -37,14 +37,14 @@ class Scale(NamedTuple):
         return round(HEIGHT - BOTTOM - self.share(value) * (HEIGHT - TOP - BOTTOM), 1)
 
 
-def make_amounts(values: Iterable[float | None]) -> Scale:
+def scale_amounts(values: Iterable[float | None]) -> Scale:
     """Return a scale from zero for bars."""
     largest = max((value for value in values if value is not None), default=0.0)
     step = _round_step(largest, 4)
     return Scale(step * max(1, math.ceil(round(largest / step, 9))), step)
 
 
-def make_differences(values: Iterable[float | None]) -> Scale:
+def scale_differences(values: Iterable[float | None]) -> Scale:
     """Return a scale with zero inside it. Every interval fits: a wide one is the message."""
     known = [value for value in values if value is not None]
     low, high = min([*known, 0.0]), max([*known, 0.0])
