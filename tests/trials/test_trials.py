@@ -105,7 +105,6 @@ class TestHoldout:
         with pytest.raises(warmstart.ConfigError, match="WARMSTART_HOLDOUT"):
             warmstart.open()
 
-
     def test_the_outlook_counts_with_the_holdouts_share(self, ws, tmp_path):
         for n in range(12):
             write_jsonl(tmp_path / "in" / f"{n}.jsonl", outcome_lines(f"past-{n}", [True, False, n % 3 > 0]))
