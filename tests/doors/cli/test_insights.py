@@ -136,13 +136,13 @@ def test_the_page_is_only_for_its_owner_and_may_be_written_again(history, tmp_pa
 
 def test_an_empty_store_makes_a_page_too(tmp_path):
     run("insights", "--html", tmp_path / "page.html")
-    assert "Nothing is remembered yet" in (tmp_path / "page.html").read_text()
+    assert "No session is stored yet" in (tmp_path / "page.html").read_text()
 
 
 def test_other_files_are_left_alone(history, tmp_path):
     mine = tmp_path / "thesis.html"
     mine.write_text("<!doctype html> my thesis")
-    assert "something else in it" in run("insights", "--html", mine, code=1).stderr
+    assert "is not an insights page" in run("insights", "--html", mine, code=1).stderr
     assert mine.read_text() == "<!doctype html> my thesis"
     assert "not a file" in run("insights", "--html", tmp_path, code=1).stderr
     assert "not a file" in run("insights", "--html", os.devnull, code=1).stderr

@@ -1,4 +1,4 @@
-"""HTML and SVG made of elements: whatever is not itself markup is escaped, so nothing in a transcript can become some."""
+"""HTML and SVG made of elements: all text that is not markup is escaped, so no transcript can inject any."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from warmstart.doors.render.terminal import clean
 
 _VOID = frozenset(("meta", "wbr"))
 _EMPTY: Mapping[str, object] = {}
-_BREAK = re.compile(r"(?<=\w[/_.:-])(?=\w)")  # where a long name may go on in the next line
+_BREAK = re.compile(r"(?<=\w[/_.:-])(?=\w)")  # where a long name may break
 
 
 class Markup(str):
-    """Text that is markup already. Only `element` and `join` make it."""
+    """Text that is markup. Only `element` and `join` make it."""
 
     __slots__ = ()
 
 
 def element(name: str, attributes: Mapping[str, object] = _EMPTY, *children: str | None) -> Markup:
-    """One element. Attributes that are None are left out, and so are children."""
-    told = "".join(f' {key}="{escape(str(value))}"' for key, value in attributes.items() if value is not None)
+    """Return one element, without attributes and children that are None."""
+    written = "".join(f' {key}="{escape(str(value))}"' for key, value in attributes.items() if value is not None)
     if name in _VOID:
-        return Markup(f"<{name}{told}>")
-    return Markup(f"<{name}{told}>{join(*children)}</{name}>")
+        return Markup(f"<{name}{written}>")
+    return Markup(f"<{name}{written}>{join(*children)}</{name}>")
 
 
 def join(*parts: str | None) -> Markup:
-    """Parts one after the other; plain text is escaped."""
+    """Concatenate parts; escape plain text."""
     return Markup("".join(part if isinstance(part, Markup) else escape(part) for part in parts if part is not None))
 
 
 def make_document(mark: str, title: str, style: str, *body: Markup) -> str:
-    """A whole page with its one style sheet inside, and a content policy that allows nothing but that."""
+    """Return a whole page with its style sheet inside and a content policy that allows nothing else."""
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     head = element(
@@ -52,14 +52,22 @@ def make_document(mark: str, title: str, style: str, *body: Markup) -> str:
     return f"{mark}\n{element('html', {'lang': 'en'}, head, element('body', {}, *body))}\n"
 
 
+def make_section(title: str, lead: str, content: Markup | None) -> Markup | None:
+    """Return a section with its heading and an introduction, or None without content."""
+    if content is None:
+        return None
+    intro = element("p", {"class": "lead"}, lead) if lead else None
+    return element("section", {}, element("h2", {}, title), intro, content)
+
+
 def isolate(text: str) -> Markup:
-    """Text from a transcript, which may run from right to left: it must not turn its neighbours around."""
+    """Isolate text from a transcript: if it runs from right to left, its neighbours must not turn around."""
     first, *rest = _BREAK.split(clean(text))
     return element("bdi", {}, first, *(join(element("wbr"), part) for part in rest))
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
-    """The numbers of a plot, for those who want them or cannot see it. Columns that begin with # stand right."""
+    """Return the numbers of a plot as a folded table. Columns whose name starts with # are aligned right."""
     kinds = ["number" if name.startswith("#") else None for name in columns]
     head = element(
         "tr",

@@ -12,7 +12,7 @@ from pathlib import Path
 from warmstart.doors.pages.insights.page import STYLE as SHARED_STYLE
 from warmstart.doors.pages.lab.measures import show_arms, show_errors, show_solved, show_tokens, show_waits, typeset
 from warmstart.doors.pages.lab.tasks import show_families, show_harmed, show_tasks
-from warmstart.doors.pages.markup import Markup, element, isolate, join, make_document
+from warmstart.doors.pages.markup import Markup, element, isolate, join, make_document, make_section
 from warmstart.doors.render.insights import count_of
 from warmstart.doors.render.lab_findings import LabFinding, describe_finding, describe_run, list_limits, safe
 from warmstart.doors.render.terminal import clean
@@ -79,26 +79,20 @@ def _main(report: LabReport) -> Markup:
     return element(
         "main",
         {},
-        _section(f"Tasks solved{so_far}", DECIDES if len(report.arms) > 1 else "", show_solved(report)),
-        _section("The arms", "", show_arms(report)),
-        _section(f"Errors per call{so_far}", "", show_errors(report)),
-        _section("Turns to the first success", "", show_waits(report)),
-        _section("Tokens per session", "", show_tokens(report)),
-        _section("Which kinds of work", "Tasks solved; the largest gain first.", show_families(report)),
-        _section("Harmed tasks", _harm_lead(report), show_harmed(report)),
-        _section("Every task", "", show_tasks(report)),
+        make_section(f"Tasks solved{so_far}", DECIDES if len(report.arms) > 1 else "", show_solved(report)),
+        make_section("The arms", "", show_arms(report)),
+        make_section(f"Errors per call{so_far}", "", show_errors(report)),
+        make_section("Turns to the first success", "", show_waits(report)),
+        make_section("Tokens per session", "", show_tokens(report)),
+        make_section("Which kinds of work", "Tasks solved; the largest gain first.", show_families(report)),
+        make_section("Harmed tasks", _harm_lead(report), show_harmed(report)),
+        make_section("Every task", "", show_tasks(report)),
     )
 
 
-def _harm_lead(report: LabReport) -> str:
-    return f"Solved {safe(report.report.control)}, failed with the seed of the arm. A better mean does not excuse them."
-
-
-def _section(title: str, lead: str, content: Markup | None) -> Markup | None:
-    if content is None:
-        return None
-    intro = element("p", {"class": "lead"}, isolate(lead)) if lead else None
-    return element("section", {}, element("h2", {}, title), intro, content)
+def _harm_lead(report: LabReport) -> Markup:
+    control = safe(report.report.control)
+    return isolate(f"Solved {control}, failed with the seed of the arm. A better mean does not excuse them.")
 
 
 def _footer(report: LabReport) -> Markup:
