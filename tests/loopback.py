@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
     """`127.0.0.1:PORT`."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     try:
         yield f"127.0.0.1:{server.server_port}"

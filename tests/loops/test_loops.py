@@ -1,10 +1,11 @@
-"""The how-tos of docs/howto/loops.md run as they stand, with the real SDKs, against a scripted provider on loopback."""
+"""The examples in docs/howto/loops.md run unchanged, with the real SDKs, against a scripted provider on loopback."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,11 +23,12 @@ from warmstart.store import TrialStore
 
 PAGE = (HOWTO / "loops.md").read_text()
 TASK = "the order total test fails again, please fix it"
-COMMANDS = ("echo fine", "echo missing >&2; exit 3")  # what the model calls, one answer after the other
+COMMANDS = ("echo fine", "echo missing >&2; exit 3")  # the model's calls, in turn
+TURNS = len(COMMANDS) + 1
 ENDING = "all done"
 MARK = "Example from an earlier session"
 
-NEEDS = {  # heading -> what it imports, the session it names, how its requests are written
+NEEDS = {  # heading -> the module it imports, the session it names, the dialect of its requests
     "OpenAI SDK": ("openai", "openai-1", "openai"),
     "Anthropic SDK": ("anthropic", "anthropic-1", "anthropic"),
     "OpenAI Agents SDK": ("agents", "agents-1", "responses"),
@@ -44,13 +46,13 @@ SHARED = re.findall(r"as `loop\.py`:.*?```python\n(.*?)```", PAGE, re.S)[0]
 
 
 class Provider(BaseHTTPRequestHandler):
-    """A model that calls `bash` twice and then says that it is done, in three protocols."""
+    """A model that calls `bash` twice and then ends, again and again, in three protocols."""
 
     asked: list[dict[str, Any]] = []  # noqa: RUF012
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        number = len(self.asked)
+        number = len(self.asked) % TURNS
         self.asked.append(body)
         arguments = {"command": COMMANDS[number]} if number < len(COMMANDS) else None
         speak = {"completions": say_chat, "responses": say_response, "messages": say_message}
@@ -107,7 +109,27 @@ def provider() -> Iterator[str]:
         yield f"http://{address}"
 
 
-def run_example(heading: str, folder: Path, url: str) -> None:
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with templates from the sample transcripts; to be copied."""
+    home = tmp_path_factory.mktemp("learned")
+    with warmstart.open(home) as ws:
+        ws.ingest(SRC / "warmstart" / "samples")
+        ws.learn()
+    return home
+
+
+RUN_IN_EACH_HOME = """
+import os, runpy, sys
+for home in sys.argv[1:]:
+    os.environ["WARMSTART_HOME"] = home
+    sys.modules.pop("loop", None)
+    runpy.run_path("example.py", run_name="__main__")
+"""
+
+
+def run_example(heading: str, folder: Path, url: str, *homes: Path) -> None:
+    """Run an example once per home, in one process: some SDKs take seconds to load."""
     needs = NEEDS[heading][0]
     if find_spec(needs) is None:
         pytest.skip(f"{needs} is not installed")
@@ -116,43 +138,43 @@ def run_example(heading: str, folder: Path, url: str) -> None:
     keys = {"OPENAI_API_KEY": "x", "ANTHROPIC_API_KEY": "x", "OPENAI_AGENTS_DISABLE_TRACING": "1"}
     urls = {"OPENAI_BASE_URL": f"{url}/v1", "ANTHROPIC_BASE_URL": url}
     done = subprocess.run(
-        [sys.executable, "example.py"],
+        [sys.executable, "-c", RUN_IN_EACH_HOME, *map(str, homes)],
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
-        env=os.environ | keys | urls | {"PYTHONPATH": str(SRC)},
+        timeout=300,
+        env=os.environ | keys | urls | {"PYTHONPATH": f"{folder}{os.pathsep}{SRC}"},
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == ENDING
+    assert done.stdout.split("\n")[:-1] == [ENDING] * len(homes)
 
 
 def sent(request: dict[str, Any]) -> list[dict[str, Any]]:
     return list(request["input"] if "input" in request else request["messages"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heading", NEEDS)
-def test_the_example_starts_warm_and_its_session_is_measured(heading, provider, tmp_path):
+def test_the_example_starts_cold_without_templates_and_warm_with_them(heading, provider, learned, tmp_path):
     _needs, session, dialect = NEEDS[heading]
-    with warmstart.open() as ws:
-        ws.ingest(SRC / "warmstart" / "samples")
-        ws.learn()
-    run_example(heading, tmp_path, provider)
+    shutil.copytree(learned, tmp_path / "warm")
+    run_example(heading, tmp_path, provider, tmp_path / "cold", tmp_path / "warm")
     requests = [sent(body) for body in Provider.asked]
-    assert len(requests) == len(COMMANDS) + 1
-    with warmstart.open() as ws:
+    assert len(requests) == 2 * TURNS
+    assert [message["content"] for message in requests[0] if message["role"] != "system"] == [TASK]
+    with warmstart.open(tmp_path / "warm") as ws:
         seed = ws.provision(warmstart.Task(session=session, dialect="text" if heading == "Pydantic AI" else dialect))
         trial = TrialStore(ws.store).trial(session)
         assert seed and trial and trial.arm == "warm" and trial.transcript
         measures = ws.experiments.measures(trial)
-    for messages in requests:
+    for messages in requests[TURNS:]:
         assert warmstart.lint(messages, dialect) == []
         check_place(messages, seed)
     assert (measures.all_errors, measures.all_calls, measures.turns) == (1, 2, 3), "the seed's own calls do not count"
 
 
 def check_place(messages: list[dict[str, Any]], seed: warmstart.Seed) -> None:
-    """The seed stands behind the system messages and before the task, once."""
+    """Check that the seed occurs once, behind the system messages and before the task."""
     if seed.text is not None:
         assert messages[0]["role"] == "system" and messages[0]["content"].endswith(seed.text)
         assert messages[1]["content"] == TASK
@@ -164,16 +186,9 @@ def check_place(messages: list[dict[str, Any]], seed: warmstart.Seed) -> None:
 
 
 def simplify(message: dict[str, Any]) -> dict[str, Any]:
-    """Without what a framework may write otherwise: empty content, spaces in arguments."""
+    """Return a message without what frameworks write differently: empty content, spaces in arguments."""
     calls = [(call["id"], call["function"]["name"], json.loads(call["function"]["arguments"])) for call in message.get("tool_calls", ())]  # fmt: skip
     return {key: value for key, value in message.items() if value is not None} | {"tool_calls": calls}
-
-
-@pytest.mark.parametrize("heading", NEEDS)
-def test_with_nothing_to_show_the_same_code_starts_cold(heading, provider, tmp_path):
-    run_example(heading, tmp_path, provider)
-    first = [message for message in sent(Provider.asked[0]) if message["role"] != "system"]
-    assert [message["content"] for message in first] == [TASK]
 
 
 def test_examples_are_short():
