@@ -290,10 +290,3 @@ def test_no_secret_is_printed(tmp_path):
         said += run("templates", *words).stdout
     said += run("provision", "x", "--json", "--session", GITHUB).stdout + run("templates", "stats").stdout
     assert GITHUB not in said
-
-
-def test_help_exists():
-    for words in (("learn",), ("capture",), ("provision",), ("templates",), *(("templates", sub) for sub in "list show approve retire delete export import stats".split())):  # fmt: skip
-        said = run(*words, "--help").stdout
-        assert len(said) > 100, words
-        assert said.count("\n") > 5, words

@@ -1,12 +1,18 @@
-"""`warmstart doctor`: is everything in order?"""
+"""`warmstart doctor`: check the installation, the agents' transcripts and the store."""
 
 from __future__ import annotations
 
 import platform
+import sys
+from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import click
+
 from warmstart import __version__
+from warmstart.doors.cli.main import json_option
+from warmstart.doors.render.terminal import print_json, print_table
 from warmstart.errors import SourceError, WarmstartError
 from warmstart.formats import find_files
 from warmstart.pipeline import Warmstart
@@ -14,8 +20,28 @@ from warmstart.pipeline import Warmstart
 _PARTS = ("apsw", "msgspec", "google-re2", "ahocorasick-rs", "zstandard", "click", "rich")
 
 
+@click.command()
+@json_option
+@click.pass_obj
+def doctor(ws: Warmstart, as_json: bool) -> None:
+    """Show versions, agents' transcripts, and whether the store is healthy."""
+    report = examine(ws)
+    if as_json:
+        print_json(report)
+    else:
+        print_table(("", ""), report["versions"].items(), title="versions")
+        places = [(p["agent"], p["path"], p["files"]) for p in report["places"]]
+        print_table(("agent", "transcripts in", "#files"), places or [("none found", "", "")], title="agents")
+        print_table(("", ""), report["store"].items(), title="store")
+        unreadable = report["templates"].pop("unreadable", [])
+        rows = [*report["templates"].items(), *(("cannot be read", problem) for problem in unreadable)]
+        print_table(("", ""), rows, title="templates")
+    if not report["healthy"]:
+        sys.exit(1)
+
+
 def examine(ws: Warmstart) -> dict[str, Any]:
-    """Versions, agents' places with how many files each holds, and the store's health."""
+    """Return versions, the agents' places with their number of files, and the health of the store."""
     places = []
     for agent, path in ws.places():
         try:
@@ -28,12 +54,13 @@ def examine(ws: Warmstart) -> dict[str, Any]:
         store = ws.store.health()
         healthy = store.get("integrity") == "ok"
         if healthy:
-            templates = _templates(ws)
+            templates = _count_templates(ws)
             healthy = not templates["unreadable"]
     except WarmstartError as error:
         store, healthy = {"error": str(error)}, False
     return {
-        "versions": {"warmstart": __version__, "python": platform.python_version()} | {p: _version(p) for p in _PARTS},
+        "versions": {"warmstart": __version__, "python": platform.python_version()}
+        | {p: _find_version(p) for p in _PARTS},
         "home": str(ws.settings.home),
         "places": places,
         "store": store,
@@ -42,16 +69,13 @@ def examine(ws: Warmstart) -> dict[str, Any]:
     }
 
 
-def _templates(ws: Warmstart) -> dict[str, Any]:
+def _count_templates(ws: Warmstart) -> dict[str, Any]:
     library = ws.templates
-    found = library.find()
-    by_status: dict[str, int] = {}
-    for row, _template in found:
-        by_status[row.status] = by_status.get(row.status, 0) + 1
-    return by_status | {"unreadable": [f"{problem.path}: {problem.reason}" for problem in library.problems]}
+    counts: Counter[str] = Counter(row.status for row, _template in library.find())
+    return {**counts, "unreadable": [f"{problem.path}: {problem.reason}" for problem in library.problems]}
 
 
-def _version(part: str) -> str:
+def _find_version(part: str) -> str:
     try:
         return version(part)
     except PackageNotFoundError:

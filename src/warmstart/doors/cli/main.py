@@ -1,6 +1,6 @@
-"""The command line: `warmstart COMMAND`. Every command takes --json; without it a person reads tables.
+"""The command line: `warmstart COMMAND`. Every command takes --json; without it, it prints tables for people.
 
-Commands are loaded when they are called: a hook that asks for a seed must not wait for the readers' imports.
+Commands are loaded when they are called, so that none waits for the imports of the others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from warmstart.errors import ConfigError, WarmstartError
 PATH = click.Path(path_type=Path)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
-COMMANDS = {  # name -> where it lives
+COMMANDS = {  # name -> module and attribute
     "inspect": "read:inspect",
     "ingest": "read:ingest",
     "sessions": "read:sessions",
@@ -37,13 +37,13 @@ COMMANDS = {  # name -> where it lives
     "confirm": "confirm:confirm",
     "jobs": "jobs:jobs",
     "lab": "lab:lab",
-    "doctor": "read:doctor",
+    "doctor": "doctor:doctor",
     "demo": "demo:demo",
 }
 
 
 class _Program(click.Group):
-    """Loads commands when called and shows every error of ours as one line: what is wrong and what to do."""
+    """Loads commands when they are called, and prints each of our errors as one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -77,7 +77,7 @@ def _one_line(error: WarmstartError) -> str:
 @click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="warmstart")
 @click.option("--home", type=PATH, help="Where Warmstart keeps its data (default: WARMSTART_HOME or ~/.warmstart).")
-@click.option("--store", help="Another store: a path or sqlite:///path (default: warmstart.db under the home).")
+@click.option("--store", help="Another store: a path or sqlite:///path (default: warmstart.db in the home).")
 @click.pass_context
 def main(ctx: click.Context, home: Path | None, store: str | None) -> None:
     """Agents that start experienced: learn from transcripts which tool calls really worked."""
