@@ -1,15 +1,15 @@
-"""Does `provision` choose as well as a person would who knows the answer?
+"""Compare `provision` with examples picked by someone who knows the answer.
 
     python bench/lab.py [--tasks N] [--random-seed S] [--gguf FILE] [--out DIR] [--json]
 
-The lab's tasks with a local model (needs `warmstart[lab]` and the weights, see docs/howto/lab.md): cold, warm, and "picked",
-which is what `warm` is held against. For "picked" someone who knows each task's family takes the four of its training calls
-whose requests are nearest to the task, and shows them in the same words by the same composer; nothing of `learn` or `choose`
-is in it. Cold and warm are a run of the lab as anyone's (`warmstart lab run --arms cold,warm`), kept in DIR and gone on with.
+The bench runs the lab's tasks with a local model (it needs `warmstart[lab]` and the weights, see docs/howto/lab.md): cold,
+warm, and "picked", the yardstick of `warm`. "Picked" knows each task's family, takes the four of its training calls whose
+requests are nearest to the task, and composes them like any seed, without `learn` and `choose`. Cold and warm are an ordinary
+run of the lab (`warmstart lab run --arms cold,warm`), kept in DIR; a stopped one goes on there.
 
-JSON keys: `model`, `tasks`, `cold`, `warm`, `picked` (tasks solved), `warm_over_picked` (their ratio), `relevant` (of the
-examples that warm shows, the share that is of the task's family), `first_turn` {arm: solved by the first answer},
-`difference` {warm minus picked, low, high: paired, by family}, `minutes`.
+JSON keys: `model`, `tasks`, `cold`, `warm`, `picked` (tasks solved), `warm_over_picked` (their ratio), `relevant` (the share
+of warm's examples that are of the task's family), `first_turn` {arm: solved by the first answer}, `difference` {mean of warm
+minus picked, low, high: paired, by family}, `minutes`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import json
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ import msgspec
 
 from warmstart.dialects.compose import compose, inject
 from warmstart.dialects.tokens import estimate
+from warmstart.doors.render.terminal import progress_bar
 from warmstart.lab.chores.make import make_sessions
 from warmstart.lab.chores.tasks import LabTask
 from warmstart.lab.models.local import LocalLLM, describe_weights, find_weights
@@ -36,6 +38,7 @@ from warmstart.lab.run.agent import LabAgent, Transcript
 from warmstart.lab.run.lab import EXPERIMENT, Lab, Plan, keep
 from warmstart.lab.sandbox.workshop import Workshop
 from warmstart.model import Example, Pick
+from warmstart.ports import Progress
 from warmstart.stats.paired import Paired, compare_paired
 from warmstart.store import TrialStore
 from warmstart.templates.search import search_words
@@ -63,45 +66,41 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="warmstart-bench-") as spare:
         folder = options.out or Path(spare)
         lab = Lab(folder, plan, llm := LocalLLM(weights))
-        lab.run(tell)
-        picked = play_picked(lab, llm)
-        found = weigh(lab, picked)
+        with progress_bar("lab") as progress:
+            lab.run(progress)
+            picked = play_picked(lab, llm, progress)
+        results = compare_arms(lab, picked)
         lab.close()
-    found["minutes"] = round((time.time() - began) / 60, 1)
-    print(json.dumps(found)) if options.json else show(found)
+    results["minutes"] = round((time.time() - began) / 60, 1)
+    print(json.dumps(results)) if options.json else show(results)
 
 
-def tell(done: int, total: int | None, what: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{done} of {total}: {what:<60}", end="", file=sys.stderr)
-
-
-def play_picked(lab: Lab, llm: LocalLLM) -> dict[str, Transcript]:
-    """Every task once with the examples that someone who knows its family would show."""
+def play_picked(lab: Lab, llm: LocalLLM, progress: Progress) -> dict[str, Transcript]:
+    """Run every task once with the examples picked for it."""
     training: dict[str, list[LabTask]] = {}
     for session in make_sessions(lab.plan.random_seed):
         training.setdefault(session.family, []).extend(session.tasks)
     agent = LabAgent(llm, lab.plan.model.name, lab.plan.limits, time.time)
-    found = {}
+    transcripts = {}
     tasks = lab.tasks()
     for number, task in enumerate(tasks):
-        tell(number, len(tasks), f"picked: {task.id}")
+        progress(number, len(tasks), f"picked: {task.id}")
         path = lab.folder / "picked" / f"{task.id}.json"
         if not path.exists():
             seed = pick(task, training[task.family])
-            made = agent.run(task, f"picked-{task.id}", lambda talk, seed=seed: inject(seed, talk))  # type: ignore[misc]
+            made = agent.run(task, f"picked-{task.id}", partial(inject, seed))
             keep(path, msgspec.json.encode(made))
-        found[task.id] = msgspec.json.decode(path.read_bytes(), type=Transcript)
-    return found
+        transcripts[task.id] = msgspec.json.decode(path.read_bytes(), type=Transcript)
+    return transcripts
 
 
 def pick(task: LabTask, training: list[LabTask]) -> tuple[dict[str, Any], ...]:
-    """The calls of the nearest requests, the nearest last, as `compose` shows them."""
+    """Compose the calls of the nearest requests, the nearest last."""
     asked = set(search_words(task.request))
 
     def near(other: LabTask) -> float:
-        said = set(search_words(other.request))
-        return len(asked & said) / len(asked | said)
+        others = set(search_words(other.request))
+        return len(asked & others) / len(asked | others)
 
     picks = []
     for other in sorted(training, key=lambda one: (-near(one), one.id))[:EXAMPLES]:
@@ -113,7 +112,7 @@ def pick(task: LabTask, training: list[LabTask]) -> tuple[dict[str, Any], ...]:
     return compose(picks[:EXAMPLES], dialect="openai", budget=BUDGET, count=estimate).messages
 
 
-def weigh(lab: Lab, picked: dict[str, Transcript]) -> dict[str, Any]:
+def compare_arms(lab: Lab, picked: dict[str, Transcript]) -> dict[str, Any]:
     lab.ws.ingest(lab.folder / "sessions")
     trials = {trial.session: trial for trial in TrialStore(lab.ws.store).trials(EXPERIMENT)}
     solved: dict[str, dict[str, bool]] = {"picked": {name: one.label for name, one in picked.items()}}
@@ -132,7 +131,7 @@ def weigh(lab: Lab, picked: dict[str, Transcript]) -> dict[str, Any]:
         for name, done in solved["picked"].items()
     ]
     estimate_ = compare_paired(pairs, is_rate=True)
-    counts = {arm: sum(found.values()) for arm, found in solved.items()}
+    counts = {arm: sum(tasks.values()) for arm, tasks in solved.items()}
     return {
         "model": lab.plan.model.name,
         "tasks": len(family),
@@ -149,7 +148,7 @@ def count_answers(made: Transcript) -> int:
 
 
 def count_relevant(lab: Lab, trials: dict[str, Any]) -> float:
-    """Of what warm seeds show, how much is of the task's own family."""
+    """Return the share of the examples in warm seeds that are of the task's own family."""
     family = {row.key: row.id.rpartition("-train-")[0] for row in lab.ws.sessions(limit=100_000)}
     shown = right = 0
     for task in lab.tasks():
@@ -159,14 +158,14 @@ def count_relevant(lab: Lab, trials: dict[str, Any]) -> float:
     return right / shown if shown else 0.0
 
 
-def show(found: dict[str, Any]) -> None:
-    print(f"{found['model']}, {found['tasks']} tasks, {found['minutes']} minutes")
+def show(results: dict[str, Any]) -> None:
+    print(f"{results['model']}, {results['tasks']} tasks, {results['minutes']} minutes")
     for arm in ("cold", "warm", "picked"):
-        print(f"  {arm:<8} {found[arm]:>3} solved, {found['first_turn'][arm]:>3} of them by the first answer")
-    gap = found["difference"]
-    told = "" if gap["low"] is None else f" [{gap['low']:+.2f}, {gap['high']:+.2f}]"
-    print(f"  warm over picked: {found['warm_over_picked']}; difference a task {gap['mean']:+.2f}{told}")
-    print(f"  of the examples that warm shows {found['relevant']:.0%} are of the task's family")
+        print(f"  {arm:<8} {results[arm]:>3} solved, {results['first_turn'][arm]:>3} of them by the first answer")
+    gap = results["difference"]
+    interval = "" if gap["low"] is None else f" [{gap['low']:+.2f}, {gap['high']:+.2f}]"
+    print(f"  warm over picked: {results['warm_over_picked']}; difference per task {gap['mean']:+.2f}{interval}")
+    print(f"  {results['relevant']:.0%} of warm's examples are of the task's family")
 
 
 if __name__ == "__main__":
