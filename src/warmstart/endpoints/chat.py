@@ -46,7 +46,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
 
 class AskedCall(Struct, frozen=True):
-    """A tool call that a model wants made."""
+    """A tool call that a model requests."""
 
     id: str
     name: str
@@ -64,7 +64,7 @@ class Reply(Struct, frozen=True, kw_only=True):
 
 
 class LLM(Protocol):
-    """Answers one request, given as the body that goes out."""
+    """Answers a request, which is the encoded body."""
 
     def ask(self, body: bytes) -> Reply: ...
 

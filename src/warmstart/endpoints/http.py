@@ -93,17 +93,17 @@ class HttpClient:
         """Send a request, again where that may help, and return the answer. Raises HttpError."""
         for attempt in range(self._tries):
             is_last = attempt + 1 == self._tries
-            asked = 0.0
+            pause = 0.0
             try:
                 with self.open() as connection:
                     response = self.exchange(connection, method, path, body, headers)
                 if is_last or response.status not in RETRIED:
                     return response
-                asked = _read_pause(response.headers.get("Retry-After"))
+                pause = _read_pause(response.headers.get("Retry-After"))
             except NoAnswer:
                 if is_last:
                     raise
-            self._sleep(min(asked or _FIRST_PAUSE * _GROWTH**attempt, _LONGEST_PAUSE))
+            self._sleep(min(pause or _FIRST_PAUSE * _GROWTH**attempt, _LONGEST_PAUSE))
         raise AssertionError("unreachable")
 
     @contextmanager

@@ -106,13 +106,13 @@ def _are_hooks_off(file: Path) -> bool:
 @click.pass_obj
 def status(ws: Warmstart, as_json: bool) -> None:
     """Show where our hooks are installed, how many transcripts wait to be read, and recent errors."""
-    found = [_examine(agent, ws.settings, project) for agent in AGENTS.values() for project in (False, True)]
+    places = [_examine(agent, ws.settings, project) for agent in AGENTS.values() for project in (False, True)]
     waiting = Queue(ws.settings.home).count()
     troubles = read_troubles(ws.settings.home)
     if as_json:
-        print_json({"hooks": found, "waiting": waiting, "off": config.is_off(), "troubles": troubles})
+        print_json({"hooks": places, "waiting": waiting, "off": config.is_off(), "troubles": troubles})
         return
-    rows = [(f["agent"], f["scope"], ", ".join(f["events"]) or "none", f["problem"] or f["path"]) for f in found]
+    rows = [(f["agent"], f["scope"], ", ".join(f["events"]) or "none", f["problem"] or f["path"]) for f in places]
     print_table(("agent", "for", "hooks", "where"), rows)
     click.echo(f"transcripts waiting to be read: {waiting}" + ("; WARMSTART_OFF is set" if config.is_off() else ""))
     for line in troubles:

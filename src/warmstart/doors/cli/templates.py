@@ -143,16 +143,16 @@ def list_templates(
     """List the templates, in every version."""
     library = ws.templates
     wanted = set(split(tags))
-    found = [pair for pair in library.find(status, category, task_type) if not wanted or wanted & set(pair[1].tags)]
+    matching = [pair for pair in library.find(status, category, task_type) if not wanted or wanted & set(pair[1].tags)]
     if as_json:
-        print_json([summarise_template(row, template) for row, template in found])
-    elif found:
+        print_json([summarise_template(row, template) for row, template in matching])
+    elif matching:
         print_table(
             ("template", "status", "kind", "#examples", "#used", "created (UTC)", "description"),
             [
                 (f"{r.name}@{r.version}", coloured(r.status), f"{r.category}/{r.task_type}", len(t.examples), r.used)
                 + (format_time(r.created), t.description[:80])
-                for r, t in found
+                for r, t in matching
             ],
         )
     else:

@@ -120,14 +120,14 @@ class WarmCommand:
         return f"Session {clean(session)} continues cold and is left out of the comparison."
 
     def _list_templates(self) -> list[str]:
-        found = [(row, template) for row, template in self._open().templates.find() if row.status != "retired"]
+        usable = [(row, template) for row, template in self._open().templates.find() if row.status != "retired"]
         lines = [
             f"{clean(row.name)}@{row.version}  {row.status}  {len(template.examples)} examples, used {row.used} times, "
             f"{format_time(row.created)}  {clean(template.description)[:80]}"
-            for row, template in found[:_SHOWN]
+            for row, template in usable[:_SHOWN]
         ]
-        if len(found) > _SHOWN:
-            lines.append(f"... and {len(found) - _SHOWN} more: hermes warmstart templates list")
+        if len(usable) > _SHOWN:
+            lines.append(f"... and {len(usable) - _SHOWN} more: hermes warmstart templates list")
         return lines or ["No templates yet. To learn some, run: hermes warmstart ingest; hermes warmstart learn"]
 
 
