@@ -38,7 +38,6 @@ class Source:
         self.path = path
         self.problems: list[Problem] = []
         self.shown = str(path).encode("utf-8", "replace").decode()
-        self.read_bytes = 0
 
     @property
     def uri(self) -> str:
@@ -92,20 +91,19 @@ class Source:
         with self.open() as stream:
             while block := stream.read(_BLOCK):
                 rest = b"" if block.endswith(b"\n") else stream.readline(MAX_VALUE)
-                self.read_bytes += len(block) + len(rest)
                 if len(rest) < MAX_VALUE or rest.endswith(b"\n"):
                     yield block + rest if rest else block, 0
                 else:
                     whole, newline, start = block.rpartition(b"\n")
                     yield whole + newline, len(start) + len(rest) + self._skip_line(stream)
 
-    def _skip_line(self, stream: IO[bytes]) -> int:
+    @staticmethod
+    def _skip_line(stream: IO[bytes]) -> int:
         size = 0
         for part in iter(partial(stream.readline, MAX_VALUE), b""):
             size += len(part)
             if part.endswith(b"\n"):
                 break
-        self.read_bytes += size
         return size
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
@@ -180,7 +178,6 @@ class Source:
         wanted = frozenset(arrays)
         with self.open() as stream:
             whole = stream.read(_WHOLE + 1)
-            self.read_bytes += len(whole)
             if len(whole) <= _WHOLE:
                 try:
                     document = _raw_document.decode(whole)
@@ -196,18 +193,12 @@ class Source:
                     for key, raw in unfolded:
                         yield key, raw, None
                     return
-            pending = io.BytesIO(whole)
+            start = io.BytesIO(whole)
             del whole
-
-            def read(size: int) -> bytes:
-                data = pending.read(size)
-                if data:
-                    return data
-                data = stream.read(size)
-                self.read_bytes += len(data)
-                return data
-
-            yield from Scanner(read, lambda line, reason: self.report(reason, line)).pieces(wanted)
+            scanner = Scanner(
+                lambda size: start.read(size) or stream.read(size), lambda line, reason: self.report(reason, line)
+            )
+            yield from scanner.pieces(wanted)
 
 
 def is_list(value: msgspec.Raw) -> bool:
