@@ -253,7 +253,9 @@ class TestCheck:
             assert said is None if trouble is None else trouble in said
         save_token(file, daemon.token("claude-code", "agent:submit"))
         told_people = run("confirm", "guard", "check").stdout
-        assert f"daemon {url}: answers" in told_people and f"token {file}: known, and may submit requests" in told_people
+        assert (
+            f"daemon {url}: answers" in told_people and f"token {file}: known, and may submit requests" in told_people
+        )
         desk = daemon.server.desk
         assert not desk.list_requests(status=None, action=None, subject_key=None, limit=9, before=None)
         daemon.stop()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from places import HOWTO
@@ -271,6 +271,7 @@ documents = st.fixed_dictionaries(
 
 
 class TestText:
+    @settings(deadline=None)  # a busy machine
     @given(documents, st.sampled_from([None, 0, 1, 2, 4, "\t"]), st.booleans())
     def test_any_settings_come_back(self, value, indent, escaped):
         text = json.dumps(value, indent=indent, ensure_ascii=escaped)
@@ -288,6 +289,7 @@ class TestText:
             changed = changed[: one.at] + changed[one.at + len(one.text) :]
         assert changed == text
 
+    @settings(deadline=None)  # a busy machine
     @given(documents, st.sampled_from([None, 2]))
     def test_ours_can_be_found_and_taken_out_without_memory(self, value, indent):
         text = json.dumps(value, indent=indent)
