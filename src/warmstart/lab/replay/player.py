@@ -18,13 +18,12 @@ from msgspec import Struct, structs
 from warmstart.dialects.compose import Seed
 from warmstart.dialects.providers import clean
 from warmstart.endpoints.chat import LLM, AskedCall, EndpointError, Reply, write_body
-from warmstart.lab.models.tool_calls import is_sayable, read_arguments
+from warmstart.lab.models.tool_calls import make_harmless, read_arguments, write_turn
 from warmstart.lab.replay.match import NormalForm, Proposed, RecordPlayer, normal_form
 from warmstart.lab.replay.recordings import Recording, Toolbox
 from warmstart.redact import Redactor
 
 SYSTEM = "You work on the user's request with the tools you are given. Call them; do not describe what you would call."
-_UNNAMED = "unnamed_tool"  # replaces a name that no endpoint accepts back
 
 
 class Played(Struct, frozen=True, kw_only=True):
@@ -121,7 +120,9 @@ class Replayer:
                 break
             answers = [player.answer(call, turn) for call in reply.calls]
             calls += [proposed for proposed, _text in answers]
-            messages += _write_turn(reply, [text for _proposed, text in answers], turn)
+            sent_back = [make_harmless(call) for call in reply.calls]
+            ids, results = _ids(reply.calls, turn), [text for _proposed, text in answers]
+            messages += write_turn(clean(reply.text), ids, sent_back, results)
         return Played(calls=tuple(calls), turns=turn, seed_tokens=seed.tokens, examples=len(_functions(seed)))
 
 
@@ -133,26 +134,6 @@ def calls_in(seed: Seed) -> frozenset[NormalForm]:
 
 def _functions(seed: Seed) -> list[dict[str, Any]]:
     return [call["function"] for message in seed.messages for call in message.get("tool_calls") or ()]
-
-
-def _write_turn(reply: Reply, texts: Sequence[str], turn: int) -> list[dict[str, Any]]:
-    """Return the model's calls with their answers; replace what no endpoint would accept back."""
-    ids = _ids(reply.calls, turn)
-    asked = [
-        {
-            "id": call_id,
-            "type": "function",
-            "function": {
-                "name": call.name if is_sayable(call.name) else _UNNAMED,
-                "arguments": "{}" if read_arguments(call.arguments) is None else clean(call.arguments),
-            },
-        }
-        for call_id, call in zip(ids, reply.calls, strict=True)
-    ]
-    results = [
-        {"role": "tool", "tool_call_id": call_id, "content": text} for call_id, text in zip(ids, texts, strict=True)
-    ]
-    return [{"role": "assistant", "content": clean(reply.text) or None, "tool_calls": asked}, *results]
 
 
 def _ids(calls: Sequence[AskedCall], turn: int) -> list[str]:

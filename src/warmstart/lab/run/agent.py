@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from warmstart.endpoints.chat import LLM, AskedCall, Reply, RequestRefused, write_body
 from warmstart.lab.chores.tasks import ChoreCall, Finished, LabTask
-from warmstart.lab.models.tool_calls import is_sayable, read_arguments
+from warmstart.lab.models.tool_calls import make_harmless, write_turn
 from warmstart.lab.sandbox.workshop import TOOLS, Workshop
 
 AGENT = "warmstart-lab"
@@ -26,7 +26,6 @@ CLOSING = "Done."
 _NO_CALL_ERROR = "Error: no tool call in the answer. Answer with one call of one of your tools."
 _ANSWER = 400  # characters kept of an answer without a call
 _AT_ONCE = 4  # calls of one answer that are run
-_UNNAMED = "unnamed_tool"  # replaces a name that no server accepts back
 
 
 class AgentLimits(Struct, frozen=True, kw_only=True):
@@ -131,8 +130,9 @@ class _Talk:
         if len(calls) > _AT_ONCE:  # one error stands for all calls beyond the limit
             error = f"Error: at most {_AT_ONCE} calls of one answer are made; {len(reply.calls) - _AT_ONCE} were not."
             results.append(json.dumps({"error": error}))
-        self._sent += _write(turn, reply.text, [_make_harmless(call) for call in calls], results)
-        self._record(_write(turn, reply.text, calls, results))
+        ids = [f"call_{turn}_{number}" for number in range(1, len(calls) + 1)]
+        self._sent += write_turn(reply.text, ids, [make_harmless(call) for call in calls], results)
+        self._record(write_turn(reply.text, ids, calls, results))
         return any(self._is_done(result) for result in results if _worked(result)) or self._is_done("")
 
     def _ask(self) -> Reply | None:
@@ -163,7 +163,7 @@ class _Talk:
 
     def _record_failure(self, turn: int, text: str, error: str) -> None:
         invalid = AskedCall("", NO_CALL, json.dumps({"answer": text[:_ANSWER]}, ensure_ascii=False))
-        self._record(_write(turn, "", [invalid], [json.dumps({"error": error})]))
+        self._record(write_turn("", [f"call_{turn}_1"], [invalid], [json.dumps({"error": error})]))
 
     def _is_done(self, answer: str) -> bool:
         """Return whether the check passes; a result that breaks it (JSON nested a thousand deep) does not."""
@@ -184,23 +184,6 @@ class _Talk:
         if reply.cached_tokens is not None:
             details = self.usage.setdefault("prompt_tokens_details", {"cached_tokens": 0})
             details["cached_tokens"] += reply.cached_tokens
-
-
-def _write(turn: int, text: str, calls: Sequence[AskedCall], results: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the messages of an answer with calls and of their results."""
-    ids = [f"call_{turn}_{number}" for number in range(1, len(calls) + 1)]
-    tool_calls = [
-        {"id": id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-        for id, call in zip(ids, calls, strict=True)
-    ]
-    answers = [{"role": "tool", "tool_call_id": id, "content": result} for id, result in zip(ids, results, strict=True)]
-    return [{"role": "assistant", "content": text or None, "tool_calls": tool_calls}, *answers]
-
-
-def _make_harmless(call: AskedCall) -> AskedCall:
-    """Return a call that can be sent back: servers refuse a whole conversation for one call they cannot read."""
-    name = call.name if is_sayable(call.name) else _UNNAMED
-    return AskedCall(call.id, name, "{}" if read_arguments(call.arguments) is None else call.arguments)
 
 
 def _read(call: AskedCall) -> ChoreCall:

@@ -6,9 +6,11 @@ import json
 from itertools import count
 from typing import Any
 
+from warmstart.endpoints.chat import AskedCall
 from warmstart.errors import WarmstartError
 from warmstart.lab.chores.make import TrainingSession
 from warmstart.lab.chores.tasks import Finished
+from warmstart.lab.models.tool_calls import write_turn
 from warmstart.lab.run.agent import AGENT, CLOSING, SYSTEM, Transcript, put_time
 from warmstart.lab.sandbox.workshop import Workshop
 
@@ -35,12 +37,9 @@ def solve(session: TrainingSession, began: float) -> Transcript:
         with Workshop(task.files) as workshop:
             result = ""
             for step, call in enumerate(task.solution, 1):
-                id = f"call_{number}_{step}"
-                function = {"name": call.tool, "arguments": json.dumps(call.arguments, ensure_ascii=False)}
-                calls = [{"id": id, "type": "function", "function": function}]
-                messages.append(stamp({"role": "assistant", "content": None, "tool_calls": calls}))
                 result = workshop.run(call)
-                messages.append(stamp({"role": "tool", "tool_call_id": id, "content": result}))
+                asked = AskedCall("", call.tool, json.dumps(call.arguments, ensure_ascii=False))
+                messages += map(stamp, write_turn("", [f"call_{number}_{step}"], [asked], [result]))
             if not task.check(Finished(workshop.folder, result)):
                 raise Unsolved(f"the solution of {task.id} does not solve it: {result[:200]}")
         messages.append(stamp({"role": "assistant", "content": CLOSING}))
