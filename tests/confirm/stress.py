@@ -1,4 +1,4 @@
-"""Stress: races, and a daemon that is killed at any moment. Used by the tests and by bench/confirm.py."""
+"""Stress: races, and a daemon that is killed at random moments. Used by the tests and by bench/confirm.py."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FINAL = ("approved", "auto_approved", "denied", "expired")
 
 
 class Caller:
-    """A connection that is kept, with a token."""
+    """A kept-alive connection with a token."""
 
     def __init__(self, url: str, token: str) -> None:
         parts = urlsplit(url)
@@ -54,8 +54,8 @@ class Caller:
 
 
 def run_race(urls: list[str], agent: str, approvers: list[str], requests: int, clients: int = 64) -> dict[str, Any]:
-    """Everybody decides everything, in their own order, at one of several daemons on the same database. How many winners
-    each request had."""
+    """Let every client decide every request, in an order of its own, at one of several daemons on the same database. Count
+    the winners of each request."""
     asking = Caller(urls[0], agent)
     ids = [
         asking.call("POST", "/confirm", {"action": f"race_{n % 50}", "description": "d", "timeout_seconds": 3600})[1][
@@ -121,7 +121,7 @@ for line in sys.stdin:
 
 
 class Herd:
-    """Daemons one after the other, each forked from a process that has loaded everything: a start takes a moment."""
+    """Runs daemons one after the other, each forked from a process with everything imported, so that a start is fast."""
 
     def __init__(self, database: Path | str) -> None:
         source = str(Path(__file__).resolve().parents[2] / "src")
@@ -135,7 +135,7 @@ class Herd:
         )
 
     def now(self) -> int:
-        """By the daemons' clock, in milliseconds."""
+        """Return the daemons' time in milliseconds."""
         return int((self._epoch + (time.time() - self._epoch) * FASTER) * 1000)
 
     def start(self) -> tuple[int, str, float]:
@@ -146,7 +146,7 @@ class Herd:
         return int(pid), url, float(took)
 
     def kill(self, pid: int) -> bool:
-        """Whether it was still alive."""
+        """Kill a daemon and return whether it was still alive."""
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
         return self._read() == f"gone {int(signal.SIGKILL)}"
@@ -166,13 +166,13 @@ class Herd:
 
 
 class Ledger:
-    """What clients were told, and what they have tried: the daemon must stand by the first and not exceed the second."""
+    """What the daemon has acknowledged, which must last, and what clients have tried, which nothing may exceed."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.submitted: dict[str, str] = {}  # id -> digest
         self.tried: set[tuple[str, str]] = set()  # (id, approve / deny / execute)
-        self.settled: dict[str, str] = {}  # id -> status that somebody was told
+        self.settled: dict[str, str] = {}  # id -> acknowledged status
         self.executed: Counter[str] = Counter()
         self.left: list[str] = []  # to expire
 
@@ -181,19 +181,19 @@ class Ledger:
             self.settled.setdefault(id, status)
 
 
-def trouble(ledger: Ledger, url: str, agent: str, approver: str, seed: int) -> None:
+def make_load(ledger: Ledger, url: str, agent: str, approver: str, seed: int) -> None:
     """Submit, decide, wait, execute, until the daemon is gone."""
     dice = random.Random(seed)
     asking, deciding = Caller(url, agent), Caller(url, approver)
     body = {"action": f"act_{seed % 7}", "description": "stress", "details": DETAILS, "timeout_seconds": 30}
     try:
         while True:
-            status, told = asking.call("POST", "/confirm", body)
-            assert status == 202, told
-            id = told["id"]
+            status, receipt = asking.call("POST", "/confirm", body)
+            assert status == 202, receipt
+            id = receipt["id"]
             with ledger.lock:
-                ledger.submitted[id] = told["digest"]
-            play(ledger, asking, deciding, id, body, dice)
+                ledger.submitted[id] = receipt["digest"]
+            work_on(ledger, asking, deciding, id, body, dice)
     except (OSError, http.client.HTTPException):
         return
     finally:
@@ -201,7 +201,9 @@ def trouble(ledger: Ledger, url: str, agent: str, approver: str, seed: int) -> N
         deciding.close()
 
 
-def play(ledger: Ledger, asking: Caller, deciding: Caller, id: str, body: dict[str, Any], dice: random.Random) -> None:
+def work_on(
+    ledger: Ledger, asking: Caller, deciding: Caller, id: str, body: dict[str, Any], dice: random.Random
+) -> None:
     fate = dice.random()
     if fate < 0.25:
         ledger.left.append(id)
@@ -210,11 +212,11 @@ def play(ledger: Ledger, asking: Caller, deciding: Caller, id: str, body: dict[s
         id = dice.choice(ledger.left)  # perhaps too late by now
     answer = "approve" if fate < 0.8 else "deny"
     ledger.tried.add((id, answer))
-    status, told = deciding.call("POST", f"/confirm/{id}/{answer}", {})
+    status, decided = deciding.call("POST", f"/confirm/{id}/{answer}", {})
     if status == 200:
-        ledger.settle(id, told["status"])
+        ledger.settle(id, decided["status"])
     elif status in (409, 410):
-        ledger.settle(id, told["decision"]["status"])
+        ledger.settle(id, decided["decision"]["status"])
     _, found = asking.call("GET", f"/confirm/{id}")
     if found["status"] in FINAL:
         ledger.settle(id, found["status"])
@@ -226,7 +228,7 @@ def play(ledger: Ledger, asking: Caller, deciding: Caller, id: str, body: dict[s
 
 
 def find_losses(database: Path | str, ledger: Ledger, now: int) -> Counter[str]:
-    """What the daemon has forgotten or made up."""
+    """Count what the daemon has lost or invented."""
     wrong: Counter[str] = Counter()
     with open_store(database) as store:
         verdict = verify(store, Anchor.of(store).read())
@@ -257,7 +259,7 @@ def find_losses(database: Path | str, ledger: Ledger, now: int) -> Counter[str]:
 
 
 def run_kills(database: Path | str, points: int, clients: int = 6, seed: int = 1) -> dict[str, Any]:
-    """Kill the daemon at random moments under load; after each, everything that was acknowledged must stand."""
+    """Kill the daemon at random moments under load; everything it acknowledged must last."""
     agent = change_database(database, lambda tx: create_token(tx, "agent", ["agent:submit"], by="t")).secret
     approver = change_database(database, lambda tx: create_token(tx, "boss", ["approver:decide"], by="t")).secret
     dice, ledger, herd = random.Random(seed), Ledger(), Herd(database)
@@ -268,7 +270,7 @@ def run_kills(database: Path | str, points: int, clients: int = 6, seed: int = 1
             pid, url, took = herd.start()
             ready.append(took)
             threads = [
-                threading.Thread(target=trouble, args=(ledger, url, agent, approver, point * clients + n))
+                threading.Thread(target=make_load, args=(ledger, url, agent, approver, point * clients + n))
                 for n in range(clients)
             ]
             for thread in threads:

@@ -1,4 +1,4 @@
-"""Hands that change a database behind the daemon's back. Used by the tests and by bench/confirm.py."""
+"""Manipulate a database behind the daemon's back. Used by the tests and by bench/confirm.py."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def drop_guards() -> str:
 
 
 def make_history(path: Path, requests: int = 60) -> None:
-    """A database with some of everything."""
+    """Write a database with requests, votes and decisions."""
     dice = random.Random(1)
     with open_store(path) as store:
         anchor = Anchor.of(store)
@@ -69,7 +69,7 @@ def make_history(path: Path, requests: int = 60) -> None:
 
 
 def tamper(path: Path, dice: random.Random) -> str:
-    """One change that must be found. What it was."""
+    """Make one random change that `verify` must find, and describe it."""
     db = apsw.Connection(str(path))
     try:
         db.execute("PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; BEGIN").fetchall()
@@ -79,7 +79,7 @@ def tamper(path: Path, dice: random.Random) -> str:
         what = dice.choice(("edit", "edit and rehash", "delete", "swap", "truncate", "insert", "rewrite", "requests"))
         at = dice.randint(1, last)
         _HANDS[what](db, dice, at, last)
-        for sql in read_triggers(MIGRATIONS).values():  # the trace is covered up
+        for sql in read_triggers(MIGRATIONS).values():  # to cover the tracks
             db.execute(sql)
         db.execute("COMMIT")
         return f"{what} at {at} of {last}"
@@ -100,7 +100,7 @@ def _other_text(old: str, dice: random.Random) -> str:
 
 
 def _edit_and_rehash(db: apsw.Connection, dice: random.Random, at: int, last: int) -> None:
-    """As one would who knows how the hash is made, but not that the next entry holds it."""
+    """Edit an entry and recompute its hash, but not that of the next entry."""
     _edit(db, dice, at, last, ("sequence", "previous", "hash"))
     entry = AuditEntry(*db.execute("SELECT * FROM audit WHERE sequence = ?", (at,)).fetchall()[0])
     db.execute("UPDATE audit SET hash = ? WHERE sequence = ?", (hash_entry(entry), at))
@@ -122,7 +122,7 @@ def _swap(db: apsw.Connection, dice: random.Random, at: int, last: int) -> None:
 
 def _truncate(db: apsw.Connection, dice: random.Random, at: int, last: int) -> None:
     db.execute("DELETE FROM audit WHERE sequence >= ?", (at,))
-    if dice.random() < 0.5:  # together with the requests it tells of
+    if dice.random() < 0.5:  # together with its requests
         db.execute("DELETE FROM votes; DELETE FROM requests WHERE sequence >= ?", (at,)).fetchall()
 
 
@@ -133,7 +133,7 @@ def _insert(db: apsw.Connection, dice: random.Random, at: int, last: int) -> Non
 
 
 def _rewrite(db: apsw.Connection, dice: random.Random, at: int, last: int) -> None:
-    """The whole chain anew from an edited entry on: only the anchor knows better."""
+    """Edit an entry and recompute the whole chain after it: only the anchor contradicts."""
     _edit(db, dice, at, last, ("sequence", "previous", "hash"))
     previous = db.execute("SELECT hash FROM audit WHERE sequence = ?", (at - 1,)).get or "0" * 64
     for n in range(at, last + 1):
@@ -144,7 +144,7 @@ def _rewrite(db: apsw.Connection, dice: random.Random, at: int, last: int) -> No
 
 
 def _requests(db: apsw.Connection, dice: random.Random, at: int, last: int) -> None:
-    """The audit is left alone, but what it tells of is changed."""
+    """Change the requests but not the audit."""
     if dice.random() < 0.3:
         db.execute("DELETE FROM requests WHERE id IN (SELECT id FROM requests ORDER BY random() LIMIT 1)")
     elif dice.random() < 0.5:
@@ -169,7 +169,7 @@ _HANDS = {
 
 
 def copy_database(path: Path, to: Path) -> None:
-    """With its anchor; the write-ahead log is folded in first."""
+    """Copy a database with its anchor, after a checkpoint."""
     db = apsw.Connection(str(path))
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     db.close()

@@ -1,4 +1,4 @@
-"""The audit chain: whatever is done to it behind the daemon's back is found; what a crash leaves is no thief."""
+"""The audit chain: every manipulation is found, and the state after a crash is not mistaken for one."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_person_can_go_on_after_looking(history: Path) -> None:
 
 
 def test_a_copy_of_the_anchor_kept_elsewhere_sees_more(history: Path) -> None:
-    """Who can write the database can write the file beside it."""
+    """An attacker who can write the database can also write the anchor beside it."""
     elsewhere = anchor_of(history).read()
     db = apsw.Connection(str(history))
     for guard in GUARDS:

@@ -1,4 +1,4 @@
-"""What is wrong with a body, in words for people: which field, and what belongs there."""
+"""Errors about bodies name the field and what belongs there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LEAVE_OUT = object()
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "told"),
+    ("field", "value", "problem"),
     [
         ("description", "", "description: is empty; say what is to be done and why"),
         ("description", " \n", "description: is empty; say what is to be done and why"),
@@ -31,20 +31,20 @@ LEAVE_OUT = object()
         ("timeout", 60, "timeout: there is no such field"),
     ],
 )
-def test_a_request_that_is_none(house: House, field: str, value: Any, told: str) -> None:
+def test_a_request_that_is_none(house: House, field: str, value: Any, problem: str) -> None:
     body = {name: given for name, given in (WORK | {field: value}).items() if given is not LEAVE_OUT}
     answer = house.submit(body)
     assert (answer.status, answer.code) == (400, "bad_request")
-    assert answer.body["error"].startswith(told)
+    assert answer.body["error"].startswith(problem)
     assert "regex" not in answer.body["error"] and "Expected" not in answer.body["error"]
 
 
 def test_other_bodies(house: House) -> None:
-    for method, path, body, told in (
+    for method, path, body, problem in (
         ("POST", "/confirm", [], "the body: must be an object, not a list"),
         ("POST", "/whitelist", {"action": "a", "session_key": ""}, "session_key: must not be empty"),
         ("POST", "/whitelist", {"action": "a", "session_key": "s", "seconds": 0}, "seconds: at least 1"),
         ("POST", f"/confirm/{'0' * 32}/approve", {"reason": 5}, "reason: must be text, not a whole number"),
     ):
         answer = house.call(method, path, body, house.admin)
-        assert (answer.status, answer.body["error"]) == (400, told)
+        assert (answer.status, answer.body["error"]) == (400, problem)

@@ -1,4 +1,4 @@
-"""What a browser can be tricked into: rebound names, foreign pages, forms, frames; and the login of the page."""
+"""Attacks through a browser: DNS rebinding, foreign pages, forms, frames; and the page's login."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_a_login_link_works_once_and_not_for_long(house: House) -> None:
 
 
 def test_looking_at_the_link_does_not_spend_it(house: House) -> None:
-    """A code stands in the fragment, which no browser or scanner sends; and only POST uses it up."""
+    """The code is in the fragment, which no browser or scanner sends, and only POST uses it up."""
     from warmstart.confirm.tokens.access import create_login
 
     code = house.desk.change(lambda tx: create_login(tx, "dora", by="t")).result()
@@ -214,7 +214,7 @@ def test_a_session_needs_its_csrf_token_for_every_change(house: House) -> None:
 def test_a_session_ends(house: House) -> None:
     person = house.log_in()
     assert person.call("GET", "/session").body.keys() == {"subject", "scopes", "expires"}, (
-        "the second secret is told once"
+        "the second secret is sent once"
     )
     house.restart(ui_port=int(house.page.rsplit(":", 1)[1]))
     assert person.call("GET", "/session").status == 200, "a restart logs nobody out"

@@ -1,4 +1,4 @@
-"""Secrets go in by every field and by every route, and come out nowhere: not in the files, the answers or the log."""
+"""Secrets sent in every field and to every route appear nowhere: not in files, answers or the log."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def test_no_secret_is_kept_or_shown(open_house, caplog: pytest.LogCaptureFixture
         house.audit(),
         house.call("GET", "/whitelist", token=house.admin).body,
     ]
-    told = json.dumps(answers) + caplog.text
+    outputs = json.dumps(answers) + caplog.text
     house.stop()
     data = b"".join(file.read_bytes() for file in house.database.parent.iterdir())
     house.start()
     for name, canary in {**canaries, "password": "hunter2!"}.items():
-        assert canary not in told, name
+        assert canary not in outputs, name
         assert canary.encode() not in data, name
         assert canary[4:20].encode() not in data, name
 
@@ -70,18 +70,18 @@ def test_tokens_of_the_daemon_are_in_no_answer_or_file(house: House, caplog: pyt
     person = house.log_in()
     id = house.submit().body["id"]
     person.call("POST", f"/confirm/{id}/approve")
-    told = json.dumps([house.audit(), house.get(id, house.approver)]) + caplog.text
+    outputs = json.dumps([house.audit(), house.get(id, house.approver)]) + caplog.text
     execution = house.get(id)["execution"]["token"]
     house.stop()
     data = b"".join(file.read_bytes() for file in house.database.parent.iterdir())
     house.start()
     for secret in (house.agent, house.approver, house.admin, person.cookie.partition("=")[2], person.csrf, execution):
-        assert secret not in told
+        assert secret not in outputs
         assert secret.encode() not in data
 
 
 def test_the_first_secrets_are_masked_whoever_comes_first() -> None:
-    """Rules are compiled on first use; a thread that comes while another compiles must not find nothing."""
+    """Rules are compiled on first use; a second thread must not find an incomplete set."""
     code = """
 import sys, threading
 from warmstart.confirm.masking.masker import Masker

@@ -1,4 +1,4 @@
-"""One value, one way to write it; and what people see of it."""
+"""One value has one canonical form; and what people see of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For agents: ask, wait, act. Silence, trouble and nonsense all mean no."""
+"""The client: ask, wait, act. Silence, errors and invalid answers all mean no."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from warmstart.errors import ConfigError, WarmstartError
 
 
 class Person(threading.Thread):
-    """Decides what comes up, after a moment."""
+    """Decides the next request after a moment."""
 
     def __init__(self, house: House, answer: str, before: Callable[[], None] | None = None) -> None:
         super().__init__()
@@ -144,7 +144,7 @@ def test_a_waiter_lives_through_a_restart(house: House) -> None:
 
 
 def test_the_policy_says_how_long_where_nobody_else_does(open_house) -> None:
-    """A rule may give more time than is usual, not only less."""
+    """A rule may set a longer timeout than the default."""
     house = open_house(policy=parse_policy('[[rule]]\naction = "deploy"\ntimeout_seconds = 900'))
     daemon = Daemon(house.api, house.agent)
 
@@ -174,7 +174,7 @@ def test_who_cannot_wait_so_long_need_not(daemon: Daemon) -> None:
 
 
 def test_what_was_given_up_is_not_taken_up(house: House, daemon: Daemon) -> None:
-    """The yes comes afterwards: it is recorded, but nobody does it, and the audit must not say so."""
+    """An approval after the cancellation is recorded, but not executed."""
     cancelled, raised = threading.Event(), []
 
     def wait() -> None:
@@ -241,8 +241,8 @@ def test_who_presses_control_c_takes_nothing_up(house: House, daemon: Daemon) ->
     id = find_pending(house)
     process.send_signal(signal.SIGINT)
     house.approve(id)
-    _, told = process.communicate(timeout=30)
-    assert b"KeyboardInterrupt" in told
+    _, errors = process.communicate(timeout=30)
+    assert b"KeyboardInterrupt" in errors
     assert house.events(id) == ["submitted", "approved"]
 
 
@@ -288,7 +288,7 @@ def test_a_token_that_others_can_read_is_refused(tmp_path: Path, monkeypatch: py
 
 
 class Liar(BaseHTTPRequestHandler):
-    """Something on the port that is not what it should be."""
+    """A server on the port that is not the daemon."""
 
     protocol_version = "HTTP/1.1"
     answers: list[tuple[int, bytes]] = []  # noqa: RUF012

@@ -1,5 +1,4 @@
-"""An approval is worth what its giver is still trusted with: a stricter policy and a revoked token count for what is
-already waiting or approved."""
+"""A stricter policy or a revoked token also applies to requests that are already waiting or approved."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ def rule(**more: Any) -> Policy:
 
 @pytest.fixture
 def house(open_house: Callable[..., House]) -> House:
-    """Two must approve."""
+    """A request that needs two approvals."""
     house = open_house(policy=rule(quorum=2))
     house.third = house.make_token("carla", "approver:decide")
     return house
@@ -73,7 +72,7 @@ def test_a_vote_given_with_a_token_that_was_revoked_does_not_count(house: House)
 
 
 def test_a_vote_outlives_a_token_that_ran_out(house: House) -> None:
-    """Nobody has taken it away."""
+    """The vote was not revoked."""
     short = house.desk.change(
         lambda tx: access.create_token(tx, "dan", ["approver:decide"], by="t", seconds=5)
     ).result()
@@ -97,7 +96,7 @@ def test_a_vote_outlives_a_logout(house: House) -> None:
 
 @pytest.mark.parametrize("logs_out", [False, True])
 def test_a_vote_of_who_was_shut_out_does_not_count(house: House, logs_out: bool) -> None:
-    """Whoever had their phone may have logged out afterwards."""
+    """A thief of the phone may have logged out afterwards."""
     id, dora = submit(house), house.log_in("dora")
     vote_on_page(house, dora, id)
     if logs_out:

@@ -1,4 +1,4 @@
-"""Starting, and starting over: how people and agents come in, and what is left alone."""
+"""First and later starts: login links, agents' tokens, and files that are left alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run(*arguments: str) -> Result:
 
 
 def start(database: Path, home: Path, **options: Any) -> tuple[FirstStart | None, str]:
-    """A daemon that is started and stopped again; what it says, and where agents ask it."""
+    """Start and stop a daemon; return what it prints and its address for agents."""
     options = {"port": 0, "ui_port": 0} | options
     with ConfirmationServer(database=database, **options) as server:
         return prepare_first_start(server.desk, server.page_url, home), server.page_url
@@ -38,7 +38,7 @@ class TestAgentsToken:
         assert start(tmp_path / "confirm.db", tmp_path)[0] is None, "somebody has a token now"
 
     def test_that_of_another_database_is_left_and_told(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-        """A new database once threw its token away without a word, and every agent was locked out."""
+        """A new database once dropped its token silently, which locked every agent out."""
         file, new = tmp_path / AGENT_TOKEN, tmp_path / "confirm-agent-2.token"
         save_token(file, "wsc_of_another")
         with ConfirmationServer(database=tmp_path / "new.db", port=0, ui_port=0) as server:
@@ -46,8 +46,8 @@ class TestAgentsToken:
             assert first and first.agent_token_file == new
             assert read_token_file(file) == "wsc_of_another"
             assert new.stat().st_mode & 0o777 == 0o600
-            (told,) = caplog.messages
-            assert f"mv {new} {file}" in told and "another database" in told
+            (warning,) = caplog.messages
+            assert f"mv {new} {file}" in warning and "another database" in warning
             with pytest.raises(Unauthorized, match="does not know this token"):
                 submit("x", "d", daemon=Daemon(server.api_url, read_token_file(file)))
             new.replace(file)
@@ -63,7 +63,7 @@ class TestAgentsToken:
 
 
 class TestLoginLinks:
-    """They lead to where the page is, not to where it usually is."""
+    """Links lead to the page's real address, not to the default one."""
 
     def link(self, database: Path, *more: str) -> str:
         done = run("login", "--db", str(database), "--json", *more)
@@ -99,7 +99,7 @@ class TestSavedTokens:
         return run("token", "create", "--subject", "zoe", *more)
 
     def test_none_is_overwritten_by_accident(self) -> None:
-        """`--scope audit:read --save` once took the approver's token away: nobody can show it again."""
+        """`--scope audit:read --save` once overwrote the approver's token, which nobody can show again."""
         assert self.make("--scope", "approver:decide", "--save").exit_code == 0
         file = self.home() / APPROVER_TOKEN
         kept = read_token_file(file)
@@ -120,7 +120,7 @@ class TestSavedTokens:
 class TestAddresses:
     @pytest.mark.parametrize("url", ["https://x.example.net/confirm", "https://x.example.net/a/b/"])
     def test_a_page_in_a_folder_is_refused(self, url: str) -> None:
-        """Its files are asked for at the top."""
+        """The page requests its files at the root."""
         with pytest.raises(ConfigError, match=r"cannot be served under a path.*https://x\.example\.net$"):
             make_settings({"database": "x.db", "public_url": url})
 

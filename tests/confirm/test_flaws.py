@@ -73,7 +73,7 @@ def test_an_agents_token_does_not_decide(house: House) -> None:
 
 @on_both_databases
 def test_the_requester_does_not_decide_whatever_its_scopes(house: House) -> None:
-    """Another token of the same person is the same person, in whatever spelling."""
+    """Another token of the same person, in any spelling, is the same person."""
     id = house.submit(token=house.admin).body["id"]
     for spelling in ("root", "ROOT", "Ｒoot"):
         answer = house.approve(id, house.make_token(spelling, "approver:decide"))
@@ -141,7 +141,7 @@ def test_high_risk_cannot_be_whitelisted(house: House) -> None:
 
 
 def test_high_risk_asks_although_it_stands_in_the_whitelist(house: House) -> None:
-    """An entry from before the policy called it high-risk, or written into the table by hand."""
+    """An entry older than the high-risk rule, or written into the table by hand."""
     allow(house)
     house.restart(policy=parse_policy('high_risk = ["send_*"]'), rate_limit=None)
     answer = house.submit(WORK | {"session_key": "s-1"})
@@ -362,12 +362,12 @@ def test_every_transition_has_its_entry(open_house) -> None:
     person.call("POST", "/logout")
     house.clock.ahead += 301
     house.get(ids[1])
-    told = house.events()
+    events = house.events()
     for event in (
         "token_created whitelisted submitted auto_approved rate_limited auth_failed access_refused login_failed "
         "login_link_created login logout expired"
     ).split():
-        assert event in told, event
+        assert event in events, event
     entry = next(entry for entry in house.audit() if entry["event"] == "access_refused")
     assert (entry["actor"], entry["details"]["path"]) == ("agent-1", "/audit")
 
@@ -377,9 +377,9 @@ def test_a_flood_of_failures_does_not_fill_the_disk(house: House) -> None:
         house.call("GET", "/confirm", token="wsc_wrong")
     house.clock.ahead += 60
     house.call("GET", "/confirm", token="wsc_wrong")
-    told = house.events()
-    assert 30 <= told.count("auth_failed") <= 61
-    assert "more_failures" in told or told.count("auth_failed") > 60  # the minute may have turned meanwhile
+    events = house.events()
+    assert 30 <= events.count("auth_failed") <= 61
+    assert "more_failures" in events or events.count("auth_failed") > 60  # the minute may have turned meanwhile
 
 
 def found_in(house: House, event: str, actor: str) -> list[dict[str, str]]:
@@ -387,7 +387,7 @@ def found_in(house: House, event: str, actor: str) -> list[dict[str, str]]:
 
 
 def test_a_flood_hides_nobodys_try_to_approve(house: House) -> None:
-    """Junk tokens and junk logins, then what the agent really wants: under its name, whatever came before."""
+    """After junk tokens and junk logins, the agent's own attempt is still recorded under its name."""
     path = f"/confirm/{house.submit().body['id']}/approve"
     for _ in range(40):
         house.call("GET", "/confirm", token="wsc_junk")
@@ -415,7 +415,7 @@ def test_what_is_only_counted_says_of_whom_and_where(house: House) -> None:
 
 
 def test_counts_of_failures_stay_few(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is counted apart is bounded, whoever comes."""
+    """The number of separate counts is bounded."""
     monkeypatch.setattr(failures, "_MOST_KINDS", 10)
     log = failures.FailureLog(house.desk, lambda: 0)
     for n in range(100):

@@ -1,4 +1,4 @@
-"""The outermost layer: which Host headers name this machine, and which cookie goes where."""
+"""The gate: which Host headers are accepted, and which cookie is set."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_bytes_that_are_no_text() -> None:
 
 
 def test_over_https_the_cookie_is_for_this_host_alone(open_house) -> None:
-    """The browser says in Origin what it is on: the same daemon may be reached with and without a proxy."""
+    """The browser's Origin decides: the same daemon may be reached with and without a proxy."""
     house = open_house(public_url="https://box.example")
     page = house.local_page
     for origin, name in (("https://box.example", "__Host-warmstart_confirm"), (page, "warmstart_confirm")):

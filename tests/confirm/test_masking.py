@@ -1,4 +1,4 @@
-"""What people see is what runs: secrets are masked, and nothing that could act hides in a mask."""
+"""Secrets are masked, and nothing that could act hides in a mask."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def show(value: Any) -> Any:
     return json.loads(masker.mask_details(value)[0])
 
 
-def uncover(told: str, text: str) -> list[str]:
-    """What each mask stands for; what is shown must otherwise be the text, letter by letter."""
+def uncover(shown: str, text: str) -> list[str]:
+    """Return what each mask covers. Everything else must be shown letter by letter."""
     covered = []
-    at = told_at = 0
-    for mask in MASK.finditer(told):
-        seen = told[told_at : mask.start()]
-        assert text.startswith(seen, at), (told, text)
+    at = shown_at = 0
+    for mask in MASK.finditer(shown):
+        seen = shown[shown_at : mask.start()]
+        assert text.startswith(seen, at), (shown, text)
         at += len(seen)
         size = int(mask[1].replace(",", ""))
         covered.append(text[at : at + size])
-        at, told_at = at + size, mask.end()
-    assert text[at:] == told[told_at:], (told, text)
+        at, shown_at = at + size, mask.end()
+    assert text[at:] == shown[shown_at:], (shown, text)
     return covered
 
 
@@ -88,7 +88,7 @@ COMMANDS = {
 
 
 def run(command: str, folder: Path) -> set[str]:
-    """What is there after the command."""
+    """Run a command and return the files that it leaves."""
     folder.mkdir()
     subprocess.run(["bash", "-c", "--", command], cwd=folder, capture_output=True, timeout=20, check=False)
     return {file.name for file in folder.iterdir()}
@@ -105,9 +105,9 @@ def test_what_is_shown_does_what_runs(command: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["after a key", "in a login of a URL", "in a value", "after a login"])
 def test_the_description_hides_no_command_either(name: str) -> None:
-    told = masker.mask_text(f"runs {COMMANDS[name]}")
-    assert "touch${IFS}PWNED" in told
-    assert MASK.search(told)
+    shown = masker.mask_text(f"runs {COMMANDS[name]}")
+    assert "touch${IFS}PWNED" in shown
+    assert MASK.search(shown)
 
 
 SIGNS = [";", "|", "&", "&&", "$(", "`", "<(", ">", "${IFS}", "\n", " ", "\t", "'", '"', "\\n", "%0a", "%3b", "%253b"]
@@ -319,7 +319,7 @@ def test_own_values_are_masked_in_any_spelling() -> None:
 
 @pytest.mark.parametrize("encoding", ["raw", "json", "json twice", "base64", "url", "unicode escapes"])
 def test_secrets_of_all_forms_are_masked_as_before(encoding: str) -> None:
-    """The greater part of none of them is left."""
+    """Most of each secret is masked."""
     secrets = [secret for seed in range(2 if FULL else 1) for secret in make_secrets(seed)]
     left = []
     for secret in secrets:

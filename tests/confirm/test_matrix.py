@@ -1,4 +1,4 @@
-"""Who gets in where: every route, method and kind of token, whole. A route that is added must be added here too."""
+"""The access matrix: every route and method with every kind of token. A new route must be added here."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BODIES = {"/confirm": WORK, "/login": {"code": "x"}}
 
 
 def ask(url: str, method: str, path: str, headers: dict[str, str]) -> int:
-    """Only how it begins: events do not end."""
+    """Return the status only: event streams do not end."""
     import json
 
     parts = urlsplit(url)
@@ -55,7 +55,7 @@ def ask(url: str, method: str, path: str, headers: dict[str, str]) -> int:
 
 
 def expect(wanted: set[str], scope: str | None) -> set[int] | None:
-    """None: let in, whatever comes of it then."""
+    """Return the expected statuses; None if access is granted."""
     if OPEN in wanted or scope in wanted:
         return None
     return {401} if scope is None else {403}
@@ -118,7 +118,7 @@ def test_every_session_at_every_route_of_the_page(house: House) -> None:
 
 
 def test_half_a_login_gets_in_nowhere_on_the_page(house: House) -> None:
-    """The cookie goes to every port of the machine, so by itself it is worth nothing; and so is the other half."""
+    """Neither the cookie, which goes to every port of the machine, nor the token grants access alone."""
     stranger = house.log_in("erik")
     checked = 0
     for scope in (A, D, R, X):
@@ -165,7 +165,7 @@ def test_other_methods_do_nothing(house: House) -> None:
 
 
 def test_no_subject_decides_its_own_whatever_token_it_holds(house: House) -> None:
-    """Requester = approver, for each kind of token that may submit with each that may decide."""
+    """The requester cannot decide, for each pair of a submitting and a deciding token."""
     one, two = house.make_token("same", A), house.make_token("same", X)
     deciders = {"decide": house.make_token("Same", D), "admin": two}
     for asker in (one, two):

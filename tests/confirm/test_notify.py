@@ -1,4 +1,4 @@
-"""People are told, in the background; a channel that fails is seen and approves nothing; agents' words stay words."""
+"""Notifications are sent in the background; a failing channel is shown and approves nothing; agents' texts stay plain text."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ def test_people_are_told_and_get_a_link_that_decides_nothing(open_house, target:
     house = open_house(notify=[target.address])
     receipt = house.submit(RISK).body
     wait_until(lambda: house.get(receipt["id"])["notifications"][0]["state"] == "sent")
-    ((path, told),) = target.received
+    ((path, sent),) = target.received
     assert path == "/hook"
-    assert told["title"] == "Approval needed (high risk)"
-    assert RISK["description"] in told["message"]
-    assert receipt["page_url"] in told["message"]
+    assert sent["title"] == "Approval needed (high risk)"
+    assert RISK["description"] in sent["message"]
+    assert receipt["page_url"] in sent["message"]
     for secret in (receipt["approve_url"], receipt["deny_url"], "approve", "token"):
-        assert secret not in told["message"]
+        assert secret not in sent["message"]
     assert house.events(receipt["id"]) == ["submitted", "notified"]
 
 
@@ -126,9 +126,9 @@ def test_a_channel_that_never_answers_is_undeliverable_and_nothing_is_approved(h
     one, two = house.get(id)["notifications"]
     assert (one["attempts"], two["attempts"], len(sent)) == (3, 3, 3)
     assert "nobody at home" in one["error"]
-    told = json.dumps([one, house.audit()])
-    assert "s3cr3tT0kenValue99" not in told
-    assert "8f3kd" not in told, "nor an end of it: the agent may read this"
+    texts = json.dumps([one, house.audit()])
+    assert "s3cr3tT0kenValue99" not in texts
+    assert "8f3kd" not in texts, "nor an end of it: the agent may read this"
     assert "ZeroDivisionError" in two["error"]
     events = house.events(id)
     assert events.count("notification_failed") == 4
@@ -159,7 +159,7 @@ def test_what_is_decided_is_not_told_any_more(house: House) -> None:
 
 @pytest.mark.parametrize("ends", ["expired", "decided"])
 def test_why_it_failed_is_kept_when_it_is_too_late(house: House, ends: str) -> None:
-    """Somebody has to mend the channel, and nobody decided where nobody was told."""
+    """The error of the channel stays visible: somebody has to fix it."""
 
     def refuse(message: Notification) -> None:
         raise Undelivered("nobody at home")
@@ -218,36 +218,36 @@ def make_request(**facts: Any) -> Request:
 
 @pytest.mark.parametrize("kind", CHATS)
 def test_a_chat_is_not_made_to_do_anything(kind: str) -> None:
-    told = write_message(
+    message = write_message(
         make_request(description=NASTY, subject="@everyone"), "http://127.0.0.1:6080/#/request/ab", kind, 2000
     )
-    body = told.body
+    body = message.body
     for mention in ("@everyone", "@here", "<!channel", "<@U", "<@&"):
         assert mention not in body
     assert re.findall(r"https?://\S+", body) == ["http://127.0.0.1:6080/#/request/ab"], "no link but ours"
     assert "www.evil" not in body
     assert not re.search("[\u202a-\u202e\u2066-\u2069]", body)
     assert body.count("\n") == 2
-    if kind not in ("slack", "tgram"):  # those are told that it is no markup
+    if kind not in ("slack", "tgram"):  # apprise sends them plain text
         for sign in "*`[]#|~>":
             assert not re.search(rf"(?<!\\)(?:\\\\)*{re.escape(sign)}", body.replace("/#/", "")), sign
 
 
 def test_a_desktop_gets_no_tags_and_nobody_a_link_but_ours() -> None:
     for kind in ("dbus", "ntfy", "mailto", "json"):
-        told = write_message(make_request(description=NASTY), "http://x/", kind, 2000)
-        assert re.findall(r"https?://\S+", told.body) == ["http://x/"]
-        assert kind != "dbus" or not set("<>&") & set(told.body)
+        message = write_message(make_request(description=NASTY), "http://x/", kind, 2000)
+        assert re.findall(r"https?://\S+", message.body) == ["http://x/"]
+        assert kind != "dbus" or not set("<>&") & set(message.body)
 
 
 def test_a_message_says_that_its_words_may_be_turned_around() -> None:
-    told = write_message(make_request(description="mv \u05d0\u05d0 \u05d1\u05d1"), "http://x/", "ntfy", 2000)
-    assert "written from right to left" in told.body
+    message = write_message(make_request(description="mv \u05d0\u05d0 \u05d1\u05d1"), "http://x/", "ntfy", 2000)
+    assert "written from right to left" in message.body
     assert "right to left" not in write_message(make_request(description="mv a b"), "http://x/", "ntfy", 2000).body
 
 
 def test_what_discord_slack_and_telegram_are_really_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their addresses are fixed: what would go out is caught at the last step."""
+    """Their addresses are fixed, so the last HTTP call is intercepted."""
     import requests
 
     sent: list[str] = []
@@ -288,10 +288,10 @@ def test_what_discord_slack_and_telegram_are_really_sent(monkeypatch: pytest.Mon
 @settings(max_examples=300, deadline=None)
 def test_a_message_fits_its_channel(text: str, kind: str, room: int) -> None:
     url = "http://127.0.0.1:6080/#/request/" + "ab" * 16
-    told = write_message(make_request(description=text), url, kind, room + len(url))
-    assert len(told.title) + len(told.body) <= room + len(url) + 10
-    assert told.body.endswith(url), "the link is never cut"
-    assert "@everyone" not in told.body or kind in ("ntfy", "dbus")
+    message = write_message(make_request(description=text), url, kind, room + len(url))
+    assert len(message.title) + len(message.body) <= room + len(url) + 10
+    assert message.body.endswith(url), "the link is never cut"
+    assert "@everyone" not in message.body or kind in ("ntfy", "dbus")
     short = cut(text, kind, 50)
     assert len(short) <= 50
     assert not re.search(r"(?<!\\)(?:\\\\)*\\…$", short), "no half escape"

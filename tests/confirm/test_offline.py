@@ -1,4 +1,4 @@
-"""On the file itself, when something is wrong with it: there is always a way to look, to shut somebody out and to go on."""
+"""Commands on a damaged database: one can always verify it, revoke access and accept its flaws."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from warmstart.errors import StoreError
 
 @pytest.fixture
 def database(house: House) -> Path:
-    """Of a daemon that has stopped; somebody is logged in."""
+    """The database of a stopped daemon, with a login."""
     house.log_in("dora")
     house.stop()
     return house.database
@@ -45,8 +45,8 @@ def test_an_anchor_that_cannot_be_read_is_no_dead_end(database: Path, house: Hou
     done = run("verify", *where)
     assert (done.exit_code, "cannot be read" in done.output, "NOT SOUND" in done.output) == (1, True, True)
     for refused in (["login"], ["token", "create", "--scope", "admin", "--subject", "x"]):
-        told = run(*refused, *where)
-        assert (told.exit_code, "See: warmstart confirm verify" in told.output) == (1, True)
+        done = run(*refused, *where)
+        assert (done.exit_code, "See: warmstart confirm verify" in done.output) == (1, True)
     with pytest.raises(StoreError, match="See: warmstart confirm verify"):
         house.start()
     assert run("verify", "--accept", "--yes", *where).exit_code == 0
@@ -76,6 +76,6 @@ def test_somebody_can_always_be_shut_out(database: Path, house: House, trouble) 
 def test_a_copy_of_the_anchor_that_cannot_be_read_is_a_flaw(database: Path) -> None:
     copy = database.with_name("elsewhere")
     copy.write_text("{")
-    told = json.loads(run("verify", "--json", "--anchor", str(copy), "--db", str(database)).stdout)
-    assert (told["ok"], told["flaws"]) == (False, 1)
+    verdict = json.loads(run("verify", "--json", "--anchor", str(copy), "--db", str(database)).stdout)
+    assert (verdict["ok"], verdict["flaws"]) == (False, 1)
     assert check(database).ok

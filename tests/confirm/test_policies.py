@@ -1,4 +1,4 @@
-"""Policies and names: high-risk never goes through unasked, whatever a policy or a spelling says."""
+"""Policies and action names: no policy and no spelling lets a high-risk action through without a decision."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ SEPARATORS = ("_", "-", " ", ".", ":", "/", "__", "-_", "")
 
 
 def spell(name: str, dice: random.Random) -> str:
-    """A name as somebody would write it who hopes not to be recognised."""
+    """Spell a name differently, as an attacker would."""
     words = name.split("_")
     words = [dice.choice((str.lower, str.upper, str.title))(word) for word in words]
     return dice.choice(SEPARATORS).join(words)
 
 
 def make_policy(dice: random.Random) -> str:
-    """A policy that tries to let something through."""
+    """Make a policy that tries to allow high-risk actions."""
     lines = []
     if dice.random() < 0.5:
         lines.append(f"high_risk = {[dice.choice(['x_*', 'drop*', '*_prod', 'a?c'])]!r}".replace("'", '"'))
@@ -122,7 +122,7 @@ def test_the_strictest_rule_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "told"),
+    ("text", "line", "problem"),
     [
         ("x = 1\n[[rule]]\n", 1, "unknown field `x`"),
         ('[[rule]]\naction = "a"\n\n[[rule]]\naction = "b"\nquorum = 0\n', 6, ">= 1"),
@@ -143,14 +143,14 @@ def test_the_strictest_rule_counts() -> None:
         ('high_risk = "all"\n', 1, "array"),
     ],
 )
-def test_a_bad_policy_says_where_and_what(text: str, line: int, told: str, tmp_path: Path) -> None:
+def test_a_bad_policy_says_where_and_what(text: str, line: int, problem: str, tmp_path: Path) -> None:
     file = tmp_path / "policy.toml"
     file.write_text(text)
     with pytest.raises(ConfigError) as error:
         load_policy(file)
     assert str(file) in str(error.value)
-    assert told in str(error.value)
-    if told != "TOML":
+    assert problem in str(error.value)
+    if problem != "TOML":
         assert f"policy.toml:{line}:" in str(error.value), error.value
 
 
@@ -159,7 +159,7 @@ def rules(*said: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "told"),
+    ("text", "line", "problem"),
     [
         (rules('action = "x"\ndeciders = ["a"]', 'action = "*"\nquorum = 2'), 3, "x: 2 must approve, but only 1"),
         (rules('action = "*"\nquorum = 2', 'action = "x"\ndeciders = ["a"]'), 6, "x: 2 must approve, but only 1"),
@@ -188,11 +188,11 @@ def rules(*said: str) -> str:
         ),
     ],
 )
-def test_a_quorum_that_cannot_be_reached_over_several_rules_is_told(text: str, line: int, told: str) -> None:
+def test_a_quorum_that_cannot_be_reached_over_several_rules_is_told(text: str, line: int, problem: str) -> None:
     with pytest.raises(ConfigError) as error:
         parse_policy(text)
     assert str(error.value).startswith(f"policy:{line}: "), error.value
-    assert told in str(error.value)
+    assert problem in str(error.value)
 
 
 @pytest.mark.parametrize(

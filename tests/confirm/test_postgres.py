@@ -1,4 +1,4 @@
-"""The same daemon on PostgreSQL: a real server, the tests of the SQLite file run again, and what is its own."""
+"""The daemon on a real PostgreSQL server. Tests that run on both databases are marked `on_both_databases` elsewhere."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def has(store: Any, name: str) -> bool:
 
 
 def with_password(address: str) -> str:
-    """The test's server lets everybody in; a password is sent along all the same."""
+    """Add a password to the address; the test's server accepts any."""
     return address.replace("postgres:@", f"postgres:{PASSWORD}@")
 
 
@@ -152,7 +152,7 @@ def test_every_table_and_trigger_is_compared(rich: House, statement: str) -> Non
 
 @pytest.fixture
 def rich(postgres: Postgres, tmp_path: Path) -> House:
-    """A daemon that has stopped, with some of everything."""
+    """A stopped daemon whose database has rows in every table."""
     from confirm.serving import RISK
 
     house = House(
@@ -274,7 +274,7 @@ def test_without_its_server_nothing_is_approved(house: House, postgres: Postgres
 
 
 def test_who_falls_silent_does_not_hold_the_others_up(address: str) -> None:
-    """A machine that is cut off in the middle of a change: its server side would wait for hours."""
+    """A machine is cut off in the middle of a change; the server must end its session."""
     with open_store(address, patience=3.0) as silent, open_store(address) as other:
         with pytest.raises(StoreUnreachable), silent.writing():
             began = time.monotonic()
@@ -294,7 +294,7 @@ def test_who_waits_too_long_for_a_turn_is_told(address: str) -> None:
 
 
 def test_a_server_that_is_set_up_otherwise(postgres: Postgres) -> None:
-    """Snapshots that are taken before the wait for a turn would break the chain; a commit must be on the disk."""
+    """A snapshot taken before the wait for the lock would break the chain; a commit must be on disk."""
     address = postgres.make_database()
     name = address.partition("?")[0].rpartition("/")[2]
     postgres.run(f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
@@ -317,7 +317,7 @@ def test_a_server_that_is_set_up_otherwise(postgres: Postgres) -> None:
 
 @pytest.mark.slow
 def test_of_many_deciders_at_several_daemons_exactly_one_wins(house: House) -> None:
-    """Each daemon is a process of its own; nothing is shared but the database."""
+    """The daemons are separate processes that share only the database."""
     with ExitStack() as running:
         urls = [house.api]
         for _ in range(2):
@@ -455,19 +455,19 @@ def test_the_password_is_printed_nowhere(
     postgres: Postgres, open_house: Callable[..., House], caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    told: list[str] = []
+    outputs: list[str] = []
     good = with_password(postgres.make_database())
     assert PASSWORD in good
     house = open_house(database=good)
-    told.append(repr(house.server.settings) + repr(locate(good)))
+    outputs.append(repr(house.server.settings) + repr(locate(good)))
     postgres.cut_connections()
     house.submit()
     postgres.switch_off()
     try:
-        told += [str(house.submit().body), run("verify", "--db", good).output]
+        outputs += [str(house.submit().body), run("verify", "--db", good).output]
     finally:
         postgres.switch_on()
-    told.append(str(house.audit()))
+    outputs.append(str(house.audit()))
     wrong = [
         good.replace("?", "-missing?"),
         f"postgresql://me:{PASSWORD}@127.0.0.1:1/none",
@@ -481,14 +481,14 @@ def test_the_password_is_printed_nowhere(
         with pytest.raises((StoreError, ConfigError)) as error:
             open_store(one)
         assert error.value.__cause__ is None
-        told += [str(error.value), run("token", "list", "--db", one).output]
-    assert "%40" in told[-1]
+        outputs += [str(error.value), run("token", "list", "--db", one).output]
+    assert "%40" in outputs[-1]
     with pytest.raises(ConfigError, match="mysql"):
         locate(f"mysql://me:{PASSWORD}@x")
-    told += [caplog.text, *(path.read_text() for path in tmp_path.rglob("*") if path.is_file())]
+    outputs += [caplog.text, *(path.read_text() for path in tmp_path.rglob("*") if path.is_file())]
     with psycopg.connect(good) as db:
-        told.append(str(db.execute("SELECT to_json(audit) FROM warmstart_confirm.audit").fetchall()))
-    assert not [text for text in told if PASSWORD in text]
+        outputs.append(str(db.execute("SELECT to_json(audit) FROM warmstart_confirm.audit").fetchall()))
+    assert not [text for text in outputs if PASSWORD in text]
 
 
 def test_the_driver_is_an_extra() -> None:

@@ -1,4 +1,4 @@
-"""Every start says in the audit which policy it goes by; two daemons on one database that differ say so."""
+"""Every start records its policy in the audit; two daemons on one database with different policies report it."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def test_daemons_that_differ_say_so_until_they_do_not(
 
     wait_for(problems, [True, True])
     assert "a different policy" in house.desk.trouble
-    told = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
-    assert len(told) == 2, "each once"
-    assert any(other.api_url in text for text in told)
+    logged = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert len(logged) == 2, "each once"
+    assert any(other.api_url in text for text in logged)
     time.sleep(1.5)
     assert len([one for one in caplog.records if one.levelno == logging.ERROR]) == 2
     other.stop()
@@ -71,7 +71,7 @@ def test_daemons_that_differ_say_so_until_they_do_not(
 
 
 def test_daemons_that_agree_say_nothing(house: House, others: ExitStack) -> None:
-    """However the policy is written, and wherever people are told."""
+    """The spelling of the policy and the notification addresses do not matter."""
     text = 'high_risk = ["b", "a"]\n[[rule]]\naction = "x"\nquorum = 2\n[[rule]]\naction = "y"'
     again = (
         '# the same\nnotify = []\nhigh_risk = ["a", "b"]\n[[rule]]\naction = "y"\n[[rule]]\nquorum = 2\naction = "x"'
@@ -85,7 +85,7 @@ def test_daemons_that_agree_say_nothing(house: House, others: ExitStack) -> None
 
 
 def test_who_was_killed_is_not_waited_for(house: House) -> None:
-    """Its start stands in the audit without an end."""
+    """Its start is in the audit, its stop is not."""
     house.desk.change(
         lambda tx: tx.log("started", "daemon", policy="x", instance="dead", address="box http://127.0.0.1:1")
     ).result()
@@ -96,6 +96,6 @@ def test_who_was_killed_is_not_waited_for(house: House) -> None:
 
 
 def test_what_is_in_force_is_what_counts(house: House) -> None:
-    """Options change the policy, too."""
+    """Options change the policy as well."""
     assert house.server.settings.policy.digest != Policy().digest
     assert Policy(notify=("json://secret",)).digest == Policy().digest

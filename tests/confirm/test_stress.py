@@ -1,4 +1,4 @@
-"""Many at once, and killed at any moment. Shorter by default; WARMSTART_FULL=1 runs the figures of the issue."""
+"""Many deciders at once, and kills at random moments. Short by default; WARMSTART_FULL=1 runs a thousand of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the disk is full, the file is busy or the code is wrong: nothing is approved, and afterwards everything works."""
+"""A full disk, a busy file or a bug approves nothing, and afterwards everything works."""
 
 from __future__ import annotations
 
@@ -102,12 +102,12 @@ def test_the_log_says_once_what_is_wrong_and_when_it_is_over(
         house.submit()
         time.sleep(0.2)
     wait_until(lambda: house.call("GET", "/health").body["trouble"] == "see the daemon's log")
-    told = [record.getMessage() for record in caplog.records]
-    assert len(told) == 1
-    assert str(anchor) in told[0]
-    assert ("is gone" if harm == "remove" else "cannot be read") in told[0]
+    logged = [record.getMessage() for record in caplog.records]
+    assert len(logged) == 1
+    assert str(anchor) in logged[0]
+    assert ("is gone" if harm == "remove" else "cannot be read") in logged[0]
     assert "anchor" in house.desk.trouble
-    assert str(anchor) not in house.desk.trouble, "people are not told of paths"
+    assert str(anchor) not in house.desk.trouble, "the page shows no paths"
     anchor.write_bytes(kept)
     anchor.chmod(0o600)
     wait_until(lambda: house.desk.trouble == "")
@@ -132,7 +132,7 @@ def test_health_says_that_nothing_can_be_written_until_it_can(house: House, capl
 
 
 def test_nobody_can_fill_the_log(house: House) -> None:
-    """In a process of its own, whose log nobody has set up."""
+    """Run in a process without logging configuration."""
     code = r"""
 import socket
 from urllib.parse import urlsplit
@@ -228,8 +228,8 @@ with store, store.writing():
 
 @pytest.mark.parametrize("what", ["file", "folder"])
 def test_a_file_that_is_read_only_is_refused_at_once(tmp_path: Path, what: Literal["file", "folder"]) -> None:
-    """In a process that is not root, to whom rights say nothing. A mere look would leave a WAL behind that the daemon's
-    user cannot write."""
+    """Run as another user than root, for whom permissions count. Opening must not leave a WAL that the daemon's user
+    cannot write."""
     path = tmp_path / "home" / "confirm.db"
     open_store(path).close()
     take_writing(path, what)
@@ -273,7 +273,7 @@ def test_writing_stops_when_the_file_becomes_another_programs(store: ConfirmSqli
 
 
 def test_no_part_is_kept_without_its_transaction(store: ConfirmSqliteStore) -> None:
-    """A full disk ends the whole: a savepoint after that would be a transaction of its own."""
+    """A full disk ends the transaction; a later savepoint would start one of its own."""
     with pytest.raises(StoreError), store.writing():
         store._db.execute("ROLLBACK")
         with pytest.raises(StoreError, match="already undone"), store.part():

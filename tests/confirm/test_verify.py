@@ -1,4 +1,4 @@
-"""`verify` compares everything with what the audit tells: whatever is written into a table by hand is found."""
+"""`verify` compares every row with the audit and finds whatever was written into a table by hand."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FORGED = hashlib.sha256(b"mine").hexdigest()
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database with some of everything."""
+    """A database with rows in every table."""
     house = House(tmp_path_factory.mktemp("written"), policy=parse_policy(POLICY))
     deed = {"action": WORK["action"], "details": WORK["details"]}
     house.submit(WORK | {"session_key": "s-9", "requester": "someone"})
@@ -111,7 +111,7 @@ CHANGES = [
 
 @pytest.mark.parametrize(("table", "change"), CHANGES)
 def test_no_column_can_be_changed_unseen(database: Path, table: str, change: str) -> None:
-    """In the first row that it changes, and in the last."""
+    """Change the first matching row, and the last."""
     column, _, value = change.partition(" = ")
     key = {"votes": "subject_key", "logins": "digest"}.get(table, "id")
     for order in ("min", "max"):
@@ -167,7 +167,7 @@ def test_triggers_are_what_they_were(database: Path, trick: str) -> None:
     db.close()
 
 
-# Entries that cannot be, made by somebody who knows how the hash is computed
+# Forged entries with correct hashes
 
 
 def forge(path: Path, event: str, id: str, actor: str, credential: str, details: dict[str, Any]) -> None:
@@ -191,7 +191,7 @@ def find(path: Path, status: str, column: str = "id", more: str = "") -> Any:
 
 
 def test_a_decision_after_a_decision_is_found(database: Path) -> None:
-    """With the row changed to fit."""
+    """The row was changed to match the forged entry."""
     id, digest = find(database, "denied"), find(database, "denied", "digest")
     forge(database, "approved", id, "alice", "t", {"digest": digest, "reason": ""})
     run_sql(database, f"UPDATE requests SET status = 'approved', decided_by = 'alice', reason = '' WHERE id = '{id}'")
@@ -216,8 +216,8 @@ def test_an_approval_of_ones_own_request_is_found(database: Path) -> None:
 def test_what_was_not_approved_was_not_taken_up(database: Path, status: str) -> None:
     id, digest = find(database, status), find(database, status, "digest")
     forge(database, "executed", id, "agent-1", "t", {"digest": digest})
-    told = problems(check(database))
-    assert ("a second time" if status == "approved" else "that was not approved") in told
+    found = problems(check(database))
+    assert ("a second time" if status == "approved" else "that was not approved") in found
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_entries_that_make_no_sense_are_no_way_out(database: Path, event: str, d
     assert not check(database).ok
 
 
-# What was accepted
+# Accepted flaws
 
 
 def spoil(path: Path) -> None:
@@ -251,9 +251,9 @@ def test_what_was_accepted_is_told_apart_from_what_is_new(database: Path) -> Non
     after = check(database)
     assert (after.ok, after.flaws, after.accepted, after.lag) == (True, 0, before.lasting, 0)
     assert [(one.sequence, one.flaws) for one in after.acceptances] == [(after.entries, before.lasting)]
-    told = run("verify", "--db", str(database))
-    assert told.exit_code == 0
-    assert f"{before.lasting} flaws were accepted by local:" in told.output
+    done = run("verify", "--db", str(database))
+    assert done.exit_code == 0
+    assert f"{before.lasting} flaws were accepted by local:" in done.output
     for again in (
         f"{drop_guards()}; UPDATE audit SET actor = 'z' WHERE sequence = 5",
         "UPDATE requests SET reason = 'z' WHERE status = 'denied'",
@@ -269,7 +269,7 @@ def test_what_was_accepted_is_told_apart_from_what_is_new(database: Path) -> Non
 
 
 def test_a_daemon_goes_on_after_accepting_and_what_it_does_is_sound(database: Path) -> None:
-    """Also with what was accepted: a token that nobody remembers is revoked."""
+    """An accepted token without an entry can be revoked."""
     run_sql(
         database,
         f"INSERT INTO tokens VALUES ('dead', '{FORGED}', 'mallory', 'mallory', 'admin', 1, 'x', NULL, NULL)",
@@ -313,7 +313,7 @@ def test_a_taken_anchor_is_never_accepted_for_good(database: Path) -> None:
     assert not check(database).ok
 
 
-# Only to look
+# Reading only
 
 
 def listing(folder: Path) -> dict[str, tuple[int, int]]:
@@ -348,8 +348,8 @@ try:
 except StoreError as error:
     print(error)
 """
-    told = run_apart(code, folder / "copy.db")
-    assert ("copy both files to a writable" in told) if live else told == "[]\n"
+    printed = run_apart(code, folder / "copy.db")
+    assert ("copy both files to a writable" in printed) if live else printed == "[]\n"
     folder.chmod(0o755)
 
 
@@ -364,9 +364,9 @@ def test_what_is_no_database_is_told_and_left_alone(tmp_path: Path, content: byt
 
 
 def test_others_databases_and_older_schemas_are_only_looked_at(database: Path, tmp_path: Path) -> None:
-    for pragma, told in (("user_version = 99", "newer Warmstart"), ("user_version = 0", "older Warmstart")):
+    for pragma, problem in (("user_version = 99", "newer Warmstart"), ("user_version = 0", "older Warmstart")):
         run_sql(database, f"PRAGMA {pragma}")
-        with pytest.raises(StoreError, match=told):
+        with pytest.raises(StoreError, match=problem):
             open_to_read(database)
     run_sql(database, "PRAGMA application_id = 77")
     with pytest.raises(StoreError, match="another program"):
@@ -381,11 +381,11 @@ def test_a_running_daemon_is_verified_with_what_it_has_just_written(house: House
         assert run("verify", "--db", str(house.database)).exit_code == 0
 
 
-# Large ones
+# Large audits
 
 
 def write_history(path: Path, requests: int) -> None:
-    """Requests that were submitted and denied, two entries each, as fast as they can be written."""
+    """Write requests that were submitted and denied, two entries each, with raw SQL for speed."""
     open_store(path).close()
     db = apsw.Connection(str(path))
     db.execute("PRAGMA synchronous = OFF; BEGIN").fetchall()

@@ -1,4 +1,4 @@
-"""Who waits hears at once: long polls, events, and changes that another process makes."""
+"""Waiters are woken at once: long polls, events, and changes by other processes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ PATIENCE = 10.0
 
 
 class Events:
-    """A stream of server-sent events. Pings alone are not waited on for long."""
+    """A stream of server-sent events. Reading gives up if only pings come."""
 
     def __init__(self, answer: http.client.HTTPResponse) -> None:
         self.answer = answer
 
     def next(self, name: str = "request") -> tuple[str, Any]:
-        """The id and data of the next event of that name."""
+        """Return the id and data of the next event of that name."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             fields: dict[str, str] = {}
@@ -46,7 +46,7 @@ class Events:
         raise AssertionError("nothing but pings")
 
     def rest(self) -> bytes:
-        """What comes until the stream ends."""
+        """Read until the stream ends."""
         end = time.monotonic() + PATIENCE
         rest = b""
         while piece := self.answer.read1():
@@ -116,7 +116,7 @@ def test_a_long_poll_hears_of_the_deadline(house: House) -> None:
 
 @on_both_databases
 def test_what_another_process_decides_is_heard_too(house: House) -> None:
-    """A second desk on the same file stands for another process: nothing is shared but the database."""
+    """A second desk on the same file acts as another process."""
     id = house.submit().body["id"]
     thread, answers = wait_in_thread(house, id)
     other = Desk(house.database)
@@ -205,7 +205,7 @@ def test_who_comes_back_gets_what_was_missed(house: House) -> None:
 
 
 def test_who_comes_back_late_gets_all_of_it(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More than is read at a time, and what comes meanwhile too."""
+    """More changes than are read at a time, and new ones meanwhile."""
     monkeypatch.setattr(feed, "_AT_ONCE", 10)
     ids = [house.submit().body["id"] for _ in range(35)]
     with follow(house.api, "/events", bearer(house.admin) | {"Last-Event-ID": "0"}) as events:
@@ -218,7 +218,7 @@ def test_who_comes_back_late_gets_all_of_it(house: House, monkeypatch: pytest.Mo
 
 
 def test_catching_up_holds_nobody_else_up(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader that takes everything at once does not keep the daemon to itself."""
+    """A fast reader does not keep the daemon from other requests."""
     show, shown = routes._show_change, []
     monkeypatch.setattr(routes, "_show_change", lambda *given: shown.append(given) or show(*given))
     for _ in range(200):

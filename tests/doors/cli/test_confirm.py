@@ -1,4 +1,4 @@
-"""`warmstart confirm` as people call it."""
+"""The `warmstart confirm` commands."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_an_agents_lines_do_not_pass_for_ours(desk: House, command: str) -> None
 @given(st.text(max_size=200), st.integers(8, 60))
 @settings(max_examples=200, deadline=None)
 def test_a_line_is_marked_wherever_it_is_folded(text: str, width: int) -> None:
-    """A terminal folds what is too long, and what comes then begins at the edge, where our own names stand."""
+    """A folded line would begin at the left edge, where our own names stand."""
     first, *more = lay_out("description", clean(text), width)
     assert first == "description" or (first.startswith("description  ") and cell_len(first) <= width)
     assert all(line.startswith("  | ") and cell_len(line) <= width for line in more)
@@ -251,28 +251,28 @@ def test_looking_does_not_make_a_database() -> None:
 
 
 def test_five_minutes_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start, log in by the printed link, let an agent ask, approve, stop; start again."""
+    """Start, log in with the printed link, submit, approve, stop; start again."""
     from warmstart.confirm import Daemon, submit
     from warmstart.confirm.tokens.files import read_token_file
 
-    process, told = start_daemon(CONFIRMATION_PORT="0", CONFIRMATION_RATE_LIMIT="1")
+    process, printed = start_daemon(CONFIRMATION_PORT="0", CONFIRMATION_RATE_LIMIT="1")
     try:
-        token = read_token_file(Path(told["agent_token_file"]))
-        ticket = submit("delete_data", "Drop it", {"x": 1}, daemon=Daemon(told["api_url"], token))
-        page, _, code = told["login_url"].partition("/login#")
-        assert page == told["page_url"]
+        token = read_token_file(Path(printed["agent_token_file"]))
+        ticket = submit("delete_data", "Drop it", {"x": 1}, daemon=Daemon(printed["api_url"], token))
+        page, _, code = printed["login_url"].partition("/login#")
+        assert page == printed["page_url"]
         answer = send(page, "POST", "/login", {"code": code})
         known = {"Cookie": answer.headers["set-cookie"].split(";")[0], "X-CSRF-Token": answer.body["csrf_token"]}
         path = f"/confirm/{ticket.id}/approve"
         assert send(page, "POST", path, {"typed_action": "delete_data"}, headers=known).status == 200
         assert ticket.wait().by == "owner"
         ticket.take_up({"x": 1})
-        again = send(told["api_url"], "POST", "/confirm", RISK, token=token)
+        again = send(printed["api_url"], "POST", "/confirm", RISK, token=token)
         assert again.status == 429, "the limit of the environment"
     finally:
         assert stop_daemon(process) == ""
-    process, told = start_daemon("--port", "0")
-    assert (told["login_url"], told["agent_token_file"]) == (None, None)
+    process, printed = start_daemon("--port", "0")
+    assert (printed["login_url"], printed["agent_token_file"]) == (None, None)
     stop_daemon(process)
     assert run_json("verify")["ok"]
 
@@ -280,7 +280,7 @@ def test_five_minutes_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_bad_start_says_why(tmp_path: Path) -> None:
     policy = tmp_path / "policy.toml"
     policy.write_text('[[rule]]\naction = "x"\nquorum = 0\n')
-    for options, more, told in (
+    for options, more, problem in (
         (["--policy", str(policy)], {}, "policy.toml:3"),
         ([], {"CONFIRMATION_PORT": "many"}, "CONFIRMATION_PORT=many"),
         (["--host", "256.1.1.1"], {}, "256.1.1.1"),
@@ -288,7 +288,7 @@ def test_a_bad_start_says_why(tmp_path: Path) -> None:
     ):
         with pytest.raises(AssertionError) as error:
             start_daemon(*options, **more)
-        assert told in str(error.value)
+        assert problem in str(error.value)
         assert "Traceback" not in str(error.value)
 
 

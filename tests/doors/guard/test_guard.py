@@ -41,7 +41,7 @@ INPUT = {"command": "rm -rf build", "description": "Clean up"}
 
 
 class Hook:
-    """A hook that runs."""
+    """A running hook process."""
 
     def __init__(self, said: bytes, words: list[object], environ: dict[str, str]) -> None:
         words = [PROGRAM, "confirm", "guard", "claude-code", *words]
@@ -59,7 +59,7 @@ class Hook:
         return self.process.returncode, out, err
 
     def answer(self) -> dict[str, Any] | None:
-        """What it tells Claude Code; None is nothing."""
+        """Return the answer to Claude Code, or None if there is no output."""
         code, out, err = self.end()
         assert (code, err) == (0, b""), (code, out, err)
         if not out:
@@ -69,7 +69,7 @@ class Hook:
         return dict(said["hookSpecificOutput"])
 
     def blocked(self) -> str:
-        """Why it was blocked."""
+        """Return why the call was blocked."""
         answer = self.answer()
         assert answer and answer["permissionDecision"] == "deny", answer
         return str(answer["permissionDecisionReason"])
@@ -112,7 +112,7 @@ def start(home: Path, daemon: Daemon) -> Iterator[Callable[..., Hook]]:
 
 
 def wait_for_request(daemon: Daemon, known: set[str]) -> dict[str, Any]:
-    """The one that was not there before."""
+    """Wait for a new request."""
     for _ in range(300):
         for one in daemon.server.desk.list_requests(
             status="pending", action=None, subject_key=None, limit=50, before=None
@@ -129,7 +129,7 @@ def list_known(daemon: Daemon) -> set[str]:
 
 
 class Fake:
-    """Something on a port that knows a token, answers every request with the same, and remembers what it was sent."""
+    """A fake daemon that knows a token, gives every request the same answer and records what it was sent."""
 
     def __init__(self, said: bytes, token: str = "") -> None:
         self.sent: list[str] = []
@@ -172,13 +172,13 @@ YES = json.dumps(
 
 
 class TestEnvironment:
-    """A project's settings may set variables for the hook. None of them sends it elsewhere."""
+    """A project's settings may set variables for the hook. None of them redirects it."""
 
     def test_another_daemon(self, start, daemon):
         with Fake(YES) as fake:
             hook = start(within=22, WARMSTART_CONFIRM_URL=fake.url)
             assert "nobody decided in time" in hook.blocked()
-        assert not fake.sent, "it is not even told the token"
+        assert not fake.sent, "the token was not sent"
 
     @pytest.mark.parametrize("name", ["WARMSTART_HOME", "HOME"])
     def test_another_home(self, start, tmp_path, name):
@@ -362,7 +362,7 @@ class TestTrouble:
         assert done.returncode == 0 and json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
 
     def test_nobody_reads_the_answer(self, home):
-        """Then the exit code says it."""
+        """Then the exit code blocks the call."""
         read, write = os.pipe()
         os.close(read)
         environ = os.environ | {"WARMSTART_HOME": str(home)}
@@ -379,7 +379,7 @@ class TestTrouble:
         assert "guard: Unauthorized" in log and "build" not in log
 
     def test_whatever_is_raised_blocks(self, tmp_path):
-        """Not only what was foreseen: here the home is something that no path can be."""
+        """Unforeseen errors block as well: here the home is None."""
         verdict = Guard(None, "Test", url="http://127.0.0.1:1").check(GuardedCall("a", "Bash", {}))  # type: ignore[arg-type]
         assert verdict.kind == "blocked" and "the guard failed" in verdict.reason
 
@@ -400,7 +400,7 @@ def test_an_interrupted_wait_blocks_and_a_later_yes_is_not_taken_up(home, daemon
 
 
 def wait_for_threads(name: str) -> None:
-    """Until those that ask have ended by themselves."""
+    """Wait until the asking threads have ended by themselves."""
     for _ in range(400):
         if not any(thread.name == name for thread in threading.enumerate()):
             return

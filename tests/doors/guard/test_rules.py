@@ -1,4 +1,4 @@
-"""Which calls need a yes: what rules mean, and which files are no rules."""
+"""Guard rules: which calls they match, and which files are refused."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class TestMeaning:
         assert [rule.timeout_seconds for rule in found if rule] == [None, 900], "None: as the daemon's policy says"
 
     def test_no_text_keeps_it_busy(self):
-        """Patterns that other engines take for ever over."""
+        """Patterns that backtracking engines take exponential time for."""
         began = time.monotonic()
         assert not fits("tool = \"t\"\narguments = {a = '(x+x+)+y'}", "t", {"a": "x" * 100_000})
         assert time.monotonic() - began < 30

@@ -20,7 +20,7 @@ def daemon(tmp_path: Any) -> Iterator[Daemon]:
 
 @pytest.fixture
 def people(browser: Any, daemon: Daemon) -> Iterator[Callable[..., Person]]:
-    """Makes persons who are not logged in yet."""
+    """Make people who are not logged in yet."""
     made: list[Person] = []
 
     def make(**options: Any) -> Person:

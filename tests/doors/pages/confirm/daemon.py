@@ -1,4 +1,4 @@
-"""A real daemon on loopback, and what agents and other approvers do to it while a person looks at the page."""
+"""A real daemon on loopback, and the calls of agents and other approvers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ quorum = 2
 
 
 class Clock:
-    """The daemon's time, which can be moved on."""
+    """The daemon's clock, which a test can advance."""
 
     def __init__(self) -> None:
         self.ahead = 0.0
@@ -32,7 +32,7 @@ class Clock:
 
 
 def _hold(port: int) -> int | None:
-    """Nobody answers at the port, and no daemon of a test beside this one is given it meanwhile."""
+    """Reserve a port without answering on it, so that no parallel test gets it."""
     taken = socket.socket()
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -44,7 +44,7 @@ def _hold(port: int) -> int | None:
 
 
 class Daemon:
-    """Runs until closed, on ports of its own."""
+    """A daemon on ports of its own, until it is stopped."""
 
     def __init__(self, folder: Path, **options: Any) -> None:
         self.clock = Clock()
@@ -60,7 +60,7 @@ class Daemon:
         self.start()
 
     def start(self) -> None:
-        """Also again, on the same ports."""
+        """Start, or start again on the same ports."""
         while self._held:
             os.close(self._held.pop())
         port, ui_port = self._ports
@@ -83,7 +83,7 @@ class Daemon:
         return f"{self.page}/login#{code}"
 
     def token(self, subject: str, *scopes: str) -> str:
-        """The same one for the same subject."""
+        """Return a subject's token, creating it at first use."""
         if subject not in self._tokens:
             made = self.server.desk.change(lambda tx: access.create_token(tx, subject, scopes, by="test")).result()
             self._tokens[subject] = made.secret

@@ -10,7 +10,7 @@ FOREIGN = "evil.example"  # a name whose owner lets it point at this machine
 
 
 class Person:
-    """Somebody with a browser of their own, and everything the page complained of or asked for."""
+    """A person with a browser of their own, and a record of the page's errors and requests."""
 
     def __init__(self, browser: Any, daemon: Daemon, **options: Any) -> None:
         self.daemon = daemon
@@ -41,11 +41,11 @@ class Person:
         page.wait_for_selector(".showing h1 bdi")
 
     def ask(self, verdict: str, page: Any = None) -> None:
-        """Open the question."""
+        """Open the dialog."""
         (page or self.page).click(f".decision .{verdict}")
 
     def answer(self, verdict: str, reason: str = "", page: Any = None) -> None:
-        """Decide what is open, as a person would."""
+        """Decide the open request, as a person would."""
         page = page or self.page
         self.ask(verdict, page)
         if page.locator("#typed").count():

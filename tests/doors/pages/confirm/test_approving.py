@@ -1,4 +1,4 @@
-"""Requests as they come and are decided, seen by one person and by several."""
+"""Requests arrive and are decided, by one person and by several."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_expiry(alice, daemon):
 
 
 def test_time_is_the_servers(people, daemon):
-    """A clock here that is years wrong, or that jumps, changes nothing."""
+    """A local clock that is years off or jumps changes nothing."""
     person = people()
     person.page.clock.install(time="2031-01-01T00:00:00Z")
     person.page.goto(daemon.make_link())
@@ -165,7 +165,7 @@ class TestTwoAtOnce:
         assert "Already approved by alice" in alice.text("#trouble", tab)
 
     def test_somebody_else_was_faster_and_the_page_did_not_know(self, alice, daemon):
-        """The daemon's 409, with who it was."""
+        """The daemon answers 409 and names the decider."""
         asked = daemon.submit("send_mail")
         alice.show(asked["id"])
         alice.page.route("**/events", lambda route: route.abort())
@@ -246,7 +246,7 @@ class TestConnection:
         assert daemon.find(asked["id"])["status"] == "pending"
 
     def test_a_lost_answer_is_looked_up(self, alice, daemon):
-        """The decision arrived, its answer did not."""
+        """The decision arrived, but its answer was lost."""
         asked = daemon.submit("send_mail")
         alice.show(asked["id"])
 
@@ -261,7 +261,7 @@ class TestConnection:
 
 
 def test_many(alice, daemon):
-    """More than one answer holds."""
+    """More requests than one answer holds."""
     daemon.submit()
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda number: daemon.submit("send_mail", {"number": number}), range(209)))

@@ -1,4 +1,4 @@
-"""Other sites, other names for this machine, and agents that write what should not be read as markup."""
+"""Attacks by other sites, other host names, and agents' texts that look like markup."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_stored_scripts_stay_text(alice, daemon):
 
 
 def test_the_browser_itself_would_refuse(alice):
-    """Were a script here ever to make markup of a string, nothing would come of it."""
+    """The browser refuses scripts that turn a string into markup."""
     for script in ("document.body.innerHTML = '<b>x</b>'", "document.write('x')", "setTimeout('window.pwned = 1')"):
         refused = alice.page.evaluate(f"(() => {{ try {{ {script}; return null }} catch (e) {{ return e.name }} }})()")
         assert refused in ("TypeError", "EvalError")
@@ -92,7 +92,7 @@ def test_text_that_hides_or_turns_is_written_out(alice, daemon):
 
 
 def test_nothing_is_out_of_sight(alice, daemon):
-    """Nothing scrolls inside, nothing is cut off: who approves has had it before the eyes."""
+    """Nothing scrolls inside and nothing is cut off, so the approver has seen all of it."""
     details = {"command": "\n".join(f"line {n} " + "x" * 400 for n in range(200))}
     alice.show(daemon.submit("send_mail", details)["id"])
     assert alice.page.evaluate(
@@ -120,7 +120,7 @@ def test_another_name_for_this_machine(people, daemon):
 
 @pytest.fixture
 def foreign_page() -> Iterator[str]:
-    """A page of somebody else's on this machine: the same site to the browser, so the cookie goes with it."""
+    """Another server on this machine: the same site to the browser, which sends the cookie along."""
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *_: Any) -> None: ...
@@ -173,7 +173,7 @@ def test_it_is_never_shown_inside_another_page(alice, daemon, foreign_page):
 
 
 def test_the_session_alone_is_not_enough(alice, daemon):
-    """Without the token that only our own page is given."""
+    """A request without the token of our own page."""
     asked = daemon.submit("send_mail")
     status = alice.page.evaluate(
         "async url => (await fetch(url, {method: 'POST', headers: {'Content-Type': 'application/json'}, body: '{}'})).status",

@@ -1,4 +1,4 @@
-"""With the keyboard alone, and with a key that is stuck."""
+"""Keyboard only, and a stuck key."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def focused(person):
 
 
 def tab_to(person, wanted, most=40):
-    """Press Tab until something has the focus; fails where Tab never gets there."""
+    """Press Tab until something has the focus; fail if Tab never gets there."""
     for _ in range(most):
         if person.page.evaluate("selector => document.activeElement.matches(selector)", wanted):
             return

@@ -1,4 +1,4 @@
-"""The stream of events, as the page reads it: in pieces, broken off, put to rest, ended."""
+"""The page's event stream: in pieces, broken off, paused, ended."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_tab_that_nobody_looks_at_gives_its_stream_back(people, daemon):
     assert person.page.evaluate(still_open) == [], "it only asks now and then"
     person.page.evaluate("window.hide(false)")
     person.page.wait_for_selector(".connection.live")
-    assert person.page.evaluate(still_open) == [""], "everything is read again, not told one by one"
+    assert person.page.evaluate(still_open) == [""], "everything is read again, not event by event"
 
 
 def test_a_fault_of_the_page_does_not_end_the_stream(watched, daemon):

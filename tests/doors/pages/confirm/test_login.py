@@ -1,4 +1,4 @@
-"""Coming in by a link, once; and going."""
+"""Log in by a one-time link, and log out."""
 
 from __future__ import annotations
 

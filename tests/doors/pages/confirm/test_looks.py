@@ -15,7 +15,7 @@ LONG = "a_rather_long_name_without_any_place_to_break_it_" * 4
 
 
 class Scene:
-    """A daemon with one request of every kind, and somebody who looks at it."""
+    """A daemon with one request of every kind, and a person who looks at it."""
 
     def __init__(self, daemon: Daemon, person: Person, ids: dict[str, str]) -> None:
         self.daemon, self.person, self.ids = daemon, person, ids

@@ -1,4 +1,4 @@
-"""Who approves reads what runs: in its order, with nothing masked that could act, and with what went wrong beside it."""
+"""An approver sees what runs: in stored order, with no masked command, and with failed notifications."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PLACES = """element => {
 
 
 def assert_in_order(person: Any, selector: str, count: int = 1) -> None:
-    """Every character stands to the right of the one before it, or on a line further down."""
+    """Every character is to the right of the one before it, or on a later line."""
     elements = person.page.locator(selector).all()
     assert len(elements) >= count, selector
     for element in elements:
@@ -94,14 +94,14 @@ def test_a_mask_hides_no_command_and_says_how_much_it_covers(alice, daemon):
     assert "3 secrets are masked" in shown and "nobody can see here" in shown
     marked = alice.page.locator(".values .secret").all_inner_texts()
     assert marked[0] == "{{SECRET:token#1}}⟨6 characters⟩"
-    told = daemon.submit("send_mail", {"to": "bob"}, description="use ghp_abcdEFGH1234567890abcdEFGH1234567890")
-    alice.show(told["id"])
+    asked = daemon.submit("send_mail", {"to": "bob"}, description="use ghp_abcdEFGH1234567890abcdEFGH1234567890")
+    alice.show(asked["id"])
     assert "Secrets in the description are masked" in alice.text(".showing")
 
 
 @pytest.fixture
 def broken(daemon: Any) -> Any:
-    """A channel that does not work."""
+    """A failing channel."""
 
     def refuse(message: Notification) -> None:
         raise Undelivered("nobody at home")

@@ -1,4 +1,4 @@
-"""The cookie of a login goes to every port of the machine, an agent's own server too. What it can do with it: nothing."""
+"""Browsers send a login's cookie to every port of the machine, even to an agent's server. It grants nothing alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OPEN = {("GET", "/health"), ("GET", "/openapi.json"), ("POST", "/login"), *(("GE
 
 
 class Preview(HTTPServer):
-    """The agent's development server, and the cookies that came to it."""
+    """The agent's development server, and the cookies that it received."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -49,7 +49,7 @@ def preview() -> Iterator[Preview]:
 
 
 def guess_tokens(daemon: Any, secret: str) -> list[str]:
-    """What the cookie, and everything the audit says, might let somebody think of."""
+    """Guesses from the cookie and from everything in the audit."""
     known = {entry.credential for entry in daemon.server.desk.audit(1_000, 0)}
     return ["", secret, hashlib.sha256(secret.encode()).hexdigest(), *known]
 
@@ -110,7 +110,7 @@ def test_the_page_itself_goes_on_over_reload_and_in_another_tab(alice, daemon):
 
 @pytest.mark.parametrize("left", ["", "0" * 64])
 def test_without_the_token_nobody_is_logged_in(alice, daemon, left):
-    """Storage that was wiped, or that is of another time, while the cookie is still there."""
+    """The storage was wiped or is outdated, but the cookie is still there."""
     asked = daemon.submit("send_mail", {"to": "somebody"})
     alice.page.goto("about:blank")
     alice.page.goto(f"{daemon.page}/assets/icon.svg")
@@ -137,7 +137,7 @@ def test_logging_out_holds_for_every_tab(alice, daemon):
 
 
 def test_logging_in_holds_for_every_tab(alice, daemon):
-    """Also as somebody else: no tab shows one name and decides under another."""
+    """Also as another person: no tab shows one name and decides under another."""
     asked = daemon.submit("send_mail")
     alice.show(asked["id"])
     tab = alice.open_tab()
@@ -152,7 +152,7 @@ def test_logging_in_holds_for_every_tab(alice, daemon):
 
 
 def test_a_tab_never_decides_as_somebody_else(alice, daemon):
-    """Even where it has not heard that somebody else logged in."""
+    """Even if the tab did not notice the other login."""
     asked = daemon.submit("send_mail")
     alice.show(asked["id"])
     alice.page.evaluate("window.addEventListener('storage', (event) => event.stopImmediatePropagation(), true)")
