@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from places import CORPUS, NO_CORPUS
 from skips import find_unexpected, is_strict
@@ -15,6 +16,9 @@ from skips import find_unexpected, is_strict
 OURS = ("WARMSTART_FULL", "WARMSTART_LAB", "WARMSTART_GOLDENS", "WARMSTART_NO_SKIPS")  # variables that tests read
 THEIRS = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "HERMES_HOME", "FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")  # on a busy machine every example is slow
 
 
 @pytest.fixture(autouse=True)

@@ -218,7 +218,6 @@ def provider(monkeypatch):
 @pytest.mark.parametrize("sdk", ["openai", "anthropic"])
 @pytest.mark.filterwarnings("default")
 def test_the_readmes_code_runs_with_the_real_sdk(sdk, provider, tmp_path):
-    pytest.importorskip(sdk)
     with warmstart.open() as ws:
         ws.ingest(SAMPLES)
         ws.learn()

@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 from warmstart.doors.cli.main import main
 from warmstart.doors.settings_edit import yaml_text
 from warmstart.errors import Refused
-
-pytest.importorskip("mcp")
-yaml = pytest.importorskip("yaml")
 
 SCRIPT = Path(sys.executable).parent / "warmstart"
 FILES = {"claude-code": ".claude.json", "codex": ".codex/config.toml", "hermes": ".hermes/config.yaml"}

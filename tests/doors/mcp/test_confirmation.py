@@ -11,11 +11,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-pytest.importorskip("mcp")
-
 import anyio
+import pytest
 from mcp import Client
 
 from doors.mcp.client import SCRIPT, call, environment, fail

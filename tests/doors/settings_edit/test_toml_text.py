@@ -9,8 +9,6 @@ import pytest
 from warmstart.doors.settings_edit import toml_text
 from warmstart.errors import Refused
 
-pytest.importorskip("tomlkit")
-
 OURS = ("mcp_servers", "warmstart")
 VALUES = {"command": "w", "args": ["mcp", "a b"]}
 BEFORE = '# mine\nmodel = "o3" # the best\n\n[mcp_servers.other]\ncommand = "x"\n'
