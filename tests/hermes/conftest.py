@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +17,8 @@ import pytest
 
 from hermes.running import Hermes, make_past
 from hermes.scripted_server import ScriptedServer
+from places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / ".venv-hermes"
 WANTED = "hermes-agent[anthropic]==0.19.*"
 
@@ -28,15 +27,18 @@ WANTED = "hermes-agent[anthropic]==0.19.*"
 def hermes_venv() -> Path:
     """Made once, by the first test that needs it (a minute or two), and kept until what is installed in it changes."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    told = [project[key] for key in ("version", "dependencies", "scripts", "entry-points")]
-    said = [WANTED, str(ROOT), sys.version, json.dumps(told)]
-    digest = hashlib.blake2b("\0".join(said).encode(), digest_size=16).hexdigest()
+    facts = [project[key] for key in ("version", "dependencies", "scripts", "entry-points")]
+    inputs = [WANTED, str(ROOT), sys.version, json.dumps(facts)]
+    digest = hashlib.blake2b("\0".join(inputs).encode(), digest_size=16).hexdigest()
     ready = VENV / "ready"
-    with (Path(tempfile.gettempdir()) / "warmstart-hermes-venv.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be making it
+    lock = os.open(ROOT, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another worker may be making it
         if not ready.exists() or ready.read_text() != digest:
             _install()
             ready.write_text(digest)
+    finally:
+        os.close(lock)
     return VENV
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
+from places import HOWTO
 from warmstart.doors.agent_tools.warm_session import ACTIONS, PARAMETERS
 from warmstart.doors.cli.main import COMMANDS
 from warmstart.doors.hermes.commands import USAGE
 from warmstart.doors.hermes.wire import FORMS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "hermes.md").read_text()
+PAGE = (HOWTO / "hermes.md").read_text()
 
 
 def test_commands_exist() -> None:
