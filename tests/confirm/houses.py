@@ -44,12 +44,14 @@ def engine(request: pytest.FixtureRequest) -> str:
 def open_house(request: pytest.FixtureRequest, tmp_path: Path, engine: str) -> Iterator[Callable[..., House]]:
     """Start daemons. After the test every audit must verify."""
     houses: list[House] = []
+    addresses: list[str] = []
 
     def make(**options: Any) -> House:
         folder = tmp_path / f"house-{len(houses)}"
         folder.mkdir()
         if engine == "postgres" and "database" not in options:
             options["database"] = request.getfixturevalue("postgres").make_database()
+            addresses.append(options["database"])
         houses.append(House(folder, **options))
         return houses[-1]
 
@@ -59,6 +61,8 @@ def open_house(request: pytest.FixtureRequest, tmp_path: Path, engine: str) -> I
         verdict = check(house.database)
         assert verdict.ok, verdict.problems
         assert verdict.lag == 0
+    for address in addresses:
+        request.getfixturevalue("postgres").recycle(address)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -50,9 +50,11 @@ def engine() -> str:
 
 
 @pytest.fixture
-def address(postgres: Postgres) -> str:
-    """The address of a new database."""
-    return postgres.make_database()
+def address(postgres: Postgres) -> Iterator[str]:
+    """The address of an empty database."""
+    made = postgres.make_database()
+    yield made
+    postgres.recycle(made)
 
 
 def put(store: Any, name: str) -> None:
@@ -151,13 +153,11 @@ def test_every_table_and_trigger_is_compared(rich: House, statement: str) -> Non
 
 
 @pytest.fixture
-def rich(postgres: Postgres, tmp_path: Path) -> House:
+def rich(address: str, tmp_path: Path) -> House:
     """A stopped daemon whose database has rows in every table."""
     from confirm.serving import RISK
 
-    house = House(
-        tmp_path, database=postgres.make_database(), policy=parse_policy('[[rule]]\naction = "delete_*"\nquorum = 2')
-    )
+    house = House(tmp_path, database=address, policy=parse_policy('[[rule]]\naction = "delete_*"\nquorum = 2'))
     for body in (WORK, RISK):
         id = house.submit(body).body["id"]
         house.approve(id)

@@ -250,6 +250,7 @@ def test_looking_does_not_make_a_database() -> None:
 # The daemon as a process
 
 
+@pytest.mark.slow
 def test_five_minutes_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start, log in with the printed link, submit, approve, stop; start again."""
     from warmstart.confirm import Daemon, submit
@@ -277,6 +278,7 @@ def test_five_minutes_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_json("verify")["ok"]
 
 
+@pytest.mark.slow
 def test_a_bad_start_says_why(tmp_path: Path) -> None:
     policy = tmp_path / "policy.toml"
     policy.write_text('[[rule]]\naction = "x"\nquorum = 0\n')

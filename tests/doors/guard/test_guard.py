@@ -226,6 +226,7 @@ class TestDecisions:
         why = hook.blocked()
         assert "denied by bob: Not on a Friday" in why and "not run" in why and "by other means" in why
 
+    @pytest.mark.slow
     def test_nobody_decides(self, start, daemon):
         began = time.monotonic()
         assert "nobody decided in time" in start(within=23).blocked()
@@ -265,12 +266,14 @@ class TestDecisions:
 class TestTrouble:
     """Everything that can go wrong blocks the call."""
 
+    @pytest.mark.slow
     def test_no_daemon(self, start):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             why = start(url=f"http://127.0.0.1:{free.getsockname()[1]}").blocked()
         assert "cannot be reached" in why
 
+    @pytest.mark.slow
     def test_a_daemon_that_says_nothing(self, start):
         with socket.create_server(("127.0.0.1", 0)) as deaf:
             url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
@@ -281,7 +284,7 @@ class TestTrouble:
     @pytest.mark.parametrize(
         "said",
         [
-            b"<html>welcome</html>",
+            pytest.param(b"<html>welcome</html>", marks=pytest.mark.slow),
             b"{}",
             b'{"id": "x", "status": "approved"}',
             b'{"id": "abc", "status": "approved", "decision": {"status": "maybe", "by": "", "reason": "", "at": ""}}',
