@@ -81,6 +81,7 @@ def endpoint() -> Iterator[Endpoint]:
 # A run
 
 
+@pytest.mark.slow
 def test_a_run_prints_the_table_and_leaves_a_page(endpoint, folder):
     done = run(*run_words(endpoint, folder, *SHORT))
     assert "cold" in done.stdout
@@ -98,6 +99,7 @@ def test_a_run_prints_the_table_and_leaves_a_page(endpoint, folder):
     assert len(endpoint.bodies) == len(set(endpoint.bodies))
 
 
+@pytest.mark.slow
 def test_json_is_one_object_and_the_command_in_it_does_the_same(endpoint, folder, trained, tmp_path):
     done = call_cli(*run_words(endpoint, folder, *SHORT, "--json"))
     report = coded.decode(done.stdout, type=LabReport)
@@ -113,6 +115,7 @@ def test_json_is_one_object_and_the_command_in_it_does_the_same(endpoint, folder
     assert without_times(read_sessions(other)) == without_times(read_sessions(folder))
 
 
+@pytest.mark.slow
 def test_a_server_is_asked_as_the_user_wants(endpoint, folder, trained, tmp_path):
     call_cli(*run_words(endpoint, folder, *SHORT))
     assert {(body.get("temperature"), body.get("max_tokens")) for body in map(json.loads, endpoint.bodies)} == {
@@ -132,6 +135,7 @@ def test_a_server_is_asked_as_the_user_wants(endpoint, folder, trained, tmp_path
     call_cli(*run_words(endpoint, other, *SHORT, "--temperature", "hot"), code=2)
 
 
+@pytest.mark.slow
 def test_the_users_own_store_is_not_touched(endpoint, folder):
     call_cli(*run_words(endpoint, folder, *SHORT))
     assert json.loads(call_cli("sessions", "list", "--json").stdout or "[]") == []
@@ -141,6 +145,7 @@ def test_the_users_own_store_is_not_touched(endpoint, folder):
 # Stopped
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_once_goes_on_where_it_was(folder, trained, tmp_path):
     """SIGKILL while the model is asked for a warm session; nothing can be tidied up."""
     model, asked, killed = Imitator(), Event(), Event()
@@ -197,6 +202,7 @@ def test_a_run_killed_at_once_goes_on_where_it_was(folder, trained, tmp_path):
     ],
     ids=["garbage", "redirect", "forbidden"],
 )
+@pytest.mark.slow
 def test_a_dead_endpoint_ends_with_one_line_and_keeps_what_it_has(folder, answer, said):
     model = Imitator()
     with serve(lambda body: as_model(model)(body) if len(model.bodies) < 3 else answer) as endpoint:
@@ -215,6 +221,7 @@ def test_a_dead_endpoint_ends_with_one_line_and_keeps_what_it_has(folder, answer
     assert len(read_sessions(folder)) == 4
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_never_was(folder):
     with serve(as_model(Imitator())) as endpoint:
         url = endpoint.url
@@ -224,6 +231,7 @@ def test_an_endpoint_that_never_was(folder):
     assert "; 0 sessions are kept" in told_line(done)
 
 
+@pytest.mark.slow
 def test_the_key_goes_into_the_header_and_nowhere_else(folder, monkeypatch):
     monkeypatch.setenv("LAB_TEST_KEY", f"{KEY}\n")
     model = Imitator()
@@ -243,6 +251,7 @@ def test_the_key_goes_into_the_header_and_nowhere_else(folder, monkeypatch):
 
 
 @pytest.mark.parametrize("value", ["", "  ", "sk-Zk4Qv8\nX-Other: yes", "sk-Zk4Qv8ü", "sk-Zk4Qv8\x07"])
+@pytest.mark.slow
 def test_a_key_that_is_none_is_refused_and_not_shown(endpoint, folder, monkeypatch, value):
     monkeypatch.setenv("LAB_TEST_KEY", value)
     done = call_cli(*run_words(endpoint, folder, *SHORT), "--api-key-env", "LAB_TEST_KEY", code=2)
@@ -251,6 +260,7 @@ def test_a_key_that_is_none_is_refused_and_not_shown(endpoint, folder, monkeypat
     assert not endpoint.bodies
 
 
+@pytest.mark.slow
 def test_a_slow_server_can_be_given_time(endpoint, folder):
     def answer(body: bytes) -> Answer:
         time.sleep(1.3)
@@ -264,6 +274,7 @@ def test_a_slow_server_can_be_given_time(endpoint, folder):
     assert report.command.endswith("--timeout 30")
 
 
+@pytest.mark.slow
 def test_another_servers_run_is_not_shown_as_this_ones(endpoint, folder):
     done = call_cli(*run_words(endpoint, folder, *SHORT, "--json"))
     report = coded.decode(done.stdout, type=LabReport)
@@ -325,6 +336,7 @@ def test_local_models_that_are_none_are_refused(tmp_path, words, said):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_folder_of_another_run_is_refused_and_fresh_begins_anew(endpoint, folder):
     call_cli(*run_words(endpoint, folder, *SHORT))
     asked = len(endpoint.bodies)
@@ -383,6 +395,7 @@ def test_what_is_not_installed_is_told_with_the_command(tmp_path, hidden):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_file_that_is_no_model_is_told(folder, tmp_path):
     pytest.importorskip("xllamacpp", reason="the lab's runtime is not installed")
     gguf = tmp_path / "tiny.gguf"

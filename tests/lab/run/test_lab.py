@@ -49,6 +49,7 @@ from warmstart.lab.run.summary import LabReport
 from warmstart.pipeline import Warmstart
 
 __all__ = ["trained"]
+pytestmark = pytest.mark.slow  # the training that all of them share takes seconds
 TASKS = 12  # of as many families: enough for an interval
 HELD_OUT = {family.name for family in FAMILIES if family.held_out}
 

@@ -11,6 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -38,6 +39,7 @@ ARMS = ("cold", "warm", "random", "mismatched", "text")
 _FILES = ("plan.json", "report.json", "report.html")  # at the top of a run's folder
 _TAUGHT = ("home", "training")  # folders that a run has before its first session
 _SCHOOL, _APART = 1_767_225_600.0, 3_600.0  # the recorded start of the first training session, and the time to the next
+_SOLVERS = 4  # training sessions at once
 _REFUSED = 5  # refused sessions in a row after which the server is at fault, not the sessions
 _PLENTY = 1_000  # active templates per kind: the lab's many families count as few kinds
 
@@ -167,14 +169,7 @@ class Lab:
         """Write the solver's sessions, ingest them, learn and start the experiment, unless that is done already."""
         if self.ws.experiments.list():
             return
-        random_seed = self.plan.random_seed
-        sessions = [*make_sessions(random_seed), *make_sessions(random_seed, held_out=True)]
-        for number, session in enumerate(sessions):
-            if progress:
-                progress(number, len(sessions), f"training: {session.id}")
-            path = self._training / f"{session.id}.jsonl"
-            if not path.exists():
-                keep(path, msgspec.json.encode(solve(session, _SCHOOL + number * _APART)) + b"\n")
+        self._train(progress)
         self.ws.ingest(self._training)
         self.ws.learn()
         self.ws.experiments.start(
@@ -184,6 +179,20 @@ class Lab:
             design="paired",
             horizon=float(self.plan.limits.turns),
         )
+
+    def _train(self, progress: Progress | None) -> None:
+        """Write the solver's sessions that are still missing, several at once: each mostly waits for its commands."""
+        random_seed = self.plan.random_seed
+        sessions = [*make_sessions(random_seed), *make_sessions(random_seed, held_out=True)]
+        times = [_SCHOOL + number * _APART for number in range(len(sessions))]
+        paths = [self._training / f"{session.id}.jsonl" for session in sessions]
+        missing = [number for number, path in enumerate(paths) if not path.exists()]
+        with ThreadPoolExecutor(_SOLVERS) as pool:
+            solved = pool.map(lambda number: solve(sessions[number], times[number]), missing)
+            for number, transcript in zip(missing, solved, strict=True):
+                keep(paths[number], msgspec.json.encode(transcript) + b"\n")
+                if progress:
+                    progress(number + 1, len(sessions), f"training: {sessions[number].id}")
 
     def _held_out(self) -> tuple[str, ...]:
         """Return the templates that come from held-out families alone, for the control arms."""
