@@ -417,7 +417,7 @@ def test_a_large_audit_is_read_in_a_line_and_not_into_memory(tmp_path: Path) -> 
     """Ten times as many entries take about ten times as long, in a constant amount of memory."""
     import tracemalloc
 
-    small, large = (5_000, 50_000) if FULL else (600, 6_000)
+    small, large = (5_000, 50_000) if FULL else (400, 4_000)
     took = {}
     for requests in (small, large):
         write_history(tmp_path / f"{requests}.db", requests)

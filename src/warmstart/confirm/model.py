@@ -4,7 +4,7 @@ because they are hashed and a float can be written in more than one way."""
 from __future__ import annotations
 
 import hashlib
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 from msgspec import Struct
@@ -13,8 +13,8 @@ Status = Literal["pending", "approved", "auto_approved", "denied", "expired"]
 Scope = Literal["agent:submit", "approver:decide", "audit:read", "admin"]
 Delivery = Literal["queued", "sent", "undeliverable"]
 
-SCOPES: tuple[Scope, ...] = ("agent:submit", "approver:decide", "audit:read", "admin")
-STATUSES: tuple[Status, ...] = ("pending", "approved", "auto_approved", "denied", "expired")
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+STATUSES: tuple[Status, ...] = get_args(Status)
 ALLOWED: tuple[Status, ...] = ("approved", "auto_approved")  # may be executed
 
 SHORTEST, LONGEST, USUAL = 30, 3_600, 300  # seconds that a request may wait for its decision

@@ -41,14 +41,14 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """The options, checked."""
 
     database: Path | ServerAddress
-    host: str = "127.0.0.1"
-    port: int = 6000
-    ui_port: int = 6080
-    policy: Policy = Policy()
-    allow_hosts: tuple[str, ...] = ()
-    public_url: str = ""
-    secrets: dict[str, str] = {}
-    notify: tuple[str, ...] = ()
+    host: str
+    port: int
+    ui_port: int
+    policy: Policy
+    allow_hosts: tuple[str, ...]
+    public_url: str
+    secrets: dict[str, str]
+    notify: tuple[str, ...]
 
 
 def make_settings(options: ServerOptions) -> ServerSettings:

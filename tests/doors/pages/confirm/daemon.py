@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
-import time
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+from confirm.serving import Clock
 from warmstart.confirm.policy.policy import parse_policy
 from warmstart.confirm.tokens import access
 from warmstart.doors.web.server import ConfirmationServer
@@ -19,16 +19,6 @@ POLICY = """
 action = "release_*"
 quorum = 2
 """
-
-
-class Clock:
-    """The daemon's clock, which a test can advance."""
-
-    def __init__(self) -> None:
-        self.ahead = 0.0
-
-    def __call__(self) -> float:
-        return time.time() + self.ahead
 
 
 def _hold(port: int) -> int | None:
