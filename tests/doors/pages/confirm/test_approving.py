@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
+pytestmark = pytest.mark.slow  # a second of Chromium each
+
 
 def title(person):
     return person.page.title()

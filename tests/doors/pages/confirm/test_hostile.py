@@ -12,6 +12,8 @@ import pytest
 
 from doors.pages.confirm.people import FOREIGN
 
+pytestmark = pytest.mark.slow  # a second of Chromium each
+
 PAYLOADS = [
     "<script>window.pwned = 1; alert(1)</script>",
     '<img src="/pwned.png" onerror="window.pwned = 1">',

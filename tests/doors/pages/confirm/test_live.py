@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.slow  # a second of Chromium each
+
 # Streams come one byte at a time, and it is noted from which event each goes on and whether the page closed it.
 # `breakAll()`: as if the connection were gone; `hide(true)`: as if another tab were in front.
 WATCHED = """

@@ -11,6 +11,8 @@ from doors.pages.confirm.daemon import Daemon
 from doors.pages.confirm.people import Person
 from warmstart.confirm.tokens import access
 
+pytestmark = pytest.mark.slow  # a second of Chromium each
+
 
 def test_a_link_works_once(people, daemon):
     link = daemon.make_link("alice")

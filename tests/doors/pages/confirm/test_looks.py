@@ -11,6 +11,8 @@ from doors.pages.browsing import COLOURS, CONTRASTS, WIDTHS
 from doors.pages.confirm.daemon import Daemon
 from doors.pages.confirm.people import Person
 
+pytestmark = pytest.mark.slow  # a second of Chromium each
+
 LONG = "a_rather_long_name_without_any_place_to_break_it_" * 4
 
 

@@ -16,6 +16,8 @@ from warmstart.doors.pages.confirm import PATHS
 from warmstart.doors.web.app import make_page
 from warmstart.doors.web.context import RouteContext
 
+pytestmark = pytest.mark.slow  # a second of Chromium each
+
 STORED = "localStorage.getItem('warmstart-confirm-token')"
 OPEN = {("GET", "/health"), ("GET", "/openapi.json"), ("POST", "/login"), *(("GET", path) for path in PATHS)}
 
