@@ -19,7 +19,7 @@ FAMILIES = (
     "word_count list_folder make_folder merge_files head_of_file run_script"
 ).split()
 
-ARMS = {"cold": 0.06, "warm": 0.62, "random": 0.1, "mismatched": 0.05, "text": 0.2}  # how many tasks each solves
+ARMS = {"cold": 0.06, "warm": 0.62, "random": 0.1, "mismatched": 0.05, "text": 0.2}  # share of tasks that each solves
 
 TURN_LIMIT = 4
 
@@ -33,7 +33,7 @@ HOSTILE = (
 
 
 def play(rng: random.Random, chance: float) -> TaskCell:
-    """One session of a model that makes things right with some chance a turn."""
+    """Return one session of a model that is right with some chance per turn."""
     solved = rng.random() < chance
     works = solved or rng.random() < chance
     turn = rng.choice((1, 1, 1, 2, 3)) if works else None
@@ -123,7 +123,7 @@ def make_report(
 
 
 def make_unfinished() -> LabReport:
-    """Killed on its way: some tasks were done in some arms."""
+    """Return a run that was killed: some tasks are done in some arms."""
     tasks = make_tasks(ARMS, 40, FAMILIES)
     tasks[30:] = [structs.replace(task, arms={"cold": task.arms["cold"]}) for task in tasks[30:]]
     return make_report(tasks=tasks, planned=375, done=160)

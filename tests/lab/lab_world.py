@@ -1,7 +1,7 @@
-"""What tests of the lab share: a model that imitates what it is shown, a real loopback endpoint, and a trained folder.
+"""Shared by tests of the lab: a model that imitates its examples, a real loopback endpoint, and a trained folder.
 
-The solver's sessions take seconds to write, so they are written once a test run and copied into each folder: the lab
-takes them as those of a run that was stopped.
+The solver's sessions take seconds to write, so they are written once per test run and copied into each folder; the lab
+treats them as those of a stopped run.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ TRAINED = {
 
 
 class Clock:
-    """Goes on a second with every look."""
+    """A clock that advances by a second with every look."""
 
     def __init__(self) -> None:
         self._seconds = count(START)
@@ -60,15 +60,15 @@ def call(tool: str, arguments: dict[str, Any] | str, id: str = "") -> AskedCall:
 
 
 def families_shown(messages: list[dict[str, Any]]) -> set[str]:
-    """Of which training tasks a conversation tells, in whatever form."""
+    """Return the families whose training tasks a conversation shows, in any form."""
     told = "\n".join(message.get("content") or "" for message in messages[:-1])
     return {family for request, family in TRAINED.items() if request in told}
 
 
 class Imitator:
-    """Does what it has been shown the like of, and talks where it has not; nothing else is put on.
+    """A model that does tasks of which it has an example, and only talks otherwise.
 
-    Where a request is worded otherwise than the examples it first gets the call wrong; `STUCK` it never gets right.
+    If a request is reworded, its first call is wrong; the families in `STUCK` it never gets right.
     """
 
     STUCK = ("find_file", "average")
@@ -115,7 +115,7 @@ def is_seeded(request: dict[str, Any]) -> bool:
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which cold and warm can be compared at once, with two turns a session; to be copied."""
+    """Return a folder in which a run with cold and warm and two turns can start at once; tests copy it."""
     place = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         place = place.parent
@@ -156,7 +156,7 @@ def without_times(files: dict[str, bytes]) -> dict[str, Any]:
 
 
 class Endpoint:
-    """A server on loopback. `answer` gives status, headers and body for the request's own body; it may be exchanged."""
+    """A server on loopback. `answer` returns status, headers and body for a request's body and may be replaced."""
 
     def __init__(self, answer: Callable[[bytes], Answer]) -> None:
         self.answer = answer
@@ -170,7 +170,7 @@ class Endpoint:
                 endpoint.bodies.append(body)
                 endpoint.headers.append({"path": self.path, **self.headers})
                 status, headers, data = endpoint.answer(body)
-                with suppress(ConnectionError):  # who asked may be dead
+                with suppress(ConnectionError):  # the client may be dead
                     self.send_response(status)
                     for name, value in ({"Content-Length": str(len(data))} | headers).items():
                         self.send_header(name, value)
@@ -205,7 +205,7 @@ def serve(answer: Callable[[bytes], Answer]) -> Iterator[Endpoint]:
 
 
 def write_answer(reply: Reply) -> bytes:
-    """As an OpenAI-compatible server says it."""
+    """Return a reply in the form of an OpenAI-compatible server."""
     calls = [
         {"id": one.id or f"x{n}", "type": "function", "function": {"name": one.name, "arguments": one.arguments}}
         for n, one in enumerate(reply.calls)
@@ -220,5 +220,5 @@ def write_answer(reply: Reply) -> bytes:
 
 
 def as_model(model: Imitator) -> Callable[[bytes], Answer]:
-    """A server's answers from a scripted model."""
+    """Return a server's `answer` that asks a scripted model."""
     return lambda body: (200, {"Content-Type": "application/json"}, write_answer(model.ask(body)))

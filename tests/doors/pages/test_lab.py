@@ -222,7 +222,7 @@ def test_a_curve_falls_only_where_something_happened():
 
 
 def make_decided(arm: TaskCell, *, solved: int) -> LabReport:
-    """A model that makes only errors cold, and in the other arm does `arm`; the first so many tasks are solved there."""
+    """Return a report in which cold makes only errors and warm does `arm`, with the first `solved` tasks solved."""
     cold = TaskCell(solved=False, errors=0, calls=3, success_turn=1, turns=3) if arm.calls < 3 else None
     cells = [
         {
@@ -238,7 +238,7 @@ def make_decided(arm: TaskCell, *, solved: int) -> LabReport:
 def test_an_arm_that_errs_less_and_solves_nothing_is_not_called_better(capsys):
     report = make_decided(TaskCell(solved=False, errors=1, calls=3, success_turn=2, turns=3), solved=1)
     errors = next(one for one in report.report.secondary if one.metric == "error_rate")
-    assert errors.verdict == "better"  # of errors there are fewer, and that is told
+    assert errors.verdict == "better"  # there are fewer errors, and the report shows it
     finding = describe_finding(report)
     assert finding.tone == "open"
     assert finding.headline == "No difference shown between warm and cold: 1 of 60 tasks solved against 0"

@@ -1,4 +1,4 @@
-"""The lab's report on a terminal: what is told, what is kept back, and that no text from outside does harm."""
+"""The lab's report on a terminal: what it shows, what it holds back, and that no text from outside does harm."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_finished_run_tells_everything(reports, capsys):
     crossing = report.report.crossings["warm"]
     row = next(line for line in out.splitlines() if line.startswith(" warm") and "0.001" in line)
     assert row.split()[:3] == ["warm", str(crossing.helped), str(crossing.harmed)] and row.split()[-1] == "better"
-    assert "no difference shown" in out, "the other arms stand beside it"
+    assert "no difference shown" in out, "the other arms are shown too"
     assert "censored" in out and "not your agent" in out and "lab's authors" in out and "15 families" in out
     assert "widened so that all 4 hold together" in out
 
@@ -58,7 +58,7 @@ def test_a_terminal_of_eighty_columns_keeps_whiskers_whole(reports, capsys, monk
 
 @pytest.mark.parametrize("name", ["unfinished", "blocked", "nothing done", "no arm"])
 def test_nothing_is_concluded_too_early(name, reports, capsys):
-    """The paired interval is for one look: before it, neither interval nor verdict nor p is told."""
+    """The paired interval is for one look: before it, neither interval nor verdict nor p is shown."""
     finding = describe_finding(reports[name])
     out = printed(reports[name], capsys)
     assert finding.tone == "open"

@@ -1,4 +1,4 @@
-"""Tasks of the lab: every right way passes, every wrong outcome fails, and what is trained is not what is tested."""
+"""Tasks of the lab: every right way passes, every wrong outcome fails, and training and tests share nothing."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Solved(Struct, frozen=True):
         return not self.outcome(answer="")
 
     def changed(self) -> set[str]:
-        """Files that were not there before, or not like this."""
+        """Return files that are new or changed."""
         there = {str(path.relative_to(self.folder)) for path in self.folder.rglob("*") if path.is_file()}
         return {path for path in there if (self.folder / path).read_bytes() != _as_bytes(self.task.files.get(path))}
 
@@ -66,7 +66,7 @@ def _as_bytes(content: str | bytes | None) -> bytes | None:
 
 
 def _solve(task: LabTask, place: Path, by: LabTask | None = None) -> Solved:
-    """The task's folder after its solution, or after another task's, kept for looking at."""
+    """Return a copy of the task's folder after its solution, or after another task's."""
     with Workshop(task.files) as workshop:
         results = [workshop.run(call) for call in (by or task).solution]
         shutil.copytree(workshop.folder, place)
@@ -82,7 +82,7 @@ def _lay_out(task: LabTask, place: Path) -> Path:
 
 
 def _all_words(tasks: list[LabTask]) -> set[str]:
-    """Every name and value in the files of tasks."""
+    """Return every name and value in the files of tasks."""
     words: set[str] = set()
     for task in tasks:
         for path, content in task.files.items():
@@ -103,7 +103,7 @@ def _database_words(content: bytes) -> set[str]:
 
 @pytest.fixture(scope="module")
 def solved(tmp_path_factory: pytest.TempPathFactory) -> list[Solved]:
-    """The first task of every family, the held-out ones too, after its solution."""
+    """Return the first task of every family, held-out ones too, after its solution."""
     root = tmp_path_factory.mktemp("solved")
     tasks = make_tasks(random_seed=SEED, split="test", per_family=1)
     tasks += make_tasks(random_seed=SEED, split="test", per_family=1, held_out=True)
@@ -112,7 +112,7 @@ def solved(tmp_path_factory: pytest.TempPathFactory) -> list[Solved]:
 
 @pytest.fixture
 def copies(tmp_path: Path) -> Copies:
-    """Makes copies of solved folders to do damage to."""
+    """Return a function that copies a solved folder, to damage the copy."""
     numbers = count()
     return lambda one: Path(shutil.copytree(one.folder, tmp_path / f"copy-{next(numbers)}"))
 
@@ -132,7 +132,7 @@ def test_there_are_enough_families_tools_and_tasks() -> None:
 def test_phrasings_are_several_short_and_reworded_for_tests(family: Family) -> None:
     assert len(family.phrasings) == 3 and len({*family.phrasings, *family.rewordings}) >= 5
     slots = [set(re.findall(r"{(\w+)}", text)) for text in (*family.phrasings, *family.rewordings)]
-    assert all(one == slots[0] for one in slots), "a phrasing does not say what is needed"
+    assert all(one == slots[0] for one in slots), "a phrasing lacks a value that is needed"
     for split in ("train", "test"):
         for task in make_tasks(random_seed=SEED, split=split, per_family=6, held_out=family.held_out):
             assert len(task.request.split()) <= 25 and "{" not in task.request
@@ -271,7 +271,7 @@ def test_wrong_answers_are_rejected(solved: list[Solved]) -> None:
 
 
 def _says_the_same(one: Solved, answer: str) -> bool:
-    """Where the files are but the one that was to be shown, telling them all is telling it."""
+    """If the folder has only the file that was to be shown, printing all files prints it."""
     return one.task.family in ("show_file", "license") and answer in one.answer
 
 
@@ -429,7 +429,7 @@ def test_odd_things_in_place_of_a_file_are_only_wrong(solved: list[Solved], copi
     ],
 )
 def test_a_database_that_a_model_has_blown_up_is_not_read_to_its_end(tmp_path, sql):
-    """The checker is in the lab's own process: no wall stands around it."""
+    """Checks run in the lab's own process, without walls around them."""
     path = tmp_path / "a.db"
     path.write_bytes(build_database("t", {"a": "integer"}, [(1,)]))
     check = table_holds("a.db", "t", [(1,)], alone=False)

@@ -56,7 +56,7 @@ def model() -> Iterator[LocalLLM]:
 
 @pytest.fixture(scope="module")
 def bound() -> Iterator[LocalLLM]:
-    """The same model, that can say nothing but a call."""
+    """Return the same model, restricted to calls."""
     yield LocalLLM(find_weights(), grammar=True)
 
 
@@ -68,7 +68,7 @@ def test_the_weights_are_told_by_what_is_in_them():
 
 
 def test_a_greedy_answer_repeats_exactly(model):
-    """Whatever was asked in between, and kept of it."""
+    """Other requests in between, and their cached prompts, change nothing."""
     first = [model.ask(ask_for(request, SHOWN)) for request in REQUESTS]
     again = [model.ask(ask_for(request, SHOWN)) for request in reversed(REQUESTS)][::-1]
     assert [(one.text, one.calls) for one in first] == [(one.text, one.calls) for one in again]
@@ -81,7 +81,7 @@ def test_what_it_is_shown_it_does(model):
     assert [(one.name, json.loads(one.arguments)) for one in reply.calls] == [
         ("terminal", {"command": "wc -l < report.txt"})
     ]
-    assert not model.ask(ask_for(REQUESTS[0])).calls  # and without, it talks
+    assert not model.ask(ask_for(REQUESTS[0])).calls  # without examples it talks
 
 
 def test_the_beginning_of_a_conversation_is_kept(model):
@@ -137,7 +137,7 @@ def run_lab(folder: Path, stop_after: int | None = None) -> LabReport:
 
 
 def without_caching(files: dict[str, bytes]) -> dict[str, Any]:
-    """How much of a prompt was kept depends on what was asked before."""
+    """Remove the cached tokens, which depend on earlier requests."""
     told = without_times(files)
     for transcript in told.values():
         (transcript["usage"] or {}).pop("prompt_tokens_details", None)

@@ -1,4 +1,4 @@
-"""Calls in plain text: what is written is read again, and what is no call is none."""
+"""Calls in plain text: written calls are read back, and other text is no call."""
 
 from __future__ import annotations
 
@@ -191,13 +191,13 @@ def test_every_tool_is_told_with_its_arguments() -> None:
 
 
 def test_no_stand_in_could_be_taken_for_an_argument() -> None:
-    """Whoever is shown no example copies what stands in the form: cold sessions, and only these, would suffer by it."""
+    """A model without an example copies words of the form: cold sessions, and only these, would suffer."""
     named = re.findall(r'"([^"]*)":', describe_tools(OPENAI))
     assert set(named) == {"name", "arguments", *(name for tool in TOOLS for name in tool.parameters["properties"])}
 
 
 def test_a_call_that_the_model_is_shown_is_one_that_it_may_say() -> None:
-    """The form in the instructions, in seeds and in answers is the same."""
+    """Instructions, seeds and answers use the same form."""
     shown = write_plainly(SEEDED, OPENAI)[2]["content"]
     found = find_call(shown)
     assert found is not None

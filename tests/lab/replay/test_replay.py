@@ -1,4 +1,4 @@
-"""Replay of recorded sessions: all real but the model, which is a function of the request that it gets."""
+"""Replay of recorded sessions: all is real but the model, which is a function of its request."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from warmstart.model import Task
 from warmstart.store import TrialStore, open_store
 
 SERVICES = [f"{first}{second}" for first in ("amber", "birch", "cedar", "dune") for second in ("gate", "hall", "mill")]
-SECRET = "zq7" + "Lw9vTn4Kx2Rb8Yp5Hd3Mc6Js1Gf0"  # the user's own, known by its value
+SECRET = "zq7" + "Lw9vTn4Kx2Rb8Yp5Hd3Mc6Js1Gf0"  # configured by the user, known by its value
 TOKEN = "ghp_" + "a8Kd03jXq7Zr1Vw5Tn9Lb2Ym6Pc4Hs0GfEuR"  # known by its form
 CLOCK = 1_790_000_000.0
 
@@ -93,7 +93,7 @@ def ask_for(service: str) -> str:
 
 @pytest.fixture
 def recorded(tmp_path: Path) -> Path:
-    """Twelve services, each deployed in two sessions that were asked the same."""
+    """Return twelve services, each deployed in two sessions with the same request."""
     folder = tmp_path / "recorded"
     for service in SERVICES:
         for n in (1, 2):
@@ -108,7 +108,7 @@ def settings(tmp_path: Path) -> config.Settings:
 
 
 class Asked:
-    """A model that is a function of the request; keeps what it was asked."""
+    """A model that is a function of the request and keeps its requests."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -134,13 +134,13 @@ def service_in(request: dict[str, Any]) -> str:
 
 
 def answers_in(request: dict[str, Any]) -> int:
-    """Messages after the user's own request."""
+    """Return the messages after the user's request."""
     at = max(n for n, message in enumerate(request["messages"]) if message["role"] == "user")
     return len(request["messages"]) - 1 - at
 
 
 def copies_the_seed(request: dict[str, Any]) -> Reply:
-    """Does as it is shown, for the service that it is asked for; without a seed it guesses as the recorded agent did."""
+    """Copy the seed's call with the requested service; without a seed, guess as the recorded agent did."""
     service = service_in(request)
     if answers_in(request) > 2:
         return Reply(text="Done.")
@@ -175,11 +175,11 @@ def test_a_seed_that_helps_is_found_as_better(recorded, settings, capsys):
     for name in ("first_failed", "failed"):
         assert (found[name].verdict, found[name].values) == ("better", {"warm": 0.0, "cold": 1.0}), name
     assert found["first_tool"].verdict == "inconclusive"
-    assert (found["shape"].clustered_by, found["shape"].clusters) == ("task", 12), "one project alone tells nothing"
+    assert (found["shape"].clustered_by, found["shape"].clusters) == ("task", 12), "one project alone shows nothing"
     first = report.compared[0]
     assert (first.effect.metric, first.crossing.helped, first.crossing.harmed) == ("first_own", 24, 0)
     assert (report.tasks, report.left_loose, report.given_away) == (12, 0, 0)
-    assert all(one.effect.high <= 1 and one.effect.low >= -1 for one in report.compared), "no share is more than all"
+    assert all(one.effect.high <= 1 and one.effect.low >= -1 for one in report.compared), "no share exceeds 1"
     assert report.arms["warm"].seed_tokens > 0 == report.arms["cold"].seed_tokens
     assert msgspec.json.decode(msgspec.json.encode(report), type=ReplayReport) == report
 
@@ -244,7 +244,7 @@ def test_what_cannot_be_called_is_counted_and_answered(recorded, settings, asked
         (made,) = assistant["tool_calls"]
         assert (answer["tool_call_id"], answer["content"]) == (made["id"], told)
         json.loads(made["function"]["arguments"])
-        assert made["function"]["name"].replace("_", "").isalnum(), "what an endpoint would refuse is not sent back"
+        assert made["function"]["name"].replace("_", "").isalnum(), "nothing that an endpoint would refuse is sent back"
 
 
 def test_parallel_calls_each_get_their_own_answer(recorded, settings):
@@ -340,7 +340,7 @@ def test_where_an_agent_has_too_many_tools_the_usual_and_the_own_are_offered():
 
 
 def test_the_mismatched_arm_shows_what_any_example_does(recorded, settings, capsys):
-    """Other work of the same agent: what fits makes the difference, and the table says so."""
+    """Against other work of the same agent, fitting examples make the difference, and the table shows it."""
     for word in ("maple", "north", "ocean", "pearl", "quill", "river"):
         calls = [
             ("Grep", {"pattern": f"import {word}"}, f"{word}.py:1: import {word}"),
@@ -458,7 +458,7 @@ def test_halves_share_no_task_and_no_kin():
     assert len({split[families["a"]] for split in splits}) == 2, "the random seed decides"
     for split in splits:
         sizes = [sum(split[family] == half for family in families.values()) for half in (1, 2)]
-        assert sorted(sizes) in ([1, 4], [2, 3]), "as even as families allow that come in any order"
+        assert sorted(sizes) in ([1, 4], [2, 3]), "as even as families in any order allow"
 
 
 def test_no_session_is_shown_what_its_own_task_taught(recorded, settings):
@@ -490,7 +490,7 @@ def test_no_session_is_shown_what_its_own_task_taught(recorded, settings):
 
 
 def test_sessions_of_one_task_stand_in_one_half_however_it_was_worded(tmp_path, settings):
-    """Simulated users word a task anew each time: what the calls are about tells that it is the same."""
+    """Simulated users word a task differently each time; the values in the calls identify it."""
     wordings = ("please upgrade {}", "could {} get its new release?", "I need you to roll {} out", "{} is behind, act")
     for service in SERVICES:
         for n, wording in enumerate(wordings):
@@ -503,7 +503,7 @@ def test_sessions_of_one_task_stand_in_one_half_however_it_was_worded(tmp_path, 
     llm = Asked(lambda _request: Reply(text="No."))
     report = run(tmp_path / "worded", llm, settings, turns=1)
     assert (report.replayed, report.tasks, report.left_loose) == (48, 12, 0)
-    assert report.compared[0].effect.clusters == 12, "four tellings of a task are one opinion"
+    assert report.compared[0].effect.clusters == 12, "four wordings of a task count once"
     assert report.seeded and report.given_away == 0
     halves: dict[str, set[int]] = {}
     for line in report.sessions:
@@ -576,7 +576,7 @@ def test_the_users_own_store_is_not_touched(recorded, settings):
 
 
 def answered(out: Path) -> set[tuple[str, str, int]]:
-    """What the journal holds an answer to, once."""
+    """Return the requests that the journal has an answer to, each once."""
     lines = [json.loads(line) for line in (out / "answers.jsonl").read_text().splitlines()]
     places = [(line["session"], line["arm"], line["turn"]) for line in lines if line["reply"]]
     assert len(set(places)) == len(places)
@@ -606,7 +606,7 @@ def test_a_killed_run_goes_on_and_asks_nothing_twice(recorded, settings):
     first._model = dies
     with killed():
         run(recorded, first, settings)
-    for path in recorded.glob("amber*"):  # the folder changes meanwhile: what was read stays what is replayed
+    for path in recorded.glob("amber*"):  # the folder changes meanwhile, the sessions to replay stay
         path.unlink()
     second = Asked(copies_the_seed)
     report = run(recorded, second, settings)
@@ -735,7 +735,7 @@ def test_what_would_be_refused_is_not_offered(recorded, tmp_path):
 
 @contextmanager
 def closing_server() -> Iterator[int]:
-    """A real server that takes connections and hangs up."""
+    """A real server that accepts connections and hangs up."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         stopping = threading.Event()
 
@@ -793,7 +793,7 @@ def test_one_request_that_is_refused_does_not_end_the_run(recorded, settings, ca
 
 
 def test_requests_that_are_always_refused_do_not_stand_in_the_way_of_others(recorded, settings):
-    """Three in a row look like a dead endpoint; the next run comes to the others first."""
+    """Three in a row look like a dead endpoint; the next run asks the others first."""
     order = [line.name for line in run(recorded, copies_the_seed, settings, out=recorded.parent / "whole").sessions]
 
     def model(request: dict[str, Any]) -> Reply:
@@ -864,7 +864,7 @@ def test_without_templates_both_arms_are_asked_once(tmp_path, settings, capsys):
 
 
 def test_the_seed_is_what_provision_gives(recorded, settings):
-    """The product's own way: what a preview from that half's store shows is what the model was sent."""
+    """The model was sent the seed that a preview from that half's store shows."""
     from warmstart.pipeline import Warmstart
 
     llm = Asked(copies_the_seed)

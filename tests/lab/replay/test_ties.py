@@ -1,4 +1,4 @@
-"""Which sessions are taken for one task: what few share ties, what many share does not, and never all to all."""
+"""Sessions of one task: rare things tie sessions, common ones do not, and never all to all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def traces(request: str, *calls: RecordedCall) -> Traces:
 
 
 def families(sessions: dict[str, Traces]) -> dict[str, str]:
-    """Twenty others that have nothing to do with these make what two share rare."""
+    """Join sessions among twenty unrelated ones, so that what two of them share is rare."""
     others = {f"other {n}": traces(f"unlike{n} anything{n} else{n}") for n in range(20)}
     return join(sessions | others).families
 
@@ -77,7 +77,7 @@ def test_requests_that_say_the_same_in_nearly_the_same_words_tie():
     found = families({"a": traces(said), "b": traces(f"Hi! {said.replace('mend it', 'please fix that')}")})
     assert found["a"] == found["b"]
     found = families({f"{n}": traces(f"{boilerplate} {n} is broken in module{n}") for n in range(12)})
-    assert len({found[f"{n}"] for n in range(12)}) == 12, "what all requests say tells no task from another"
+    assert len({found[f"{n}"] for n in range(12)}) == 12, "wording of all requests ties nothing"
 
 
 def test_a_chain_of_rare_things_does_not_make_one_task_of_all():
@@ -85,7 +85,7 @@ def test_a_chain_of_rare_things_does_not_make_one_task_of_all():
     joined = join(chain)
     sizes = [list(joined.families.values()).count(name) for name in set(joined.families.values())]
     assert max(sizes) <= 8 and len(sizes) >= 5
-    assert joined.left_loose >= 4, "what was not tied is told"
+    assert joined.left_loose >= 4, "ties left out are counted"
     certain = join({key: Traces(("one request",)) for key in chain})
     assert len(set(certain.families.values())) == 1 and certain.left_loose == 0
 

@@ -1,4 +1,4 @@
-"""The lab's loop: what the model is told, what is made of its answers, and what a transcript of it says to `ingest`."""
+"""The lab's agent loop: its requests, how it takes answers, and what `ingest` reads in its transcripts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def as_is(messages: list[Any]) -> list[Any]:
 def play(
     *replies: Reply, task: LabTask = MUST_WRITE, turns: int = 3, inject: Callable[[list[Any]], list[Any]] = as_is
 ) -> tuple[Transcript, list[dict[str, Any]]]:
-    """The transcript, and what the model was asked."""
+    """Return the transcript, and the model with its requests."""
     llm = ScriptedLLM(replies)
     transcript = LabAgent(llm, "m-1", AgentLimits(turns=turns), Clock()).run(task, "s-1", inject)
     return transcript, [json.loads(body) for body in llm.bodies]
@@ -97,7 +97,7 @@ def test_the_seed_is_sent_and_not_written_down(tmp_path):
 
     transcript, (first, second) = play(Reply(calls=(WRONG,)), Reply(calls=(WRITE,)), inject=inject)
     assert first["messages"][1:3] == second["messages"][1:3] == shown
-    assert second["messages"][: len(first["messages"])] == first["messages"]  # what a provider caches
+    assert second["messages"][: len(first["messages"])] == first["messages"]  # the prefix that a provider caches
     assert "an example" not in coded.encode(transcript).decode()
     assert all("timestamp" not in message for message in second["messages"])
 
@@ -222,7 +222,7 @@ def test_calls_that_make_no_sense_are_errors_the_model_can_mend(tmp_path, asked,
     (sent,) = requests[1]["messages"][-2]["tool_calls"]
     assert isinstance(
         json.loads(sent["function"]["arguments"]), dict
-    )  # servers refuse all of it for one they cannot read
+    )  # servers refuse the whole conversation for one call they cannot read
     assert sent["function"]["name"] == (asked.name or "unnamed_tool")
     (kept,) = transcript.messages[2]["tool_calls"]
     assert (kept["function"]["name"], kept["function"]["arguments"]) == (asked.name, asked.arguments)
@@ -277,7 +277,7 @@ def test_a_refused_request_is_the_sessions_failure(tmp_path):
     agent = LabAgent(llm, "m-1", AgentLimits(turns=3), Clock())
     transcript = agent.run(MUST_WRITE, "s-1", as_is)
     assert agent.refusal is refusal
-    assert len(llm.bodies) == 2  # a conversation that is refused is not sent again
+    assert len(llm.bodies) == 2  # a refused conversation is not sent again
     assert (transcript.label, transcript.usage) == (False, None)
     assert "too long" in transcript.messages[-1]["content"]
     session = ingest(transcript, tmp_path)
@@ -328,7 +328,7 @@ def test_ingest_reads_it_like_any_transcript(tmp_path):
     assert session.label is True
     assert session.task == MUST_WRITE.request
     assert session.started == START
-    assert max(session.number_turns()) == 4  # three answers, and the closing word
+    assert max(session.number_turns()) == 4  # three answers and the closing words
     assert [step.text for step in session.steps if isinstance(step, Message) and step.role == "user"] == [
         MUST_WRITE.request
     ]

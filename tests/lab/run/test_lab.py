@@ -1,4 +1,4 @@
-"""Whole runs of the lab: all real but the model, which does what it is shown the like of."""
+"""Whole runs of the lab: all is real but the model, which imitates its examples."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Ran(NamedTuple):
 
 
 def run_lab(folder: Path, llm: LLM, plan: Plan) -> Ran:
-    """A run as the command line does it: to the end or to the model's, and the report of what there is."""
+    """Run the lab as the command line does, until it is done or the model fails, and report it."""
     lab = Lab(folder, plan, llm, Clock())
     trouble = None
     try:
@@ -81,7 +81,7 @@ class All(NamedTuple):
     """A run of every arm."""
 
     report: LabReport
-    openings: list[tuple[LabTask, str, list[dict[str, Any]]]]  # task, arm, what the session was opened with
+    openings: list[tuple[LabTask, str, list[dict[str, Any]]]]  # task, arm, opening messages
     folder: Path
 
 
@@ -104,7 +104,7 @@ def test_warm_beats_cold_through_the_whole_path(every_arm):
     assert not report.report.blocked
     lines = {line.arm: line for line in report.arms}
     stuck = sum(task.family in Imitator.STUCK for task in {task.id: task for task, *_ in every_arm.openings}.values())
-    assert stuck, "the model fails at nothing: there would be no spread to judge by"
+    assert stuck, "the model fails at nothing, so there is no spread to judge by"
     assert {arm: line.solved for arm, line in lines.items()} == {
         "cold": 0,
         "warm": TASKS - stuck,
@@ -128,7 +128,7 @@ def test_warm_beats_cold_through_the_whole_path(every_arm):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere programs word their output otherwise")
 def test_sessions_of_a_model_that_behaves_are_what_they_always_were(every_arm):
-    """What the lab learns to put up with changes nothing for who gives no cause. Other tasks or tools do: then anew."""
+    """Handling of odd answers changes nothing for a model without them. New tasks or tools do: then update the hash."""
     told = json.dumps(without_times(read_sessions(every_arm.folder)), sort_keys=True)
     assert hashlib.blake2b(told.encode(), digest_size=8).hexdigest() == "ee798a2b817a9e0e"
 
@@ -149,7 +149,7 @@ def test_lines_and_cells_tell_what_happened(every_arm):
     assert lines["warm"].examples == 4
     assert lines["warm"].seed_tokens > 100
     assert lines["warm"].tokens > lines["cold"].tokens
-    assert lines["cold"].turns_to_success == 2  # none within the two turns it had
+    assert lines["cold"].turns_to_success == 2  # no success within its two turns
     assert 1 <= lines["warm"].turns_to_success < 2
     assert all(line.seconds > 0 for line in lines.values())
     for told in every_arm.report.tasks:
@@ -183,15 +183,13 @@ def test_control_arms_see_held_out_families_alone_and_cold_sees_none(every_arm):
     assert shown["mismatched"] <= HELD_OUT
     assert shown["random"]
     assert shown["mismatched"]
-    assert shown["warm"] >= {
-        task.family for task, *_ in every_arm.openings
-    }  # nothing special: it may see all that is active
+    assert shown["warm"] >= {task.family for task, *_ in every_arm.openings}  # warm may see all active templates
 
 
 def test_no_seed_tells_a_name_or_value_of_a_tested_task(every_arm):
     tested = {word for pool in POOLS.values() for word in pool["test"]}
     words = {word for task, *_ in every_arm.openings for path in task.files for word in re.findall(r"[a-z]+", path)}
-    assert words & tested, "the names that are looked for are in no task"
+    assert words & tested, "no task has the names that are searched for"
     for task, arm, messages in every_arm.openings:
         seed = json.dumps(messages[1:-1])
         found = set(re.findall(r"[a-z]+", seed.lower())) & {word.lower() for word in tested}
@@ -235,7 +233,7 @@ def test_same_seed_same_transcripts_to_the_byte(trained, tmp_path):
 
 
 def test_what_is_learned_is_the_same_again_whatever_the_clock_says(trained, tmp_path):
-    """On a busier machine the solver takes longer; transcripts, of which some are solved again, and templates stay."""
+    """On a busier machine the solver takes longer; transcripts, some solved again here, and templates stay the same."""
     folder, ahead = copy_trained(trained, tmp_path / "again", ("training",)), count(START + 1e6, 977.7)
     for path in sorted((folder / "training").iterdir())[::12]:
         path.unlink()
@@ -298,9 +296,9 @@ def test_a_stopped_run_goes_on_and_asks_nothing_twice(trained, tmp_path, unbroke
         path.unlink()
     assert without_times(read_sessions(folder)) == without_times(read_sessions(whole))
     asked_again = len(first.bodies) + len(second.bodies) - len(straight.bodies)
-    assert 0 <= asked_again <= 1  # the session that was under way
+    assert 0 <= asked_again <= 1  # the session that was interrupted
     assert straight.bodies[: len(first.bodies)] == first.bodies
-    assert straight.bodies[len(straight.bodies) - len(second.bodies) :] == second.bodies  # the seeds' bytes too
+    assert straight.bodies[len(straight.bodies) - len(second.bodies) :] == second.bodies  # with the same seeds
     assert any(is_seeded(one) for one in second.asked)
 
 
@@ -338,7 +336,7 @@ def test_a_run_stopped_after_learning_learns_nothing_twice(trained, tmp_path):
 
 
 def test_an_unfinished_run_gives_no_verdict(trained, tmp_path):
-    """Also where there are tasks enough for one: the interval is for one look, when all is done."""
+    """Even with enough tasks for one: the interval is for one look, when all is done."""
     folder = copy_trained(trained, tmp_path / "run")
     plan = make_plan(tasks=14)
     report = run_lab(folder, Imitator(fails_after=46), plan).report
@@ -392,7 +390,7 @@ def test_arms_that_make_no_sense_are_refused_before_anything_is_written(tmp_path
 
 
 def test_no_task_is_counted_twice(tmp_path):
-    """Arms are compared request by request: two tasks that ask the same would be taken for one."""
+    """Arms are compared request by request: two tasks with the same request would count as one."""
     with pytest.raises(Refused, match=r"--tasks: 203 at most, then random seed 1 makes the same again"):
         Lab(tmp_path / "run", make_plan(tasks=1_000), Imitator(), Clock())
     assert not (tmp_path / "run").exists()
@@ -425,7 +423,7 @@ def test_clear_forgets_a_run_and_nothing_else(trained, tmp_path):
     ],
 )
 def test_clear_leaves_alone_what_is_no_run(tmp_path, theirs):
-    """A folder without a plan; and one that a run was once pointed at, with the user's own files in it."""
+    """A folder without a plan, and a run's folder with the user's own files in it."""
     folder = tmp_path / "mine"
     (folder / theirs).parent.mkdir(parents=True)
     (folder / theirs).write_text("years of work")
@@ -548,7 +546,7 @@ def test_a_session_that_is_refused_fails_and_the_run_goes_on(trained, tmp_path, 
 
 @pytest.mark.parametrize(("tasks", "row"), [(1, 2), (6, 5)])
 def test_a_server_that_refuses_everything_ends_the_run_with_its_words(trained, tmp_path, tasks, row):
-    """Nothing is kept of it: that the server was started wrongly is no failure of the model."""
+    """Nothing is kept: a wrongly started server is no failure of the model."""
     folder = copy_trained(trained, tmp_path / "run")
     plan = make_plan(tasks=tasks)
     with serve(lambda _body: (400, {}, b'{"error": "start me with --jinja"}')) as endpoint:

@@ -1,4 +1,4 @@
-"""The fence reads command lines as a shell would, and lets through nothing that leads out of the folder."""
+"""The fence reads command lines like a shell and refuses everything that leads out of the folder."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_pipes_sequences_and_redirects() -> None:
     assert read_line("ls &> x")[0].commands[0].redirects == (Redirect(1, Word("x")), Redirect(2, 1))
     assert read_line("echo 2 > x")[0].commands[0] == Command(
         (Word("echo"), Word("2")), (Redirect(1, Word("x")),)
-    )  # the 2 stands apart: a word
+    )  # the 2 is a word of its own
     assert read_line("echo '2'> x")[0].commands[0].words == (Word("echo"), Word("2"))
 
 

@@ -157,7 +157,7 @@ def test_processes_left_behind_end_with_the_command(sandbox: Sandbox) -> None:
     assert ended.output == "done\n"
     waited = time.monotonic() + 10
     while find_processes_in(sandbox.folder) and time.monotonic() < waited:
-        time.sleep(0.01)  # killed, and about to go
+        time.sleep(0.01)  # killed, but not yet gone
     assert find_processes_in(sandbox.folder) == []
 
 
@@ -194,7 +194,7 @@ def test_memory_is_limited(sandbox: Sandbox) -> None:
 
 @needs_bwrap
 def test_bwrap_keeps_programs_in(walled: Sandbox, outside: Path) -> None:
-    """What would come after the fence, should the fence let something through."""
+    """bubblewrap holds even if the fence lets something through."""
     canary, target = str(outside / "canary.txt"), str(outside / "x")
     for argv in (
         ["cat", canary], ["cat", "/etc/passwd"], ["cat", "../outside/canary.txt"], ["ls", str(outside)], ["cp", "a.txt", target],

@@ -1,4 +1,4 @@
-"""Tool calls are really carried out, answers are what the judge takes them for, and nothing gets out of the folder."""
+"""Tool calls really run, the judge reads their answers correctly, and nothing gets out of the folder."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def make_database(place: Path) -> bytes:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Iterator[Path]:
-    """A folder and a home that must be afterwards as they were before."""
+    """A folder and a home that must not change."""
     place = Path(os.path.realpath(tmp_path)) / "outside"
     place.mkdir()
     (place / "canary.txt").write_text("CANARY-7261")
@@ -79,7 +79,7 @@ def workshop(database: bytes, outside: Path) -> Iterator[Workshop]:
 @pytest.fixture
 def ask(workshop: Workshop) -> Ask:
     def run(tool: str, status: str, **arguments: Any) -> dict[str, Any]:
-        """The answer to a call, which the real judge must take for `status`."""
+        """Return the answer to a call, which the real judge must judge as `status`."""
         result = workshop.run(ChoreCall(tool, arguments))
         outcome = judge_result(ToolCall("1", tool, arguments), result)
         assert outcome.status == status, (arguments, result, outcome)
@@ -225,7 +225,7 @@ def test_files_that_cannot_be_read_or_written(ask: Ask, outside: Path) -> None:
 
 
 def test_links_planted_by_hand_lead_nowhere(ask: Ask, workshop: Workshop, outside: Path) -> None:
-    """Code cannot make them; should one be there all the same, nothing follows it out."""
+    """Code cannot make symbolic links; if there is one all the same, nothing follows it out."""
     (workshop.folder / "e").symlink_to(outside)
     (workshop.folder / "c").symlink_to(outside / "canary.txt")
     (workshop.folder / "dangling").symlink_to(outside / "x")
@@ -268,7 +268,7 @@ def test_search(ask: Ask) -> None:
     ask("write_file", "ok", path="many.txt", content="needle in hay\n" * 5_000 + "a" * 30_000)
     many = ask("search_files", "ok", pattern="needle")
     assert many["total"] == 5_000 and 5 < len(many["matches"]) < 20
-    assert ask("search_files", "ok", pattern="(a+)+$", path="many.txt")["total"] == 1  # linear, whatever is asked
+    assert ask("search_files", "ok", pattern="(a+)+$", path="many.txt")["total"] == 1  # linear for every pattern
 
 
 def test_code(ask: Ask, workshop: Workshop) -> None:
@@ -335,7 +335,7 @@ def find_processes_in(folder: Path) -> list[str]:
             if (process / "cwd").readlink().is_relative_to(folder):
                 found.append((process / "cmdline").read_text())
         except OSError:
-            continue  # it has ended, or is not ours
+            continue  # it has ended, or belongs to somebody else
     return found
 
 
@@ -419,14 +419,14 @@ _values = st.one_of(_names, st.text(max_size=20), st.none(), st.integers(), st.l
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_is_asked_gets_an_answer(outside: Path, tool: str, arguments: dict[str, Any]) -> None:
     if tool == "terminal" and isinstance(arguments.get("command"), str):
-        arguments["command"] = "rm " + arguments["command"]  # what runs is tested above, and takes its time
+        arguments["command"] = "rm " + arguments["command"]  # programs that run are tested above, and take time
     with Workshop({"a.txt": "x\n"}) as workshop:
         assert isinstance(json.loads(workshop.run(ChoreCall(tool, arguments)).encode()), dict)
         assert [path.name for path in workshop.folder.parent.iterdir()] == ["folder"]
 
 
 def test_the_same_calls_give_the_same_bytes(database: bytes) -> None:
-    """With bubblewrap as without it."""
+    """With and without bubblewrap."""
     files = {f"{name}.txt": f"{name}\n" for name in "hgfedcba"} | {
         "s/x.txt": "x\n",
         "s/y.txt": "x\n",
@@ -460,7 +460,7 @@ def test_a_workshop_cannot_be_filled_outside_its_folder(tmp_path: Path, monkeypa
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(CommandRefused, match="outside the folder"):
         Workshop({"../x": "y"})
-    assert [path.name for path in tmp_path.iterdir()] == ["user-home"]  # and leaves nothing behind
+    assert [path.name for path in tmp_path.iterdir()] == ["user-home"]  # nothing is left behind
 
 
 def test_a_folder_that_was_moved_away(ask: Ask) -> None:
@@ -469,7 +469,7 @@ def test_a_folder_that_was_moved_away(ask: Ask) -> None:
 
 
 def test_folders_nested_deeper_than_recursion_goes() -> None:
-    """Deeper even than a path can be long."""
+    """Deeper even than the longest path."""
     with Workshop({"a.txt": "seven"}) as workshop:
         place = os.open(workshop.folder, os.O_RDONLY)
         for _ in range(2_200):
