@@ -177,10 +177,15 @@ class TestInheriting:
         arms = {ws.provision(task(f"child-{n}", parent="unheard of")).arm for n in range(30)}
         assert arms == {assign("unheard of", holdout_shares(0.1))}
 
+    def test_what_a_hook_adds_to_a_session_is_not_another_session(self, ws):
+        ws.provision(task("s"))
+        ws.provision(task("s#prompt", parent="s", adds=True))
+        assert ws.report().left_out == {}
+
     def test_a_child_of_a_session_cold_by_choice_is_cold(self, ws):
         ws.provision(task("mine", cold=True))
         assert ws.provision(task("child", parent="mine")).arm == "cold"
-        assert ws.report().left_out == {"cold by choice": 1, "started by another session, or going on from one": 1}
+        assert ws.report().left_out == {"cold by choice": 1, "subagents, or continuations of another session": 1}
 
 
 class TestExperiments:

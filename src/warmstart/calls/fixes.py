@@ -144,7 +144,7 @@ def _compare_arguments(failed: PastCall, worked: PastCall, between: Sequence[Pas
     forms = [name for name in changed if old[name][0] != new[name][0]]
     same_form = not (added or dropped or forms) and all(old[name][0].rpartition(" of ")[2] in _DATA for name in changed)
     if same_form and failed.outcome.error_kind in ("precondition", "semantic"):
-        return None  # another value of the same form after a miss is another question
+        return None  # after a miss, a different value of the same form is a new question, not a fix
     if forms:
         name = forms[0]
         how = f"{name} was {_article(old[name][0])}, now {_article(new[name][0])}"

@@ -1,4 +1,4 @@
-"""Failure recognised in plain text, by its place and form; never by a word that stands anywhere.
+"""Recognise failures in plain text by where and how they are reported, never by a single word.
 
 Programs report failure at the end (the last line of a traceback, a test runner's summary); tools report it at once
 (`Error: ...` as the first words, or a short sentence that is the whole answer). Text that quotes files, logs or pages

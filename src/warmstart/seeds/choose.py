@@ -64,7 +64,9 @@ class ExampleChooser:
             best = self._templates.best(task.category, task.task_type, _scope(task.project), most)
             if task.own:
                 best = [row for row in best if row.project and row.project == task.project]
-            return self.choose_from(best, task, f"without words in the task, the strongest templates{scope}")
+            return self.choose_from(
+                best, task, f"the task has no distinctive words, so the strongest templates{scope} were used"
+            )
         return self._choose_by_words(query, task)
 
     def draw(self, task: Task) -> ChosenExamples:

@@ -86,7 +86,7 @@ def pseudo_values(waits: Sequence[Wait], horizon: float) -> list[float] | None:
     areas = [step.survival * (end - step.time) for step, end in zip(steps, times[1:], strict=True)]
     mean = times[0] + math.fsum(areas)
     ahead = list(accumulate(reversed(areas)))[::-1]
-    losses = [  # of the mean, by one more event at this step
+    losses = [  # how much one more event at this step lowers the mean
         area / (step.at_risk - step.happened) if step.at_risk > step.happened else 0.0
         for step, area in zip(steps, ahead, strict=True)
     ]

@@ -158,7 +158,7 @@ class SqliteStore(SqliteFile):
                 raise Refused(f"{name} matches several sessions: {listed}{', ...' if len(matches) > 5 else ''}")
             rows = self.rows("session_by_key", (matches[0][0],)) if matches else []
         if not rows:
-            raise NotFound(f"no session {name}")
+            raise NotFound(f"no session {name!r}; see: warmstart sessions list")
         return SessionRow.from_columns(rows[0])
 
     def list_sessions(

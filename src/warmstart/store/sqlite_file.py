@@ -255,7 +255,7 @@ class SqliteFile:
     def part(self) -> Iterator[None]:
         """Run a part of a transaction: an error undoes this part only."""
         with self._asking():
-            if not self._db.in_transaction:  # a savepoint would begin one and keep the part without the rest
+            if not self._db.in_transaction:  # outside one, a savepoint would commit only this part
                 raise StoreError(f"{self.path}: an earlier error has already undone this transaction")
             self._db.execute("SAVEPOINT part")
             try:

@@ -5,7 +5,7 @@ are read.
 
 A bundle reads back the same: every field of a template and of its examples, except `status`, `used` and the
 provenance's `origin` and `source`, which describe its place in a store. Imported templates are "proposed", unused and
-"imported". Only texts of more than twice the length that learning keeps are cut.
+"imported". A text is cut only if it is more than twice as long as the limit used in learning.
 """
 
 from __future__ import annotations

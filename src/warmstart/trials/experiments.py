@@ -33,9 +33,9 @@ _facts = msgspec.json.Decoder(dict[str, str])
 
 LEFT_OUT = {
     "choice": "cold by choice",
-    "inherited": "started by another session, or going on from one",
+    "inherited": "subagents, or continuations of another session",
     "unknown": "provisioned before arms were drawn",
-    "random": "drawn, where every task is to be done in every arm",
+    "random": "arm drawn at random, although this experiment is paired",
     "paired": "not drawn",
 }
 
@@ -241,7 +241,7 @@ class Experiments:
         design = row.design if row else "random"
         left_out: dict[str, int] = {}
         for trial in trials:
-            if trial.assignment != design:
+            if trial.assignment != design and not _is_addition(trial):
                 reason = LEFT_OUT[trial.assignment]
                 left_out[reason] = left_out.get(reason, 0) + 1
         if row is not None and design == "paired":
@@ -349,3 +349,8 @@ def read_facts(body: str) -> dict[str, str]:
         return _facts.decode(body)
     except msgspec.DecodeError:
         return {}
+
+
+def _is_addition(trial: TrialRow) -> bool:
+    """Return whether the trial only adds to a session's own seed, as a hook does at the first prompt (`SESSION#prompt`)."""
+    return trial.parent is not None and trial.session.startswith(f"{trial.parent}#")

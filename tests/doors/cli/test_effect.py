@@ -44,7 +44,7 @@ def test_cold_and_parent_can_be_given(tmp_path):
     assert run_json("provision", "x", "--session", "s3", "--parent", "s1", "--continues")["arm"] == "cold"
     assert run_json("report", "holdout")["report"]["left_out"] == {
         "cold by choice": 1,
-        "started by another session, or going on from one": 2,
+        "subagents, or continuations of another session": 2,
     }
 
 

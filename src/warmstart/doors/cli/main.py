@@ -1,4 +1,4 @@
-"""The command line: `warmstart COMMAND`. Every command takes --json; without it, it prints tables for people.
+"""The command line: `warmstart COMMAND`. Commands print tables for people and, with --json, JSON for programs.
 
 Commands are loaded when they are called, so that none waits for the imports of the others.
 """

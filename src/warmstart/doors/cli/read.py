@@ -130,7 +130,9 @@ def _print_problems(problems: list[Problem], recorder: Recorder, as_json: bool) 
 def ingest(ws: Warmstart, paths: tuple[Path, ...], as_json: bool) -> None:
     """Read transcripts and store their sessions. Without a path: those in the usual places of Claude Code, Codex ..."""
     if not paths and not ws.places():
-        raise click.ClickException("no transcripts in the agents' usual places; name a file or folder")
+        raise click.ClickException(
+            "no transcripts in the agents' usual places (see: warmstart doctor); name a file or folder"
+        )
     with progress_bar("ingesting") as report_progress:
         report = ws.ingest(*paths, progress=report_progress)
     if as_json:
@@ -184,7 +186,8 @@ def list_sessions(
         print_json([_row_json(row) for row in rows])
         return
     if not rows:
-        click.echo("no sessions; run: warmstart ingest")
+        filtered = any(value is not None for value in (agent, verdict, project, since)) or offset
+        click.echo("no session matches the filters" if filtered else "no sessions; run: warmstart ingest")
         return
     lines = [
         (

@@ -6,6 +6,7 @@ place, of Warmstart's own errors the redacted message.
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -25,7 +26,8 @@ def log_trouble(home: Path, what: str, trouble: str | BaseException) -> None:
             file.replace(file.with_suffix(".log.1"))
         reason = trouble if isinstance(trouble, str) else describe(trouble)
         line = " ".join(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {what}: {reason}".split())[:_LONGEST]
-        with file.open("a", encoding="utf-8", errors="replace") as log:
+        descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(descriptor, "a", encoding="utf-8", errors="replace") as log:
             log.write("".join(c for c in line if c.isprintable()) + "\n")
 
 

@@ -77,8 +77,8 @@ def _write_time(at: float) -> str:
 
 
 def _lift_guardrails(report: Report) -> Report:
-    """Restore verdicts that guardrails held back. Guardrails ask whether an arm just calls less; here a session ends when
-    its task is solved, so an arm that solves tasks at once makes the fewest calls and is right to."""
+    """Restore verdicts that guardrails held back. Guardrails suspect an arm that makes fewer calls. In the lab,
+    fewer calls are expected: a session ends once its task is solved."""
     held_back = {guardrail.partition(": ")[0] for guardrail in report.guardrails}
     effects = tuple(
         structs.replace(effect, verdict="better", reason=effect.reason.partition(", but ")[0])

@@ -266,10 +266,11 @@ def find_bwrap() -> str | None:
 
 def describe_walls() -> tuple[str, ...]:
     """Return what keeps a model's commands in on this machine."""
-    bwrap = "bubblewrap: the system read-only, only the folder writable, no network, own processes"
     return (
         "fence: no shell, listed programs and options, paths inside the folder",
         "path check in Python code",
         "limits: time, output, files, memory",
-        bwrap if find_bwrap() else f"MISSING here: {bwrap}",
+        "bubblewrap: the system read-only, only the folder writable, no network, own processes"
+        if find_bwrap()
+        else "MISSING here: bubblewrap (bwrap), so commands run with your own rights",
     )
