@@ -136,6 +136,7 @@ def copy_samples(home: Path) -> None:
             (folder / sample.name).write_text(sample.read_text().replace("/home/mira", str(home)))
 
 
+@pytest.mark.slow
 def test_the_readmes_first_commands_work(tmp_path):
     """`make` only installs, which CI proves; the other commands run as printed."""
     copy_samples(Path.home())

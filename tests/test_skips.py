@@ -38,7 +38,8 @@ def test_strictness_comes_from_the_environment():
     assert [is_strict(named) for named in ({}, {"CI": "true"}, {"WARMSTART_NO_SKIPS": "1"})] == [False, True, True]
 
 
-@pytest.mark.parametrize(("strict", "workers", "code"), [("0", "0", 0), ("1", "0", 1), ("1", "1", 1)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("strict", "workers", "code"), [("0", "0", 0), ("1", "1", 1)])
 def test_a_strict_run_fails_and_names_the_test(tmp_path: Path, strict: str, workers: str, code: int):
     (tmp_path / "conftest.py").write_text((TESTS / "conftest.py").read_text())
     (tmp_path / "test_it.py").write_text(SUITE)

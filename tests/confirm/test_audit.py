@@ -133,6 +133,7 @@ def test_what_a_killed_process_left_is_swept_up(history: Path) -> None:
     assert (old.exists(), new.exists()) == (False, True), "the other may be at work"
 
 
+@pytest.mark.slow
 def test_verify_while_the_daemon_writes(house: House) -> None:
     import threading
 

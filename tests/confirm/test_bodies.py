@@ -11,6 +11,7 @@ from confirm.serving import WORK, House
 LEAVE_OUT = object()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("field", "value", "problem"),
     [

@@ -143,6 +143,7 @@ def test_what_could_be_read_in_two_ways_is_refused(house: House) -> None:
     assert house.events().count("submitted") == 0
 
 
+@pytest.mark.slow
 def test_every_answer_tells_browsers_what_they_may(house: House) -> None:
     answers = [send(url, "GET", path) for url in (house.api, house.page) for path in (*EVERY_ROUTE, "/login")]
     answers.append(send(house.api, "GET", "/health", headers={"Host": "evil.example"}))

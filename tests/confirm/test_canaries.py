@@ -14,6 +14,8 @@ import pytest
 
 from confirm.serving import House
 
+pytestmark = pytest.mark.slow
+
 
 def make_canary(dice: random.Random) -> str:
     return "ghp_" + "".join(dice.choices(string.ascii_letters + string.digits, k=36))

@@ -32,6 +32,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(VALUES)
 @settings(max_examples=300, deadline=None)
 def test_a_value_keeps_its_digest_however_it_is_sent(value: Any) -> None:
@@ -41,6 +42,7 @@ def test_a_value_keeps_its_digest_however_it_is_sent(value: Any) -> None:
         assert write_canonical(parsed) == write_canonical(value)
 
 
+@pytest.mark.slow
 @given(VALUES, VALUES)
 @settings(max_examples=300, deadline=None)
 def test_other_values_have_other_digests(one: Any, other: Any) -> None:

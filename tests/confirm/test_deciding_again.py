@@ -12,6 +12,8 @@ from confirm.serving import RISK, WORK, House, Person
 from warmstart.confirm.policy.policy import Policy, parse_policy
 from warmstart.confirm.tokens import access
 
+pytestmark = pytest.mark.slow
+
 DEED = {"action": RISK["action"], "details": RISK["details"]}
 
 

@@ -18,6 +18,8 @@ from warmstart.confirm.policy.actions import HIGH_RISK
 from warmstart.confirm.policy.policy import parse_policy
 from warmstart.errors import StoreError
 
+pytestmark = pytest.mark.slow
+
 # Pending requests only in memory
 
 

@@ -23,6 +23,7 @@ def test_a_name_with_or_without_a_port(host: bytes, name: str) -> None:
     assert _read_host(host) == name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "host",
     [

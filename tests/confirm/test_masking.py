@@ -157,6 +157,7 @@ secrets = st.builds(str.__add__, drawn, st.lists(st.one_of(drawn, st.sampled_fro
 tails = st.lists(st.tuples(st.sampled_from(SIGNS), st.sampled_from(WORDS)), min_size=1, max_size=3)
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["", "sudo ", "echo '"]),
     st.sampled_from(PREFIXES),
@@ -317,6 +318,7 @@ def test_own_values_are_masked_in_any_spelling() -> None:
             assert part not in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["raw", "json", "json twice", "base64", "url", "unicode escapes"])
 def test_secrets_of_all_forms_are_masked_as_before(encoding: str) -> None:
     """Most of each secret is masked."""
@@ -354,6 +356,7 @@ def test_a_value_that_was_named_once_is_not_whole_elsewhere() -> None:
     assert re.search(r'"xK7\{\{[^{}]+\}\}⟨6 characters⟩2vB --all"', shown), "here it may be a command"
 
 
+@pytest.mark.slow
 def test_hostile_arguments_take_no_longer_than_others() -> None:
     size = 100_000 if FULL else 25_000
     for piece in (

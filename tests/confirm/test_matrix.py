@@ -5,12 +5,16 @@ from __future__ import annotations
 import http.client
 from urllib.parse import urlsplit
 
+import pytest
+
 from confirm.houses import on_both_databases
 from confirm.serving import WORK, House, Person, routes_of, send
 from warmstart.confirm.tokens import access
 from warmstart.doors.pages.confirm import PATHS
 from warmstart.doors.web.app import make_api, make_page
 from warmstart.doors.web.context import RouteContext
+
+pytestmark = pytest.mark.slow
 
 A, D, R, X = "agent:submit", "approver:decide", "audit:read", "admin"
 OPEN = "open"

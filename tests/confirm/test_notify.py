@@ -67,6 +67,7 @@ def target() -> Iterator[Target]:
         yield made
 
 
+@pytest.mark.slow
 def test_people_are_told_and_get_a_link_that_decides_nothing(open_house, target: Target) -> None:
     house = open_house(notify=[target.address])
     receipt = house.submit(RISK).body
@@ -136,6 +137,7 @@ def test_a_channel_that_never_answers_is_undeliverable_and_nothing_is_approved(h
     assert house.get(id)["status"] == "pending"
 
 
+@pytest.mark.slow
 def test_what_is_to_be_told_survives_a_restart(open_house, target: Target) -> None:
     house = open_house()
     house.desk.channels = ("json#1", "gone#2")

@@ -55,6 +55,7 @@ def test_an_anchor_that_cannot_be_read_is_no_dead_end(database: Path, house: Hou
     house.start()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_somebody_can_always_be_shut_out(database: Path, house: House, trouble) -> None:
     with open_store(database) as store:

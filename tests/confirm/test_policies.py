@@ -211,6 +211,7 @@ def test_a_quorum_that_may_be_reached_is_fine(text: str) -> None:
     parse_policy(text)
 
 
+@pytest.mark.slow
 @given(st.text("ab*?", min_size=1, max_size=6), st.text("ab*?", min_size=1, max_size=6))
 @settings(max_examples=500, deadline=None)
 def test_patterns_meet_where_a_name_fits_both(one: str, other: str) -> None:

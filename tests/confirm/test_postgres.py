@@ -35,6 +35,8 @@ from warmstart.doors.web import ConfirmationServer
 from warmstart.errors import ConfigError, StoreError, StoreTooNew, StoreUnreachable
 from warmstart.store.sqlite_file import Migration
 
+pytestmark = pytest.mark.slow
+
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     psycopg = pytest.importorskip("psycopg", reason="psycopg (warmstart[postgres]) is not installed")

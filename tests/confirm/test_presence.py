@@ -16,6 +16,8 @@ from confirm.serving import House, send
 from warmstart.confirm.policy.policy import Policy, parse_policy
 from warmstart.doors.web import ConfirmationServer
 
+pytestmark = pytest.mark.slow
+
 STRICT = parse_policy('[[rule]]\naction = "*"\nquorum = 2')
 
 

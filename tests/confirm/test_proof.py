@@ -52,6 +52,7 @@ class TestDaemon:
         for token in ("wsc_other", revoked.secret, expired.secret):
             assert PROOF.lower() not in send(house.api, "GET", "/health", headers=challenge(house, token)).headers
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("said", ["", "x", "a b", f"{'0' * 64} {'0' * 31}", f"{'0' * 64} {'g' * 32}", "é" * 97])
     def test_what_is_no_challenge_is_passed_over(self, house: House, said: str) -> None:
         answer = send(house.api, "GET", "/health", headers={CHALLENGE: said})

@@ -25,6 +25,8 @@ from warmstart.confirm.store.protocol import ConfirmStore
 from warmstart.confirm.store.sqlite import ConfirmSqliteStore
 from warmstart.errors import Refused, StoreError
 
+pytestmark = pytest.mark.slow
+
 
 def put(store: ConfirmStore, name: str) -> None:
     store.rows("put_key", {"name": name, "value": "x"})

@@ -26,6 +26,8 @@ from warmstart.confirm.store.open import open_store, open_to_read
 from warmstart.confirm.tokens import access
 from warmstart.errors import Refused, StoreError
 
+pytestmark = pytest.mark.slow
+
 POLICY = '[[rule]]\naction = "delete_data"\nquorum = 2\n[[rule]]\naction = "read_*"\ndecision = "allow"'
 FULL = os.environ.get("WARMSTART_FULL") == "1"
 FORGED = hashlib.sha256(b"mine").hexdigest()

@@ -22,6 +22,8 @@ from warmstart.confirm.model import Identity
 from warmstart.confirm.tokens import access
 from warmstart.doors.web import routes
 
+pytestmark = pytest.mark.slow
+
 SOON = 5.0  # seconds; the figure itself (250 ms) is bench/confirm.py's: other work may share this machine
 PATIENCE = 10.0
 

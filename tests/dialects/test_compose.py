@@ -494,6 +494,7 @@ def test_every_seed_is_sound(
     assert dialect == "text" or lint(injected, dialect, **known) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", CHAT)
 @MANY
 @given(picks=PICKS, drop=st.integers(0, 5))

@@ -290,6 +290,7 @@ JUNK = st.recursive(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", DIALECTS)
 @given(junk=JUNK)
 def test_never_raises(dialect: Dialect, junk: Any) -> None:

@@ -50,6 +50,7 @@ def test_recall_by_encoding(encoding: str) -> None:
     assert len(missed["vendor"]) + len(missed["generic"]) <= 0.05 * sum(total.values()), missed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_redacting_twice_changes_nothing(encoding: str) -> None:
     scope = Redactor().scope()
@@ -225,6 +226,7 @@ def test_redacting_a_value_twice_changes_nothing() -> None:
     assert scope.value(once) == once
 
 
+@pytest.mark.slow
 def test_deep_nesting_is_no_problem() -> None:
     deep: object = "x"
     for _ in range(100_000):
@@ -404,6 +406,7 @@ _PIECES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(_PIECES, max_size=24).map("".join))
 def test_redaction_is_idempotent_on_tangles(text: str) -> None:
@@ -428,6 +431,7 @@ def test_any_value_keeps_its_shape(value: object) -> None:
         assert len(out) == len(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

@@ -427,6 +427,7 @@ def test_reviews_at_once_lose_nothing() -> None:
         assert sum(row.tool_call is not None for row in ws.reviews.list("applied")) == 2 * processes * threads
 
 
+@pytest.mark.slow
 def test_a_killed_review_leaves_no_half_written_skill(tmp_path: Path) -> None:
     folder = SkillFolder(tmp_path / "skills", tmp_path / "removed")
     for round in range(40 if FULL else 12):
@@ -453,6 +454,7 @@ def test_skills_can_be_listed_while_another_process_creates_and_removes_them(tmp
         assert process.is_alive() and seen
 
 
+@pytest.mark.slow
 def test_a_review_killed_while_applying_loses_nothing_acknowledged() -> None:
     """A proposal that the store calls applied is on the disk, and every file on the disk is whole."""
     for round in range(12 if FULL else 5):

@@ -212,6 +212,7 @@ class TestUndefined:
         assert (found.difference, found.se, found.low) == (0, None, None)
         assert plain_interval(found) is None
 
+    @pytest.mark.slow
     @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9)), min_size=50, max_size=60))
     def test_arms_that_are_the_same_in_every_cluster(self, pairs):
         rows = [Row(treated, y / 7, d / 3, n) for n, (y, d) in enumerate(pairs) for treated in (True, False)]
@@ -359,6 +360,7 @@ class TestPeeking:
             plain = plain or (found.low is not None and not low <= 0 <= high)
         return ours, plain
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("share", [0.5, 0.9])
     def test_without_an_effect(self, share):
         """Six times as many experiments run with WARMSTART_FULL=1, and thousands in bench/stats.py."""

@@ -78,6 +78,7 @@ class TestBaseline:
         assert measure_baseline(rows) is None
 
 
+@pytest.mark.slow
 def test_the_promise_is_kept():
     """A small version of what bench/stats.py measures: 80 % promised, and found about as often."""
     chance = random.Random(1)

@@ -37,6 +37,7 @@ class TestCurve:
         assert kaplan_meier([Wait(3, False), Wait(5, False)]) == []
         assert kaplan_meier([]) == []
 
+    @pytest.mark.slow
     @given(waits)
     def test_falls_from_1_to_no_less_than_0(self, found):
         survival = [1.0] + [step.survival for step in kaplan_meier(found)]
@@ -90,6 +91,7 @@ class TestRestrictedMean:
     def test_nobody_left_waiting(self):
         assert restricted_mean([Wait(2, False), Wait(4, True)], 100) == pytest.approx((4, 0))
 
+    @pytest.mark.slow
     @given(waits, st.integers(1, 20))
     def test_is_between_0_and_the_horizon(self, found, horizon):
         mean = restricted_mean(found, horizon)

@@ -69,6 +69,7 @@ def path(tmp_path: Path) -> Path:
 # Many at once
 
 
+@pytest.mark.slow
 def test_many_processes_create_and_write_one_store(path: Path) -> None:
     """They also race to create it, and every write gets through."""
     acknowledged = set(
@@ -84,6 +85,7 @@ def test_many_processes_create_and_write_one_store(path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_many_processes_create_a_store_at_the_same_moment(path: Path) -> None:
     """They start first and go on at the same time, so that the migrations themselves collide."""
     code = f"""
@@ -138,6 +140,7 @@ join([fork(write, me) for me in range(8)])
 # kill -9
 
 
+@pytest.mark.slow
 def test_kill_9_loses_nothing_acknowledged(path: Path) -> None:
     code = """
 chance = random.Random(9)

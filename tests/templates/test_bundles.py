@@ -580,6 +580,7 @@ def assert_sane(data: bytes) -> None:
     assert all(t.status == "proposed" and t.provenance.origin == "imported" for t in bundle.templates)
 
 
+@pytest.mark.slow
 @settings(max_examples=400 if FULL else 150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(fuzz, st.sampled_from(["as it is", "named", "listed", "message"]))
 def test_any_json_is_read_or_refused(value: Any, where: str) -> None:

@@ -615,6 +615,7 @@ def many_sessions(number: int, first: int = 0) -> list[list[dict[str, Any]]]:
     return found
 
 
+@pytest.mark.slow
 def test_kill_9_during_learn(ws):
     teach(ws, *many_sessions(40))
     kept = 0
@@ -631,6 +632,7 @@ def test_kill_9_during_learn(ws):
     assert len(ws.templates.find("active")) == 10
 
 
+@pytest.mark.slow
 def test_killed_at_every_write(ws):
     """The same without chance: the process kills itself at its n-th write."""
     teach(ws, *cart_sessions(2))

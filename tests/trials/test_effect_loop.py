@@ -19,6 +19,8 @@ from warmstart.model import Task
 from warmstart.pipeline import Warmstart
 from warmstart.templates.register import MEASURED
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def ws(tmp_path: Path):

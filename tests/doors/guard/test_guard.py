@@ -296,6 +296,7 @@ class TestTrouble:
             assert start(url=fake.url).blocked()
             assert any("Bearer" in headers for headers in fake.sent)
 
+    @pytest.mark.slow
     def test_no_token_and_wrong_ones(self, start, home, daemon):
         save_token(home / AGENT_TOKEN, "wsc_wrong")
         why = start().blocked()
@@ -306,6 +307,7 @@ class TestTrouble:
         why = start().blocked()
         assert "no token" in why and "token create --scope agent:submit" in why
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("rules", [None, "", "[[rule]]\ntool = 1", "\0"])
     @pytest.mark.parametrize("tool", ["Bash", "Read"])
     def test_rules_that_are_none_block_every_call(self, start, home, rules, tool):
@@ -314,6 +316,7 @@ class TestTrouble:
             (home / "guard.toml").write_text(rules)
         assert "guard.toml" in start(event(tool)).blocked()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "said",
         [
@@ -334,6 +337,7 @@ class TestTrouble:
     def test_events_that_are_none(self, start, said):
         assert "the guard failed" in start(said).blocked()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("given", "reason"),
         [
@@ -411,6 +415,7 @@ def wait_for_threads(name: str) -> None:
     raise AssertionError("a thread still asks")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "longest", "seconds"), [("", 3_600, 900), ("timeout_seconds = 60", 3_600, 60)])
 def test_the_policy_says_how_long_where_the_rule_does_not(home, tmp_path, rule, longest, seconds):
     policy = parse_policy('[[rule]]\naction = "send_mail"\ntimeout_seconds = 900')

@@ -298,6 +298,7 @@ class TestQueueing:
 
 
 class TestTrouble:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "said",
         [
@@ -358,6 +359,7 @@ class TestTrouble:
         waiting.stdout.close()
         assert "gave up after 3 seconds" in read_log()
 
+    @pytest.mark.slow
     def test_a_full_disk(self, taught, transcript):
         def fill() -> None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))

@@ -189,6 +189,7 @@ class TestCommand:
         done = self.shell(command, self.event("Read"))
         assert done.returncode == 2 and "could not run, so this call was blocked" in done.stderr
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["WARMSTART_HOME", "HOME", "PYTHONPATH", "PYTHONHOME"])
     def test_no_variable_changes_what_it_does(self, rules, file, tmp_path, name):
         """A project's settings may set them for every hook; this one would find other rules, or another program."""

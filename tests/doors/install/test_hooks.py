@@ -289,6 +289,7 @@ class TestText:
             changed = changed[: one.at] + changed[one.at + len(one.text) :]
         assert changed == text
 
+    @pytest.mark.slow
     @settings(deadline=None)  # a busy machine
     @given(documents, st.sampled_from([None, 2]))
     def test_ours_can_be_found_and_taken_out_without_memory(self, value, indent):

@@ -47,6 +47,8 @@ from warmstart.lab.replay.ties import Traces, join
 from warmstart.model import Task
 from warmstart.store import TrialStore, open_store
 
+pytestmark = pytest.mark.slow
+
 SERVICES = [f"{first}{second}" for first in ("amber", "birch", "cedar", "dune") for second in ("gate", "hall", "mill")]
 SECRET = "zq7" + "Lw9vTn4Kx2Rb8Yp5Hd3Mc6Js1Gf0"  # configured by the user, known by its value
 TOKEN = "ghp_" + "a8Kd03jXq7Zr1Vw5Tn9Lb2Ym6Pc4Hs0GfEuR"  # known by its form

@@ -274,6 +274,7 @@ _WITH_PATHS = sorted(
 )
 
 
+@pytest.mark.slow
 @given(st.sampled_from(_WITH_PATHS), st.lists(st.lists(_PARTS, max_size=6).map("/".join), min_size=1, max_size=4))
 @settings(max_examples=300, deadline=None)
 def test_no_argument_of_any_program_leads_out(name: str, arguments: list[str]) -> None:

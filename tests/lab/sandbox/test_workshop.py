@@ -425,6 +425,7 @@ def test_whatever_is_asked_gets_an_answer(outside: Path, tool: str, arguments: d
         assert [path.name for path in workshop.folder.parent.iterdir()] == ["folder"]
 
 
+@pytest.mark.slow
 def test_the_same_calls_give_the_same_bytes(database: bytes) -> None:
     """With and without bubblewrap."""
     files = {f"{name}.txt": f"{name}\n" for name in "hgfedcba"} | {
@@ -468,6 +469,7 @@ def test_a_folder_that_was_moved_away(ask: Ask) -> None:
     assert answer == {"output": "cd: No such file or directory\n", "exit_code": 1}
 
 
+@pytest.mark.slow
 def test_folders_nested_deeper_than_recursion_goes() -> None:
     """Deeper even than the longest path."""
     with Workshop({"a.txt": "seven"}) as workshop:

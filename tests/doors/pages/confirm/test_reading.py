@@ -11,6 +11,8 @@ import pytest
 from warmstart.confirm.notify.messages import Notification
 from warmstart.confirm.notify.notifier import Channel, Notifier, Undelivered
 
+pytestmark = pytest.mark.slow
+
 HEBREW = "mv \u05d0\u05d0 \u05d1\u05d1"
 TURNED = {
     "hebrew": HEBREW,
