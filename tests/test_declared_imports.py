@@ -66,3 +66,13 @@ def test_every_import_is_declared(folder: str) -> None:
             if declared.isdisjoint(map(normal, distributions.get(name, [name]))):
                 undeclared[name] = str(path.relative_to(ROOT))
     assert undeclared == {}
+
+
+def test_no_test_imports_another_test() -> None:
+    """Helpers lie in modules of their own and fixtures in conftest.py, where a change breaks no other file."""
+    borrowed = []
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and re.search(r"(^|\.)(test_\w+|conftest)$", node.module or ""):
+                borrowed.append(f"{path.relative_to(ROOT)}:{node.lineno} from {node.module}")
+    assert borrowed == []

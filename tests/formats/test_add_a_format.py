@@ -6,7 +6,7 @@ import importlib.util
 import json
 import re
 
-from formats.test_fixtures import describe
+from formats.describing import describe
 from places import HOWTO
 from warmstart import formats
 from warmstart.formats.source import Source

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from formats.describing import describe
 from places import CORPUS, DATA, needs_corpus
 from warmstart import formats
 from warmstart.formats import anthropic, atif, codex, codex_exec, gemini
 from warmstart.formats.source import Source
 from warmstart.judging.outcome import judge_result
-from warmstart.model import Message, Session, ToolCall, ToolResult
 
 EXPECTED = sorted(DATA.glob("*/*.expected.json"))
 
@@ -25,22 +25,6 @@ def case_of(expected: Path) -> Path:
         if p != expected and p.name.removesuffix("".join(p.suffixes)) == name
     ]
     return case
-
-
-def describe(session: Session) -> dict[str, object]:
-    """Return a session as `case.expected.json` describes it; docs/howto/add-a-format.md explains the fields."""
-    steps = session.steps
-    return {
-        "id": session.id,
-        "agent": session.agent,
-        "model": session.model,
-        "label": session.label,
-        "end_reason": session.end_reason,
-        "calls": [{"id": s.call_id, "tool": s.tool} for s in steps if isinstance(s, ToolCall)],
-        "results": sum(isinstance(s, ToolResult) for s in steps),
-        "messages": sum(isinstance(s, Message) for s in steps),
-        "task": session.task,
-    }
 
 
 @pytest.mark.parametrize("expected", EXPECTED, ids=lambda p: f"{p.parent.name}/{p.name.split('.')[0]}")

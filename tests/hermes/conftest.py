@@ -72,3 +72,11 @@ def hermes(hermes_venv: Path, past: Path, server: ScriptedServer, tmp_path: Path
     """Sealed: nothing of the user's, nothing installed on the fly, no provider but the scripted one."""
     shutil.copytree(past, tmp_path / "warmstart")
     return Hermes(hermes_venv, tmp_path, server)
+
+
+@pytest.fixture
+def home(past: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a copy of the home that has learned; the library opens it by default."""
+    shutil.copytree(past, tmp_path / "warm")
+    monkeypatch.setenv("WARMSTART_HOME", str(tmp_path / "warm"))
+    return tmp_path / "warm"

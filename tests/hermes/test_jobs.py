@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from hermes.plugin_calls import make_plugin, make_request, send
 from hermes.running import TASK, Hermes, answer_in_turn, seed_of, variant
 from hermes.scripted_server import Answer, Call, ScriptedServer
-from hermes.test_seeding import home, make_plugin, make_request, send  # noqa: F401
 from warmstart import Task
 from warmstart.doors.hermes import cron
 
@@ -162,7 +162,7 @@ def test_runs_are_told_what_they_run_on_and_start_with_what_earlier_runs_showed(
 # Without a Hermes
 
 
-def test_only_scheduled_runs_get_a_hint(home: Path) -> None:  # noqa: F811
+def test_only_scheduled_runs_get_a_hint(home: Path) -> None:
     plugin = make_plugin()
     told = {"conversation_history": [], "model": "m"}
     assert plugin.begin_turn("s-1", TASK, platform="cli", **told) is None
@@ -172,7 +172,7 @@ def test_only_scheduled_runs_get_a_hint(home: Path) -> None:  # noqa: F811
     assert plugin.begin_turn("cron_ab12_20261116_030000", TASK, platform="cron", conversation_history=[]) is None
 
 
-def test_which_job_a_session_is_a_run_of(home: Path) -> None:  # noqa: F811
+def test_which_job_a_session_is_a_run_of(home: Path) -> None:
     assert cron.find_job("cron_ab12_20261116_030000", "cron") == "ab12"
     assert cron.find_job("cron_ab12_20261116_030000", "cli") is None
     assert cron.find_job("20261116_030000_abcdef", "cron") is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,47 +10,15 @@ from typing import Any
 import pytest
 
 import warmstart
+from hermes.plugin_calls import make_plugin, make_request, send
 from hermes.running import TASK
 from warmstart.dialects.compose import EXAMPLE_MARK
 from warmstart.dialects.providers import text_of_content
 from warmstart.doors.hermes import opener
 from warmstart.doors.hermes.journal import Journal, UnseededSession, open_notes
 from warmstart.doors.hermes.opener import Opener
-from warmstart.doors.hermes.plugin import Plugin
 from warmstart.doors.hermes.wire import FORMS, find_bad_calls, put_seed, read_opening
 from warmstart.store import TrialStore
-
-TOOLS = ("terminal", "read_file")
-
-
-@pytest.fixture
-def home(past: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copytree(past, tmp_path / "warm")
-    monkeypatch.setenv("WARMSTART_HOME", str(tmp_path / "warm"))
-    return tmp_path / "warm"
-
-
-def make_request(*more: dict[str, Any]) -> dict[str, Any]:
-    tools = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in TOOLS]
-    return {"messages": [{"role": "system", "content": "S"}, {"role": "user", "content": TASK}, *more], "tools": tools}
-
-
-def send(plugin: Plugin, request: dict[str, Any], answer: Callable[[Any], Any] | None = None, **told: Any) -> Any:
-    """A call through the plugin; what reached the provider."""
-    sent: list[Any] = []
-
-    def next_call(body: Any) -> Any:
-        sent.append(body)
-        return answer(body) if answer else None
-
-    facts = {"session_id": "s-1", "api_mode": "chat_completions", "platform": "cli", "model": "m", "turn_id": "t"}
-    plugin.call_model(request=request, next_call=next_call, **(facts | told))
-    assert len(sent) == 1
-    return sent[0]
-
-
-def make_plugin(parents: dict[str, str] | None = None) -> Plugin:
-    return Plugin(find_ancestor=lambda call: (parents or {}).get(call.session))
 
 
 def is_seeded(body: Any) -> bool:
