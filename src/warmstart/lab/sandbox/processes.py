@@ -10,28 +10,28 @@ from __future__ import annotations
 
 import os
 import select
-import selectors
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import Literal
+from typing import IO, Literal
 
 from msgspec import Struct
 
 from warmstart.lab.sandbox import runner
 
 PROGRAM_PATH = ("/usr/bin", "/bin", "/usr/local/bin", "/opt/homebrew/bin")
-MOST_OUTPUT = 1_000_000  # bytes of one stream, after which all stages are stopped
+MOST_OUTPUT = 1_000_000  # bytes of one stream
 FOLDER_BYTES = 64_000_000
 _LEAST_BYTES = 512  # that a file or folder counts for
 _LOOK_EVERY = 0.05  # seconds between looks at how full the folder is; a look may take a tenth of the time
+_GONE_IN = 1.0  # seconds for killed processes to be gone, so that none writes into the folder any more
 _RUNNER = str(Path(runner.__file__).resolve())
 _PYTHON = (os.path.realpath(sys.executable), "-P", "-s", "-S", "-B", "-X", "utf8", _RUNNER)
 _READABLE = (
@@ -100,107 +100,75 @@ class Sandbox(Struct, frozen=True):
         """Run the stages of one pipe and wait for them, `seconds` at most."""
         bwrap = find_bwrap() if self.use_bwrap else None
         walls = wrap(bwrap, self.folder) if bwrap else []
-        deadline = time.monotonic() + seconds
         where = (str(self.folder), str(here or self.folder), str(int(seconds) + 1))
         processes: list[subprocess.Popen[bytes]] = []
-        try:
-            for stage in stages:
-                command = [*walls, *_PYTHON, stage.kind, *where, *stage.arguments]
-                processes.append(self._start(command, stage, processes[-1] if processes else None))
-            gathered = _Gathered(processes)
-            stopped = gathered.read(self.folder, deadline)
-            codes = () if stopped else _wait(processes, deadline)
-        finally:
-            for process in processes:
-                _kill(process)
-        gathered.close()
-        if stopped == "time" or codes is None:
-            return Ended((), "", "", timed_out=True)
-        return Ended(
-            codes,
-            gathered.output.decode("utf-8", "replace"),
-            gathered.errors.decode("utf-8", "replace"),
-            flooded=stopped == "flood",
-            overfull=stopped == "full" or is_overfull(self.folder),
-        )
-
-    def _start(
-        self, command: list[str], stage: Stage, before: subprocess.Popen[bytes] | None
-    ) -> subprocess.Popen[bytes]:
-        with TemporaryFile() as text:
-            text.write(stage.text.encode())
-            text.seek(0)
-            process = subprocess.Popen(
-                command,
-                stdin=before.stdout if before else text,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=make_environment(self.folder),
-                cwd=self.folder,
-                start_new_session=True,
+        with ExitStack() as files:
+            output: IO[bytes] = files.enter_context(TemporaryFile())
+            source: IO[bytes] = files.enter_context(TemporaryFile())
+            errors = [files.enter_context(TemporaryFile()) for _ in stages]
+            source.write(stages[0].text.encode())
+            source.seek(0)
+            alive, lifeline = os.pipe()  # every process inherits its end, so reading ends with the last of them
+            deadline = time.monotonic() + seconds
+            try:
+                for stage, stage_errors in zip(stages, errors, strict=True):
+                    process = subprocess.Popen(
+                        [*walls, *_PYTHON, stage.kind, *where, *stage.arguments],
+                        stdin=source,
+                        stdout=output if stage is stages[-1] else subprocess.PIPE,
+                        stderr=stage_errors,
+                        env=make_environment(self.folder),
+                        cwd=self.folder,
+                        pass_fds=(lifeline,),
+                        start_new_session=True,
+                    )
+                    processes.append(process)
+                    source.close()  # so that the stage before notices when this one ends
+                    source = process.stdout or source
+                stopped = _watch(processes, [output, *errors], self.folder, deadline)
+            finally:
+                os.close(lifeline)
+                for process in processes:
+                    _kill(process)
+                select.select([alive], [], [], _GONE_IN)
+                os.close(alive)
+            if stopped == "time":
+                return Ended((), "", "", timed_out=True)
+            return Ended(
+                tuple(code if code >= 0 else 128 - code for code in (process.returncode for process in processes)),
+                _read(output),
+                "".join(map(_read, errors)),
+                flooded=stopped == "flood",
+                overfull=stopped == "full" or is_overfull(self.folder),
             )
-        if before and before.stdout:
-            before.stdout.close()  # so that the stage before notices when this one ends
-        return process
 
 
-class _Gathered:
-    """The output of the stages."""
-
-    def __init__(self, processes: Sequence[subprocess.Popen[bytes]]) -> None:
-        pipes = [process.stderr for process in processes] + [processes[-1].stdout]
-        self._streams = {pipe: bytearray() for pipe in pipes if pipe}
-
-    @property
-    def output(self) -> bytearray:
-        return list(self._streams.values())[-1]
-
-    @property
-    def errors(self) -> bytes:
-        return b"".join(list(self._streams.values())[:-1])
-
-    def read(self, folder: Path, deadline: float) -> Literal["", "time", "flood", "full"]:
-        """Read until every stream ends; return why reading stopped before that."""
-        look_at = time.monotonic() + _LOOK_EVERY
-        with selectors.DefaultSelector() as selector:
-            for pipe in self._streams:
-                selector.register(pipe, selectors.EVENT_READ, self._streams[pipe])
-            while selector.get_map():
-                now = time.monotonic()
-                if now >= deadline:
-                    return "time"
-                if now >= look_at:
-                    if is_overfull(folder):
-                        return "full"
-                    look_at = time.monotonic() + max(_LOOK_EVERY, 10 * (time.monotonic() - now))
-                for key, _events in selector.select(min(look_at, deadline) - time.monotonic()):
-                    piece = os.read(key.fd, 65_536)
-                    key.data.extend(piece)
-                    if not piece:
-                        selector.unregister(key.fileobj)
-                    elif len(key.data) > MOST_OUTPUT:
-                        del key.data[MOST_OUTPUT:]
-                        return "flood"
-        return ""
-
-    def close(self) -> None:
-        """Wait, a second at most, until no process holds the streams: then none writes into the folder any more."""
-        ends = time.monotonic() + 1
-        for pipe in self._streams:
-            while select.select([pipe], [], [], max(0.0, ends - time.monotonic()))[0] and os.read(
-                pipe.fileno(), 65_536
-            ):
-                pass
-            pipe.close()
+def _watch(
+    processes: Sequence[subprocess.Popen[bytes]], streams: Sequence[IO[bytes]], folder: Path, deadline: float
+) -> Literal["", "time", "flood", "full"]:
+    """Wait until all stages have ended; return why they must be stopped before that, or what they did too much of."""
+    pause = _LOOK_EVERY
+    for process in processes:
+        while process.poll() is None:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, min(pause, deadline - time.monotonic())))
+            began = time.monotonic()
+            if began >= deadline:
+                return "time"
+            if _flooded(streams):
+                return "flood"
+            if is_overfull(folder):
+                return "full"
+            pause = max(_LOOK_EVERY, 10 * (time.monotonic() - began))
+    return "flood" if _flooded(streams) else ""
 
 
-def _wait(processes: Sequence[subprocess.Popen[bytes]], deadline: float) -> tuple[int, ...] | None:
-    """Return the exit codes, or None where a stage outlives the deadline after it has closed its streams."""
-    try:
-        codes = [process.wait(max(0.0, deadline - time.monotonic())) for process in processes]
-    except subprocess.TimeoutExpired:
-        return None
-    return tuple(code if code >= 0 else 128 - code for code in codes)
+def _flooded(streams: Sequence[IO[bytes]]) -> bool:
+    return any(os.fstat(stream.fileno()).st_size > MOST_OUTPUT for stream in streams)
+
+
+def _read(stream: IO[bytes]) -> str:
+    return os.pread(stream.fileno(), MOST_OUTPUT, 0).decode("utf-8", "replace")
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
