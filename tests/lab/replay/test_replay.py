@@ -897,7 +897,6 @@ def test_real_trials_of_one_task_stand_in_one_half(corpus, settings, seed):
     assert len({one.family for one in gathered.recordings}) > 20, "and not all one task"
 
 
-@pytest.mark.slow
 def test_real_transcripts_can_be_replayed(corpus, tmp_path, settings):
     def model(request: dict[str, Any]) -> Reply:
         if shown := seeded_calls(request):

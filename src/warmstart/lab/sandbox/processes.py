@@ -115,7 +115,7 @@ class Sandbox(Struct, frozen=True):
                     process = subprocess.Popen(
                         [*walls, *_PYTHON, stage.kind, *where, *stage.arguments],
                         stdin=source,
-                        stdout=output if stage is stages[-1] else subprocess.PIPE,
+                        stdout=subprocess.PIPE if len(processes) + 1 < len(stages) else output,
                         stderr=stage_errors,
                         env=make_environment(self.folder),
                         cwd=self.folder,
