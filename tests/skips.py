@@ -9,13 +9,10 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 
-import pytest
-
 from places import CORPUS, NO_CORPUS
 
 FULL = os.environ.get("WARMSTART_FULL") == "1"
 WANTS_FULL = "WARMSTART_FULL=1"  # the reason of each skipped test that is long by nature ends with it
-needs_full = pytest.mark.skipif(not FULL, reason=f"long by nature: {WANTS_FULL}")
 
 ALLOWED = ("needs the real local model", "the lab's runtime is not installed")
 

@@ -7,11 +7,8 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
-from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
-
-import pytest
 
 from places import ROOT
 
@@ -49,22 +46,21 @@ def find_imports(path: Path) -> Iterator[str]:
             yield from (str(word.value).split(".")[0] for word in node.args if isinstance(word, ast.Constant))
 
 
-@cache
-def list_own(folder: Path) -> frozenset[str]:
+def list_own(folder: Path) -> set[str]:
     """Return the modules and packages that lie at the top of a folder."""
-    return frozenset(path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir())
+    return {path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
 
 
-@pytest.mark.parametrize("folder", ["src", "tests", "bench"])
-def test_every_import_is_declared(folder: str) -> None:
-    declared = list_declared(for_tests=folder != "src")
+def test_every_import_is_declared() -> None:
     distributions = packages_distributions()
     known = sys.stdlib_module_names | list_own(ROOT / "src") | list_own(ROOT / "tests") | list_own(ROOT / "bench")
     undeclared: dict[str, str] = {}
-    for path in sorted((ROOT / folder).rglob("*.py")):
-        for name in set(find_imports(path)) - known - OF_HERMES:
-            if declared.isdisjoint(map(normal, distributions.get(name, [name]))):
-                undeclared[name] = str(path.relative_to(ROOT))
+    for folder in ("src", "tests", "bench"):
+        declared = list_declared(for_tests=folder != "src")
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for name in set(find_imports(path)) - known - OF_HERMES:
+                if declared.isdisjoint(map(normal, distributions.get(name, [name]))):
+                    undeclared[name] = str(path.relative_to(ROOT))
     assert undeclared == {}
 
 

@@ -286,6 +286,7 @@ def test_what_discord_slack_and_telegram_are_really_sent(monkeypatch: pytest.Mon
         assert "&amp;lt;" not in flat, "escaped once, not twice"
 
 
+@pytest.mark.slow
 @given(st.text(max_size=400), st.sampled_from([*CHATS, "ntfy", "dbus"]), st.integers(60, 600))
 @settings(max_examples=300, deadline=None)
 def test_a_message_fits_its_channel(text: str, kind: str, room: int) -> None:

@@ -53,6 +53,7 @@ def make_policy(dice: random.Random) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.slow
 def test_of_ten_thousand_policies_none_lets_high_risk_through() -> None:
     """A thousand by default; WARMSTART_FULL=1 tries all of them."""
     count = 10_000 if FULL else 1_000

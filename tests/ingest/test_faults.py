@@ -82,6 +82,7 @@ def test_nesting(tmp_path, deep):
     assert document.problems
 
 
+@pytest.mark.slow
 def test_a_200_mb_line(tmp_path):
     path = tmp_path / "a.jsonl"
     good = lines()
@@ -105,6 +106,7 @@ def test_a_200_mb_line(tmp_path):
     assert int(peak) < 300
 
 
+@pytest.mark.slow
 def test_a_document_with_a_huge_element(tmp_path):
     path = tmp_path / "a.json"
     message = {"role": "user", "content": "hello"}
@@ -198,6 +200,7 @@ def ingest():
 """
 
 
+@pytest.mark.slow
 def test_16_ingests_at_once(tmp_path):
     sessions = 40 if FULL else 15
     for n in range(sessions):
@@ -209,6 +212,7 @@ def test_16_ingests_at_once(tmp_path):
         assert ws.store.health()["integrity"] == "ok"
 
 
+@pytest.mark.slow
 def test_kill_9_during_ingest(tmp_path):
     sessions = 400 if FULL else 200
     for n in range(sessions):
@@ -234,6 +238,7 @@ for line in sys.stdin:
         assert ws.store.health()["calls"] == 10 * sessions
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_reported_and_loses_nothing(tmp_path):
     for n in range(150):
         write_jsonl(tmp_path / "in" / f"{n:03}.jsonl", claude_lines(f"s-{n}", calls=30, text="x" * 700))

@@ -60,6 +60,7 @@ def test_redacting_twice_changes_nothing(encoding: str) -> None:
         assert redact(once) == once
 
 
+@pytest.mark.slow
 def test_placeholders_reveal_nothing_of_the_value() -> None:
     for secret in make_secrets(11):
         for placeholder in PLACEHOLDER.findall(redact(secret.line)):

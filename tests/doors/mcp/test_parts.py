@@ -140,6 +140,7 @@ def test_every_property_has_a_type_and_every_text_a_limit():
                 assert "enum" in facts or "maxLength" in facts, (name, key)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.dictionaries(st.text(max_size=8) | st.sampled_from(["task", "session", "budget", "tools"]), nested, max_size=6)

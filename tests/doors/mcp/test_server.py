@@ -418,6 +418,7 @@ def test_a_store_that_cannot_be_used_is_told_at_the_start(tmp_path):
     assert done.exit_code == 1 and "not a SQLite database" in done.stderr
 
 
+@pytest.mark.slow
 def test_control_c_ends_it_quietly(project):
     process = subprocess.Popen(
         [SCRIPT, "mcp"],

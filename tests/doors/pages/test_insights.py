@@ -129,6 +129,7 @@ def test_small_histories(browser, tmp_path, sessions):
     look.page.close()
 
 
+@pytest.mark.slow
 def test_it_prints(browser, page_file, tmp_path):
     look = Look(browser, page_file, 1280, "dark")
     look.page.emulate_media(media="print")

@@ -74,6 +74,7 @@ def look(request: pytest.FixtureRequest, eyes: Look, files: dict[str, Path]) -> 
     return eyes.see(files[name], width, colours)
 
 
+@pytest.mark.slow
 def test_it_is_seen_whole_and_stays_quiet(look):
     plots = look.page.evaluate(BOXES)
     for plot in plots:
@@ -87,6 +88,7 @@ def test_it_is_seen_whole_and_stays_quiet(look):
     assert look.asked == [look.file.as_uri()]
 
 
+@pytest.mark.slow
 def test_nothing_hostile_runs(look):
     assert look.page.title() == "Warmstart lab"
     found = look.page.evaluate("document.querySelectorAll('script, img, link, iframe, a, [style], [onload]').length")
@@ -94,6 +96,7 @@ def test_nothing_hostile_runs(look):
     assert look.page.evaluate("document.querySelectorAll('style').length") == 1
 
 
+@pytest.mark.slow
 def test_every_text_can_be_read(look):
     if look.file.stem not in ("finished", "unfinished", "warm harms"):
         return  # the same texts in the same colours
@@ -104,6 +107,7 @@ def test_every_text_can_be_read(look):
     assert [text for text in texts if text["size"] < 12] == []
 
 
+@pytest.mark.slow
 def test_plots_are_named_and_have_their_numbers_beside_them(look):
     unnamed = "[...document.querySelectorAll('svg[role=img]')].filter(svg => !svg.getAttribute('aria-label')).length"
     assert look.page.evaluate(unnamed) == 0
@@ -111,6 +115,7 @@ def test_plots_are_named_and_have_their_numbers_beside_them(look):
     assert look.page.evaluate("[...document.querySelectorAll('figure')].every(f => f.getAttribute('aria-label'))")
 
 
+@pytest.mark.slow
 def test_light_and_dark_differ_and_paper_is_white(eyes, files):
     shade = "getComputedStyle(document.body).backgroundColor"
     shades = [eyes.see(files["finished"], 1280, colours).page.evaluate(shade) for colours in ("light", "dark")]
