@@ -40,10 +40,12 @@ def inspect(ws: Warmstart, paths: tuple[Path, ...], as_json: bool) -> None:
     recorder = Recorder(ws.settings.secrets)
     rows: list[list[Any]] = []
     problems: list[Problem] = []
-    with progress_bar("reading") as report_progress:
+    sessions = 0
+    with progress_bar("reading", lines=not as_json) as report_progress:
         for done, source in enumerate(_find_sources(paths, problems)):
             report_progress(done, None, source.path.name)
             for scored in scan(source, ws.settings.tools):
+                sessions += 1
                 if as_json:
                     print_json(_session_json(scored, recorder))
                 else:
@@ -52,7 +54,7 @@ def inspect(ws: Warmstart, paths: tuple[Path, ...], as_json: bool) -> None:
     if rows:
         print_table(_SESSION_COLUMNS, rows)
     _print_problems(problems, recorder, as_json)
-    if problems and not rows and not as_json:
+    if problems and not sessions:
         sys.exit(1)
 
 

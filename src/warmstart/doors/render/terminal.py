@@ -81,10 +81,13 @@ def coloured(text: str) -> Any:
 
 
 @contextmanager
-def progress_bar(title: str, clock: Callable[[], float] = time.monotonic) -> Iterator[Progress]:
-    """Show progress on standard error: a bar on a terminal, else a plain line every 10 s at most."""
+def progress_bar(title: str, clock: Callable[[], float] = time.monotonic, *, lines: bool = True) -> Iterator[Progress]:
+    """Show progress on standard error: a bar on a terminal, else a plain line every 10 s at most.
+
+    `lines=False` leaves the lines out, for commands that print JSON there.
+    """
     if not sys.stderr.isatty():
-        yield _make_line_printer(title, clock)
+        yield _make_line_printer(title, clock) if lines else _ignore
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -103,6 +106,10 @@ def progress_bar(title: str, clock: Callable[[], float] = time.monotonic) -> Ite
             bar.update(task, completed=done, total=total, description=clean(what)[:50])
 
         yield update_bar
+
+
+def _ignore(done: int, total: int | None, what: str) -> None:
+    """Show nothing."""
 
 
 def _make_line_printer(title: str, clock: Callable[[], float]) -> Progress:
