@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-Status = Literal["ok", "error", "rejected", "cancelled", "unknown"]
+Status = Literal["ok", "error", "rejected", "denied", "cancelled", "unknown"]  # denied: by a hook or rule, unseen by a person
 Basis = Literal["flag", "exit_code", "structure", "text", "none"]
 ErrorKind = Literal["arguments", "precondition", "permission", "environment", "semantic", "other"]
 Verdict = Literal["success", "failure", "unknown"]
@@ -33,10 +33,11 @@ class Outcome(Struct, frozen=True, gc=False):
     status: Status
     basis: Basis = "none"  # evidence for the status
     error_kind: ErrorKind | None = None  # only for errors
+    flagged: bool | None = None  # the transcript's own error flag, where the outcome differs from it
 
     @property
     def counts(self) -> bool:
-        """Whether the call counts in an error rate. Rejected, cancelled and unknown calls do not."""
+        """Whether the call counts in an error rate. Rejected, denied, cancelled and unknown calls do not."""
         return self.status == "ok" or self.status == "error"
 
 

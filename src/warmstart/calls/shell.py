@@ -86,7 +86,7 @@ def _read(command: str) -> ShellLine:
     group = stages[-1].strip()
     if len(lists) == len(last) == len(stages) == 1 and group[:1] in ("(", "{") and group[-1:] in (")", "}"):
         return _read(group[1:-1].strip().rstrip(";"))
-    program, rest = _program(stages[-1])
+    program, rest = find_program(stages[-1])
     if any(op == "||" for op, _pipe in last[1:]) and program in _HARMLESS:
         return ShellLine("none", program, False, False)
     if len(stages) > 1 and program in _FILTERS and not pipefail:
@@ -94,9 +94,9 @@ def _read(command: str) -> ShellLine:
     if program in _HARMLESS and (len(lists) > 1 or len(last) == 1):
         return ShellLine("none", program, True, False)
     whole = len(lists) == 1 and (len(stages) == 1 or pipefail)
-    programs = [_program(pipe[0]) for _op, pipe in last]
+    programs = [find_program(pipe[0]) for _op, pipe in last]
     quotes = all(_quotes(p, r) for p, r in programs if p not in _SILENT)
-    quotes = quotes or (len(stages) > 1 and _quotes(*_program(stages[0])))
+    quotes = quotes or (len(stages) > 1 and _quotes(*find_program(stages[0])))
     return ShellLine(
         "whole" if whole else "last", program, quotes, program in _MATCHERS or _is_git(program, rest, "grep")
     )
@@ -114,7 +114,7 @@ def _is_git(program: str, rest: str, sub: str) -> bool:
     return program == "git" and bool(re.match(rf"(?:-\S+\s+(?:\S+\s+)?)*?{sub}\b", rest))
 
 
-def _program(stage: str) -> tuple[str, str]:
+def find_program(stage: str) -> tuple[str, str]:
     """Return the program of a simple command, after assignments and wrappers, and the words that follow it."""
     text = stage.strip().lstrip("({! \t")
     for _ in range(6):

@@ -20,7 +20,7 @@ from warmstart.insights.types import Insights
 from warmstart.model import PastSession
 
 TOP = 10
-_LEFT_OUT = ("rejected", "cancelled", "unknown")
+_LEFT_OUT = ("rejected", "denied", "cancelled", "unknown")
 
 
 def gather_insights(sessions: Iterable[PastSession | None], *, top: int = TOP) -> Insights:

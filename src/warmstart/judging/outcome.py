@@ -6,13 +6,16 @@ import re
 from json import JSONDecodeError, JSONDecoder
 from typing import Any
 
+from msgspec import structs
+
 from warmstart.calls import tools
 from warmstart.calls.shell import ShellLine, command_in, read_line
-from warmstart.judging.text import answer_failed, error_kind, plain, shell_failed, stopped_by
+from warmstart.judging.checks import check_failed
+from warmstart.judging.text import answer_failed, clear, error_kind, plain, shell_failed, stopped_by
 from warmstart.model import Basis, Outcome, Signal, ToolCall
 
 _OK = {basis: Outcome("ok", basis) for basis in ("flag", "exit_code", "structure", "text")}
-_STOPPED = {(s, b): Outcome(s, b) for s in ("rejected", "cancelled") for b in ("flag", "structure", "text")}
+_STOPPED = {(s, b): Outcome(s, b) for s in ("rejected", "denied", "cancelled") for b in ("flag", "structure", "text")}
 _UNKNOWN = Outcome("unknown", "none")
 
 _SHELLS = frozenset((tools.TERMINAL, tools.CODE))
@@ -34,7 +37,7 @@ _FAILED_WORDS = frozenset(
     ("error", "failed", "failure", "fail", "timeout", "timed_out", "errored", "crashed", "exception")
 )
 _STOPPED_WORDS = {"cancelled": "cancelled", "canceled": "cancelled", "aborted": "cancelled", "interrupted": "cancelled",
-                  "blocked": "rejected", "denied": "rejected", "rejected": "rejected", "declined": "rejected",
+                  "blocked": "denied", "denied": "rejected", "rejected": "rejected", "declined": "rejected",
                   "approval_required": "rejected", "pending_approval": "rejected"}  # fmt: skip
 _CODES = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
 _MAX_JSON = 2_000_000
@@ -45,7 +48,7 @@ def judge_result(call: ToolCall | None, text: str, signal: Signal | None = None)
     if signal is not None:
         outcome = _by_signal(call, text, signal)
         if outcome is not None:
-            return outcome
+            return _unmask(call, text) or outcome if outcome.status == "ok" else outcome
     stopped = stopped_by(text)
     if stopped:
         return _STOPPED[stopped, "text"]
@@ -63,6 +66,16 @@ def _by_signal(call: ToolCall | None, text: str, signal: Signal) -> Outcome | No
     if signal.exit_code is not None:
         return _by_exit_code(call, text, signal.exit_code)
     return _OK["flag"] if signal.failed is False else None
+
+
+def _unmask(call: ToolCall | None, text: str) -> Outcome | None:
+    """Return the failure of a check whose exit code another command of the line replaced, or None."""
+    if call is None or tools.base_tool(call.tool) not in _SHELLS:
+        return None
+    line = _line_of(call)
+    if line.reach == "whole" or not check_failed(line.text, clear(text)):
+        return None
+    return structs.replace(_error(text, "text"), flagged=False)
 
 
 def _by_exit_code(call: ToolCall | None, output: str, code: int) -> Outcome:

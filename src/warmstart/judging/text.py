@@ -181,6 +181,14 @@ _REJECTED = (
     "Tool use was rejected",
     "[Tool denied",
 )
+_DENIED = re.compile(  # by a hook or a rule of the agent: neither the agent's error nor a person's word
+    r"(?:Command|Tool(?: call| use)?|Call|Edit|Patch|apply_patch) (?:was )?blocked by \w*(?:Use)? ?hook\b|Blocked by \w+ hook\b"
+    r"|(?:Hook )?PreToolUse(?::\S+)? (?:hook (?:error|blocking error|blocked|denied|stopped)|blocked|denied)"
+    r"|\S* ?operation blocked by hook|Execution (?:stopped|blocked|denied) by (?:PreToolUse |a )?hook"
+    r"|Permission to use \S+ (?:with \S.{0,200} )?has been (?:auto-)?denied|Tool execution denied by policy"
+    r"|\[warmstart\] stopped: ",
+    re.S,
+)
 _CANCELLED = (
     "Sibling tool call errored",
     "Cancelled: ",
@@ -202,16 +210,23 @@ def plain(text: str) -> str:
     """Return a text without terminal colours; of a long text only its two ends."""
     if len(text) > _HEAD + _TAIL:
         text = text[:_HEAD] + "\n" + text[-_TAIL:]
+    return clear(text)
+
+
+def clear(text: str) -> str:
+    """Return a text without terminal colours and carriage returns."""
     if "\x1b" in text:
         text = _ansi.sub("", text)
     return text.replace("\r\n", "\n")
 
 
 def stopped_by(text: str) -> str | None:
-    """Return "rejected" or "cancelled" where a person or a sibling call ended this one, else None."""
-    opening = _tags.sub("", text[:200]).lstrip()
+    """Return "rejected", "denied" or "cancelled" where a person, a hook or a sibling call ended this one, else None."""
+    opening = _tags.sub("", text[:400]).lstrip()
     if opening.startswith(_REJECTED):
         return "rejected"
+    if _DENIED.match(opening.removeprefix("Error: ")):
+        return "denied"
     if opening.startswith(_CANCELLED):
         return "cancelled"
     return None

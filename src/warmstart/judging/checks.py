@@ -1,0 +1,126 @@
+"""Failing checks whose exit code was lost behind a pipe: tests, linters, type checkers and builds.
+
+`mise run lint | tail -20` exits with the code of `tail`. The check has still failed, and its own summary or findings say
+so. Only a command line that runs a check is looked at: reading a log that quotes a failure is no failure.
+"""
+
+from __future__ import annotations
+
+import re
+
+from warmstart.calls.shell import find_program, split_line
+
+# Programs that are checks whatever their arguments are, and words that make a call of a task runner or a tool one.
+_CHECKS = frozenset(
+    """pytest py.test unittest nose2 tox nox jest vitest mocha ava tap karma cypress playwright rspec phpunit pest ctest
+    golangci-lint staticcheck revive ruff flake8 pylint mypy pyright basedpyright pyre ty black isort bandit eslint oxlint
+    biome prettier stylelint tsc vue-tsc svelte-check tsd xo standard rubocop brakeman ktlint detekt swiftlint shellcheck
+    hadolint yamllint markdownlint actionlint typos codespell cspell semgrep terraform tflint clippy-driver cargo-nextest
+    make gmake cmake ninja gradle gradlew mvn mvnw sbt dotnet msbuild xcodebuild gcc g++ cc clang clang++ rustc javac
+    webpack rollup esbuild next nest turbo nx lerna pre-commit lefthook husky""".split()
+)
+_RUNNERS = frozenset(
+    "npm pnpm yarn bun deno npx pnpx bunx mise just task make rake uv poetry pdm hatch pipenv composer cargo go "
+    "python python3 node ruby php swift zig mix rtk doppler docker-compose invoke bundle".split()
+)
+_CHECK_WORDS = re.compile(
+    r"(?:^|[\s:/._-])(?:tests?|specs?|lint\w*|check\w*|type-?check\w*|types|tsc|vet|clippy|build|compile|fmt|format\w*|verify|"
+    r"validate|ci|e2e|unit|integration|coverage|nextest|pytest|unittest|jest|vitest|mocha|playwright|ruff|mypy|pyright|"
+    r"eslint|biome|prettier|golangci-lint|rspec|phpunit|cypress)(?=$|[\s:/._-])",
+    re.I,
+)
+
+_SUMMARIES = tuple(  # a check's own word that it failed
+    re.compile(pattern, re.M)
+    for pattern in (
+        # Python
+        r"^=+ .*\b[1-9]\d* (?:failed|errors?)\b.*=+$",
+        r"^[1-9]\d* failed\b.* in [\d.]+s",
+        r"^(?:FAILED|ERROR) [\w./\\-]+\.py(?:::|\s|$)",
+        r"^FAILED \((?:failures|errors)=",
+        r"^Found [1-9]\d* errors?\b",
+        r"^\S+\.pyi?:\d+(?::\d+)?: error: ",
+        r"^\s*\S+\.pyi?:\d+:\d+ - error: ",
+        r"^\S+\.py:\d+:\d+: [A-Z]{1,4}\d{2,4} ",
+        r"^\d+ files? would be (?:reformatted|changed)",
+        r"^would reformat ",
+        # JavaScript and TypeScript
+        r"^Tests?:\s.*\b[1-9]\d* failed\b",
+        r"^Test Suites:\s.*\b[1-9]\d* failed\b",
+        r"^\s*(?:Tests|Test Files)\s+[1-9]\d* failed\b",
+        r"^\s*FAIL\s+\S+\.(?:[cm]?[jt]sx?|vue|svelte)\b",
+        r"^\s+[1-9]\d* failing$",
+        r"^\s*[1-9]\d* fail$",
+        r"^\s*[1-9]\d* failed$",
+        r"^\(fail\) ",
+        r"^error: script \"[^\"]+\" (?:exited with code [1-9]|was terminated)",
+        r"^# fail [1-9]",
+        r"^\s*\S+\(\d+,\d+\): error TS\d+:",
+        r"^\s*\S+:\d+:\d+ - error TS\d+:",
+        r"^error TS\d+:",
+        r"✖ [1-9]\d* problems? \([1-9]\d* errors?",
+        r"✖ [1-9]\d* problems?\b(?! \(0 errors)",
+        r"^\s+\d+:\d+\s+error\s{2,}",
+        r"^\s*× Some (?:errors|warnings) were emitted while running checks",
+        r"^\[(?:warn|error)\] Code style issues found",
+        r"^(?:npm ERR!|npm error (?:code|Lifecycle))",
+        r"\bERR_PNPM_\w+",
+        r"\bELIFECYCLE\b",
+        r"^error Command failed with exit code [1-9]",
+        r"^\s*Failed:\s+\S+#\S+",
+        r"^\s*ERROR\s+run failed: command",
+        # Go, Rust, C and the rest
+        r"^\s*--- FAIL: ",
+        r"^FAIL(?:\t|$)",
+        r"^\s*test result: FAILED",
+        r"^error\[E\d+\]: |^error: (?:could not compile|aborting due to|linking with|test failed)",
+        r"^\s*Diff in \S+\.rs(?::\d+| at line)",
+        r"^\S+\.(?:c|cc|cpp|h|hpp|m|swift|java|kt|cs|zig):\d+(?::\d+)?: (?:fatal )?error: ",
+        r"^\S+\(\d+,\d+\): error [A-Z]{2}\d+: ",
+        r"^g?make(?:\[\d+\])?: \*\*\* ",
+        r"^BUILD FAILED\b",
+        r"^FAILURE: Build failed",
+        r"^\[(?:INFO|ERROR)\] BUILD FAILURE",
+        r"^\s*Build FAILED\.",
+        r"^Failed!\s+- Failed:\s+[1-9]",
+        r"^\d+ examples?, [1-9]\d* failures?",
+        r"^(?:FAILURES|ERRORS)!$",
+        r"^Tests: \d+, .*\b(?:Failures|Errors): [1-9]",
+        r"^\[[\w:./-]+\] ERROR task failed",
+        r"^error: Recipe `[^`]+` failed",
+        r"^task: Failed to run task",
+    )
+)
+_FINDINGS = re.compile(  # what a check prints of one failure; tests log such lines too, so a passing summary outweighs them
+    r"^error: (?!script )|^(?:\./)?[\w./-]+\.go:\d+:\d+: |^\s*Error: |^ERROR: ", re.M
+)
+_PASSED = re.compile(
+    r"^\s*0 fail$|^=+ \d+ passed\b[^=]*=+$|^\d+ passed\b.* in [\d.]+s|^Tests:\s+(?:\d+ \w+, )*\d+ passed, \d+ total"
+    r"|^\s*Tests\s+\d+ passed|^test result: ok|^ok\s+\S+\s+(?:[\d.]+s|\(cached\))|^OK(?: \(|$)|^\s+\d+ pass(?:ing|ed)\b"
+    r"|^\d+ examples?, 0 failures|^Found 0 errors|^All checks passed|^Success: no issues found|^0 issues|BUILD SUCCESS"
+    r"|^Build succeeded|^\[INFO\] BUILD SUCCESS|^# fail 0$",
+    re.M,
+)
+_TAIL, _HEAD = 24_000, 8_000  # characters looked at: summaries stand at the end, findings anywhere near it
+
+
+def runs_check(command: str) -> bool:
+    """Return whether a command line runs a test, a linter, a type checker or a build."""
+    return any(
+        _is_check(stages[0]) for pipelines in split_line(command[:6_000]) for _operator, stages in pipelines
+    )
+
+
+def check_failed(command: str, output: str) -> bool:
+    """Return whether a check in this command line failed, by its own summary or findings."""
+    if not runs_check(command):
+        return False
+    text = output if len(output) <= _HEAD + _TAIL else f"{output[:_HEAD]}\n{output[-_TAIL:]}"
+    if any(pattern.search(text) for pattern in _SUMMARIES):
+        return True
+    return bool(_FINDINGS.search(text)) and not _PASSED.search(text)
+
+
+def _is_check(stage: str) -> bool:
+    program, rest = find_program(stage)
+    return program in _CHECKS or (program in _RUNNERS and bool(_CHECK_WORDS.search(rest[:300])))
