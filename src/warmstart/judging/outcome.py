@@ -17,6 +17,7 @@ from warmstart.model import Basis, Outcome, Signal, ToolCall
 _OK = {basis: Outcome("ok", basis) for basis in ("flag", "exit_code", "structure", "text")}
 _STOPPED = {(s, b): Outcome(s, b) for s in ("rejected", "denied", "cancelled") for b in ("flag", "structure", "text")}
 _UNKNOWN = Outcome("unknown", "none")
+_NO_MATCH = Outcome("ok", "exit_code", flagged=True)  # grep, diff and the like: exit 1 without output says "nothing found"
 
 _SHELLS = frozenset((tools.TERMINAL, tools.CODE))
 _QUOTERS = frozenset(
@@ -84,8 +85,8 @@ def _by_exit_code(call: ToolCall | None, output: str, code: int) -> Outcome:
     stopped = stopped_by(output)
     if stopped:
         return _STOPPED[stopped, "text"]
-    if code == 1 and not output.strip() and _line_of(call).matches:
-        return _OK["exit_code"]
+    if code == 1 and _line_of(call).matches and not _strip_code(output):
+        return _NO_MATCH
     return _error(output, "exit_code")
 
 
@@ -97,7 +98,12 @@ def _by_printed_code(call: ToolCall | None, text: str) -> Outcome | None:
     if match is None or (call is not None and "$?" in command_in(call.arguments)):
         return None
     code = int(next(group for group in match.groups() if group is not None))
-    return _by_exit_code(call, _PRINTED.sub("", text, count=1).replace("<output>", "").replace("</output>", ""), code)
+    return _by_exit_code(call, _strip_code(text), code)
+
+
+def _strip_code(text: str) -> str:
+    """Return a result without the exit code and the tags that an agent printed around it."""
+    return _PRINTED.sub("", text, count=1).replace("<output>", "").replace("</output>", "").strip()
 
 
 def _match_first_lines(head: str) -> re.Match[str] | None:
@@ -165,7 +171,10 @@ def _status_word(value: dict[str, Any]) -> str | None:
     if not isinstance(status, str) or len(value) > 8 or "reservation_id" in value:
         return None
     explained = value.get("error") or value.get("message") or value.get("approval") or value.get("reason")
-    return _STOPPED_WORDS.get(status.lower()) if explained or len(value) <= 2 or "exit_code" in value else None
+    if not explained and len(value) > 2 and "exit_code" not in value:
+        return None
+    word = _STOPPED_WORDS.get(status.lower())
+    return "rejected" if word == "denied" and "user" in str(explained).lower() else word
 
 
 def _is_error_value(error: Any) -> bool:
