@@ -6,6 +6,7 @@ must know whose exit code the shell reported.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Literal
 
@@ -37,6 +38,9 @@ _PLAIN = re.compile(r"[^\\'\"`<\n(){}|&;#]+")
 _CATCHES = re.compile(r"\bexcept\b[^\n]*:|\btraceback\.print_exc|\bcatch\s*[({]|\brescue\b")
 _LIMIT = 6_000
 _COMMAND_NAMES = ("command", "cmd", "script", "commands", "input", "code", "CommandLine")
+_SCRIPTED = re.compile(  # Codex' JavaScript tool: await tools.exec_command({cmd: "...", ...})
+    r"tools\.exec_command\(\s*\{.*?[\"']?\bcmd[\"']?\s*:\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`)", re.S
+)
 _LOGIN_SHELL = re.compile(r"\s*(?:/\S*/)?(?:ba|z|da|k)?sh\s+-[a-z]*c\s+(['\"]?)(.*)\1\s*$", re.S)
 
 
@@ -55,18 +59,31 @@ class ShellLine(Struct, frozen=True):
 def command_in(arguments: Arguments) -> str:
     """Return the command line of a shell call, under whatever name the agent passes it; "" where there is none."""
     if isinstance(arguments, str):
-        return arguments
+        return _inside_script(arguments)
     for name in _COMMAND_NAMES:
         value = arguments.get(name)
         if isinstance(value, str) and value:
             wrapped = _LOGIN_SHELL.match(value)
-            return wrapped[2] if wrapped else value
+            return wrapped[2] if wrapped else _inside_script(value)
         if isinstance(value, list) and value:
             words = [word for word in value if isinstance(word, str)]
             if len(words) >= 3 and words[1].startswith("-") and words[1].endswith("c"):
                 return words[2]
             return " ".join(words)
     return ""
+
+
+def _inside_script(text: str) -> str:
+    """Return the commands that a script hands to a shell tool, one a line; the text itself where it is no such script."""
+    if "tools.exec_command(" not in text:
+        return text
+    commands = []
+    for quoted in _SCRIPTED.findall(text):
+        try:
+            commands.append(json.loads(quoted) if quoted[0] == '"' else quoted[1:-1])
+        except ValueError:
+            commands.append(quoted[1:-1])
+    return "\n".join(commands) or text
 
 
 def read_line(command: str) -> ShellLine:

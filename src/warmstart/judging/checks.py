@@ -52,7 +52,9 @@ _SUMMARIES = tuple(  # a check's own word that it failed
         r"^\s+[1-9]\d* failing$",
         r"^\s*[1-9]\d* fail$",
         r"^\s*[1-9]\d* failed$",
+        r"^\s*[1-9]\d* errors?$",
         r"^\(fail\) ",
+        r"^\s*✘\s+\d+ ",
         r"^error: script \"[^\"]+\" (?:exited with code [1-9]|was terminated)",
         r"^# fail [1-9]",
         r"^\s*\S+\(\d+,\d+\): error TS\d+:",
@@ -89,11 +91,16 @@ _SUMMARIES = tuple(  # a check's own word that it failed
         r"^\[[\w:./-]+\] ERROR task failed",
         r"^error: Recipe `[^`]+` failed",
         r"^task: Failed to run task",
+        r"^\S+:\d+(?::\d+)?:? error\b",
+        r"^(?:\S*sh: )?(?:line \d+: )?[\w./@-]+: (?:command )?not found$|^\S*sh: command not found: ",
     )
 )
 _FINDINGS = re.compile(  # what a check prints of one failure; tests log such lines too, so a passing summary outweighs them
-    r"^error: (?!script )|^(?:\./)?[\w./-]+\.go:\d+:\d+: |^\s*Error: |^ERROR: ", re.M
+    r"^error: (?!script )|^(?:\./)?[\w./-]+\.go:\d+:\d+: |^\s*Error: |^ERROR: "
+    r"|^\s*(?:[×✖] Formatter would have printed|at \S+ (?:format|lint|assist)|\S+ (?:format|(?:lint|assist)/\S+) .*━{3})",
+    re.M,
 )
+_TESTS = re.compile(r"(?:^|[\s:/._-])(?:tests?|specs?|e2e|pytest|jest|vitest|mocha|unittest|playwright)(?=$|[\s:/._-])", re.I)
 _PASSED = re.compile(
     r"^\s*0 fail$|^=+ \d+ passed\b[^=]*=+$|^\d+ passed\b.* in [\d.]+s|^Tests:\s+(?:\d+ \w+, )*\d+ passed, \d+ total"
     r"|^\s*Tests\s+\d+ passed|^test result: ok|^ok\s+\S+\s+(?:[\d.]+s|\(cached\))|^OK(?: \(|$)|^\s+\d+ pass(?:ing|ed)\b"
@@ -118,7 +125,10 @@ def check_failed(command: str, output: str) -> bool:
     text = output if len(output) <= _HEAD + _TAIL else f"{output[:_HEAD]}\n{output[-_TAIL:]}"
     if any(pattern.search(text) for pattern in _SUMMARIES):
         return True
-    return bool(_FINDINGS.search(text)) and not _PASSED.search(text)
+    finding = _FINDINGS.search(text)
+    if finding is None or _PASSED.search(text):
+        return False
+    return not text[: finding.start()].strip() or not _TESTS.search(command)  # tests log errors that they expect
 
 
 def _is_check(stage: str) -> bool:

@@ -40,6 +40,7 @@ _FAILED_WORDS = frozenset(
 _STOPPED_WORDS = {"cancelled": "cancelled", "canceled": "cancelled", "aborted": "cancelled", "interrupted": "cancelled",
                   "blocked": "denied", "denied": "rejected", "rejected": "rejected", "declined": "rejected",
                   "approval_required": "rejected", "pending_approval": "rejected"}  # fmt: skip
+_SCRIPT_CODE = re.compile(r'"exit_code":(-?\d+)')
 _CODES = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
 _MAX_JSON = 2_000_000
 
@@ -74,9 +75,17 @@ def _unmask(call: ToolCall | None, text: str) -> Outcome | None:
     if call is None or tools.base_tool(call.tool) not in _SHELLS:
         return None
     line = _line_of(call)
-    if line.reach == "whole" or not check_failed(line.text, clear(text)):
+    codes = _SCRIPT_CODE.findall(text) if text.startswith("Script ") else ()
+    if any(int(code) for code in codes):  # Codex' JavaScript tool: its script ended well, a command in it did not
+        return structs.replace(_error(_unquote(text), "exit_code"), flagged=False)
+    if (line.reach == "whole" and not text.startswith("Script ")) or not check_failed(line.text, clear(_unquote(text))):
         return None
     return structs.replace(_error(text, "text"), flagged=False)
+
+
+def _unquote(text: str) -> str:
+    """Return the output of a script's commands with the line breaks that JSON hid."""
+    return text.replace("\\n", "\n") if text.startswith("Script ") else text
 
 
 def _by_exit_code(call: ToolCall | None, output: str, code: int) -> Outcome:
