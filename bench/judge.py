@@ -11,8 +11,16 @@ for tau-bench a result that starts with "Error" (hidden: that word is stripped).
 cancelled, or that a failed sibling call ended are not errors of the agent and are left out; so is a search that exits
 with 1 because nothing matched. F1 is null where there is no error.
 
-JSON keys: `formats` {name: {results, errors, excluded, visible {precision recall f1}, hidden {...}, naive {...},
-microseconds}}, `unflagged` {name: results} for formats whose files here carry no flag to compare with, `seconds`.
+Piped checks (`piped_checks.json`: ids and labels, written by someone who had not seen the rules): results that the agent
+flagged as fine, of command lines whose exit code is not the check's. `failed` is the class of failing checks, `fine` the rest.
+The rules were finished with these labels in view.
+
+Where the judge overrules a flag on purpose (a failing check behind a pipe, a search without a match), `visible` compares
+the flag it read, and `flipped` counts the results.
+
+JSON keys: `formats` {name: {results, errors, excluded, flipped, visible {precision recall f1}, hidden {...}, naive {...},
+microseconds}}, `piped` {cases, failing, failed {precision recall f1}, fine {...}, flipped}, `unflagged` {name: results} for
+formats whose files here carry no flag to compare with, `seconds`.
 """
 
 from __future__ import annotations
@@ -21,10 +29,14 @@ import argparse
 import json
 import re
 import sys
+import tarfile
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import zstandard
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
@@ -37,6 +49,7 @@ from warmstart.judging.text import stopped_by
 from warmstart.model import UNKNOWN, Outcome, Signal, ToolCall
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
+PIPED = Path(__file__).with_name("piped_checks.json")
 KEYWORDS = ("error", "failed", "not found", "exception", "traceback", "permission denied", "invalid", "unable to")
 STRIP = re.compile(
     r"\A\s*(?:Exit [Cc]ode:? -?\d+\n?|Process exited with code -?\d+\n?|<returncode>-?\d+</returncode>\n?)|</?tool_use_error>"
@@ -74,8 +87,72 @@ def main() -> None:
             cases.setdefault(name, []).append(case)
     rows = {name: measure(name, own, excluded.get(name, 0), options.misses) for name, own in sorted(cases.items())}
     without_flags = {name: results for name, results in sorted(unflagged.items()) if name not in rows}
-    report = {"formats": rows, "unflagged": without_flags, "seconds": round(time.perf_counter() - started, 2)}
+    report = {
+        "formats": rows,
+        "piped": measure_piped(options.dir, options.misses),
+        "unflagged": without_flags,
+        "seconds": round(time.perf_counter() - started, 2),
+    }
     print(json.dumps(report)) if options.json else show(report)
+
+
+def measure_piped(corpus: Path, misses: bool) -> dict[str, Any] | None:
+    """Compare the judge with the labels of piped checks; None where the corpus does not hold them."""
+    labels: dict[str, str] = json.loads(PIPED.read_text())["labels"]
+    failed, fine, flipped = Tally(), Tally(), 0
+    seen: set[str] = set()
+    for key, call, text, signal in read_labelled({name.partition(":")[0] for name in labels}, corpus):
+        if key in seen or labels.get(key, "unsure") == "unsure":
+            continue
+        seen.add(key)
+        truth = labels[key] == "failed"
+        judged = judge_result(call, text, signal).status == "error"
+        flipped += judged
+        failed.add(judged, truth)
+        fine.add(not judged, not truth)
+        if misses and judged != truth:
+            print(f"piped {key}: labelled {labels[key]}: {command_in(call.arguments)[-200:]!r}\n    {text[-200:]!r}")
+    if not seen:
+        return None
+    failing = sum(labels[key] == "failed" for key in seen)
+    return {
+        "cases": len(seen),
+        "failing": failing,
+        "failed": failed.figures(),
+        "fine": fine.figures(),
+        "flipped": flipped,
+    }
+
+
+def read_labelled(names: set[str], corpus: Path) -> Iterator[tuple[str, ToolCall, str, Signal | None]]:
+    """Yield `(corpus:call id, call, text, signal)` of the results in these parts of the corpus."""
+    for name in sorted(names):
+        archive = corpus / "projects" / f"{name}.tar.zst"
+        if not archive.exists():
+            yield from read_folder(name, corpus / name)
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            with archive.open("rb") as packed:
+                reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(packed)
+                with tarfile.open(fileobj=reader, mode="r|") as tar:
+                    tar.extractall(folder, filter="data")
+            yield from read_folder(name, Path(folder))
+
+
+def read_folder(name: str, folder: Path) -> Iterator[tuple[str, ToolCall, str, Signal | None]]:
+    results: list[tuple[ToolCall | None, str, Signal | None]] = []
+
+    def record(call: ToolCall | None, text: str, signal: Signal | None = None) -> Outcome:
+        results.append((call, text, signal))
+        return UNKNOWN
+
+    for file in formats.find_files(folder):
+        try:
+            for _session in formats.read(Source(file), record):
+                yield from ((f"{name}:{call.call_id}", call, text, signal) for call, text, signal in results if call)
+                results.clear()
+        except SourceError:
+            results.clear()
 
 
 def read_cases(folder: Path) -> Iterator[tuple[str, Case | None]]:
@@ -123,9 +200,11 @@ def bare(text: str) -> str:
 
 def measure(name: str, cases: list[Case], excluded: int, misses: bool) -> dict[str, Any]:
     visible, hidden, naive = Tally(), Tally(), Tally()
-    spent = 0.0
+    spent, flipped = 0.0, 0
     for case in cases:
-        visible.add(judge_result(case.call, case.text, case.signal).status == "error", case.truth)
+        outcome = judge_result(case.call, case.text, case.signal)
+        flipped += outcome.flagged is not None
+        visible.add(outcome.flagged if outcome.flagged is not None else outcome.status == "error", case.truth)
         text = STRIP.sub("", case.text)
         if name == "tau_bench":
             text = re.sub(r"\AError:?\s*", "", text)
@@ -144,6 +223,7 @@ def measure(name: str, cases: list[Case], excluded: int, misses: bool) -> dict[s
         "results": len(cases),
         "errors": sum(case.truth for case in cases),
         "excluded": excluded,
+        "flipped": flipped,
         "visible": visible.figures(),
         "hidden": hidden.figures(),
         "naive": naive.figures(),
@@ -181,6 +261,11 @@ def show(report: dict[str, Any]) -> None:
             f"{name:16}{row['results']:>8}{row['errors']:>8}{row['excluded']:>9}   {number(row['visible']['f1']):>13}   "
             f"{number(hidden['precision']):>15}{number(hidden['recall']):>6}{number(hidden['f1']):>6}   "
             f"{number(row['naive']['f1']):>8}"
+        )
+    if piped := report["piped"]:
+        print(
+            f"piped checks: {piped['cases']} labelled results, {piped['failing']} failing; F1 failed "
+            f"{number(piped['failed']['f1'])}, fine {number(piped['fine']['f1'])} (by the agent's flag: 0 found)"
         )
     for name, results in report["unflagged"].items():
         print(f"{name:16}{results:>8}   these files have no flags to compare with")

@@ -39,7 +39,8 @@ _CATCHES = re.compile(r"\bexcept\b[^\n]*:|\btraceback\.print_exc|\bcatch\s*[({]|
 _LIMIT = 6_000
 _COMMAND_NAMES = ("command", "cmd", "script", "commands", "input", "code", "CommandLine")
 _SCRIPTED = re.compile(  # Codex' JavaScript tool: await tools.exec_command({cmd: "...", ...})
-    r"tools\.exec_command\(\s*\{.*?[\"']?\bcmd[\"']?\s*:\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`)", re.S
+    r"tools\.exec_command\(\s*\{.*?[\"']?\bcmd[\"']?\s*:\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`)",
+    re.S,
 )
 _LOGIN_SHELL = re.compile(r"\s*(?:/\S*/)?(?:ba|z|da|k)?sh\s+-[a-z]*c\s+(['\"]?)(.*)\1\s*$", re.S)
 

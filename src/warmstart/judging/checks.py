@@ -100,7 +100,9 @@ _FINDINGS = re.compile(  # what a check prints of one failure; tests log such li
     r"|^\s*(?:[×✖] Formatter would have printed|at \S+ (?:format|lint|assist)|\S+ (?:format|(?:lint|assist)/\S+) .*━{3})",
     re.M,
 )
-_TESTS = re.compile(r"(?:^|[\s:/._-])(?:tests?|specs?|e2e|pytest|jest|vitest|mocha|unittest|playwright)(?=$|[\s:/._-])", re.I)
+_TESTS = re.compile(
+    r"(?:^|[\s:/._-])(?:tests?|specs?|e2e|pytest|jest|vitest|mocha|unittest|playwright)(?=$|[\s:/._-])", re.I
+)
 _PASSED = re.compile(
     r"^\s*0 fail$|^=+ \d+ passed\b[^=]*=+$|^\d+ passed\b.* in [\d.]+s|^Tests:\s+(?:\d+ \w+, )*\d+ passed, \d+ total"
     r"|^\s*Tests\s+\d+ passed|^test result: ok|^ok\s+\S+\s+(?:[\d.]+s|\(cached\))|^OK(?: \(|$)|^\s+\d+ pass(?:ing|ed)\b"
@@ -113,9 +115,7 @@ _TAIL, _HEAD = 24_000, 8_000  # characters looked at: summaries stand at the end
 
 def runs_check(command: str) -> bool:
     """Return whether a command line runs a test, a linter, a type checker or a build."""
-    return any(
-        _is_check(stages[0]) for pipelines in split_line(command[:6_000]) for _operator, stages in pipelines
-    )
+    return any(_is_check(stages[0]) for pipelines in split_line(command[:6_000]) for _operator, stages in pipelines)
 
 
 def check_failed(command: str, output: str) -> bool:

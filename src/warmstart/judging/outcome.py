@@ -17,7 +17,9 @@ from warmstart.model import Basis, Outcome, Signal, ToolCall
 _OK = {basis: Outcome("ok", basis) for basis in ("flag", "exit_code", "structure", "text")}
 _STOPPED = {(s, b): Outcome(s, b) for s in ("rejected", "denied", "cancelled") for b in ("flag", "structure", "text")}
 _UNKNOWN = Outcome("unknown", "none")
-_NO_MATCH = Outcome("ok", "exit_code", flagged=True)  # grep, diff and the like: exit 1 without output says "nothing found"
+_NO_MATCH = Outcome(
+    "ok", "exit_code", flagged=True
+)  # grep, diff and the like: exit 1 without output says "nothing found"
 
 _SHELLS = frozenset((tools.TERMINAL, tools.CODE))
 _QUOTERS = frozenset(
