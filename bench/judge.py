@@ -211,7 +211,8 @@ def measure(name: str, cases: list[Case], excluded: int, misses: bool) -> dict[s
         begun = time.perf_counter()
         judged = judge_result(case.call, text, None).status == "error"
         spent += time.perf_counter() - begun
-        hidden.add(judged, case.truth)
+        if outcome.flagged is None:  # the pipe's own flag is no truth about the check behind it
+            hidden.add(judged, case.truth)
         naive.add(any(word in text.lower() for word in KEYWORDS), case.truth)
         if misses and judged != case.truth:
             arguments = str(case.call.arguments if case.call else "")[-200:]

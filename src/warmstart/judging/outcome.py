@@ -57,7 +57,8 @@ def judge_result(call: ToolCall | None, text: str, signal: Signal | None = None)
     if stopped:
         return _STOPPED[stopped, "text"]
     base = tools.base_tool(call.tool) if call else None
-    return _by_printed_code(call, text) or _by_structure(call, base, text) or _by_text(call, base, text)
+    outcome = _by_printed_code(call, text) or _by_structure(call, base, text) or _by_text(call, base, text)
+    return _unmask(call, text) or outcome if outcome.status == "ok" else outcome
 
 
 def _by_signal(call: ToolCall | None, text: str, signal: Signal) -> Outcome | None:
