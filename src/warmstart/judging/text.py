@@ -185,7 +185,7 @@ _DENIED = re.compile(  # by a hook or a rule of the agent: neither the agent's e
     r"(?:Command|Tool(?: call| use)?|Call|Edit|Patch|apply_patch) (?:was )?blocked by \w*(?:Use)? ?hook\b|Blocked by \w+ hook\b"
     r"|(?:Hook )?PreToolUse(?::\S+)? (?:hook (?:error|blocking error|blocked|denied|stopped)|blocked|denied)"
     r"|\S* ?operation blocked by hook|Execution (?:stopped|blocked|denied) by (?:PreToolUse |a )?hook"
-    r"|Permission to use \S+ (?:with \S.{0,200} )?has been (?:auto-)?denied|Tool execution denied by policy"
+    r"|Tool execution denied by policy"
     r"|\[warmstart\] stopped: ",
     re.S,
 )
