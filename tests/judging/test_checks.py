@@ -158,3 +158,10 @@ def test_no_match_is_no_error_also_with_the_code_in_the_text(command):
     assert (outcome.status, outcome.flagged) == ("ok", True)
     assert judge_result(bash, "", Signal(failed=True)).status == "error", "an agent's own flag wins"
     assert judge_result(bash, "", Signal(exit_code=2)).status == "error"
+
+
+def test_a_call_of_a_tool_that_codex_does_not_have_is_an_error():
+    assert (
+        judge_result(ToolCall("c", "shell_command", {"command": "ls"}), "unsupported call: shell_command").status
+        == "error"
+    )

@@ -38,7 +38,7 @@ _SCRIPT = re.compile(
 
 # Messages of the harness around a shell: the command could not be run at all.
 _HARNESS = re.compile(
-    r"^\s*(?:<exception>|failed in sandbox|execution error: |An error occurred while executing|ERROR: Timeout"
+    r"^\s*(?:<exception>|unsupported call: \S+\s*$|failed in sandbox|execution error: |An error occurred while executing|ERROR: Timeout"
     r"|Command timed out|Timed out|Failed to (?:execute|run|start|spawn|create) |spawn \S+ E[A-Z]+)"
 )
 
