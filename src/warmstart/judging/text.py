@@ -105,7 +105,7 @@ _NOISE = ("Shell cwd was reset to ", "<output>", "</output>", "<stderr>", "</std
 _HINTS = tuple(  # a text without any of these holds no error
     "error|fail|fatal|cannot|can't|could not|unable|denied|not found|no such|invalid|unknown|unrecog|missing|panic|abort|"
     "conflict|reject|refused|traceback|exception|killed|terminated|fault|timed out|usage:|exit|syntax|unexpected|issue|"
-    "reformat|not ok|stash entry|commit|permitted|no matches|undefined ref|🥊|✖|×|❌|✘|╷|bad |http |graphql|core dumped|"
+    "reformat|unsupported call|not ok|stash entry|commit|permitted|no matches|undefined ref|🥊|✖|×|❌|✘|╷|bad |http |graphql|core dumped|"
     "a directory|exists|node.js v|interrupt|backtrace|node:|stopped|***|illegal|curl: |ssh: |e: |errors|err!|err_|"
     "no module|only file|too many|busy|too long|space left|(eval)|elifecycle|non-zero|# fail|notfound|doesnotexist|warning: ".split(
         "|"
