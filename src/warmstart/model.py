@@ -6,7 +6,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-Status = Literal["ok", "error", "rejected", "denied", "cancelled", "unknown"]  # denied: by a hook or rule, unseen by a person
+Status = Literal[
+    "ok", "error", "rejected", "denied", "cancelled", "unknown"
+]  # denied: by a hook or rule, unseen by a person
 Basis = Literal["flag", "exit_code", "structure", "text", "none"]
 ErrorKind = Literal["arguments", "precondition", "permission", "environment", "semantic", "other"]
 Verdict = Literal["success", "failure", "unknown"]

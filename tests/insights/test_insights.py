@@ -187,7 +187,7 @@ def test_rates_by_group_leave_out_unjudged_calls():
     ]
     found = gather_insights(sessions)
     assert (found.calls, found.overall.judged, found.overall.errors, found.overall.rate) == (8, 5, 1, 0.2)
-    assert found.left_out == {"rejected": 1, "cancelled": 1, "unknown": 1}
+    assert found.left_out == {"rejected": 1, "denied": 0, "cancelled": 1, "unknown": 1}
     rates = {facet: [(r.name, r.errors, r.judged, r.sessions) for r in groups.rates] for facet, groups in (
         ("tool", found.by_tool), ("model", found.by_model), ("agent", found.by_agent), ("project", found.by_project))}  # fmt: skip
     assert rates == {

@@ -114,7 +114,7 @@ class Insights(Struct, frozen=True, kw_only=True):
     first: float | None = None  # start of the earliest session, seconds since the epoch
     last: float | None = None  # start of the latest
     calls: int = 0
-    left_out: dict[str, int] = {}  # calls in no rate, by status: rejected, cancelled, unknown
+    left_out: dict[str, int] = {}  # calls in no rate, by status: rejected, denied, cancelled, unknown
     overall: Rate = Rate(name="all", errors=0, judged=0, sessions=0)
     repeated: tuple[RepeatedError, ...] = ()
     repeated_more: int = 0  # repeated errors left out
