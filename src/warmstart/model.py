@@ -36,6 +36,9 @@ class Outcome(Struct, frozen=True, gc=False):
     basis: Basis = "none"  # evidence for the status
     error_kind: ErrorKind | None = None  # only for errors
     flagged: bool | None = None  # the transcript's own error flag, where the outcome differs from it
+    cause: str | None = None  # of an error: the line that names its cause
+    findings: tuple[str, ...] = ()  # linter rules, compiler codes and failing tests that the result names
+    words: str | None = None  # a person's words when they rejected the call
 
     @property
     def counts(self) -> bool:
@@ -137,6 +140,8 @@ class Session(Struct, frozen=True):
     parent: str | None = None  # the session that spawned this one
     unkept: int = 0  # steps that were counted but dropped, because the session is too long
     spent: tuple[Spent, ...] = ()  # `usage` by model and day
+    remote: str | None = None  # git remote, if the transcript records it
+    scope: str = ""  # agent profile, user and chat, ids as keyed hashes; empty: the machine's own user
 
     def number_turns(self) -> list[int]:
         """Return the number of each step's turn.
@@ -256,6 +261,10 @@ class PastSession(Struct, frozen=True, kw_only=True):
     label: bool | None = None
     turns: int | None = None  # answers of the agent; None: not counted
     usage: Usage | None = None
+    folder: str | None = None  # working folder, as the transcript names it
+    root: str | None = None  # the project's root above that folder; None: unknown
+    remote: str | None = None  # normalised git remote
+    scope: str = ""  # agent profile, user and chat; empty: the machine's own user
 
 
 class Example(Struct, frozen=True, kw_only=True):
@@ -343,6 +352,7 @@ class Task(Struct, frozen=True, kw_only=True):
     agent: str | None = None
     model: str | None = None
     project: str | None = None  # only examples of this project and of no project
+    scope: str = ""  # agent profile, user and chat: only examples of this scope and shared ones
     own: bool = False  # only examples of this project: nothing else is known that could make others fit
     tools: tuple[str, ...] | None = None  # tools of the session; None: unknown
     category: Category | None = None

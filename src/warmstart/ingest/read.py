@@ -23,7 +23,7 @@ from warmstart.store import SourceRow, SqliteStore
 
 Conversation = Session | Sequence[Mapping[str, Any]]
 
-READER = 4  # raise it when readers, judge or score change their results: files are then read again
+READER = 5  # raise it when readers, judge or score change their results: files are then read again
 _BATCH_SESSIONS, _BATCH_CALLS = 256, 4_000  # per commit, which then takes at most some 50 ms
 
 Looks = tuple[int, int, int]  # size, modification time and inode of a file

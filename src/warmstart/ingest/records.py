@@ -12,6 +12,7 @@ from msgspec import Struct, structs
 
 from warmstart.excerpt import first
 from warmstart.model import (
+    UNKNOWN,
     Message,
     Score,
     Session,
@@ -94,6 +95,9 @@ class Recorder:
             first_seen=now,
             updated=now,
             turns=max(session.number_turns(), default=0),
+            folder=names.maybe(session.project),
+            remote=names.maybe(session.remote),
+            scope=session.scope,
         )
         return Record(structs.replace(row, digest=_digest(row, calls, spent)), calls, spent)
 
@@ -117,6 +121,9 @@ def _digest(row: SessionRow, calls: tuple[CallRow, ...], spent: tuple[SpentRow, 
             call.excerpt or "",
             call.status,
             call.basis,
+            call.cause or "",
+            call.findings or "",
+            call.words or "",
         )
         digest.update("\x1f".join(parts).encode("utf-8", "replace"))
     return digest.hexdigest()
@@ -126,7 +133,15 @@ Answered = list[tuple[ToolCall, ToolResult | None]]
 
 
 def _collect_names(session: Session, answered: Answered) -> list[str]:
-    facts = (session.id, session.source_uri, session.model, session.project, session.end_reason, session.parent)
+    facts = (
+        session.id,
+        session.source_uri,
+        session.model,
+        session.project,
+        session.end_reason,
+        session.parent,
+        session.remote,
+    )
     models = (part.model for part in session.spent)
     return [
         *filter(None, (*facts, *models)),
@@ -187,6 +202,7 @@ def _call(call: ToolCall, answer: ToolResult | None, place: _Place, scope: Scope
     if scope.text(joined) != joined:  # there is a secret: redact each part by itself, arguments by their keys
         arguments = _encode(scope.value(call.arguments)).decode()
         excerpt = scope.text(excerpt)
+    outcome = answer.outcome if answer else UNKNOWN
     return CallRow(
         session_key=place.key,
         ordinal=place.ordinal,
@@ -195,10 +211,14 @@ def _call(call: ToolCall, answer: ToolResult | None, place: _Place, scope: Scope
         arguments=arguments,
         intent=place.intent,
         excerpt=excerpt if answer else None,
-        status=answer.outcome.status if answer else "unknown",
-        basis=answer.outcome.basis if answer else "none",
-        error_kind=answer.outcome.error_kind if answer else None,
+        status=outcome.status,
+        basis=outcome.basis,
+        error_kind=outcome.error_kind,
         at=call.at,
         turn=place.turn,
         answered=answer.at if answer else None,
+        flagged=outcome.flagged,
+        cause=scope.text(outcome.cause) if outcome.cause else None,
+        findings=_encode([scope.text(finding) for finding in outcome.findings]).decode() if outcome.findings else None,
+        words=scope.text(outcome.words) if outcome.words else None,
     )

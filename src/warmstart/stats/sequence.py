@@ -91,7 +91,7 @@ def _normalise(t: float, degrees: float, skew: float) -> float:
 
 def stretch(reach: float, skew: float) -> float:
     """Invert Hall's cubic on the side where a right-skewed estimate falls short: the truth lies further up."""
-    if skew <= 0:
+    if skew < 1e-6:  # the cubic bends too little to matter, and its closed form loses all digits
         return reach
     return max(reach, 3 / skew * (1 + math.cbrt(skew * reach - 1)))
 

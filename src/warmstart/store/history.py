@@ -37,7 +37,15 @@ def _decode_call(row: CallRow) -> PastCall:
         **{name: getattr(row, name) for name in _CALL},
         arguments=msgspec.json.decode(row.arguments, type=Arguments),
         intent=row.intent or "",
-        outcome=Outcome(row.status, row.basis, row.error_kind),
+        outcome=Outcome(
+            row.status,
+            row.basis,
+            row.error_kind,
+            row.flagged,
+            row.cause,
+            msgspec.json.decode(row.findings, type=tuple[str, ...]) if row.findings else (),
+            row.words,
+        ),
     )
 
 

@@ -25,11 +25,11 @@ UPDATE sessions SET source_uri = :source_uri WHERE key = :key;
 INSERT INTO sessions (
     key, id, format, agent, model, project, source_uri, task, started, ended, end_reason, label, parent,
     messages, calls, results, errors, verdict, quality, confidence, category, task_type, score, usage,
-    digest, first_seen, updated, turns)
+    digest, first_seen, updated, turns, folder, root, remote, scope)
 VALUES (
     :key, :id, :format, :agent, :model, :project, :source_uri, :task, :started, :ended, :end_reason, :label, :parent,
     :messages, :calls, :results, :errors, :verdict, :quality, :confidence, :category, :task_type, :score, :usage,
-    :digest, :first_seen, :updated, :turns)
+    :digest, :first_seen, :updated, :turns, :folder, :root, :remote, :scope)
 ON CONFLICT (key) DO UPDATE SET
     id = excluded.id, format = excluded.format, agent = excluded.agent, model = excluded.model,
     project = excluded.project, source_uri = excluded.source_uri, task = excluded.task,
@@ -38,7 +38,8 @@ ON CONFLICT (key) DO UPDATE SET
     results = excluded.results, errors = excluded.errors, verdict = excluded.verdict,
     quality = excluded.quality, confidence = excluded.confidence, category = excluded.category,
     task_type = excluded.task_type, score = excluded.score, usage = excluded.usage,
-    digest = excluded.digest, updated = excluded.updated, turns = excluded.turns;
+    digest = excluded.digest, updated = excluded.updated, turns = excluded.turns,
+    folder = excluded.folder, root = excluded.root, remote = excluded.remote, scope = excluded.scope;
 
 -- name: delete_session
 DELETE FROM sessions WHERE key = :key RETURNING id, agent;
@@ -57,20 +58,24 @@ DELETE FROM reviews WHERE session_key = :key;
 
 -- name: put_call
 INSERT INTO calls (
-    session_key, ordinal, call_id, tool, arguments, intent, excerpt, status, basis, error_kind, at, turn, answered)
-VALUES (:session_key, :ordinal, :call_id, :tool, :arguments, :intent, :excerpt, :status, :basis, :error_kind, :at, :turn, :answered);
+    session_key, ordinal, call_id, tool, arguments, intent, excerpt, status, basis, error_kind, at, turn, answered,
+    flagged, cause, findings, words)
+VALUES (
+    :session_key, :ordinal, :call_id, :tool, :arguments, :intent, :excerpt, :status, :basis, :error_kind, :at, :turn, :answered,
+    :flagged, :cause, :findings, :words);
 
 -- name: delete_calls
 DELETE FROM calls WHERE session_key = :key;
 
 -- name: calls_of
-SELECT session_key, ordinal, call_id, tool, arguments, intent, excerpt, status, basis, error_kind, at, turn, answered
+SELECT session_key, ordinal, call_id, tool, arguments, intent, excerpt, status, basis, error_kind, at, turn, answered,
+       flagged, cause, findings, words
 FROM calls WHERE session_key = :key ORDER BY ordinal;
 
 -- name: session_by_key
 SELECT key, id, format, agent, model, project, source_uri, task, started, ended, end_reason, label, parent,
        messages, calls, results, errors, verdict, quality, confidence, category, task_type, score, usage,
-       digest, first_seen, updated, turns
+       digest, first_seen, updated, turns, folder, root, remote, scope
 FROM sessions WHERE key = :key;
 
 -- name: keys_by_id
@@ -86,7 +91,7 @@ ORDER BY 1 LIMIT 6;
 -- name: list_sessions
 SELECT key, id, format, agent, model, project, source_uri, task, started, ended, end_reason, label, parent,
        messages, calls, results, errors, verdict, quality, confidence, category, task_type, score, usage,
-       digest, first_seen, updated, turns
+       digest, first_seen, updated, turns, folder, root, remote, scope
 FROM sessions
 WHERE (:agent IS NULL OR agent = :agent)
   AND (:verdict IS NULL OR verdict = :verdict)
@@ -100,35 +105,35 @@ SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM calls), (SELECT co
 
 -- name: put_template
 INSERT INTO templates (
-    name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect)
+    name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect, scope)
 VALUES (
     :name, :version, :name_key, :status, :reason, :category, :task_type, :project, :strength, :body, :digest, :created,
-    :used, :last_used, :effect);
+    :used, :last_used, :effect, :scope);
 
 -- name: template
-SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect
+SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect, scope
 FROM templates WHERE name = :name AND version = :version;
 
 -- name: template_versions
 -- By the key that names that look alike share, latest version first.
-SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect
+SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect, scope
 FROM templates WHERE name_key = :name_key ORDER BY version DESC;
 
 -- name: list_templates
-SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect
+SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect, scope
 FROM templates
 WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR category = ?2) AND (?3 IS NULL OR task_type = ?3)
 ORDER BY name, version;
 
 -- name: active_of_kind
 -- Strongest first; among equals the least used.
-SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect
+SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect, scope
 FROM templates WHERE status = 'active' AND category = :category AND project = :project
 ORDER BY strength DESC, used, name;
 
 -- name: best_templates
 -- For a task without words: active templates that match, strongest first; among equals the least used.
-SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect
+SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect, scope
 FROM templates
 WHERE status = 'active' AND (?1 IS NULL OR category = ?1) AND (?2 IS NULL OR task_type = ?2)
   AND (?3 IS NULL OR project = ?3 OR project = '')

@@ -71,7 +71,7 @@ class SessionRow(Row, frozen=True, kw_only=True, gc=False):
     format: str  # transcript format
     agent: str  # "claude-code", "codex", ...
     model: str | None = None  # the model that answered
-    project: str | None = None  # the working folder, or the agent's name for the project
+    project: str | None = None  # identity of the project: see the package projects
     source_uri: str  # path or URI of the transcript
     task: str | None = None  # excerpt of the first request of the user
     started: float | None = None  # seconds since the epoch
@@ -94,6 +94,10 @@ class SessionRow(Row, frozen=True, kw_only=True, gc=False):
     first_seen: float  # time of the first ingest; updates keep it
     updated: float  # time of the last change of its content
     turns: int | None = None  # answers of the agent
+    folder: str | None = None  # working folder, as the transcript names it
+    root: str | None = None  # the project's root above that folder; None: unknown
+    remote: str | None = None  # normalised git remote; None: unknown
+    scope: str = ""  # agent profile, user and chat; empty: the machine's own user
 
     @classmethod
     def from_columns(cls, values: Sequence[Any]) -> Self:
@@ -124,6 +128,17 @@ class CallRow(Row, frozen=True, kw_only=True, gc=False):
     at: float | None = None  # seconds since the epoch
     turn: int | None = None  # number of the agent's answer, from 1
     answered: float | None = None  # time of the result, seconds since the epoch
+    flagged: bool | None = None  # the transcript's own error flag, where the outcome differs from it
+    cause: str | None = None  # of an error: the line that names its cause
+    findings: str | None = None  # JSON list: linter rules, compiler codes, failing tests
+    words: str | None = None  # a person's words when they rejected the call
+
+    @classmethod
+    def from_columns(cls, values: Sequence[Any]) -> Self:
+        columns = dict(zip(cls.__struct_fields__, values, strict=True))
+        if columns["flagged"] is not None:
+            columns["flagged"] = bool(columns["flagged"])
+        return cls(**columns)
 
 
 class SpentRow(Row, frozen=True, kw_only=True, gc=False):
@@ -176,6 +191,7 @@ class TemplateRow(Row, frozen=True, kw_only=True, gc=False):
     used: int = 0  # number of sessions that it was given to
     last_used: float | None = None  # seconds since the epoch
     effect: str | None = None  # JSON of model.Effect: measured on sessions that it was shown to
+    scope: str = ""  # as SessionRow.scope; "*": a person shared it
 
 
 class ExampleRow(Row, frozen=True, kw_only=True, gc=False):

@@ -25,7 +25,15 @@ HERE = Path(__file__).parent  # read as files: importing importlib.resources cos
 QUERIES = load_queries(HERE / "queries.sql")
 
 # Append only, never edit: a migration recorded in a user's file does not run again.
-MIGRATIONS = ("0001_sessions", "0002_templates", "0003_effect", "0004_review", "0005_paired", "0006_forgotten")
+MIGRATIONS = (
+    "0001_sessions",
+    "0002_templates",
+    "0003_effect",
+    "0004_review",
+    "0005_paired",
+    "0006_forgotten",
+    "0007_what_happened",
+)
 
 SETTINGS = """
 PRAGMA synchronous = FULL;

@@ -1,0 +1,24 @@
+-- Where a session ran and for whom, and what each call really ended with.
+
+ALTER TABLE sessions ADD COLUMN folder TEXT;                   -- working folder, as the transcript names it
+ALTER TABLE sessions ADD COLUMN root TEXT;                     -- the project's root above that folder; null: unknown
+ALTER TABLE sessions ADD COLUMN remote TEXT;                   -- normalised git remote; null: unknown
+ALTER TABLE sessions ADD COLUMN scope TEXT NOT NULL DEFAULT ''; -- agent profile, user and chat; '' is the machine's own user
+
+ALTER TABLE calls ADD COLUMN flagged INTEGER;                  -- the transcript's own error flag, where the outcome differs from it
+ALTER TABLE calls ADD COLUMN cause TEXT;                       -- of an error: the line that names its cause, redacted
+ALTER TABLE calls ADD COLUMN findings TEXT;                    -- JSON list: linter rules, compiler codes, failing tests
+ALTER TABLE calls ADD COLUMN words TEXT;                       -- a person's words when they rejected the call, redacted
+
+ALTER TABLE templates ADD COLUMN scope TEXT NOT NULL DEFAULT ''; -- as sessions.scope; '*' where a person shared it
+
+-- Folders and names that stand for a project.
+CREATE TABLE project_names (
+    name    TEXT NOT NULL PRIMARY KEY, -- a folder, a git remote or a name that a person gave
+    project TEXT NOT NULL,             -- the project's identity: sessions.project
+    root    TEXT,                      -- the project's root, where the name is a folder
+    by      TEXT NOT NULL,             -- remote, commit, paths, person
+    at      REAL NOT NULL              -- seconds since the epoch
+) STRICT, WITHOUT ROWID;
+
+UPDATE sessions SET folder = project WHERE project LIKE '/%' OR project LIKE '_:\%' OR project LIKE '~/%';
