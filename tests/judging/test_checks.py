@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from warmstart.judging.checks import check_failed, runs_check
+from warmstart.calls.checks import runs_check
+from warmstart.judging.checks import check_failed
 from warmstart.judging.outcome import judge_result
 from warmstart.model import Signal, ToolCall
 

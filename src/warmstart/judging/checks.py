@@ -8,27 +8,7 @@ from __future__ import annotations
 
 import re
 
-from warmstart.calls.shell import find_program, split_line
-
-# Programs that are checks whatever their arguments are, and words that make a call of a task runner or a tool one.
-_CHECKS = frozenset(
-    """pytest py.test unittest nose2 tox nox jest vitest mocha ava tap karma cypress playwright rspec phpunit pest ctest
-    golangci-lint staticcheck revive ruff flake8 pylint mypy pyright basedpyright pyre ty black isort bandit eslint oxlint
-    biome prettier stylelint tsc vue-tsc svelte-check tsd xo standard rubocop brakeman ktlint detekt swiftlint shellcheck
-    hadolint yamllint markdownlint actionlint typos codespell cspell semgrep terraform tflint clippy-driver cargo-nextest
-    make gmake cmake ninja gradle gradlew mvn mvnw sbt dotnet msbuild xcodebuild gcc g++ cc clang clang++ rustc javac
-    webpack rollup esbuild next nest turbo nx lerna pre-commit lefthook husky""".split()
-)
-_RUNNERS = frozenset(
-    "npm pnpm yarn bun deno npx pnpx bunx mise just task make rake uv poetry pdm hatch pipenv composer cargo go "
-    "python python3 node ruby php swift zig mix rtk doppler docker-compose invoke bundle".split()
-)
-_CHECK_WORDS = re.compile(
-    r"(?:^|[\s:/._-])(?:tests?|specs?|lint\w*|check\w*|type-?check\w*|types|tsc|vet|clippy|build|compile|fmt|format\w*|verify|"
-    r"validate|ci|e2e|unit|integration|coverage|nextest|pytest|unittest|jest|vitest|mocha|playwright|ruff|mypy|pyright|"
-    r"eslint|biome|prettier|golangci-lint|rspec|phpunit|cypress)(?=$|[\s:/._-])",
-    re.I,
-)
+from warmstart.calls.checks import runs_check
 
 _SUMMARIES = tuple(  # a check's own word that it failed
     re.compile(pattern, re.M)
@@ -113,11 +93,6 @@ _PASSED = re.compile(
 _TAIL, _HEAD = 24_000, 8_000  # characters looked at: summaries stand at the end, findings anywhere near it
 
 
-def runs_check(command: str) -> bool:
-    """Return whether a command line runs a test, a linter, a type checker or a build."""
-    return any(_is_check(stages[0]) for pipelines in split_line(command[:6_000]) for _operator, stages in pipelines)
-
-
 def check_failed(command: str, output: str) -> bool:
     """Return whether a check in this command line failed, by its own summary or findings."""
     if not runs_check(command):
@@ -129,8 +104,3 @@ def check_failed(command: str, output: str) -> bool:
     if finding is None or _PASSED.search(text):
         return False
     return not text[: finding.start()].strip() or not _TESTS.search(command)  # tests log errors that they expect
-
-
-def _is_check(stage: str) -> bool:
-    program, rest = find_program(stage)
-    return program in _CHECKS or (program in _RUNNERS and bool(_CHECK_WORDS.search(rest[:300])))
