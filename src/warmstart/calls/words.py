@@ -3,6 +3,7 @@
 The table has three steps, each a superset of the one before. `STOP_WORDS` say nothing in any text. `GENERIC_WORDS` stand
 in requests of every kind and name no topic; a search still needs them, because tools are called `list_files` or
 `get_user_details`. `AGENT_WORDS` stand in most transcripts and prove no claim; "change" and "project" still name topics.
+`FILLER_WORDS` are the stop words and the small talk of several languages.
 """
 
 from __future__ import annotations
@@ -41,6 +42,28 @@ AGENT_WORDS = GENERIC_WORDS | frozenset(
     """agent always calls change command correct ensure error example fixed found fully further itself known later
     likes making memory never notes once otherwise output preferred prefers project runs session sessions shows
     skill step steps system task tool tools useful users uses wants within worked works write""".split()
+)
+FILLER_WORDS = STOP_WORDS | frozenset(  # agreement, thanks, greetings and urging: they name no work
+    """absolutely ahead afternoon agree agreed alright amazing appreciate appreciated approve approved awesome bonjour
+    bye carry cheers confirm confirmed continue continuing cool correct correctly day definitely evening exactly excellent
+    fine friend good goodbye great greetings haha hallo happy hmm hooray keep kindly lol lovely mate moin morning
+    much nah nice night nope okey perfect perfectly proceed right salut sir sorry sounds there today tomorrow
+    true welcome went wonderful work working works wow yeah yep yup
+    bitte danke dankeschön genau gerne gut guten ja jawohl jetzt klar mach machen morgen nein prima servus abend
+    vielen weiter alles klar wie geht bene buongiorno buonasera certo ciao continua grazie sì vai
+    allez bien bonsoir continuez merci non oui parfait salutations vas
+    adelante buenas buenos claro días gracias hola noches perfecto seguir sí sigue tardes vale
+    bom boa continue dia obrigada obrigado olá perfeito pode seguir sim tarde
+    да давай добрый день доброе утро вечер дальше здравствуйте ладно нет ок окей отлично пожалуйста понятно привет
+    продолжай продолжайте спасибо хорошо так
+    dobrze dzień dobry proszę tak dziękuję cześć dalej hej hoi tack takk tak goed dank bedankt doorgaan prima
+    evet hayır merhaba selam tamam teşekkürler devam günaydın namaste shukriya shalom xin chào cảm ơn
+    はい いいえ うん ありがとう ありがとうございます こんにちは こんばんは おはよう おはようございます お願いします よろしく
+    続けて 続けてください 了解 了解です どうも いいよ
+    你好 您好 大家好 早上好 下午好 晚上好 谢谢 谢谢你 多谢 好 好的 是 是的 对 不 不是 继续 请继续 可以 行 没问题
+    嗨 哈喽 你好吗 在吗 繼續 謝謝 請繼續 네 예 아니요 안녕 안녕하세요 감사합니다 고마워 고마워요 계속 계속해 계속해주세요
+    좋아 좋아요 مرحبا شكرا نعم لا أهلا استمر السلام عليكم שלום תודה כן נמשיך नमस्ते धन्यवाद हाँ जारी
+    γεια ναι ευχαριστώ สวัสดี ขอบคุณ""".split()
 )
 
 

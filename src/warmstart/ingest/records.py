@@ -10,10 +10,10 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct, structs
 
+from warmstart.calls.intents import state_intents
 from warmstart.excerpt import first
 from warmstart.model import (
     UNKNOWN,
-    Message,
     Score,
     Session,
     Spent,
@@ -25,7 +25,7 @@ from warmstart.redact import Redactor, Scope
 from warmstart.store import CallRow, SessionRow, SpentRow
 from warmstart.usage.amounts import Tally
 
-INTENT, TASK = 240, 1_200  # maximum characters; results and arguments arrive already clipped
+TASK = 1_200  # maximum characters; results and arguments arrive already clipped
 _CALL_IDS = re.compile(  # ids that agents generate: they reveal nothing
     r"\b(?:toolu_(?:vrtx_|bdrk_)?|call_(?:\d+_)?|fc_|msg_|chatcmpl-(?:tool-)?)[A-Za-z0-9]{8,40}\b"
     r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
@@ -182,17 +182,12 @@ class _Place(NamedTuple):
 
 
 def _calls(session: Session, answered: Answered, key: str, scope: Scope, names: _Names) -> list[CallRow]:
-    pairs = iter(answered)
-    rows: list[CallRow] = []
-    message, intent = "", ""
-    for step, turn in zip(session.steps, session.number_turns(), strict=True):
-        if isinstance(step, ToolCall):
-            if message:  # redact once, however many calls follow
-                message, intent = "", scope.text(first(message, INTENT))
-            rows.append(_call(*next(pairs), _Place(key, len(rows), turn, intent or None), scope, names))
-        elif isinstance(step, Message) and step.role != "system":
-            message = step.text
-    return rows
+    intents = state_intents(session.steps, scope.text)
+    turns = [
+        turn for step, turn in zip(session.steps, session.number_turns(), strict=True) if isinstance(step, ToolCall)
+    ]
+    places = (_Place(key, at, turn, intents[at] or None) for at, turn in enumerate(turns))
+    return [_call(*pair, place, scope, names) for pair, place in zip(answered, places, strict=True)]
 
 
 def _call(call: ToolCall, answer: ToolResult | None, place: _Place, scope: Scope, names: _Names) -> CallRow:

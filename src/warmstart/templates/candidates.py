@@ -10,13 +10,14 @@ from msgspec import Struct
 
 from warmstart.calls import tools
 from warmstart.calls.fixes import Fix, find_fixes
+from warmstart.calls.intents import restate_intent
+from warmstart.calls.prose import opening, plain
 from warmstart.calls.shapes import COMMONPLACE, canonical, command_of, heads, kind, operands, shape, values_of
 from warmstart.excerpt import first
 from warmstart.model import Arguments, Category, Example, PastCall, PastSession, TaskType
-from warmstart.templates import topics
 from warmstart.templates.suspicion import gives_orders, hosts_in, without_reminders
 
-INTENT, TASK = 200, 300  # maximum characters: of an intent, which is shown; of a task, which is searched
+TASK = 300  # maximum characters of a task, which is searched and not shown
 _PER_SHAPE, _PER_SESSION = 2, 40  # maximum candidates
 
 _NOTHING = frozenset(("", "[]", "{}", "null", "none", "no matches found", "no files found", "(no output)", "[image]"))
@@ -97,7 +98,7 @@ def digest_session(session: PastSession, calls: Sequence[PastCall]) -> SessionDi
         key=session.key,
         origin=find_origin(session),
         group=(session.project or "", session.agent, session.category, session.task_type),
-        task=first(topics.plain(session.task), 2 * TASK),
+        task=first(plain(session.task), 2 * TASK),
         started=session.started or 0.0,
         tools=Counter(kind(call.tool, call.arguments) for call in calls),
         candidates=best,
@@ -124,14 +125,12 @@ def _files_run(call: PastCall) -> set[str]:
 def _make_candidate(session: PastSession, call: PastCall, fix: Fix | None) -> Candidate:
     result = without_reminders(call.excerpt or "")
     exact = canonical(call.arguments).decode("utf-8", "replace")
-    is_command = isinstance(call.arguments, dict) and command_of(call.tool, call.arguments) is not None
-    note = call.arguments.get("description") if is_command and isinstance(call.arguments, dict) else None
     example = Example(
         tool=call.tool,
         arguments=call.arguments,
         result=result,
-        intent=topics.state_intent(call.intent, note, session.task, INTENT),
-        task=topics.opening(session.task, TASK),
+        intent=restate_intent(call.tool, call.arguments, call.intent, session.task),
+        task=opening(session.task, TASK),
         correction=fix.said if fix else None,
         session=session.key,
         step=call.ordinal,

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, structs
 
+from warmstart.calls.prose import find_topic_words, gist
 from warmstart.calls.shapes import ShapeCounts, alike, shape, tokens
 from warmstart.model import Example, Origin, PastCall, PastSession, Provenance, Template
 from warmstart.templates import topics
@@ -212,8 +213,8 @@ class TemplateDraft:
     def _describe(self, used: Sequence[str], examples: Sequence[Example]) -> str:
         _project, agent, _category, _type = self._sessions[0].group
         tasks = topics.drop_boilerplate([session.task for session in self._sessions])
-        gists = [gist for task in tasks if topics.words(gist := topics.gist(task, 90))]
-        such = f", such as “{max(gists, key=lambda gist: (len(gist), gist))}”" if gists else ""
+        gists = [text for task in tasks if find_topic_words(text := gist(task, 90))]
+        such = f", such as “{max(gists, key=lambda text: (len(text), text))}”" if gists else ""
         names = ", ".join(name.removeprefix(f"{name.partition(': ')[0]}: ") for name in used[:5])
         corrected = sum(example.correction is not None for example in examples)
         also = f", {corrected} of them corrected after a failure," if corrected else ""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from msgspec import Struct, structs
 
+from warmstart.calls.prose import find_topic_words
 from warmstart.calls.shapes import signature
 from warmstart.model import PastCall, PastSession, TaskType, Template
 from warmstart.templates import topics
@@ -176,10 +177,10 @@ def _kinds_of_work(kept: Sequence[SessionDigest], max_kinds: int) -> Iterator[tu
     """Yield the sessions of each kind of work, with the words that set it apart."""
     for group in _groups(kept):
         tasks = topics.drop_boilerplate([digest.task for digest in group])
-        everywhere = Counter(word for task in tasks for word in set(topics.words(task)))
+        everywhere = Counter(word for task in tasks for word in set(find_topic_words(task)))
         for indices in topics.cluster(tasks, [digest.tools for digest in group], max_kinds):
             inside = [tasks[index] for index in indices]
-            elsewhere = everywhere - Counter(word for task in inside for word in set(topics.words(task)))
+            elsewhere = everywhere - Counter(word for task in inside for word in set(find_topic_words(task)))
             topic_words = topics.top_words(inside, elsewhere, len(group) - len(indices))
             yield [group[index] for index in indices], topic_words
 

@@ -8,99 +8,14 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
-from warmstart.calls.words import GENERIC_WORDS, find_words, singular
-from warmstart.excerpt import first
+from warmstart.calls.prose import find_topic_words, plain
 
 _NO_NAMES = frozenset(("tmp", "home", "root", "testbed", "workspace", "project", "src", "app"))
 _NEAR = 0.22  # minimum cosine for a session to join a cluster
 _LEADERS = 40  # maximum clusters while clustering
 _FEW = 4  # from this many sessions on, a word of a single session does not count
 _TOOL_WEIGHT = 0.8  # weight of a tool; a word of the task has 1
-
-_REMINDER = re.compile(
-    r"<(system-reminder|ide_\w+|local-command-\w+|command-(?:message|args|contents))>.*?(?:</\1>|\Z)", re.S
-)
-_TAG = re.compile(r"</?[a-zA-Z][\w-]*(?:\s[^<>]{0,200})?/?>")
-_NOT_SAID = re.compile(
-    r"\[Request interrupted by user[^\]]*\]|Caveat: The messages below[^\n]*|```.*?(?:```|\Z)|\[\.\.\.\]", re.S
-)
-_OPAQUE = re.compile(r"\S+://\S+|\S*[/\\@#]\S*|\{\{[^}]*\}\}|\S*\d\S*")
-_SENTENCE_END = re.compile(r"(?<=[.!?:])\s+(?=\S)")
-_GREETING = re.compile(
-    r"^(?:\W*(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|thanks?(?: you)?|bonjour)"
-    r"(?: there| again| so much)?[\s,.!:—-]+|(?:sure|great|good|perfect|excellent|ok(?:ay)?|now)[,.!:—-]+\s*))+",
-    re.I,
-)
-_PLAN = re.compile(r"\b(?:let me|let's|i'll|i will|i need to|i'm going to|i should)\b", re.I)
-_YES = re.compile(
-    r"^\W*(?:yes|yep|yeah|y|ok|okay|sure|correct|right|confirmed?|i confirm|go ahead|please (?:do|go|proceed|continue)"
-    r"|proceed|continue|do it|sounds good|perfect|great|thanks?|thank you|that works|looks good|i agree|absolutely|no"
-    r"|none)\b",
-    re.I,
-)
-
-
-def plain(text: str) -> str:
-    """Return a text without the reminders, tags, code and marks that the agent's program added."""
-    if "<" in text:
-        text = _TAG.sub(" ", _REMINDER.sub(" ", text))
-    return re.sub(r"[ \t]+", " ", _NOT_SAID.sub(" ", text)).strip(" \n❯>*-")
-
-
-@lru_cache(256)
-def opening(text: str, limit: int) -> str:
-    """Return the first sentences, as many as fit."""
-    return _fit(_sentences(text), limit)
-
-
-@lru_cache(256)
-def gist(text: str, limit: int) -> str:
-    """Return the sentences that fit, beginning with the first one that has a topic word."""
-    sentences = _sentences(text)
-    start = next((at for at, sentence in enumerate(sentences) if words(sentence)), 0)
-    return without_greeting(_fit(sentences[start:], limit))
-
-
-def state_intent(message: str, note: object, task: str, limit: int) -> str:
-    """Return what a call was for: its own note, else the last message, or the task if that was a mere yes."""
-    if isinstance(note, str) and (own := opening(note, limit)):
-        return own
-    sentences = _sentences(message)
-    intent = _fit(sentences, limit)
-    if len(intent) < 12 or (_YES.match(intent) and len(intent) < 160 and not _OPAQUE.search(intent)):
-        return gist(task, limit) or intent
-    plans = [at for at, sentence in enumerate(sentences) if _PLAN.search(sentence)]
-    intent = _fit(sentences[plans[-1] :], limit) if plans else intent
-    return without_greeting(intent).rstrip(": ")
-
-
-@lru_cache(256)
-def _sentences(text: str) -> tuple[str, ...]:
-    return tuple(_SENTENCE_END.split(" ".join(plain(text).split())))
-
-
-def _fit(sentences: Sequence[str], limit: int) -> str:
-    kept = ""
-    for sentence in sentences:
-        if kept and len(kept) + 1 + len(sentence) > limit:
-            break
-        kept = f"{kept} {sentence}".strip()
-    return first(kept, limit - 6) if len(kept) > limit else kept
-
-
-def without_greeting(text: str) -> str:
-    """Return a text without its greeting."""
-    rest = _GREETING.sub("", text, count=1)
-    return rest[:1].upper() + rest[1:] if rest != text and len(rest) > 15 else text
-
-
-def words(text: str) -> list[str]:
-    """Return the words that set one task apart from another, in the singular."""
-    specific = (word for word in find_words(_OPAQUE.sub(" ", text)) if word not in GENERIC_WORDS)
-    return [word for word in map(singular, specific) if word not in GENERIC_WORDS and 2 < len(word) < 25]
-
 
 Vector = dict[str, float]
 
@@ -139,7 +54,7 @@ def cluster(tasks: Sequence[str], tools: Sequence[Counter[str]], limit: int) -> 
     Early sessions found clusters; later ones join the nearest or found their own. The largest clusters stay, and every
     session goes to the nearest of them: work that happened once is not a kind.
     """
-    vectors = _weigh([set(words(task)) for task in tasks], tools)
+    vectors = _weigh([set(find_topic_words(task)) for task in tasks], tools)
     clusters: list[_Cluster] = []
     for index, vector in enumerate(vectors):
         nearest = max(clusters, key=lambda cluster: cluster.nearness(vector), default=None)
@@ -180,7 +95,7 @@ def _length(vector: Vector) -> float:
 
 def top_words(tasks: Sequence[str], elsewhere: Counter[str], total: int, limit: int = 3) -> list[str]:
     """Return the words that many of these tasks have and others lack; among equals, the earliest."""
-    inside = Counter(word for task in tasks for word in dict.fromkeys(words(task)))
+    inside = Counter(word for task in tasks for word in dict.fromkeys(find_topic_words(task)))
     least = max(1, math.ceil(len(tasks) / 3))
     scores = {word: count * _rarity(elsewhere[word], total) for word, count in inside.items() if count >= least}
     return sorted(scores, key=lambda word: -scores[word])[:limit]
