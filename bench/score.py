@@ -26,8 +26,9 @@ import msgspec
 from warmstart import formats
 from warmstart.errors import SourceError
 from warmstart.formats.source import Source
+from warmstart.judging.gate import check_verdict
 from warmstart.judging.outcome import judge_result
-from warmstart.judging.score import gate, score
+from warmstart.judging.score import score
 from warmstart.model import Session, ToolCall, ToolResult
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
@@ -61,7 +62,7 @@ def measure(sessions: list[tuple[Session, bool]]) -> dict[str, Any]:
     passed = [
         label
         for one, label in zip(scores, labels, strict=True)
-        if gate(one.verdict, one.quality, one.counts.tool_results) is None
+        if one.counts.tool_results and check_verdict(one.verdict, one.quality) is None
     ]
     return {
         "sessions": len(sessions),

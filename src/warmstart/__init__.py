@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from warmstart.ingest.read import Ingested, Inspection, Scored, inspect, judge, scan, score
     from warmstart.ingest.records import Record
     from warmstart.insights import Insights
-    from warmstart.jobs.output import JobOutput, classify_job_output
     from warmstart.jobs.prompt import JobPrompt, build_job_prompt
+    from warmstart.judging.job_answer import JobOutput, classify_job_output
     from warmstart.model import (
         Counts,
         Decision,
@@ -156,7 +156,7 @@ _HOMES = {
     "StoreUnreachable UnknownFormat WarmstartError",
     "trials.power": "Power",
     "insights": "Insights",
-    "jobs.output": "JobOutput classify_job_output",
+    "judging.job_answer": "JobOutput classify_job_output",
     "jobs.prompt": "JobPrompt build_job_prompt",
     "store.rows": "CallRow SessionRow TemplateRow TrialRow",
     "templates.forget": "Forgotten",

@@ -12,6 +12,7 @@ WarmstartError
  ├── BadName              the name cannot be stored
  ├── ModelContextError    the model's context window is too small; also a ValueError
  └── Refused              the request was understood and declined, with a reason
+      └── NotWorthLearning  a session failed or mostly failed; a person may capture it anyway
 """
 
 from __future__ import annotations
@@ -81,6 +82,10 @@ class ModelContextError(WarmstartError, ValueError):
 
 class Refused(WarmstartError):
     """The request was understood and declined."""
+
+
+class NotWorthLearning(Refused):
+    """The session failed, so that no template is made of it; a person may overrule that."""
 
 
 def explain(error: OSError) -> str:

@@ -261,6 +261,7 @@ class PastSession(Struct, frozen=True, kw_only=True):
     label: bool | None = None
     turns: int | None = None  # answers of the agent; None: not counted
     usage: Usage | None = None
+    signs: tuple[str, ...] = ()  # of a failure: the evidence for it, the heaviest first
     folder: str | None = None  # working folder, as the transcript names it
     root: str | None = None  # the project's root above that folder; None: unknown
     remote: str | None = None  # normalised git remote
@@ -340,9 +341,17 @@ class Omission(Struct, frozen=True):
     reason: str
 
 
+_JOB = "job:"
+
+
 def name_job(job: str) -> str:
     """Return the project name of a scheduled job's runs: they are one kind of work, in whatever folder they run."""
-    return f"job:{job}"
+    return f"{_JOB}{job}"
+
+
+def is_job(project: str | None) -> bool:
+    """Return whether a project name is that of a scheduled job's runs."""
+    return project is not None and project.startswith(_JOB)
 
 
 class Task(Struct, frozen=True, kw_only=True):

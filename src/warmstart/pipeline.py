@@ -150,10 +150,22 @@ class Warmstart:
         max_examples: int | None = None,
         description: str | None = None,
         tags: tuple[str, ...] = (),
+        anyway: bool = False,
+        approve: bool = False,
     ) -> LearnedTemplate:
-        """Make a template of one session. Raises Refused with the reason if that is impossible."""
+        """Make a template of one session. Raises Refused with the numbers if the session is not worth it.
+
+        `anyway` and `approve` are a person's decisions, recorded as such: to overrule the gate, and to use the template.
+        """
         return self.templates.capture(
-            session, name=name, task_type=task_type, max_examples=max_examples, description=description, tags=tags
+            session,
+            name=name,
+            task_type=task_type,
+            max_examples=max_examples,
+            description=description,
+            tags=tags,
+            anyway=anyway,
+            approve=approve,
         )
 
     def insights(

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import warmstart
-from warmstart.judging.score import gate, score
+from warmstart.judging.gate import check_verdict
+from warmstart.judging.score import score
 from warmstart.model import Message, Outcome, Session, Step, ToolCall, ToolResult
 
 OK, ERROR, REJECTED = Outcome("ok", "flag"), Outcome("error", "flag", "other"), Outcome("rejected", "flag")
@@ -134,11 +135,11 @@ def test_proficient_means_enough_calls_and_few_errors():
 
 
 def test_the_gate_says_why():
-    assert gate("failure", 0.9, 3) == "the session failed"
-    assert gate("success", 0.9, 0) == "no tool was used"
-    assert gate("unknown", 0.4, 3) == "no sign of success, and more effort than usual"
-    assert gate("unknown", 0.6, 3) is None
-    assert gate("success", 0.4, 3) is None
+    assert check_verdict("failure", 0.9) == "the session failed"
+    assert check_verdict("unknown", 0.4) == "no sign of success, and more effort than usual"
+    assert check_verdict("unknown", 0.4, min_quality=0.0) is None, "somebody named the session"
+    assert check_verdict("unknown", 0.6) is None
+    assert check_verdict("success", 0.4) is None
 
 
 def test_plain_openai_messages_can_be_judged_and_scored():

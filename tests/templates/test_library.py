@@ -679,7 +679,7 @@ class TestNeverMinedBack:
         teach(taught, work_lines("warm-1", *calls, *repeated, *repeated, day=20))
         learned = taught.learn()
         assert learned.considered == 4
-        assert learned.refused == {"fewer than 2 calls worked": 1}
+        assert learned.refused == {"only calls of its seed or of trivial tools worked": 1}
         assert learned.templates[0].change == "same"
         newest = taught.templates.show(row.name)[1]
         assert [e.support for e in newest.examples] == [e.support for e in template.examples] == [3, 3, 3]
@@ -689,7 +689,7 @@ class TestNeverMinedBack:
     def test_a_seed_without_a_trial_is_known_by_its_ids(self, taught):
         calls = self.seeded_calls(taught.provision(Task(text="fix the failing cart tests")))
         teach(taught, work_lines("other", *calls, day=20))
-        assert taught.learn().refused == {"fewer than 2 calls worked": 1}
+        assert taught.learn().refused == {"only calls of its seed or of trivial tools worked": 1}
 
     def test_what_it_did_itself_is_learned(self, taught):
         calls = self.seeded_calls(taught.provision(Task(text="fix the failing cart tests", session="warm-1")))
@@ -703,7 +703,7 @@ class TestNeverMinedBack:
     def test_also_where_the_id_looked_like_a_secret(self, taught):
         calls = self.seeded_calls(taught.provision(Task(text="fix the failing cart tests", session=GITHUB)))
         teach(taught, work_lines(GITHUB, *[call[:3] for call in calls], day=20))
-        assert taught.learn().refused == {"fewer than 2 calls worked": 1}
+        assert taught.learn().refused == {"only calls of its seed or of trivial tools worked": 1}
 
 
 class TestPoison:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from warmstart.calls.shapes import kind, name_statement, shape, signature
+from warmstart.judging.gate import GateLimits
 from warmstart.model import Arguments, ErrorKind, Example, Outcome, PastCall, PastSession, Template
 from warmstart.templates.mine import MiningOptions, MiningResult, capture, mine
 from warmstart.templates.suspicion import suspicions
@@ -60,7 +61,7 @@ def session(key: str, *calls: PastCall, **more: Any) -> PastSession:
 
 
 def learn(*sessions: PastSession, options: MiningOptions = OPTIONS, **more: Any) -> MiningResult:
-    return mine(sessions, options, lambda _session: None, **more)
+    return mine(sessions, options, **more)
 
 
 def learn_one(*sessions: PastSession, options: MiningOptions = OPTIONS, **more: Any) -> Template:
@@ -176,26 +177,22 @@ class TestTrivialAndSeeded:
 
 class TestGate:
     def test_refusals_are_counted_by_reason(self) -> None:
-        def refuse(one: PastSession) -> str | None:
-            return "the session failed" if one.verdict == "failure" else None
-
         broken = [bash(f"make {at}", "make: *** no rule", wrong()) for at in range(5)]
         mined = mine(
             [
                 session("s1", *WORK),
                 session("s2", *WORK, verdict="failure"),
                 session("s3", *WORK, verdict="failure"),
-                session("s4", WORK[0]),
+                session("s4", bash("make", "make: *** no rule", wrong())),
                 session("s5", *WORK, *broken),
                 session("s6", *WORK, end_reason="max_turns"),
             ],
-            MiningOptions(skip_end_reasons=("max_turns",)),
-            refuse,
+            MiningOptions(gate=GateLimits(skip_end_reasons=("max_turns",))),
         )
         assert mined.refused == {
             "the session failed": 2,
-            "fewer than 2 calls worked": 1,
-            "more than 50% of its calls failed": 1,
+            "no call is known to have worked": 1,
+            "more than 50 % of its calls failed": 1,
             "it ended with max_turns": 1,
         }
         assert [one.source_sessions for one in mined.drafts] == [("s1",)]
@@ -361,7 +358,7 @@ class TestPatterns:
         first = session("s1", bash("uv run pytest -q tests/a.py"), bash("uv run pytest -q tests/b.py"), *WORK)
         second = session("s2", bash("uv run pytest -q tests/c.py", "1 failed", wrong("other")), *WORK)
         refused = session("s3", bash("uv run pytest -q tests/d.py", "1 failed", wrong("other")), verdict="failure")
-        mined = mine([first, second, refused], OPTIONS, lambda one: "failed" if one.verdict == "failure" else None)
+        mined = mine([first, second, refused], OPTIONS)
         example = find(mined.drafts[0], "uv run pytest")
         assert (example.support, example.successes, example.failures) == (3, 4, 2)
         assert "used in 3 sessions, worked 4 of 6 times" in example.why

@@ -10,10 +10,10 @@ from __future__ import annotations
 from warmstart.endpoints.context_window import ask_window
 from warmstart.errors import ModelContextError
 from warmstart.jobs.check import MINIMUM, Job, JobCheck, JobRuntime, check_job, read_job, require_context
-from warmstart.jobs.output import FAILED_MARK, SILENT_MARK, JobOutput, classify_job_output
 from warmstart.jobs.preflight import JobsReport, check_jobs
 from warmstart.jobs.prompt import JobPrompt, build_job_prompt, describe_runtime
 from warmstart.jobs.sources import JobSource, find_hermes_homes, read_hermes, read_list
+from warmstart.judging.job_answer import FAILED_MARK, SILENT_MARK, JobOutput, classify_job_output
 
 __all__ = [
     "FAILED_MARK",

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from warmstart.excerpt import cut
 from warmstart.jobs.check import Job, read_job
-from warmstart.jobs.output import FAILED_MARK, SILENT_MARK
+from warmstart.judging.job_answer import FAILED_MARK, SILENT_MARK
 
 MOST_OUTPUT = 8_000  # characters of a script's output
 

@@ -16,6 +16,7 @@ import msgspec
 
 from warmstart.calls import tools
 from warmstart.calls.shell import command_in
+from warmstart.judging.job_answer import asks_for_marks, classify_job_output, says_it_failed
 from warmstart.model import (
     Category,
     Counts,
@@ -27,6 +28,7 @@ from warmstart.model import (
     ToolCall,
     ToolResult,
     Verdict,
+    is_job,
 )
 
 CATEGORIES: dict[Category, frozenset[str]] = {  # in the order they are checked
@@ -68,6 +70,8 @@ _BAD_ENDS = re.compile(
 )
 _GOOD_ENDS = re.compile(r"^(?:submitted|completed|complete|done|success|finished|cron_complete)", re.I)
 
+JOB_FAILED, JOB_WITHOUT_ANSWER = "job_failed", "job_without_answer"  # signs
+
 _STEPS, _WORDS = 6.0, 800.0  # steps and characters of messages; effort below this costs nothing
 _WORK = 4.0  # work on files, shells and the web takes so many times more than a talk with a few function calls
 _FEW_CALLS, _LOW_ERROR_RATE = 3, 0.15
@@ -95,17 +99,6 @@ def score(session: Session, more_tools: Mapping[str, str] | None = None) -> Scor
         and not any(e.sign == "repeated_failure" for e in evidence),
         is_successful=verdict == "success",
     )
-
-
-def gate(verdict: Verdict, quality: float, results: int) -> str | None:
-    """Return why a session is not worth learning from, or None if it is."""
-    if verdict == "failure":
-        return "the session failed"
-    if results == 0:
-        return "no tool was used"
-    if verdict == "unknown" and quality < 0.5:
-        return "no sign of success, and more effort than usual"
-    return None
 
 
 def count(session: Session) -> Counts:
@@ -142,6 +135,7 @@ def _weigh(session: Session, kind: Category) -> Iterator[Evidence]:
     yield from _people(session)
     yield from _checks(session)
     yield from _ending(session)
+    yield from _job_run(session)
 
 
 def _effort(session: Session, kind: Category) -> Iterator[Evidence]:
@@ -233,6 +227,31 @@ def _ending(session: Session) -> Iterator[Evidence]:
         yield Evidence(f"last_result_{last.outcome.status}", -0.5, index)
 
 
+def _job_run(session: Session) -> Iterator[Evidence]:
+    """Weigh the answer of a scheduled run. The mark of a failed run counts in every session: others schedule too."""
+    index, answer = _find_answer(session)
+    if says_it_failed(answer):
+        yield Evidence(JOB_FAILED, -3.0, index)
+    elif is_job(session.project) or asks_for_marks(session.task or ""):
+        if answer.strip():
+            if classify_job_output(answer).status == "failed":
+                yield Evidence(JOB_FAILED, -3.0, index)
+        elif session.end_reason is not None or session.ended is not None:
+            yield Evidence(JOB_WITHOUT_ANSWER, -3.0, index)
+
+
+def _find_answer(session: Session) -> tuple[int | None, str]:
+    """Return the agent's last answer and its step; no answer if the session ends with a call, a result or a request."""
+    for index in range(len(session.steps) - 1, -1, -1):
+        step = session.steps[index]
+        if isinstance(step, Message) and step.role == "system":
+            continue
+        if isinstance(step, Message) and step.role == "assistant":
+            return index, step.text
+        return index, ""
+    return None, ""
+
+
 _FIRM = frozenset(("label", "checks_passed", "checks_failed"))  # not thanks: half of the thanked sessions failed
 
 
@@ -240,6 +259,8 @@ def _decide(session: Session, evidence: tuple[Evidence, ...], quality: float) ->
     """Return verdict and confidence. A verdict needs a firm sign that agrees with the quality."""
     if session.label is not None:
         return ("success" if session.label else "failure"), 1.0
+    if any(e.sign in (JOB_FAILED, JOB_WITHOUT_ANSWER) for e in evidence):
+        return "failure", max(0.9, 1 - quality)
     firm = sum(e.weight for e in evidence if e.sign in _FIRM or (e.sign.startswith("ended:") and abs(e.weight) > 0.5))
     if firm > 0 and quality >= 0.6:
         return "success", quality

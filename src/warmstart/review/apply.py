@@ -51,7 +51,8 @@ class Applier:
             recorder = Recorder(self._settings.secrets)
             Ingest(self._store, recorder, self._settings.tools, self._clock).run([file])
 
-    def apply(self, row: ProposalRow) -> None:
+    def apply(self, row: ProposalRow, *, by: str, anyway: bool = False) -> None:
+        """Write what a proposal says. `anyway`: the person makes a template of a session that failed."""
         body: dict[str, Any] = msgspec.json.decode(row.body, type=dict[str, Any])
         match row.kind:
             case "memory":
@@ -59,7 +60,7 @@ class Applier:
             case "skill":
                 self._write_skill(row, body)
             case "template":
-                self._learn(row, body)
+                self._learn(row, body, by, anyway)
 
     def _write_memory(self, row: ProposalRow, body: dict[str, Any]) -> None:
         memory, content, old = self.places.memory, str(body["content"]), str(body["old_text"])
@@ -86,14 +87,17 @@ class Applier:
                 if not _is_changed(row.action, body, text):
                     skills.change(name, change_skill(row.action, body, text, name))
 
-    def _learn(self, row: ProposalRow, body: dict[str, Any]) -> None:
+    def _learn(self, row: ProposalRow, body: dict[str, Any], by: str, anyway: bool) -> None:
         """Capture and approve the template; the decision is the person's who applies it, or their policy's."""
         library = TemplateLibrary(self._store, self._settings, self._clock)
         template = library.capture(
-            row.session_key, name=str(body["name"]) or None, description=str(body.get("description") or "") or None
+            row.session_key,
+            name=str(body["name"]) or None,
+            description=str(body.get("description") or "") or None,
+            anyway=anyway,
         )
         if template.status != "active":
-            library.approve(template.name, reason=f"proposal {row.id[:12]} applied")
+            library.approve(template.name, reason=f"proposal {row.id[:12]} applied", by=by)
 
 
 def change_skill(action: str, body: dict[str, Any], old: str, name: str) -> str:

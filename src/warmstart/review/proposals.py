@@ -62,14 +62,19 @@ class ProposalDesk:
         except (WarmstartError, OSError) as error:
             return structs.replace(row, reason=f"could not be applied: {error}")
 
-    def apply(self, name: str, *, by: str = PERSON) -> ProposalRow:
-        """Apply a proposal. The store's lock is held meanwhile, so that two processes never write at once."""
+    def apply(self, name: str, *, by: str = PERSON, anyway: bool = False) -> ProposalRow:
+        """Apply a proposal. The store's lock is held meanwhile, so that two processes never write at once.
+
+        `anyway`: a person's decision to make a template of a session that failed.
+        """
+        if anyway and by != PERSON:
+            raise Refused("only a person can make a template of a session that failed")
         row = self._proposals.find(name)
         self._applier.prepare(row)
         with self._store.writing():
-            reason = "applied at once" if by == POLICY else "a person applied it"
+            reason = "applied at once" if by == POLICY else f"a person applied it{' --anyway' if anyway else ''}"
             self._proposals.decide(row, "applied", reason, self._clock(), by)
-            self._applier.apply(row)
+            self._applier.apply(row, by=by, anyway=anyway)
         return self._proposals.find(row.id)
 
     def discard(self, name: str, *, reason: str = "") -> ProposalRow:

@@ -93,7 +93,7 @@ class Reviews:
         since, total = self._proposals.reviewed(snapshot.key), len(snapshot.session.steps)
         if total <= since:
             return Reviewed(session=self._desk.redact_id(snapshot.session.id), ended="nothing new")
-        run = _Run(self._desk, snapshot, focus)
+        run = _Run(self._desk, snapshot, focus, lambda: self._refuse_template(snapshot))
         for draft in self._find_lessons(snapshot, since):
             run.take(draft)
         failure = run.ask(fork) if fork else ""
@@ -115,6 +115,12 @@ class Reviews:
         template = None if library.has_learned_from(past.key) else library.draft(past)
         if isinstance(template, Template) and (draft := find_template(template, past, places, since)):
             yield draft
+
+    def _refuse_template(self, snapshot: Snapshot) -> str | None:
+        """Return why this session gives no template; None if it gives one."""
+        past = self._to_past_session(snapshot.session)
+        draft = TemplateLibrary(self._store, self._settings, self._clock).draft(past) if past else "it cannot be read"
+        return draft if isinstance(draft, str) else None
 
     def _to_past_session(self, session: Session) -> PastSession | None:
         """Return the session as mining sees it: redacted. Nothing is stored."""
@@ -157,9 +163,9 @@ class Reviews:
         """Return one proposal by its id, or the unique beginning of it."""
         return self._proposals.find(name)
 
-    def apply(self, name: str) -> ProposalRow:
-        """Apply a proposal for a person."""
-        return self._desk.apply(name)
+    def apply(self, name: str, *, anyway: bool = False) -> ProposalRow:
+        """Apply a proposal for a person. `anyway`: also make a template of a session that failed."""
+        return self._desk.apply(name, anyway=anyway)
 
     def discard(self, name: str, *, reason: str = "") -> ProposalRow:
         """Discard a proposal for a person. The same is not proposed again."""
@@ -169,8 +175,11 @@ class Reviews:
 class _Run:
     """One review while it runs."""
 
-    def __init__(self, desk: ProposalDesk, snapshot: Snapshot, focus: Focus) -> None:
+    def __init__(
+        self, desk: ProposalDesk, snapshot: Snapshot, focus: Focus, refuse_template: Callable[[], str | None]
+    ) -> None:
         self._desk = desk
+        self._refuse_template = refuse_template
         self._snapshot = snapshot
         self._focus = focus
         self._proposals: list[ProposalRow] = []
@@ -201,6 +210,8 @@ class _Run:
     def _run_tool(self, call: AskedCall) -> Mapping[str, Any]:
         try:
             draft = read_draft(call.name, call.arguments, call.id)
+            if draft.kind == "template" and (reason := self._refuse_template()):
+                raise Refused(f"this session gives no template: {reason}")
             row = self._desk.propose(self._snapshot, draft, write_question(self._focus))
         except WarmstartError as error:
             (self._denied if is_denied(call.name) else self._refused).append(

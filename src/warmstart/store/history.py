@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from warmstart.model import Arguments, Outcome, PastCall, PastSession, Usage, Verdict
+from warmstart.model import Arguments, Evidence, Outcome, PastCall, PastSession, Usage, Verdict
 from warmstart.ports import Progress
 from warmstart.store.rows import CallRow, SessionRow
 from warmstart.store.sqlite import SqliteStore
@@ -27,9 +27,23 @@ def decode_session(row: SessionRow, calls: Iterable[CallRow]) -> PastSession | N
             task=row.task or "",
             calls=tuple(map(_decode_call, calls)),
             usage=msgspec.json.decode(row.usage, type=Usage) if row.usage else None,
+            signs=_read_signs(row.score) if row.verdict == "failure" else (),
         )
     except (msgspec.DecodeError, RecursionError):
         return None
+
+
+class _StoredScore(msgspec.Struct):
+    evidence: tuple[Evidence, ...] = ()
+
+
+_score = msgspec.json.Decoder(_StoredScore)
+
+
+def _read_signs(score: str) -> tuple[str, ...]:
+    """Return the signs of a failure, the heaviest first."""
+    against = (sign for sign in _score.decode(score).evidence if sign.weight < 0)
+    return tuple(sign.sign for sign in sorted(against, key=lambda sign: sign.weight))
 
 
 def _decode_call(row: CallRow) -> PastCall:

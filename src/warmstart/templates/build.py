@@ -8,6 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct, structs
 
 from warmstart.model import Example, Template
+from warmstart.templates.mine import RefusedSession
 from warmstart.templates.register import LearnedTemplate
 
 
@@ -48,9 +49,16 @@ def merge_drafts(drafts: Iterable[Template], max_examples: int) -> Template:
     )
 
 
-def explain_refusal(sessions: int, refused: dict[str, int]) -> str:
+def explain_refusal(sessions: int, refused: dict[str, int], refusals: Iterable[RefusedSession] = ()) -> str:
     """Return why no template could be built."""
     if not sessions:
         return "no stored session matches; lower min_messages, or read transcripts first: warmstart ingest"
-    reasons = "; ".join(f"{count} because {reason}" for reason, count in refused.items())
+    details = {refusal.reason: refusal.detail for refusal in refusals}
+    reasons = "; ".join(_explain(reason, count, details.get(reason, reason)) for reason, count in refused.items())
     return f"none of {sessions} sessions is worth learning from: {reasons or 'they have no call that worked'}"
+
+
+def _explain(reason: str, count: int, detail: str) -> str:
+    if count == 1 or detail == reason:
+        return f"{count} because {detail}"
+    return f"{count} because {reason} (one of them: {detail})"

@@ -11,9 +11,9 @@ from msgspec import Struct, structs
 
 from warmstart.arms import COLD
 from warmstart.calls.shapes import signature
-from warmstart.errors import Refused, SourceError
+from warmstart.errors import NotWorthLearning, Refused, SourceError
+from warmstart.judging.gate import GateLimits
 from warmstart.judging.outcome import judge_result
-from warmstart.judging.score import gate
 from warmstart.model import Decision, PastSession, Pick, Problem, TaskType, Template, TemplateStatus, Verdict
 from warmstart.names import check_name
 from warmstart.ports import Progress
@@ -22,7 +22,7 @@ from warmstart.store.history import decode_session, read_history
 from warmstart.templates.build import BuildRequest, Built, explain_refusal, merge_drafts
 from warmstart.templates.bundles import read_bundles
 from warmstart.templates.export import redact_template, write_bundle
-from warmstart.templates.mine import LearnLimits, MiningOptions, capture, mine
+from warmstart.templates.mine import LearnLimits, MiningOptions, RefusedSession, capture, check_capture, mine
 from warmstart.templates.register import PERSON, LearnedTemplate, TemplateRegister, project_of
 
 _REDACTED_ID = "{{SECRET:"
@@ -38,6 +38,7 @@ class Learned(Struct, frozen=True, kw_only=True):
     considered: int  # number of sessions that matched
     refused: dict[str, int]  # number of sessions by the reason why they were refused
     templates: tuple[LearnedTemplate, ...]
+    refusals: tuple[RefusedSession, ...] = ()  # one session of each reason, with its numbers
 
 
 class Imported(Struct, frozen=True, kw_only=True):
@@ -65,7 +66,7 @@ class TemplateLibrary(TemplateRegister):
             self._store, agent=agent, since=since, project=project, verdict=verdict, progress=progress
         )
         lessons = _Lessons(self, history)
-        mined = mine(lessons, self._options(limits), _gate, seeded=lessons.seeded)
+        mined = mine(lessons, self._options(limits), seeded=lessons.seeded)
         with self._store.writing():
             learned = tuple(self._keep(draft) for draft in mined.drafts)
             self._make_room({(draft.category, project_of(draft)) for draft in mined.drafts})
@@ -73,6 +74,7 @@ class TemplateLibrary(TemplateRegister):
             considered=lessons.considered,
             refused=mined.refused | dict(lessons.refused),
             templates=tuple(map(self._refresh, learned)),
+            refusals=mined.refusals,
         )
 
     def capture(
@@ -84,17 +86,23 @@ class TemplateLibrary(TemplateRegister):
         max_examples: int | None = None,
         description: str | None = None,
         tags: tuple[str, ...] = (),
+        anyway: bool = False,
+        approve: bool = False,
     ) -> LearnedTemplate:
-        """Make a template of one session. Raises Refused with the reason if that is impossible."""
+        """Make a template of one session. Raises Refused with the numbers if the session is not worth it.
+
+        `anyway` and `approve` are a person's decisions, recorded as such: to overrule the gate, and to use the template.
+        """
         row = self._store.find_session(session)
         past = decode_session(row, self._store.calls_of(row.key))
         seeded = self.find_seeded(past) if past else None
         if past is None or seeded is None:
             raise Refused(f"session {session}: {_UNREADABLE}")
-        redact = self._redact()
+        redact, options = self._redact(), self._options(named=True)
+        refusal = self._check(past, options, seeded)
         draft = capture(
             past,
-            self._options(),
+            options,
             name=self._check_name(name) if name else None,
             description=redact(description),
             tags=tuple(map(redact, tags)),
@@ -104,8 +112,26 @@ class TemplateLibrary(TemplateRegister):
         )
         if isinstance(draft, str):
             raise Refused(f"session {session}: {draft}")
+        if refusal and not anyway:
+            raise NotWorthLearning(f"session {session}: {refusal}")
+        overruled = f"--anyway: {redact(refusal)}" if refusal else ""
         with self._store.writing():
-            return self._keep(draft)
+            return self._keep_captured(draft, overruled, approve)
+
+    def _keep_captured(self, draft: Template, overruled: str, approve: bool) -> LearnedTemplate:
+        """Store a captured template, with the decisions of the person who captured it."""
+        if overruled:
+            suspicions = (*draft.provenance.suspicions, f"a person captured it {overruled}")
+            draft = structs.replace(draft, provenance=structs.replace(draft.provenance, suspicions=suspicions))
+        kept = self._keep(draft)
+        row = self._row(kept)
+        if approve and row.status != "active":
+            reason = "; ".join(filter(None, ("approved at capture", overruled)))
+            self._activate(row, self._load(row), PERSON, reason)
+            self._make_room({(row.category, row.project)}, {row.name})
+        elif overruled:
+            self._templates.decide(row, row.status, PERSON, overruled, self._clock())
+        return self._refresh(kept)
 
     def build(self, rows: Sequence[SessionRow], request: BuildRequest) -> Built:
         """Make one named template of several sessions. It becomes active by the same rules as any other."""
@@ -113,9 +139,9 @@ class TemplateLibrary(TemplateRegister):
         redact = self._redact()
         lessons = _Lessons(self, (decode_session(row, self._store.calls_of(row.key)) for row in rows))
         options = self._options()
-        mined = mine(lessons, options, _gate, seeded=lessons.seeded)
+        mined = mine(lessons, options, seeded=lessons.seeded)
         if not mined.drafts:
-            raise Refused(explain_refusal(len(rows), mined.refused))
+            raise Refused(explain_refusal(len(rows), mined.refused, mined.refusals))
         template = structs.replace(merge_drafts(mined.drafts, options.max_examples), name=name)
         if request.description:
             template = structs.replace(template, description=redact(request.description))
@@ -131,9 +157,15 @@ class TemplateLibrary(TemplateRegister):
         seeded = self.find_seeded(past)
         if seeded is None:
             return _UNREADABLE
+        options = self._options()
+        return self._check(past, options, seeded) or capture(past, options, seeded=seeded)
+
+    def _check(self, past: PastSession, options: MiningOptions, seeded: set[Signature]) -> str | None:
+        """Return why no template should be made of a session, with its numbers; None if nothing speaks against it."""
         if self.is_revoked(past.key):
             return _REVOKED
-        return _gate(past) or capture(past, self._options(), seeded=seeded)
+        refusal = check_capture(past, options, seeded)
+        return refusal.detail if refusal else None
 
     def has_learned_from(self, key: str) -> bool:
         """Return whether a template shows a call of this session."""
@@ -150,15 +182,18 @@ class TemplateLibrary(TemplateRegister):
             return None
         return {signature(pick.example.tool, pick.example.arguments) for picks in given for pick in picks or ()}
 
-    def _options(self, limits: LearnLimits | None = None) -> MiningOptions:
+    def _options(self, limits: LearnLimits | None = None, *, named: bool = False) -> MiningOptions:
+        """Return the options of mining. `named`: somebody chose the session, so that a long one may be good."""
         extra = frozenset(name.lower() for name in self._settings.trivial_tools)
-        options = MiningOptions(
+        chosen = {name: value for name, value in structs.asdict(limits or LearnLimits()).items() if value is not None}
+        most = chosen.pop("max_examples", MiningOptions().max_examples)
+        return MiningOptions(
+            gate=GateLimits(min_quality=0.0) if named else GateLimits(**chosen),
+            max_examples=most,
             min_support=self._settings.min_support,
             trivial_tools=MiningOptions().trivial_tools | extra,
             max_kinds=max(MiningOptions().max_kinds, self._settings.max_active),
         )
-        chosen = structs.asdict(limits or LearnLimits())
-        return structs.replace(options, **{name: value for name, value in chosen.items() if value is not None})
 
     def _check_name(self, name: str) -> str:
         if self._redact()(name) != name:
@@ -264,10 +299,6 @@ class _Lessons:
                 if seeded:
                     self.seeded[session.key] = seeded
                 yield session
-
-
-def _gate(session: PastSession) -> str | None:
-    return gate(session.verdict, session.quality, session.results)
 
 
 def _name_templates(picks: Iterable[Pick]) -> list[str]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, structs
 
 from warmstart.calls.prose import find_topic_words
 from warmstart.calls.shapes import signature
+from warmstart.judging.gate import GateLimits, Refusal, check_session
 from warmstart.model import PastCall, PastSession, TaskType, Template
 from warmstart.templates import topics
 from warmstart.templates.candidates import SessionDigest, digest_session
@@ -35,18 +36,16 @@ TRIVIAL = frozenset(
 class LearnLimits(Struct, frozen=True, kw_only=True):
     """Limits for one `learn`. None keeps the default."""
 
-    min_calls: int | None = None  # minimum calls of a session that worked (default 2)
+    min_calls: int | None = None  # minimum calls of a session that worked, unless one corrects a failure (default 1)
     max_error_rate: float | None = None  # maximum share of a session's judged calls that failed (default 0.5)
-    skip_end_reasons: tuple[str, ...] | None = None  # leave out sessions with these end reasons (default none)
+    skip_end_reasons: tuple[str, ...] | None = None  # further end reasons to leave out, besides errors and crashes
     max_examples: int | None = None  # maximum examples per template (default 8)
 
 
 class MiningOptions(Struct, frozen=True, kw_only=True):
     """What mining accepts and how much it keeps."""
 
-    min_calls: int = 2  # minimum calls of a session that worked
-    max_error_rate: float = 0.5  # maximum share of a session's judged calls that failed
-    skip_end_reasons: tuple[str, ...] = ()
+    gate: GateLimits = GateLimits()  # which sessions are worth learning from
     trivial_tools: frozenset[str] = TRIVIAL  # in lower case; their calls are never shown
     max_examples: int = 8  # per template
     max_kinds: int = 5  # kinds of work per project, agent and category
@@ -60,30 +59,40 @@ class MiningOptions(Struct, frozen=True, kw_only=True):
         return name in self.trivial_tools or name.rpartition("__")[2] in self.trivial_tools
 
 
+class RefusedSession(Struct, frozen=True):
+    """A session that was not learned from."""
+
+    key: str
+    session: str  # the agent's own id
+    reason: str  # as counted
+    detail: str  # the reason with this session's numbers
+
+
 class MiningResult(Struct, frozen=True, kw_only=True):
     """The drafts, and the sessions that gave none."""
 
     refused: dict[str, int]  # number of sessions by reason
     drafts: tuple[Template, ...]
+    refusals: tuple[RefusedSession, ...] = ()  # one session of each reason, with its numbers
 
 
-Refuse = Callable[[PastSession], str | None]
 Seeded = Mapping[str, Collection[tuple[str, str]]]  # session key -> signatures of the calls in its seed
 
 
-def mine(
-    sessions: Iterable[PastSession], options: MiningOptions, refuse: Refuse, seeded: Seeded | None = None
-) -> MiningResult:
-    """Draft one template per kind of work. `refuse` returns why a session is not worth learning from, or None."""
+def mine(sessions: Iterable[PastSession], options: MiningOptions, seeded: Seeded | None = None) -> MiningResult:
+    """Draft one template per kind of work."""
     support = Support()
     refused: Counter[str] = Counter()
+    refusals: dict[str, RefusedSession] = {}
     kept: list[SessionDigest] = []
     for session in sessions:
         calls = _own_calls(session, options, (seeded or {}).get(session.key, ()))
         support.count(session, calls)
-        reason = refuse(session) or _refuse(session, calls, options)
-        if reason:
-            refused[reason] += 1
+        refusal = check_session(session, calls, options.gate)
+        if refusal:
+            refused[refusal.reason] += 1
+            sample = RefusedSession(session.key, session.id, refusal.reason, refusal.detail)
+            refusals[refusal.reason] = min(refusals.get(refusal.reason, sample), sample, key=lambda one: one.key)
         else:
             kept.append(digest_session(session, calls))
     kept.sort(key=lambda digest: (digest.started, digest.key))
@@ -92,7 +101,8 @@ def mine(
     shown = {key for draft in drafts for key in draft.source_sessions}
     if barren := sum(digest.key not in shown for digest in kept):
         refused["no call works more often than it fails"] = barren
-    return MiningResult(refused=dict(sorted(refused.items())), drafts=tuple(drafts))
+    samples = tuple(refusals[reason] for reason in sorted(refusals))
+    return MiningResult(refused=dict(sorted(refused.items())), drafts=tuple(drafts), refusals=samples)
 
 
 def capture(
@@ -106,7 +116,7 @@ def capture(
     max_examples: int | None = None,
     seeded: Collection[tuple[str, str]] = (),
 ) -> Template | str:
-    """Draft a template of one session, or return why that is impossible. Its verdict does not matter, only its calls."""
+    """Draft a template of one session, or return why that is impossible. `check_capture` says whether it is wise."""
     reason = _refuse_capture(session, options, seeded)
     if reason:
         return reason
@@ -122,6 +132,13 @@ def capture(
     changes: dict[str, object] = {"name": name, "description": description, "task_type": task_type}
     changes["tags"] = tuple(tags) if tags else None
     return structs.replace(draft, **{field: value for field, value in changes.items() if value is not None})
+
+
+def check_capture(
+    session: PastSession, options: MiningOptions, seeded: Collection[tuple[str, str]] = ()
+) -> Refusal | None:
+    """Return why a session is not worth a template of its own; None if it is."""
+    return check_session(session, _own_calls(session, options, seeded), options.gate)
 
 
 def _refuse_capture(session: PastSession, options: MiningOptions, seeded: Collection[tuple[str, str]]) -> str | None:
@@ -145,18 +162,6 @@ def _own_calls(session: PastSession, options: MiningOptions, seeded: Collection[
         and not call.call_id.startswith(SEED_IDS)
         and not (seeded and signature(call.tool, call.arguments) in seeded)
     ]
-
-
-def _refuse(session: PastSession, calls: Sequence[PastCall], options: MiningOptions) -> str | None:
-    if session.end_reason is not None and session.end_reason in options.skip_end_reasons:
-        return f"it ended with {session.end_reason}"
-    worked = sum(call.outcome.status == "ok" for call in calls)
-    failed = sum(call.outcome.status == "error" for call in calls)
-    if worked < options.min_calls:
-        return f"fewer than {options.min_calls} calls worked"
-    if failed > options.max_error_rate * (worked + failed):
-        return f"more than {options.max_error_rate:.0%} of its calls failed"
-    return None
 
 
 def _draft_all(kept: Sequence[SessionDigest], support: Support, options: MiningOptions) -> list[Template]:

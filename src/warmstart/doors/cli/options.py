@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from warmstart.doors.render.times import read_since
+from warmstart.errors import NotWorthLearning
 
 
 class Since(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -28,6 +31,17 @@ project_option = click.option("--project", help="Only sessions of this working f
 since_option = click.option(
     "--since", type=Since(), help="Only sessions started in the last DAYS days, or on or after DATE (UTC)."
 )
+
+
+@contextmanager
+def offer_anyway() -> Iterator[None]:
+    """Add to the gate's refusal how a person overrules it. Agents, who use other doors, never read it."""
+    try:
+        yield
+    except NotWorthLearning as error:
+        raise NotWorthLearning(f"{error}. To make a template of it all the same, add --anyway") from error
+
+
 project_settings_option = click.option(
     "--project", is_flag=True, help="Use the settings of the project in this folder, not your own."
 )

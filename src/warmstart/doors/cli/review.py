@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from warmstart.doors.cli.main import json_option
+from warmstart.doors.cli.options import offer_anyway
 from warmstart.doors.render.terminal import clean, format_iso, format_time, print_json, print_table
 from warmstart.pipeline import Warmstart
 from warmstart.review import Reviewed
@@ -88,12 +89,17 @@ def show(ws: Warmstart, proposal: str, as_json: bool) -> None:
 
 @review.command()
 @click.argument("proposals", nargs=-1, required=True, metavar="PROPOSAL...")
+@click.option(
+    "--anyway", is_flag=True, help="Also make a template of a session that failed: your decision, on the record."
+)
 @json_option
 @click.pass_obj
-def apply(ws: Warmstart, proposals: tuple[str, ...], as_json: bool) -> None:
+def apply(ws: Warmstart, proposals: tuple[str, ...], anyway: bool, as_json: bool) -> None:
     """Apply proposals: write their notes, skills or templates."""
     for name in proposals:
-        _show_decision(ws.reviews.apply(name), as_json)
+        with offer_anyway():
+            row = ws.reviews.apply(name, anyway=anyway)
+        _show_decision(row, as_json)
 
 
 @review.command()

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from warmstart.doors.cli.main import PATH, json_option
-from warmstart.doors.cli.options import agent_option, project_option, since_option
+from warmstart.doors.cli.options import agent_option, offer_anyway, project_option, since_option
 from warmstart.doors.cli.provision import split
 from warmstart.doors.render.as_json import describe_template, summarise_template
 from warmstart.doors.render.terminal import (
@@ -23,7 +23,7 @@ from warmstart.doors.render.terminal import (
 )
 from warmstart.model import Category, Problem, TaskType, TemplateStatus, Verdict
 from warmstart.pipeline import Warmstart
-from warmstart.templates.mine import LearnLimits
+from warmstart.templates.mine import LearnLimits, RefusedSession
 from warmstart.templates.register import LearnedTemplate
 
 _TYPES = click.Choice(["code", "file", "research", "mixed"])
@@ -35,14 +35,21 @@ _CATEGORIES = click.Choice(["coding", "research", "ops", "general"])
 @project_option
 @since_option
 @click.option("--verdict", type=click.Choice(["success", "unknown"]), help="Only sessions with this verdict.")
-@click.option("--min-calls", type=click.IntRange(1), help="Fewest calls that worked in a session.  [default: 2]")
+@click.option(
+    "--min-calls",
+    type=click.IntRange(1),
+    help="Fewest calls that worked in a session, unless one corrects a failure.  [default: 1]",
+)
 @click.option(
     "--max-error-rate",
     type=click.FloatRange(0, 1),
     help="Largest share of errors in a session.  [default: 0.5]",
 )
 @click.option(
-    "--skip-ended", multiple=True, metavar="REASON", help="Skip sessions that ended for this reason; repeatable."
+    "--skip-ended",
+    multiple=True,
+    metavar="REASON",
+    help="Skip sessions that ended for this reason, besides errors and crashes; repeatable.",
 )
 @json_option
 @click.pass_obj
@@ -66,10 +73,18 @@ def learn(
         return
     click.echo(f"{learned.considered} sessions considered, {sum(learned.refused.values())} refused")
     for reason, count in sorted(learned.refused.items(), key=lambda item: -item[1]):
-        click.echo(f"  {count:>5}  {reason}")
+        click.echo(f"  {count:>5}  {clean(reason)}{_give_example(reason, count, learned.refusals)}")
     _show_learned(learned.templates)
     if not learned.considered:
         click.echo("no sessions stored yet; run: warmstart ingest")
+
+
+def _give_example(reason: str, count: int, refusals: tuple[RefusedSession, ...]) -> str:
+    """Return the numbers of one session that was refused for a reason."""
+    refusal = next((refusal for refusal in refusals if refusal.reason == reason), None)
+    if refusal is None or refusal.detail == reason:
+        return ""
+    return f" ({'such as ' if count > 1 else ''}{clean(refusal.key[:8])}: {clean(refusal.detail)})"
 
 
 def _show_learned(templates: tuple[LearnedTemplate, ...]) -> None:
@@ -91,6 +106,8 @@ def _show_learned(templates: tuple[LearnedTemplate, ...]) -> None:
 @click.option("--max-examples", type=click.IntRange(1, 50), help="Examples to keep.")
 @click.option("--description", help="What the template is good for.")
 @click.option("--tags", help="Words to find it by, separated by commas.")
+@click.option("--approve", is_flag=True, help="Use it at once: your decision, on the record.")
+@click.option("--anyway", is_flag=True, help="Capture a session that failed: your decision, on the record.")
 @json_option
 @click.pass_obj
 def capture(
@@ -101,17 +118,25 @@ def capture(
     max_examples: int | None,
     description: str | None,
     tags: str | None,
+    approve: bool,
+    anyway: bool,
     as_json: bool,
 ) -> None:
-    """Make a template from one session, or say why not (exit 1). SESSION may be shortened."""
-    template = ws.capture(
-        session,
-        name=name,
-        task_type=task_type,
-        max_examples=max_examples,
-        description=description,
-        tags=split(tags),
-    )
+    """Make a template from one session, or say why not (exit 1). SESSION may be shortened.
+
+    Refused: a session that failed or crashed, one in which most calls failed, and one in which none worked.
+    """
+    with offer_anyway():
+        template = ws.capture(
+            session,
+            name=name,
+            task_type=task_type,
+            max_examples=max_examples,
+            description=description,
+            tags=split(tags),
+            approve=approve,
+            anyway=anyway,
+        )
     if as_json:
         print_json(template)
         return

@@ -82,7 +82,7 @@ class LearnArguments(Arguments):
     project: Project | UnsetType = UNSET
     verdict: Annotated[Literal["success", "unknown"], Meta(description="Only sessions so judged.")] | UnsetType = UNSET
     min_calls: (
-        Annotated[int, Meta(ge=1, le=1_000, description="Calls that worked, a session must have. Default 2.")]
+        Annotated[int, Meta(ge=1, le=1_000, description="Calls that worked, a session must have. Default 1.")]
         | UnsetType
     ) = UNSET
     max_error_rate: (

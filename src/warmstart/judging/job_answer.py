@@ -34,17 +34,36 @@ class JobOutput(Struct, frozen=True):
 def classify_job_output(text: str) -> JobOutput:
     """Classify an answer as delivered, silent or failed, with the reason of a failure."""
     text = cut(text, _MOST_TEXT)
-    lines = [line for line in (raw.strip().strip("*_`~ \t") for raw in text.splitlines()) if line]
+    lines = _split_lines(text)
     if not lines:
         return JobOutput("silent")
-    for line in (lines[0], lines[-1]):
-        if line.upper().startswith(FAILED_MARK):
-            reason = line[len(FAILED_MARK) :].strip("*_`:- \t")
-            return JobOutput("failed", first(reason, _MOST_REASON) or "the run says so and gives no reason")
+    if mark := _find_mark(lines):
+        reason = mark[len(FAILED_MARK) :].strip("*_`:- \t")
+        return JobOutput("failed", first(reason, _MOST_REASON) or "the run says so and gives no reason")
     if lines[0].upper().startswith(SILENT_MARK) or any(_is_silence(line) for line in (lines[0], lines[-1])):
         return JobOutput("silent")
     reason = _find_failure(text)
     return JobOutput("failed", first(reason, _MOST_REASON)) if reason else JobOutput("delivered")
+
+
+def says_it_failed(text: str) -> bool:
+    """Return whether an answer carries the mark of a failed run, in its first or last line."""
+    return FAILED_MARK in text.upper() and bool(_find_mark(_split_lines(cut(text, _MOST_TEXT))))
+
+
+def asks_for_marks(request: str) -> bool:
+    """Return whether a request explains the marks of scheduled runs, as `build_job_prompt` writes it."""
+    return FAILED_MARK in request and SILENT_MARK in request
+
+
+def _split_lines(text: str) -> list[str]:
+    return [line for line in (raw.strip().strip("*_`~ \t") for raw in text.splitlines()) if line]
+
+
+def _find_mark(lines: list[str]) -> str:
+    """Return the line with the mark of a failed run; empty if there is none."""
+    ends = (lines[0], lines[-1]) if lines else ()
+    return next((line for line in ends if line.upper().startswith(FAILED_MARK)), "")
 
 
 def _is_silence(line: str) -> bool:
