@@ -1,0 +1,1 @@
+"""Facts about a project: mine, rank, verify, brief, advise, publish."""

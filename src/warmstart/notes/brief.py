@@ -1,0 +1,102 @@
+"""The brief: the notes worth most per token, in a few lines for the start of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec import Struct
+
+from warmstart.calls.words import GENERIC_WORDS, find_words, stem
+from warmstart.notes.types import Brief, Note, NoteKind
+
+BUDGET = 300
+HEADING = "Known in this project from earlier sessions (in brackets: how many met it):"
+LEAST = 0.02  # sessions that meet a note, of the recent ones: what is rarer is not worth a line for everyone
+_DEAR: dict[NoteKind, float] = {"refusal": 3.0, "slow": 2.0, "baseline": 1.3, "check": 1.2, "where": 1.5, "works": 0.5}
+_GROUPS: dict[NoteKind, str] = {
+    "path": "Not here: ",
+    "environment": "Not available here: ",
+    "large": "Too large for one Read, use offset and limit: ",
+}
+_FIT = 2.0  # how much more a note is worth that shares a rare word with the task
+
+
+class _Item(Struct, frozen=True):
+    """A note as it stands in the brief: its own line, or a part of the line of its group."""
+
+    note: Note
+    group: str
+    text: str
+    value: float
+
+
+def write_brief(
+    notes: Iterable[Note],
+    count: Callable[[str], int],
+    *,
+    task: str = "",
+    budget: int = BUDGET,
+    said: str = "",
+    project: str | None = None,
+) -> Brief:
+    """Return the brief of a task. `count` counts tokens; `said`: what the repository's own files tell the agent."""
+    items = sorted((_make_item(note, task) for note in notes if _deserves(note, said)), key=lambda item: -item.value)
+    chosen: list[_Item] = []
+    tokens, text = 0, ""
+    for item in items:
+        longer = _compose([*chosen, item])
+        size = count(longer)
+        if size <= budget:
+            chosen.append(item)
+            tokens, text = size, longer
+        elif tokens > budget * 0.95:
+            break
+    return Brief(project=project, text=text, tokens=tokens, budget=budget, notes=tuple(item.note.id for item in chosen))
+
+
+def _deserves(note: Note, said: str) -> bool:
+    if note.rate < LEAST or not note.text:
+        return False
+    return not (said and _is_said(note, said))
+
+
+def _is_said(note: Note, said: str) -> bool:
+    """Return whether the repository's own instructions already say it: they name the subject and its fix."""
+    names = [name for name in (note.subject, note.fix) if name]
+    return bool(note.fix) and all(name in said for name in names)
+
+
+def _make_item(note: Note, task: str) -> _Item:
+    group, text = _place(note)
+    cost = len(text) / 4 + 2
+    return _Item(note, group, text, note.rate * _DEAR.get(note.kind, 1.0) * _fit(note, task) / cost**0.5)
+
+
+def _fit(note: Note, task: str) -> float:
+    if not task:
+        return 1.0
+    words = {stem(word) for word in find_words(task, camel=True)} - GENERIC_WORDS
+    own = {stem(word) for word in find_words(f"{note.subject} {note.fix}", camel=True)} - GENERIC_WORDS
+    return _FIT if words & own else 1.0
+
+
+def _place(note: Note) -> tuple[str, str]:
+    """Return the group of a note and its text inside that group; "" for a line of its own."""
+    heading = _GROUPS.get(note.kind, "")
+    if note.kind == "check":
+        check, _, rest = note.text.partition(" stops on ")
+        return f"{check} stops most on ", f"{rest.replace('; ', ', ')} ({note.support})"
+    if heading:
+        use = f", use `{note.fix}`" if note.fix else ""
+        return heading, f"`{note.subject}`{use} ({note.support})"
+    return "", f"{note.text} ({note.support})"
+
+
+def _compose(items: Sequence[_Item]) -> str:
+    lines: dict[str, list[str]] = {}
+    for item in items:
+        lines.setdefault(item.group or item.note.id, []).append(item.text)
+    singles = {item.note.id for item in items if not item.group}
+    return "\n".join(
+        (HEADING, *(f"- {'' if key in singles else key}{', '.join(texts)}" for key, texts in lines.items()))
+    )

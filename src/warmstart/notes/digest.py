@@ -1,0 +1,249 @@
+"""One session as counts: the causes it met, how often each mark of its calls worked, and what followed a failure.
+
+Digests of a project's sessions add up (see mine), so a new session costs its own size and not the history's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from difflib import SequenceMatcher
+
+from msgspec import Struct, field
+
+from warmstart.calls.checks import runs_check
+from warmstart.calls.shell import command_in
+from warmstart.model import PastCall, PastSession
+from warmstart.notes.marks import (
+    Place,
+    find_marks,
+    is_editor,
+    is_reader,
+    is_shell,
+    split_commands,
+    touched_path,
+)
+from warmstart.notes.sightings import Sighting, find_sightings
+from warmstart.notes.types import NoteKind
+
+REACH = 10  # calls after a failure in which its fix is looked for
+_BESIDE = frozenset("cd echo printf tail head grep rg wc sed awk cat sort tee sleep true export set".split())
+_REMEDIES = frozenset("install i ci build sync add setup bootstrap restore prepare generate".split())
+_FORMATTERS = re.compile(r"(?:^|[:_-])(?:fix|fmt|format|write)\b")
+_VALUE = frozenset("\n$'\"`{}()<>|;=\\")
+_SCRIPT = re.compile(r"\s*(?:const|let|var|await|text|for|import)\b[^\n]*[({=]")
+
+
+class Cause(Struct):
+    """A specific cause that one session met."""
+
+    kind: NoteKind
+    subject: str
+    calls: int = 0
+    marks: dict[str, int] = field(default_factory=dict)  # marks of the failed calls -> how many
+    fixes: dict[str, int] = field(default_factory=dict)  # what worked next -> how often
+    forms: dict[str, int] = field(default_factory=dict)  # forms of the failed commands
+    quote: str = ""
+    files: dict[str, int] = field(default_factory=dict)  # files that the failed calls named
+
+
+class Digest(Struct):
+    """What one session adds to a project's notes."""
+
+    session: str  # key of the root session
+    agent: str
+    at: float | None
+    person: str
+    calls: int = 0
+    causes: dict[str, Cause] = field(default_factory=dict)
+    marks: dict[str, tuple[int, int]] = field(default_factory=dict)  # mark -> calls that worked, calls that failed
+
+
+class DigestedCall(Struct, frozen=True):
+    """A call with its marks and, if it failed, its causes."""
+
+    call: PastCall
+    marks: list[str]
+    sightings: list[Sighting]
+    commands: list[list[str]]  # of a shell call
+    path: str | None  # that another tool reads or writes
+
+
+def digest_session(session: PastSession, *, roots: Sequence[str] = (), skip: Collection[str] = ()) -> Digest:
+    """Return the counts of a session. `skip`: ids of calls that an earlier session made, of which this is a fork."""
+    place = Place(session.folder or session.project, (*roots, *((session.root,) if session.root else ())))
+    digest = Digest(
+        session=session.parent or session.key,
+        agent=session.agent,
+        at=session.ended or session.started,
+        person=_name_person(session),
+    )
+    calls = [entry for entry in read_calls(session, place) if entry.call.call_id not in skip]
+    digest.calls = len(calls)
+    for at, entry in enumerate(calls):
+        status = entry.call.outcome.status
+        if status not in ("ok", "error"):
+            continue
+        for mark in entry.marks:
+            worked, failed = digest.marks.get(mark, (0, 0))
+            digest.marks[mark] = (worked + (status == "ok"), failed + (status == "error"))
+        for sighting in entry.sightings:
+            _count(digest, sighting, entry, calls[at + 1 : at + 1 + REACH])
+    return digest
+
+
+def read_calls(session: PastSession, place: Place) -> list[DigestedCall]:
+    """Return a session's calls with their marks, and the causes of those that failed."""
+    seen: set[str] = set()
+    entries = []
+    for call in session.calls:
+        line = read_command(call)
+        arguments = call.arguments if line is None else {"command": line}
+        path = touched_path(call.tool, call.arguments, place)
+        marks = find_marks(call.tool, arguments, place, seen)
+        sightings: list[Sighting] = []
+        if call.outcome.status == "error":
+            sightings = find_sightings(call, place, is_check=line is not None and runs_check(line))
+        elif path and (is_reader(call.tool) or is_editor(call.tool)):
+            seen.add(path)
+        entries.append(DigestedCall(call, marks, sightings, split_commands(line) if line else [], path))
+    return entries
+
+
+def read_command(call: PastCall) -> str | None:
+    """Return the command line of a shell call, also one inside a script of Codex; "" for a script without any."""
+    if not is_shell(call.tool):
+        return None
+    line = command_in(call.arguments)
+    return "" if _SCRIPT.match(line) else line
+
+
+def _name_person(session: PastSession) -> str:
+    if session.scope:
+        return session.scope
+    parts = (session.folder or session.project or "").split("/")
+    return parts[2] if len(parts) > 2 and parts[1] in ("Users", "home") else ""
+
+
+def _count(digest: Digest, sighting: Sighting, entry: DigestedCall, later: Sequence[DigestedCall]) -> None:
+    cause = digest.causes.setdefault(sighting.key, Cause(sighting.kind, sighting.subject))
+    cause.calls += 1
+    cause.quote = cause.quote or sighting.quote
+    for mark in entry.marks:
+        cause.marks[mark] = cause.marks.get(mark, 0) + 1
+    if entry.path:
+        cause.files[entry.path] = cause.files.get(entry.path, 0) + 1
+    if form := find_form(sighting, entry):
+        cause.forms[form] = cause.forms.get(form, 0) + 1
+    if fix := find_fix(sighting, entry, later):
+        cause.fixes[fix] = cause.fixes.get(fix, 0) + 1
+
+
+def find_form(sighting: Sighting, entry: DigestedCall) -> str:
+    """Return the command that is to blame, as its form: the one that names the subject, else the one that ran last."""
+    commands = [words for words in entry.commands if words[0] not in _BESIDE] or entry.commands
+    blamed = [words for words in commands if sighting.subject in words or words[0].endswith("/" + sighting.subject)]
+    checks = [words for words in commands if runs_check(" ".join(words[:8]))]
+    chosen = blamed or (checks if sighting.kind in ("check", "baseline") else []) or commands
+    return state_form(chosen[0], names=3) if chosen else ""
+
+
+def find_fix(sighting: Sighting, failed: DigestedCall, later: Sequence[DigestedCall]) -> str:
+    """Return what was done about the cause and worked; "" where that cannot be told."""
+    worked = [entry for entry in later if entry.call.outcome.status == "ok"]
+    match sighting.kind:
+        case "path":
+            return _find_path(sighting.subject, failed, worked)
+        case "environment" | "command" | "slow":
+            return _find_other_form(sighting.subject, failed, worked) or _find_remedy(failed, worked)
+        case "check":
+            return _find_formatter(failed, worked) if sighting.subject == "format" else ""
+        case "tool":
+            return _find_precondition(failed, worked)
+        case _:
+            return ""
+
+
+def _find_path(missing: str, failed: DigestedCall, worked: Sequence[DigestedCall]) -> str:
+    used = {mark for mark in failed.marks if mark.startswith("path:")}
+    name = missing.rpartition("/")[2]
+    stem = name.rpartition(".")[0] or name
+    best, score = "", 0.7
+    for entry in worked:
+        for mark in entry.marks:
+            path = mark[5:]
+            if not mark.startswith("path:") or mark in used or path == missing or "*" in path:
+                continue
+            other = path.rpartition("/")[2]
+            likeness = SequenceMatcher(None, missing, path).ratio()
+            if other == name:
+                likeness += 0.5
+            elif (other.rpartition(".")[0] or other) == stem:
+                likeness += 0.25
+            elif SequenceMatcher(None, name, other).ratio() < 0.75:
+                continue
+            if likeness > score:
+                best, score = path, likeness
+    return best
+
+
+def _find_other_form(subject: str, failed: DigestedCall, worked: Sequence[DigestedCall]) -> str:
+    """Return the command that did the same without the subject: `python3 x.py` for `python x.py`."""
+    wrong = next((words for words in failed.commands if subject in words), [])
+    rest = [word for word in wrong if word != subject]
+    for entry in worked[:6]:
+        for words in entry.commands:
+            if subject in words or words[0] in _BESIDE:
+                continue
+            shared = sum(word in words for word in rest)
+            if rest and shared * 2 >= len(rest) and shared * 3 >= len(words):
+                return state_form(words, names=3)
+    return ""
+
+
+def _find_remedy(failed: DigestedCall, worked: Sequence[DigestedCall]) -> str:
+    """Return the installation or build after which the same command worked."""
+    remedy = ""
+    for entry in worked:
+        if any(words in entry.commands for words in failed.commands if words[0] not in _BESIDE):
+            return remedy
+        for words in entry.commands:
+            if _REMEDIES & set(words[1:4]):
+                remedy = f"{state_form(words, names=3)} first"
+    return ""
+
+
+def _find_formatter(failed: DigestedCall, worked: Sequence[DigestedCall]) -> str:
+    programs = {words[0] for words in failed.commands} - _BESIDE
+    for entry in worked:
+        for words in entry.commands:
+            if words[0] in programs and any(_FORMATTERS.search(word) for word in words[1:6]):
+                return state_form(words, names=3)
+    return ""
+
+
+def _find_precondition(failed: DigestedCall, worked: Sequence[DigestedCall]) -> str:
+    """Return the tool that was called on the same file before the failed tool worked on it."""
+    if failed.path is None:
+        return ""
+    before = ""
+    for entry in worked:
+        if entry.path == failed.path:
+            if entry.call.tool == failed.call.tool:
+                return before
+            before = entry.call.tool
+    return ""
+
+
+def state_form(words: Sequence[str], names: int = 3) -> str:
+    """Return a command as its form: program, subcommands and options, without the values of one occasion."""
+    kept: list[str] = []
+    for word in words[:8]:
+        if word.startswith("-"):
+            kept.append(word.partition("=")[0])
+        elif len(word) <= 40 and names > 0 and not set(word) & _VALUE:
+            kept.append(word)
+            names -= 1
+        else:
+            break
+    return " ".join(kept[:5])[:80]

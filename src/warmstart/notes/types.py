@@ -1,0 +1,88 @@
+"""Notes and what is made of them: facts about a project, the brief, advice at a call."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+NoteKind = Literal[
+    "path", "command", "works", "check", "baseline", "tool", "large", "slow", "refusal", "environment", "where"
+]
+KINDS: tuple[NoteKind, ...] = (
+    *("path", "command", "works", "check", "baseline", "tool", "large", "slow", "refusal", "environment", "where"),
+)
+NoteStatus = Literal["proposed", "active", "retired"]
+Level = Literal["off", "tell", "correct", "stop"]
+Action = Literal["none", "tell", "correct", "stop"]
+
+
+class Note(Struct, frozen=True, kw_only=True):
+    """One counted, checkable fact about a project, in one sentence."""
+
+    id: str  # a hash of project, scope, kind and subject: the same fact keeps its id
+    project: str  # "" for a rule of the agent itself, the same in all its projects
+    kind: NoteKind
+    subject: str  # the path, option, rule or message that the fact is about
+    trigger: str  # the mark of the calls that it concerns (see marks); "" where no call can be told by it
+    text: str
+    fix: str = ""  # what worked instead
+    support: int  # root sessions that met it
+    against: int = 0  # calls with this trigger that worked
+    failures: int = 0  # calls with this trigger that failed
+    people: int = 1
+    first_seen: float | None = None  # seconds since the epoch
+    last_seen: float | None = None
+    rate: float = 0.0  # sessions that meet it, of the recent ones; 0-1
+    scope: str = ""  # as Session.scope
+    agent: str = ""  # set for kind "tool": the agent whose rule it is
+    suspicions: tuple[str, ...] = ()  # reasons why a person must look first
+    status: NoteStatus = "proposed"
+    decision: str = ""  # why it has that status, and who decided
+    shown: int = 0  # sessions that it was shown to
+    recurred: int = 0  # of those, sessions that met it all the same
+
+    @property
+    def certainty(self) -> float:
+        """Return how sure it is that a call with the trigger fails: a careful estimate between 0 and 1."""
+        return self.failures / (self.failures + self.against + 0.5) if self.failures else 0.0
+
+
+class BriefLine(Struct, frozen=True):
+    """One line of a brief, and the notes that it states."""
+
+    text: str
+    notes: tuple[str, ...]  # ids
+
+
+class Brief(Struct, frozen=True, kw_only=True):
+    """What a project knows, in a few lines for the start of a session."""
+
+    project: str | None = None
+    text: str = ""  # empty: nothing is worth saying
+    tokens: int = 0
+    budget: int = 300
+    notes: tuple[str, ...] = ()  # ids of the notes in it
+
+
+class CallEvent(Struct, frozen=True, kw_only=True):
+    """A call that an agent is about to make, or has made."""
+
+    tool: str
+    arguments: dict[str, Any] | str
+    when: Literal["before", "after"] = "before"
+    session: str | None = None
+    agent: str = ""
+    cwd: str | None = None
+    project: str | None = None
+    result: str | None = None  # of the call, where it was made
+    error: bool | None = None  # whether it failed; None: judged by its result
+
+
+class Advice(Struct, frozen=True, kw_only=True):
+    """What to do about a call."""
+
+    action: Action = "none"
+    text: str = ""
+    note: str | None = None  # id of the note that says so
+    arguments: dict[str, Any] | None = None  # the corrected call, for "correct"
