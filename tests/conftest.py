@@ -17,6 +17,25 @@ OURS = ("WARMSTART_FULL", "WARMSTART_LAB", "WARMSTART_GOLDENS", "WARMSTART_NO_SK
 THEIRS = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "HERMES_HOME", "FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
+LONGEST_FIRST = (  # test files that take the most seconds: a worker that starts one last keeps the other one waiting
+    "tests/doors/guard/test_guard.py",
+    "tests/confirm/test_client.py",
+    "tests/lab/sandbox/test_workshop.py",
+    "tests/lab/sandbox/test_processes.py",
+    "tests/confirm/test_browser.py",
+    "tests/test_declared_imports.py",
+    "tests/templates/test_bundles.py",
+    "tests/templates/test_library.py",
+    "tests/doors/hooks/test_run.py",
+    "tests/seeds/test_provision.py",
+    "tests/doors/cli/test_confirm.py",
+    "tests/confirm/test_proof.py",
+    "tests/confirm/test_first_start.py",
+    "tests/trials/test_trials.py",
+    "tests/store/test_faults.py",
+    "tests/confirm/test_policies.py",
+)
+
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")  # on a busy machine every example is slow
 
@@ -48,6 +67,16 @@ def corpus() -> Path:
     if not CORPUS.is_dir():
         pytest.skip(NO_CORPUS)
     return CORPUS
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses by marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that open a browser as slow, and run the longest files first."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "browser" in item.fixturenames:
+            item.add_marker(pytest.mark.slow)
+    places = {name: place for place, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

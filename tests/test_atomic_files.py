@@ -35,6 +35,7 @@ def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.slow
 def test_a_kill_leaves_the_old_or_the_new(folder: Path) -> None:
     place = folder / "kept.json"
     for round in range(8):

@@ -42,7 +42,7 @@ def find_imports(path: Path) -> Iterator[str]:
             yield from (alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             yield node.module.split(".")[0]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.importorskip":
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "importorskip":
             yield from (str(word.value).split(".")[0] for word in node.args if isinstance(word, ast.Constant))
 
 

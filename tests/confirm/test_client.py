@@ -85,6 +85,7 @@ def test_a_no_raises(house: House, daemon: Daemon) -> None:
     assert error.value.decision.by == "alice"
 
 
+@pytest.mark.slow
 def test_silence_raises(house: House, daemon: Daemon) -> None:
     began = time.monotonic()
     with pytest.raises(Expired):
@@ -163,6 +164,7 @@ def test_the_policy_says_how_long_where_nobody_else_does(open_house) -> None:
         assert seconds - 5 < ticket.deadline - time.monotonic() <= seconds
 
 
+@pytest.mark.slow
 def test_who_cannot_wait_so_long_need_not(daemon: Daemon) -> None:
     began = time.monotonic()
     with pytest.raises(Expired, match="nobody decided in time"):
@@ -201,6 +203,7 @@ def find_pending(house: House) -> str:
     raise AssertionError("nobody asked")
 
 
+@pytest.mark.slow
 def test_giving_up_ends_the_wait_for_a_daemon_that_is_gone(house: House, daemon: Daemon) -> None:
     cancelled = threading.Event()
     ticket = submit("delete_data", "Drop", daemon=daemon, cancelled=cancelled)
@@ -233,6 +236,7 @@ def test_a_cancelled_task_takes_nothing_up(house: House, daemon: Daemon) -> None
     assert (house.events(id), ran) == (["submitted", "approved"], [])
 
 
+@pytest.mark.slow
 def test_who_presses_control_c_takes_nothing_up(house: House, daemon: Daemon) -> None:
     code = (
         f"from warmstart.confirm import Daemon, ask; ask('drop', 'd', daemon=Daemon({daemon.url!r}, {daemon.token!r}))"
@@ -352,6 +356,7 @@ NONSENSE = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_nonsense_means_no(liar: Daemon) -> None:
     for answers in NONSENSE:
         Liar.answers = list(answers)

@@ -82,6 +82,7 @@ def test_people_are_told_and_get_a_link_that_decides_nothing(open_house, target:
     assert house.events(receipt["id"]) == ["submitted", "notified"]
 
 
+@pytest.mark.slow
 def test_nobody_waits_for_a_channel(open_house, target: Target) -> None:
     target.gate.clear()
     house = open_house(notify=[target.address])
@@ -91,6 +92,7 @@ def test_nobody_waits_for_a_channel(open_house, target: Target) -> None:
     target.gate.set()
 
 
+@pytest.mark.slow
 def test_a_failure_is_tried_again_and_seen(open_house, target: Target) -> None:
     target.statuses = [500]
     house = open_house(notify=[target.address])
@@ -159,6 +161,7 @@ def test_what_is_decided_is_not_told_any_more(house: House) -> None:
     assert house.get(id)["notifications"][0]["error"] == "decided before it was delivered"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends", ["expired", "decided"])
 def test_why_it_failed_is_kept_when_it_is_too_late(house: House, ends: str) -> None:
     """The error of the channel stays visible: somebody has to fix it."""

@@ -223,6 +223,7 @@ def test_reading_leaves_no_trace(tmp_path: Path) -> None:
     assert fingerprint(live) == kept
 
 
+@pytest.mark.slow
 def test_a_locked_database_is_reported(path: Path, database: sqlite3.Connection) -> None:
     fill(database)
     lock = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('BEGIN EXCLUSIVE'); print('held', flush=True); input()"

@@ -204,6 +204,7 @@ class TestAsking:
         assert answer and "Here I am" in answer["message"], answer
         assert person.asked["requester"] == "hermes"
 
+    @pytest.mark.slow
     def test_an_interrupted_turn_is_not_recorded_as_done(self, home, daemon, monkeypatch):
         """The person says yes a moment later."""
         interrupted: list[str] = []

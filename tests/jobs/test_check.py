@@ -281,6 +281,7 @@ def test_what_a_server_says(server: str, body: object, window: int | None) -> No
     assert Models.asked == [("/v1/models", "Bearer k")]
 
 
+@pytest.mark.slow
 def test_a_server_with_wrong_answers(server: str) -> None:
     Models.answers |= {"/away/models": (302, b""), "/bad/models": (500, b"no"), "/odd/models": (200, b"{")}
     assert [ask_window(f"{server}/{name}", "", "m") for name in ("away", "bad", "odd", "none")] == [None] * 4

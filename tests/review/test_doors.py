@@ -173,6 +173,7 @@ def test_claude_codes_hook_reviews_only_when_switched_on(wanted: bool, endpoint:
     assert all(row.execution_context == "session_end" and row.platform == "claude-code" for row in rows)
 
 
+@pytest.mark.slow
 def test_a_dead_endpoint_leaves_one_line_in_the_hooks_log() -> None:
     configure(url="http://127.0.0.1:1/v1", model="small", claude_code=True)
     settings = config.load()

@@ -147,6 +147,7 @@ def test_the_conversation_is_never_touched(endpoint: Endpoint, runtime: ReviewRu
     assert "meanwhile" not in json.dumps(endpoint.bodies)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trouble", ["dead", "slow", "500", "redirect", "nonsense", "no choices", "401"])
 def test_trouble_leaves_one_warning(
     trouble: str, endpoint: Endpoint, runtime: ReviewRuntime, caplog: pytest.LogCaptureFixture

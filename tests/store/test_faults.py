@@ -120,6 +120,7 @@ join([fork(write, me) for me in range({PROCESSES})])
     assert row.messages >= (WRITES // 4 - 1) * 16
 
 
+@pytest.mark.slow
 def test_waiting_is_fair_enough_for_long_transactions(path: Path) -> None:
     """Eight writers hold the store for a while and come back at once: all get through within their patience."""
     code = """

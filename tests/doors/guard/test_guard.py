@@ -174,12 +174,14 @@ YES = json.dumps(
 class TestEnvironment:
     """A project's settings may set variables for the hook. None of them redirects it."""
 
+    @pytest.mark.slow
     def test_another_daemon(self, start, daemon):
         with Fake(YES) as fake:
             hook = start(within=22, WARMSTART_CONFIRM_URL=fake.url)
             assert "nobody decided in time" in hook.blocked()
         assert not fake.sent, "the token was not sent"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["WARMSTART_HOME", "HOME"])
     def test_another_home(self, start, tmp_path, name):
         (tmp_path / ".warmstart").mkdir()
@@ -251,6 +253,7 @@ class TestDecisions:
     def test_it_cannot_be_switched_off_by_the_environment(self, start):
         assert start(within=10, WARMSTART_OFF="1").blocked()
 
+    @pytest.mark.slow
     def test_a_daemon_that_restarts_meanwhile(self, start, daemon):
         known = list_known(daemon)
         hook = start()
@@ -391,6 +394,7 @@ class TestTrouble:
         assert verdict.kind == "blocked" and "the guard failed" in verdict.reason
 
 
+@pytest.mark.slow
 def test_an_interrupted_wait_blocks_and_a_later_yes_is_not_taken_up(home, daemon):
     known = list_known(daemon)
 
@@ -437,6 +441,7 @@ def test_the_policy_says_how_long_where_the_rule_does_not(home, tmp_path, rule, 
         patient.stop()
 
 
+@pytest.mark.slow
 def test_it_waits_no_longer_than_the_agent_lets_it(home, daemon):
     (home / "guard.toml").write_text('[[rule]]\ntool = "mail"\naction = "send_mail"\n')
     began = time.monotonic()

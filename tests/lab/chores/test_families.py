@@ -219,6 +219,7 @@ def test_sessions_are_enough_to_learn_from() -> None:
             assert len({task.request for task in session.tasks}) == len(session.tasks)
 
 
+@pytest.mark.slow
 def test_every_solution_of_its_own_is_right(solved: list[Solved], tmp_path: Path) -> None:
     for one in solved:
         assert one.outcome(), f"{one.task.id}: {one.task.request} {one.answer}"

@@ -140,6 +140,7 @@ def test_nothing_of_the_users_environment_gets_in(sandbox: Sandbox, monkeypatch:
     assert "CANARY" not in run_code(sandbox, "import os; print(dict(os.environ))").output
 
 
+@pytest.mark.slow
 def test_time_ends_a_command_and_all_it_started(sandbox: Sandbox) -> None:
     start = time.monotonic()
     assert run(sandbox, "sleep", "60", seconds=0.3).exit_code == 124

@@ -309,6 +309,7 @@ def test_hostile_code(ask: Ask, workshop: Workshop, outside: Path) -> None:
     assert take_stock(workshop.folder) == before
 
 
+@pytest.mark.slow
 def test_code_that_does_not_end(outside: Path) -> None:
     with Workshop({}, seconds=0.4) as workshop:
         start = time.monotonic()
