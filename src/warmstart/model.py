@@ -15,7 +15,11 @@ Verdict = Literal["success", "failure", "unknown"]
 Category = Literal["coding", "research", "ops", "general"]
 TaskType = Literal["code", "file", "research", "mixed"]
 Role = Literal["system", "user", "assistant"]
-TokenBasis = Literal["reported", "estimated"]
+TokenBasis = Literal["reported", "completed", "estimated"]  # completed: reported, but for an output taken from the text
+CostBasis = Literal[
+    "reported", "priced", "estimated"
+]  # priced: list price of reported tokens; estimated: of estimated ones
+EffectRole = Literal["decides", "guard", "context"]
 
 Arguments = dict[str, Any] | str  # a string if the agent wrote something other than a JSON object
 
@@ -419,6 +423,7 @@ class Measures(Struct, frozen=True, kw_only=True):
     tokens_basis: TokenBasis = "reported"
     seed_tokens: int = 0
     cost: float | None = None  # US dollars
+    cost_basis: CostBasis = "reported"
     label: bool | None = None  # whether the task succeeded; None: nobody labelled it
 
 
@@ -444,3 +449,6 @@ class Effect(Struct, frozen=True, kw_only=True):
     clustered_by: str = "session"
     adjusted: bool = False  # corrected for facts known before the sessions
     shrunk: float | None = None  # relative effect of one template among many, drawn towards the others'
+    role: EffectRole = "context"  # what the metric does for the verdict
+    basis: str | None = None  # of tokens and costs: the weakest basis among the compared sessions
+    other_basis: dict[str, int] = {}  # sessions left out per arm, because their figures rest on another basis

@@ -216,9 +216,9 @@ class Warmstart:
         """Measure a session's trial with a transcript that you name."""
         return self.experiments.record(session, path)
 
-    def report(self, experiment: str | None = None) -> Report:
-        """Return the measured effect of seeds so far, compared with cold sessions."""
-        return self.experiments.report(experiment)
+    def report(self, experiment: str | None = None, *, metric: str | None = None) -> Report:
+        """Return the measured effect of seeds so far, compared with cold sessions; `metric` puts another one first."""
+        return self.experiments.report(experiment, metric=metric)
 
     def provision(self, task: Task) -> Seed:
         """Return the seed for a task: chosen once per session, then repeated unchanged; a preview without a session."""

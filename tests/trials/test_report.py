@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
-from warmstart.model import Measures
+from warmstart.model import Effect, Measures
+from warmstart.stats.compare import plain_interval
+from warmstart.trials.expected import expected_rate
 from warmstart.trials.metrics import METRICS
 from warmstart.trials.report import (
     Observation,
+    Report,
     analyse,
     check_split,
     choose_clusters,
     compare,
     compare_pair,
-    expected_rate,
-    find_harm,
 )
 from warmstart.trials.template_effects import weigh_templates
 
@@ -176,19 +177,157 @@ class TestClusters:
 
 
 class TestGuardrails:
+    def report(self, sessions: list[Observation], metric: str = "error_rate") -> Report:
+        return analyse("e", sessions, shares=HALVES, control="cold", metric=metric)
+
+    def guard(self, report: Report, name: str = "working_calls") -> Effect:
+        (effect,) = [effect for effect in report.secondary if effect.metric == name]
+        assert effect.role == "guard"
+        return effect
+
     def test_doing_less_is_no_gain(self):
-        sessions = [one(f"c{n}", "cold", measures(3 + n % 2, 12)) for n in range(60)]
-        sessions += [one(f"w{n}", "warm", measures(n % 2, 6)) for n in range(60)]
-        assert find_harm(sessions, "warm", "cold") == ["calls that work fall by 35%"]
+        dice = random.Random(5)
+        sessions = [one(f"c{n}", "cold", measures(dice.choice((3, 4)), 12)) for n in range(60)]
+        sessions += [one(f"w{n}", "warm", measures(dice.choice((0, 1)), 4)) for n in range(60)]
+        report = self.report(sessions)
+        assert report.guardrails == ("warm: calls that work fall by 59%",)
+        assert report.effects[0].verdict == "inconclusive"
+        assert self.guard(report).reason == "blocks: calls that work fall by 59%"
 
     def test_failing_tasks_more_is_no_gain(self):
-        sessions = [one(f"c{n}", "cold", measures(3, 12, label=n % 10 != 0)) for n in range(80)]
-        sessions += [one(f"w{n}", "warm", measures(1, 12, label=n % 2 == 0)) for n in range(80)]
-        (reason,) = find_harm(sessions, "warm", "cold")
+        sessions = [one(f"c{n}", "cold", measures(3 + n % 2, 12, label=n % 10 != 0)) for n in range(80)]
+        sessions += [one(f"w{n}", "warm", measures(n % 2, 12, label=n % 2 == 0)) for n in range(80)]
+        report = self.report(sessions)
+        (reason,) = report.guardrails
         assert "tasks done" in reason
 
     def test_better_without_harm_passes(self):
-        assert find_harm(simulate({"cold": 0.3, "warm": 0.1}), "warm", "cold") == []
+        report = self.report(simulate({"cold": 0.3, "warm": 0.1}))
+        assert (report.guardrails, report.effects[0].verdict) == ((), "better")
+        assert report.effects[0].role == "decides"
+        assert self.guard(report).reason == "does not block: it rises"
+
+    def test_a_recovery_that_is_not_needed_is_no_harm(self):
+        """A cold session fails, looks around and does it right; a warm one does it right: 33 % errors against none."""
+        dice = random.Random(7)
+        sessions = [one(f"c{n}", "cold", measures(1, 3 + dice.randrange(2), label=None)) for n in range(90)]
+        sessions += [one(f"w{n}", "warm", measures(0, 1 + dice.randrange(2), label=None)) for n in range(90)]
+        report = self.report(sessions)
+        assert self.guard(report).high < 0, "fewer calls work, beyond doubt"
+        assert (report.guardrails, report.effects[0].verdict) == ((), "better")
+        assert "need no calls to recover" in self.guard(report).reason
+
+    def test_giving_up_after_an_error_is_no_gain(self):
+        """One warm session in three gives up at its first call; the others do it right."""
+        dice = random.Random(8)
+        sessions = [one(f"c{n}", "cold", measures(1 + (n % 2), 6 + dice.randrange(3))) for n in range(120)]
+        sessions += [one(f"w{n}", "warm", measures(int(n % 3 == 0), 1 if n % 3 == 0 else 3)) for n in range(120)]
+        report = self.report(sessions)
+        assert "calls that work fall" in self.guard(report).reason
+        assert report.effects[0].verdict != "better"
+
+    def test_an_interval_with_zero_blocks_nothing(self):
+        """The ordinary interval excludes zero at this look; the one that the report shows includes it."""
+        sessions = [one(f"c{n}", "cold", measures(1, 11 + 8 * n % 21)) for n in range(84)]
+        sessions += [one(f"w{n}", "warm", measures(0, 8 + 7 * n % 20)) for n in range(84)]
+        _effect, estimate = compare(sessions, "warm", "cold", METRICS["working_calls"])
+        _low, high = plain_interval(estimate) or (0.0, 0.0)
+        assert high < 0 and estimate.relative < -0.1
+        report = self.report(sessions)
+        assert self.guard(report).high > 0
+        assert self.guard(report).reason == "does not block: the interval includes zero"
+        assert (report.guardrails, report.effects[0].verdict) == ((), "better")
+
+    def test_every_metric_says_whether_it_counts(self):
+        report = self.report(simulate({"cold": 0.3, "warm": 0.1}))
+        roles = {effect.metric: effect.role for effect in (*report.effects, *report.secondary)}
+        assert roles == dict.fromkeys(METRICS, "context") | {
+            "error_rate": "decides",
+            "working_calls": "guard",
+            "success": "guard",
+        }
+        assert all(effect.reason for effect in (*report.effects, *report.secondary))
+
+
+class TestBasis:
+    """Tokens that a provider counted and tokens estimated from the text are never compared with each other."""
+
+    def mixed(self) -> list[Observation]:
+        """Warm sessions need half the tokens. Most of them are estimated, and estimates see a tenth of the prompt."""
+        sessions = []
+        for n in range(120):
+            arm, real = ("warm", 50_000) if n % 2 else ("cold", 100_000)
+            is_estimated = n % 3 == 0 if arm == "cold" else n % 3 != 0
+            tokens = (real // 10 if is_estimated else real) + 100 * (n % 7)
+            basis = "estimated" if is_estimated else "reported"
+            sessions.append(one(f"s{n}", arm, measures(tokens=tokens, tokens_basis=basis)))
+        return sessions
+
+    def test_sessions_on_another_basis_are_left_out_and_counted(self):
+        effect, _estimate = compare(self.mixed(), "warm", "cold", METRICS["tokens"])
+        assert effect.values["warm"] / effect.values["cold"] == pytest.approx(0.5, abs=0.05)
+        assert sum(effect.other_basis.values()) + sum(effect.n.values()) == 120
+        assert min(effect.other_basis.values()) > 0
+
+    def test_arms_without_a_common_basis_are_not_compared(self):
+        sessions = [one(f"w{n}", "warm", measures(tokens=10, tokens_basis="estimated")) for n in range(30)]
+        sessions += [one(f"c{n}", "cold", measures(tokens=100)) for n in range(30)]
+        effect, _estimate = compare(sessions, "warm", "cold", METRICS["tokens"])
+        assert effect.difference is None
+        assert sum(effect.other_basis.values()) == 30
+
+    def test_a_completed_count_is_compared_and_marked(self):
+        sessions = [one(f"w{n}", "warm", measures(tokens=90 + n % 3, tokens_basis="completed")) for n in range(30)]
+        sessions += [one(f"c{n}", "cold", measures(tokens=100 + n % 3)) for n in range(30)]
+        effect, _estimate = compare(sessions, "warm", "cold", METRICS["tokens"])
+        assert (effect.difference, effect.basis, effect.other_basis) == (-10, "completed", {})
+
+    def test_costs_are_kept_apart_too(self):
+        sessions = [one(f"w{n}", "warm", measures(cost=1.0, cost_basis="priced")) for n in range(30)]
+        sessions += [one(f"c{n}", "cold", measures(cost=2.0, cost_basis="priced")) for n in range(20)]
+        sessions += [one(f"r{n}", "cold", measures(cost=0.1)) for n in range(5)]
+        effect, _estimate = compare(sessions, "warm", "cold", METRICS["cost"])
+        assert (effect.difference, effect.basis, effect.other_basis) == (-1.0, "priced", {"warm": 0, "cold": 5})
+
+
+class TestWaits:
+    def sessions(self, warm: int, cold: int, project: str | None = None) -> list[Observation]:
+        dice = random.Random(4)
+        return [
+            one(f"{arm}{n}", arm, measures(success_turn=turn + dice.randrange(4)), project=project and f"{project}{n}")
+            for n in range(80)
+            for arm, turn in (("warm", warm), ("cold", cold))
+        ]
+
+    def test_the_first_success_can_decide(self):
+        report = analyse("e", self.sessions(1, 6), shares=HALVES, control="cold", metric="turns_to_success")
+        (effect,) = report.effects
+        assert (effect.metric, effect.verdict) == ("turns_to_success", "better")
+        assert report.guardrails == ()
+
+    def test_waits_of_one_project_are_not_independent(self):
+        effect, estimate = compare(self.sessions(1, 6, "p"), "warm", "cold", METRICS["turns_to_success"])
+        assert (effect.clustered_by, estimate.clusters) == ("project", 80)
+
+    @pytest.mark.slow
+    def test_no_difference_is_rarely_called_one(self):
+        """A/A: the same waits in both arms, with censoring, over 300 experiments; 5 % may be wrong at all looks together."""
+        wrong = 0
+        for seed in range(300):
+            dice = random.Random(seed)
+            sessions = [
+                one(
+                    f"s{n}",
+                    "warm" if n % 2 else "cold",
+                    measures(
+                        turns=n, success_turn=min(30, 1 + int(dice.expovariate(0.2))) if dice.random() < 0.9 else None
+                    ),
+                )
+                for n in range(200)
+            ]
+            effect, _estimate = compare(sessions, "warm", "cold", METRICS["turns_to_success"])
+            wrong += effect.verdict in ("better", "worse")
+        assert wrong <= 15
 
 
 class TestExpectedRate:

@@ -182,6 +182,12 @@ class TestInheriting:
         ws.provision(task("s#prompt", parent="s", adds=True))
         assert ws.report().left_out == {}
 
+    def test_what_a_hook_adds_to_a_subagent_is_not_another_session(self, ws):
+        ws.provision(task("s"))
+        ws.provision(task("sub", parent="s"))
+        ws.provision(task("sub#prompt", parent="sub", adds=True))
+        assert ws.report().left_out == {"subagents, or continuations of another session": 1}
+
     def test_a_child_of_a_session_cold_by_choice_is_cold(self, ws):
         ws.provision(task("mine", cold=True))
         assert ws.provision(task("child", parent="mine")).arm == "cold"
@@ -201,6 +207,17 @@ class TestExperiments:
         ws.provision(task("after"))
         assert trial(ws, "after").experiment == ""
         assert ws.provision(task("id-3")).arm == arms[3]
+
+    def test_the_report_shows_what_assigns_sessions_now(self, ws):
+        assert ws.report().experiment == "holdout"
+        ws.experiments.start("one", metric="turns_to_success")
+        assert (ws.report().experiment, ws.report().metric) == ("one", "turns_to_success")
+        assert ws.report(metric="seconds_to_success").metric == "seconds_to_success"
+        with pytest.raises(Refused, match="no metric happiness"):
+            ws.report(metric="happiness")
+        ws.experiments.stop()
+        assert ws.report().experiment == "holdout", "a stopped experiment assigns no sessions"
+        assert ws.report("one").experiment == "one"
 
     def test_only_one_runs(self, ws):
         ws.experiments.start("one")
@@ -223,7 +240,7 @@ class TestExperiments:
         [
             ({"arms": "cold,nowhere"}, "no template nowhere"),
             ({"metric": "happiness"}, "no metric happiness"),
-            ({"metric": "turns_to_success"}, "to decide by"),
+            ({"metric": "turns_to_success", "after": "thompson"}, "needs fixed ones"),
             ({"floor": 0.0}, "floor"),
         ],
     )

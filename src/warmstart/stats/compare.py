@@ -74,7 +74,7 @@ def decide(estimate: Estimate, *, lower_is_better: bool = True) -> Decision:
 def plain_interval(estimate: Estimate) -> tuple[float, float] | None:
     """Return the ordinary 95 % interval, which is valid for one look only.
 
-    Guardrails use it because it complains sooner; the benchmark shows what peeking at it does.
+    No verdict rests on it; the benchmark shows what peeking at it does.
     """
     if estimate.difference is None or estimate.plain_se is None:
         return None

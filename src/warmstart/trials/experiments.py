@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -21,11 +21,12 @@ from warmstart.store import ExperimentRow, SqliteStore, TemplateStore, TrialRow,
 from warmstart.store.history import decode_session
 from warmstart.templates.library import TemplateLibrary
 from warmstart.templates.register import MEASURED
+from warmstart.trials.expected import expected_rate
 from warmstart.trials.measures import measure
-from warmstart.trials.metrics import DECIDING, METRICS
+from warmstart.trials.metrics import DECIDING, METRICS, TIMES
 from warmstart.trials.paired_report import analyse_paired
 from warmstart.trials.power import Power, compute_power, describe_outlook
-from warmstart.trials.report import Observation, Report, analyse, check_split, expected_rate
+from warmstart.trials.report import Observation, Report, analyse, check_split
 from warmstart.trials.template_effects import TemplateEffect, weigh_templates
 from warmstart.usage.prices import PriceList
 
@@ -85,6 +86,8 @@ class Experiments:
             raise Refused(
                 "a paired experiment does every task in every arm, so its shares cannot change; leave out after"
             )
+        if metric in TIMES and after != "fixed":
+            raise Refused(f"waits cannot be weighted by changing shares, so {metric} needs fixed ones; leave out after")
         if not 0 < floor <= 0.5:
             raise Refused(f"the floor must lie above 0 and at most at 0.5, not {floor:g}")
         shares = parse_arms(arms)
@@ -233,15 +236,22 @@ class Experiments:
 
     # Reporting
 
-    def report(self, name: str | None = None) -> Report:
-        """Report an experiment: the named one, else the running one, else the last, else the standing "holdout"."""
+    def report(self, name: str | None = None, *, metric: str | None = None) -> Report:
+        """Report an experiment: the named one, else what assigns sessions now: the running one or the "holdout".
+
+        `metric` puts another metric first than the one that the experiment was started to be decided by.
+        """
+        if metric is not None and metric not in METRICS:
+            raise Refused(f"no metric {metric}; choose one of: {', '.join(METRICS)}")
         row = self._find(name)
         trials = self._trials.trials(row.name if row else HOLDOUT)
         shares = read_shares(row.arms) if row else holdout_shares(self._settings.holdout)
         design = row.design if row else "random"
+        chosen = row.metric if row else "error_rate"
         left_out: dict[str, int] = {}
+        sessions = {trial.session for trial in trials}
         for trial in trials:
-            if trial.assignment != design and not _is_addition(trial):
+            if trial.assignment != design and not _is_addition(trial, sessions):
                 reason = LEFT_OUT[trial.assignment]
                 left_out[reason] = left_out.get(reason, 0) + 1
         if row is not None and design == "paired":
@@ -250,7 +260,7 @@ class Experiments:
                 self._observe(trials, design),
                 shares=shares,
                 control=control_of(shares),
-                metric=row.metric,
+                metric=metric or chosen,
                 horizon=row.horizon,
                 left_out=left_out,
             )
@@ -259,7 +269,7 @@ class Experiments:
             self._observe(trials),
             shares=shares,
             control=control_of(shares),
-            metric=row.metric if row else "error_rate",
+            metric=metric or chosen,
             left_out=left_out,
         )
 
@@ -268,7 +278,7 @@ class Experiments:
             return None
         if name is not None:
             return self._trials.experiment(name)
-        return self._trials.running() or next(iter(self._trials.experiments()), None)
+        return self._trials.running()
 
     def _observe(self, trials: Sequence[TrialRow], design: Design = "random") -> Sequence[Observation]:
         """Return the sessions to compare, with what was known before each."""
@@ -318,9 +328,12 @@ class Experiments:
 
     # Before an experiment
 
-    def power(self, *, cold_share: float = 0.5, power: float = 0.8) -> Power:
-        """Compute what the user's own traffic can show, from the remembered sessions."""
-        return compute_power(self._trials.starts(WINDOW), self._clock(), cold_share=cold_share, power=power)
+    def power(self, *, cold_share: float = 0.5, power: float = 0.8, since: float | None = None) -> Power:
+        """Compute what the user's own traffic can show, from the remembered sessions (those that began after `since`)."""
+        starts = self._trials.starts(WINDOW)
+        if since is not None:
+            starts = [start for start in starts if start[1] is not None and start[1] >= since]
+        return compute_power(starts, self._clock(), cold_share=cold_share, power=power)
 
     def outlook(self, report: Report) -> str | None:
         """Say when a report without a verdict can be expected to have one. None if that cannot be said."""
@@ -351,6 +364,7 @@ def read_facts(body: str) -> dict[str, str]:
         return {}
 
 
-def _is_addition(trial: TrialRow) -> bool:
+def _is_addition(trial: TrialRow, sessions: Collection[str]) -> bool:
     """Return whether the trial only adds to a session's own seed, as a hook does at the first prompt (`SESSION#prompt`)."""
-    return trial.parent is not None and trial.session.startswith(f"{trial.parent}#")
+    own, mark, _part = trial.session.rpartition("#")
+    return bool(mark) and trial.parent is not None and (own == trial.parent or own in sessions)

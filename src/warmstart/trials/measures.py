@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from msgspec import structs
 
-from warmstart.model import WINDOW, Measures, PastCall, PastSession, Usage
+from warmstart.model import WINDOW, CostBasis, Measures, PastCall, PastSession, Usage
 from warmstart.usage.amounts import count_tokens
 
 Price = Callable[[Usage, str], float | None]
@@ -42,6 +42,7 @@ def measure(session: PastSession, *, seed_tokens: int = 0, price: Price | None =
         tokens_basis=usage.basis if usage else "reported",
         seed_tokens=seed_tokens,
         cost=_cost(usage, session.model, price),
+        cost_basis=_find_cost_basis(usage),
         label=session.label,
     )
 
@@ -60,7 +61,7 @@ def _since(start: float | None, moment: float | None) -> float | None:
 
 def _with_seed(usage: Usage | None, seed: int) -> Usage | None:
     """Add the seed to an estimated count: the transcript does not hold it. A provider's count already includes it."""
-    if usage is None or usage.basis == "reported" or usage.input is None:
+    if usage is None or usage.basis != "estimated" or usage.input is None:
         return usage
     return structs.replace(usage, input=usage.input + seed)
 
@@ -69,3 +70,9 @@ def _cost(usage: Usage | None, model: str | None, price: Price | None) -> float 
     if usage is None or usage.cost is not None or model is None or price is None:
         return usage.cost if usage else None
     return price(usage, model)
+
+
+def _find_cost_basis(usage: Usage | None) -> CostBasis:
+    if usage is None or usage.cost is not None:
+        return "reported"
+    return "estimated" if usage.basis == "estimated" else "priced"

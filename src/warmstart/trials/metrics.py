@@ -25,6 +25,7 @@ class Metric(Struct, frozen=True, kw_only=True):
     lower_is_better: bool = True
     adjusted: bool = False  # for what was known before the session
     horizon: float | None = None  # set for a time until an event: waits count up to this horizon
+    basis: Callable[[Measures], str] | None = None  # set for tokens and costs, which may be reported or estimated
 
 
 def _mean(value: float | None) -> Pair | None:
@@ -59,8 +60,13 @@ _ALL = (
         unit="s",
     ),
     Metric(name="turns", title="turns", read=lambda m: _mean(m.turns)),
-    Metric(name="tokens", title="tokens, including the seed", read=lambda m: _mean(m.tokens)),
-    Metric(name="cost", title="cost", read=lambda m: _mean(m.cost), unit="USD"),
+    Metric(
+        name="tokens",
+        title="tokens, including the seed",
+        read=lambda m: _mean(m.tokens),
+        basis=lambda m: m.tokens_basis,
+    ),
+    Metric(name="cost", title="cost", read=lambda m: _mean(m.cost), unit="USD", basis=lambda m: m.cost_basis),
     Metric(
         name="tools", title="different tools used with success", read=lambda m: _mean(m.tools), lower_is_better=False
     ),
@@ -73,6 +79,5 @@ _ALL = (
     Metric(name="success", title="tasks done", read=lambda m: _mean(m.label), lower_is_better=False),
 )
 METRICS = {metric.name: metric for metric in _ALL}
-DECIDING = tuple(
-    metric.name for metric in _ALL if metric.horizon is None
-)  # metrics that an experiment can be decided by
+DECIDING = tuple(METRICS)  # an experiment can be decided by any of them
+TIMES = tuple(metric.name for metric in _ALL if metric.horizon is not None)  # times until an event

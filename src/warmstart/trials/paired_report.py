@@ -11,6 +11,7 @@ from warmstart.model import Effect
 from warmstart.stats.compare import Estimate
 from warmstart.stats.paired import Paired, compare_paired, cross
 from warmstart.stats.survival import Wait, pseudo_values
+from warmstart.trials.bases import keep_one_basis
 from warmstart.trials.metrics import METRICS, Metric, Pair
 from warmstart.trials.report import Observation, Report, analyse, describe, read_pairs
 
@@ -55,7 +56,8 @@ def compare_tasks(
     missing = {
         name: sum(obs.measures is None for obs in side) for name, side in zip((arm, control), sides, strict=True)
     }
-    by_task = [_sum_by_task(side, metric, horizon) for side in sides]
+    alike = keep_one_basis(sides, metric)
+    by_task = [_sum_by_task(side, metric, horizon) for side in alike.sides]
     shared = [task for task in by_task[0] if task in by_task[1]]
     pairs = [Paired(by_task[0][task], by_task[1][task], _cluster_of(task)) for task in shared]
     estimate = compare_paired(pairs, is_rate=metric.name in _RATES, alpha=alpha)
@@ -63,6 +65,8 @@ def compare_tasks(
         describe(metric, (arm, control), missing, estimate),
         clustered_by="project" if any(project for project, _text in shared) else "task",
         clusters=estimate.clusters,
+        basis=alike.basis,
+        other_basis=dict(zip((arm, control), alike.left_out, strict=True)) if any(alike.left_out) else {},
     )
     return effect, estimate
 

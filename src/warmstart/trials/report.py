@@ -7,15 +7,18 @@ count as missing, never as zero. No verdict is given if the arms are not what wa
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 from msgspec import Struct, structs
 
 from warmstart.model import Design, Effect, Measures
-from warmstart.stats.compare import Comparison, Estimate, decide, plain_interval
+from warmstart.stats.compare import Comparison, Estimate, decide
 from warmstart.stats.many_arms import missing_mismatch, ratio_mismatch
 from warmstart.stats.paired import Crossing
 from warmstart.stats.survival import Wait, restricted_mean_difference
+from warmstart.trials.bases import keep_one_basis
+from warmstart.trials.guards import GUARDS, NET_CALLS, check_guard
 from warmstart.trials.metrics import METRICS, Metric, Pair
 
 MISMATCH = 0.001  # below this probability the arms are not what was drawn
@@ -106,26 +109,22 @@ def analyse(
     alpha = 0.05 / max(1, len(others))  # Bonferroni: each arm is one more chance to be wrong
     effects: list[Effect] = []
     guardrails: list[str] = []
+    secondary: list[Effect] = []
     standings = {control: (0.0, 0.0)}
     for name in others:
         effect, estimate = compare_arm(observations, name, control, METRICS[metric], alpha=alpha)
         if estimate.difference is not None and estimate.se is not None:
             standings[name] = estimate.difference, estimate.se
-        against = find_harm(observations, name, control) if effect.verdict == "better" else []
-        if against:
+        context, against = _compare_context(partial(compare_arm, observations, name, control), metric)
+        secondary += context
+        if against and effect.verdict == "better":
             guardrails += [f"{name}: {reason}" for reason in against]
             effect = structs.replace(
                 effect, verdict="inconclusive", reason=f"{effect.reason}, but {'; '.join(against)}"
             )
         if blocked:
             effect = structs.replace(effect, verdict="inconclusive", reason="", blocked=blocked)
-        effects.append(effect)
-    secondary = [
-        compare_arm(observations, name, control, other)[0]
-        for name in others
-        for other in METRICS.values()
-        if other.name != metric
-    ]
+        effects.append(structs.replace(effect, role="decides"))
     return Report(
         experiment=experiment,
         control=control,
@@ -140,6 +139,25 @@ def analyse(
         left_out=dict(left_out or {}),
         standings=standings,
     )
+
+
+def _compare_context(
+    compare_on: Callable[[Metric], tuple[Effect, Estimate]], deciding: str
+) -> tuple[list[Effect], list[str]]:
+    """Return an arm's effects on the metrics that do not decide, and what the guards among them hold against it."""
+    net, _estimate = compare_on(NET_CALLS)
+    effects: list[Effect] = []
+    against: list[str] = []
+    for metric in METRICS.values():
+        if metric.name == deciding:
+            continue
+        effect, _estimate = compare_on(metric)
+        if metric.name in GUARDS:
+            check = check_guard(effect, net)
+            effect = check.effect
+            against += [check.harm] if check.harm else []
+        effects.append(effect)
+    return effects, against
 
 
 def check_split(observations: Sequence[Observation], shares: Mapping[str, float]) -> Split:
@@ -207,12 +225,13 @@ def compare_pair(
     alpha: float = 0.05,
 ) -> tuple[Effect, Estimate]:
     """Return the effect between two sets of sessions, and the estimate behind it."""
-    sides = (of_arm, of_control)
-    missing = {name: sum(obs.measures is None for obs in side) for name, side in zip(names, sides, strict=True)}
+    missing = {
+        name: sum(obs.measures is None for obs in side) for name, side in zip(names, (of_arm, of_control), strict=True)
+    }
+    alike = keep_one_basis((of_arm, of_control), metric)
+    sides = alike.sides
     if metric.horizon is not None:
-        waits = [_wait(side, metric) for side in sides]
-        estimate = restricted_mean_difference(waits[0], waits[1], metric.horizon, alpha) or Comparison().estimate()
-        return describe(metric, names, missing, estimate), estimate
+        return _compare_waits(sides, metric, names, missing, alpha)
     measured = [read_pairs(side, metric) for side in sides]
     by, cluster = choose_clusters([obs for obs, _pair in measured[0]], [obs for obs, _pair in measured[1]])
     strata = _find_strata(obs for side in measured for obs, _pair in side)
@@ -231,18 +250,32 @@ def compare_pair(
         clustered_by=by,
         clusters=estimate.clusters,
         adjusted=estimate.adjusted,
+        basis=alike.basis,
+        other_basis=dict(zip(names, alike.left_out, strict=True)) if any(alike.left_out) else {},
     )
     return effect, estimate
+
+
+def _compare_waits(
+    sides: Sequence[Sequence[Observation]],
+    metric: Metric,
+    names: tuple[str, str],
+    missing: dict[str, int],
+    alpha: float,
+) -> tuple[Effect, Estimate]:
+    """Compare the waits until the first success. A session that ended before it is censored, not failed."""
+    assert metric.horizon is not None
+    measured = [read_pairs(side, metric) for side in sides]
+    by, cluster = choose_clusters(*([obs for obs, _pair in side] for side in measured))
+    waits = [[Wait(time, bool(happened), cluster(obs)) for obs, (time, happened) in side] for side in measured]
+    estimate = restricted_mean_difference(waits[0], waits[1], metric.horizon, alpha) or Comparison().estimate()
+    effect = describe(metric, names, missing, estimate)
+    return structs.replace(effect, clustered_by=by, clusters=estimate.clusters), estimate
 
 
 def read_pairs(side: Iterable[Observation], metric: Metric) -> list[tuple[Observation, Pair]]:
     """Return the sessions for which a metric is known, with its (numerator, denominator)."""
     return [(obs, pair) for obs in side if obs.measures is not None and (pair := metric.read(obs.measures)) is not None]
-
-
-def _wait(side: Iterable[Observation], metric: Metric) -> list[Wait]:
-    """Return the waits until the first success. A session that ended before it is censored, not failed."""
-    return [Wait(time, bool(happened)) for _obs, (time, happened) in read_pairs(side, metric)]
 
 
 def describe(metric: Metric, names: tuple[str, str], missing: dict[str, int], estimate: Estimate) -> Effect:
@@ -326,58 +359,3 @@ def _count_harmed(of_arm: list[float], of_control: list[float], metric: Metric) 
     limit = ordered[int(0.9 * len(ordered))]
     by_chance = sum(rate > limit for rate in ordered) / len(ordered)
     return sum(sign * rate > limit for rate in of_arm), by_chance * len(of_arm)
-
-
-# Guardrails
-
-
-def find_harm(observations: Sequence[Observation], arm: str, control: str) -> list[str]:
-    """Return what speaks against an arm with fewer errors: an agent that calls less, or gives up, makes fewer errors too.
-
-    The ordinary interval is used because it complains sooner: a false alarm here only costs patience.
-    """
-    reasons: list[str] = []
-    for name, tolerated in (("working_calls", 0.1), ("success", 0.0)):
-        metric = METRICS[name]
-        comparison = Comparison()
-        for obs, pair in read_pairs((obs for obs in observations if obs.arm in (arm, control)), metric):
-            comparison.add(obs.arm == arm, *pair, cluster=obs.session, weight=obs.weight)
-        estimate = comparison.estimate()
-        interval = plain_interval(estimate)
-        relative = estimate.relative or 0.0
-        if interval is not None and interval[1] < 0 and relative < -tolerated:
-            reasons.append(f"{metric.title} fall by {-relative:.0%}")
-    return reasons
-
-
-def expected_rate(
-    history: Iterable[tuple[float, str | None, str | None, str, int, int]],
-    wanted: Sequence[tuple[float, tuple[str | None, ...]]],
-) -> list[float | None]:
-    """Return for each `(time, (project, model, category))` the error rate of sessions that had ended before that time.
-
-    It is the mean of the rates of its project, its model and its category, each shrunk towards the overall rate.
-    """
-    sums: dict[tuple[int, str | None], list[int]] = {}
-    order = sorted(range(len(wanted)), key=lambda place: wanted[place][0])
-    expected: list[float | None] = [None] * len(wanted)
-    past = iter(history)
-    coming = next(past, None)
-    for place in order:
-        at, keys = wanted[place]
-        while coming is not None and coming[0] <= at:
-            for slot, key in ((-1, None), *enumerate(coming[1:4])):
-                both = sums.setdefault((slot, key), [0, 0])
-                both[0] += coming[4]
-                both[1] += coming[5]
-            coming = next(past, None)
-        errors, judged = sums.get((-1, None), (0, 0))
-        if judged:
-            whole = errors / judged
-            rates = [_shrink_rate(sums.get((slot, key), (0, 0)), whole) for slot, key in enumerate(keys) if key]
-            expected[place] = sum(rates) / len(rates) if rates else whole
-    return expected
-
-
-def _shrink_rate(counts: Sequence[int], whole: float, weight: float = 50.0) -> float:
-    return (counts[0] + weight * whole) / (counts[1] + weight)

@@ -74,8 +74,15 @@ def test_the_report(measured):
         "without transcript",
         "lesson@1",
         "different tools used with success",
+        "decides",
+        "guard, does not block:",
+        "context, includes zero",
+        "~ tokens, including the seed: estimated from the text",
     ):
         assert part in printed
+    assert re.search(r"tokens, including the seed +warm +~[\d,]+ +~[\d,]+ +~[+-]", printed), printed
+    first = run_json("report", "loop", "--metric", "seconds_to_success")["report"]
+    assert (first["metric"], first["effects"][0]["metric"]) == ("seconds_to_success", "seconds_to_success")
     report = run_json("report")
     (effect,) = report["report"]["effects"]
     assert effect["verdict"] == "better"
@@ -108,6 +115,12 @@ def test_power_says_what_traffic_can_show(measured):
     assert uneven["cold_share"] == pytest.approx(0.1)
     sizes = [drop["sessions"] for drop in uneven["drops"]]
     assert sizes == sorted(sizes, reverse=True), "a larger drop is detected sooner"
+
+
+def test_power_takes_a_window(measured):
+    every = run_json("experiment", "power")["sessions"]
+    assert "too few" in run("experiment", "power", "--since", "2200-01-01", code=1).stderr
+    assert run_json("experiment", "power", "--since", "1990-01-01")["sessions"] == every
 
 
 def test_power_without_history_says_what_to_do():

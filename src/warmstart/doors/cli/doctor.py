@@ -35,7 +35,7 @@ def doctor(ws: Warmstart, as_json: bool) -> None:
         print_table(("", ""), report["store"].items(), title="store")
         unreadable = report["templates"].pop("unreadable", [])
         rows = [*report["templates"].items(), *(("cannot be read", problem) for problem in unreadable)]
-        print_table(("", ""), rows, title="templates")
+        print_table(("", ""), rows or [("none", "")], title="templates")
     if not report["healthy"]:
         sys.exit(1)
 

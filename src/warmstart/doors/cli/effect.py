@@ -9,6 +9,7 @@ import click
 
 from warmstart.arms import control_of, parse_arms, read_shares
 from warmstart.doors.cli.main import PATH, json_option
+from warmstart.doors.cli.options import since_option
 from warmstart.doors.render.as_json import describe_trial
 from warmstart.doors.render.effect import show_power, show_report
 from warmstart.doors.render.terminal import clean, format_iso, format_time, print_json, print_table
@@ -40,14 +41,16 @@ def record(ws: Warmstart, session: str, path: Path, as_json: bool) -> None:
 
 @click.command()
 @click.argument("experiment", required=False)
+@click.option("--metric", type=click.Choice(DECIDING), help="The metric to put first.  [default: the one that decides]")
 @json_option
 @click.pass_obj
-def report(ws: Warmstart, experiment: str | None, as_json: bool) -> None:
+def report(ws: Warmstart, experiment: str | None, metric: str | None, as_json: bool) -> None:
     """Show what seeds did, compared with cold sessions.
 
-    Reports EXPERIMENT; without it the running experiment, else the last one, else the standing "holdout".
+    Reports EXPERIMENT; without it what assigns sessions now: the running experiment, else the standing "holdout".
+    `~` marks tokens estimated from the text and costs from list prices.
     """
-    result = ws.report(experiment)
+    result = ws.report(experiment, metric=metric)
     templates = ws.experiments.weigh()
     outlook = ws.experiments.outlook(result)
     if as_json:
@@ -149,12 +152,13 @@ def list_experiments(ws: Warmstart, as_json: bool) -> None:
     show_default=True,
     help="Chance of detecting a real drop.",
 )
+@since_option
 @json_option
 @click.pass_obj
-def power(ws: Warmstart, arms: str, wanted: float, as_json: bool) -> None:
+def power(ws: Warmstart, arms: str, wanted: float, since: float | None, as_json: bool) -> None:
     """Show which drop of the error rate your own traffic can detect, and after how many weeks."""
     shares = parse_arms(arms)
-    computed = ws.experiments.power(cold_share=shares[control_of(shares)], power=wanted)
+    computed = ws.experiments.power(cold_share=shares[control_of(shares)], power=wanted, since=since)
     if as_json:
         print_json(computed)
     else:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from warmstart.doors.render.terminal import clean, print_table
-from warmstart.model import Design, Effect
+from warmstart.model import WINDOW, Design, Effect
 from warmstart.stats.paired import Crossing
 from warmstart.trials.metrics import METRICS
 from warmstart.trials.power import Power, describe_reach
@@ -16,6 +16,12 @@ from warmstart.trials.template_effects import TemplateEffect
 
 _COLOURS = {"better": "green", "worse": "red"}
 _WIDTH = 21
+_ESTIMATES = {
+    "completed": "the output is completed from the text where the transcript reports only a part of it",
+    "priced": "from list prices",
+    "estimated": "estimated from the text",
+}
+_SHORT = {"too_few": "no interval", "inconclusive": "includes zero", "better": "better", "worse": "worse"}
 _VALID: dict[Design, str] = {
     "random": "The intervals are valid however often you look.",
     "paired": "The intervals are valid for one look, after every task was done in every arm.",
@@ -40,11 +46,13 @@ def show_report(report: Report, templates: Sequence[TemplateEffect], outlook: st
         click.echo("No sessions are held out, so there is nothing to compare. Set `holdout` in config.toml.")
     if outlook:
         click.echo(f"{outlook} See: warmstart experiment power")
-    compared = [_format_row(effect) for effect in (*report.effects, *report.secondary) if _is_known(effect)]
-    if compared:
+    shown = [effect for effect in (*report.effects, *report.secondary) if _is_known(effect)]
+    if shown:
         columns = ("metric", "arm", "#arm", "#control", "#difference", "#95 % interval", f"{'less':<10}0{'more':>10}")
-        print_table(columns, compared)
-        click.echo(_VALID[report.design] + " Only the first metric decides; the others are context.")
+        print_table((*columns, "counts"), [_format_row(effect) for effect in shown])
+        click.echo(_VALID[report.design] + " Only the first metric decides, and guards can block it.")
+        for note in _list_notes(shown):
+            click.echo(note)
     if templates:
         _show_templates(templates)
 
@@ -75,6 +83,28 @@ def _show_crossing(control: str, crossing: Crossing) -> None:
     )
 
 
+def _list_notes(effects: Sequence[Effect]) -> list[str]:
+    """Return what qualifies the numbers: estimates, and sessions whose figures rest on another basis."""
+    notes = []
+    for effect in effects:
+        title = METRICS[effect.metric].title
+        if effect.basis in _ESTIMATES:
+            notes.append(f"~ {title}: {_ESTIMATES[effect.basis]}")
+        if effect.other_basis:
+            counts = " and ".join(f"{count} {clean(name)}" for name, count in effect.other_basis.items())
+            notes.append(f"{title}: {counts} sessions are left out, because their figures rest on another basis")
+    return list(dict.fromkeys(notes))
+
+
+def _explain_role(effect: Effect) -> str:
+    """Say whether the metric counts for the verdict, and why."""
+    if effect.role == "guard":
+        return f"guard, {effect.reason}"
+    if effect.role == "decides":
+        return "decides" if effect.blocked is None else "no verdict"
+    return f"context, {_SHORT[effect.verdict]}"
+
+
 def _is_known(effect: Effect) -> bool:
     return any(value is not None for value in effect.values.values())
 
@@ -82,18 +112,19 @@ def _is_known(effect: Effect) -> bool:
 def _format_row(effect: Effect) -> tuple[str, ...]:
     metric = METRICS[effect.metric]
     is_rate = effect.metric in ("error_rate", "success")
+    mark = "~" if effect.basis in _ESTIMATES else ""
 
     def number(value: float | None, sign: str = "") -> str:
         if value is None:
             return "-"
         if is_rate:
             return f"{value:{sign}.1%}"
-        return f"{value:{sign},.2f}" if abs(value) < 100 else f"{value:{sign},.0f}"
+        return mark + (f"{value:{sign},.2f}" if abs(value) < 100 else f"{value:{sign},.0f}")
 
     interval = "-" if effect.low is None else f"{number(effect.low, '+')} to {number(effect.high, '+')}"
     title = f"{metric.title} ({metric.unit})" if metric.unit else metric.title
     values = [number(effect.values[name]) for name in (effect.arm, effect.control)]
-    return (title, effect.arm, *values, number(effect.difference, "+"), interval, draw(effect))
+    return (title, effect.arm, *values, number(effect.difference, "+"), interval, draw(effect), _explain_role(effect))
 
 
 def draw(effect: Effect) -> str:
@@ -132,7 +163,7 @@ def _show_templates(templates: Sequence[TemplateEffect]) -> None:
 def show_power(power: Power) -> None:
     """Print what the traffic can show: sessions needed per drop, then the detectable drop per number of weeks."""
     click.secho(
-        f"{power.sessions} sessions with tool calls, {power.rate:.1%} errors per call in the first turns, "
+        f"{power.sessions} sessions with tool calls, {power.rate:.1%} errors per call in the first {WINDOW} turns, "
         f"{power.per_week:.1f} sessions a week",
         bold=True,
     )

@@ -55,13 +55,21 @@ def format_iso(seconds: float | None) -> str | None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
-    """Print a table. Columns whose name starts with `#` are numbers and right-aligned."""
+    """Print a table. Columns whose name starts with `#` are numbers and right-aligned; without names there is no head."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table: Table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    is_named = any(columns)
+    table: Table = Table(
+        title=title,
+        box=box.SIMPLE_HEAD,
+        show_header=is_named,
+        min_width=len(title or ""),
+        title_justify="left",
+        pad_edge=False,
+    )
     for name in columns:
         table.add_column(name.lstrip("#"), justify="right" if name.startswith("#") else "left", overflow="fold")
     for row in rows:
