@@ -79,7 +79,9 @@ def find_fixes(calls: Sequence[PastCall]) -> dict[int, Fix]:
 
 
 def error_line(failed: PastCall) -> str:
-    """Return the line of an error that says most; "" where there is none."""
+    """Return the line of an error that says most, the cause the judge found before all; "" where there is none."""
+    if failed.outcome.cause:
+        return first(failed.outcome.cause, _LINE)
     text = failed.excerpt or ""
     lines = [_PREFIX.sub("", line.strip()) for line in _TAGS.sub("\n", text).splitlines()]
     lines = [line for line in lines if len(line) > 3 and not _NOISE.match(line)]

@@ -119,7 +119,9 @@ def _make_key(call: PastCall, call_shape: str, message: str) -> Key:
 
 
 def find_message(call: PastCall) -> str:
-    """Return the line of a result that names the error; never a line of box drawing."""
+    """Return the line that names the error: the judge's cause, else one of the excerpt; never a line of box drawing."""
+    if call.outcome.cause:
+        return call.outcome.cause
     line = error_line(call)
     if line and not _LETTER.search(line):
         line = next((other for other in (call.excerpt or "").splitlines() if _LETTER.search(other)), "")
