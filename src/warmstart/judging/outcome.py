@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from json import JSONDecodeError, JSONDecoder
 from typing import Any
 
 from msgspec import structs
 
 from warmstart.calls import tools
 from warmstart.calls.shell import ShellLine, command_in, read_line
+from warmstart.judging.causes import explain
 from warmstart.judging.checks import check_failed
+from warmstart.judging.messages import parse_json
 from warmstart.judging.text import answer_failed, clear, error_kind, plain, shell_failed, stopped_by
 from warmstart.model import Basis, Outcome, Signal, ToolCall
 
@@ -32,9 +33,7 @@ _PRINTED = re.compile(  # exit codes as agents print them, alone on a line at th
     r"|\[(?:The command|Command) (?:completed|finished|exited|failed) with exit code (-?\d+)\.?\])\s*$",
     re.M,
 )
-_WRAPPED = re.compile(r"^\s*<untrusted_tool_result[^>]*>\s*(?:.*\n)??\s*(?=[{\[])")
 _NOT_AN_ERROR = re.compile(r"not an error|no match|not found is|differ|informational", re.I)
-_decoder = JSONDecoder(strict=False)
 
 _FAILED_WORDS = frozenset(
     ("error", "failed", "failure", "fail", "timeout", "timed_out", "errored", "crashed", "exception")
@@ -44,11 +43,18 @@ _STOPPED_WORDS = {"cancelled": "cancelled", "canceled": "cancelled", "aborted": 
                   "approval_required": "rejected", "pending_approval": "rejected"}  # fmt: skip
 _SCRIPT_CODE = re.compile(r'"exit_code":(-?\d+)')
 _CODES = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
-_MAX_JSON = 2_000_000
 
 
 def judge_result(call: ToolCall | None, text: str, signal: Signal | None = None) -> Outcome:
     """Return the outcome of one call. `text` is the whole result; `signal` is what the transcript says beside it."""
+    outcome = _judge(call, text, signal)
+    if outcome.status != "error":
+        return outcome
+    cause, findings = explain(call, text)
+    return structs.replace(outcome, cause=cause, findings=findings)
+
+
+def _judge(call: ToolCall | None, text: str, signal: Signal | None) -> Outcome:
     if signal is not None:
         outcome = _by_signal(call, text, signal)
         if outcome is not None:
@@ -137,7 +143,7 @@ def _match_last_line(tail: str) -> re.Match[str] | None:
 def _by_structure(call: ToolCall | None, base: str | None, text: str) -> Outcome | None:
     if text.lstrip()[:16].startswith("<tool_use_error>"):
         return _error(text, "structure")
-    value = _json_of(text)
+    value = parse_json(text)
     if not isinstance(value, dict):
         return _OK["structure"] if isinstance(value, list) and base is None else None
     meaning = value.get("exit_code_meaning")
@@ -195,17 +201,6 @@ def _is_error_value(error: Any) -> bool:
     if isinstance(error, dict):
         return bool(error.get("message") or error.get("code") or error.get("type") or error)
     return bool(error) if isinstance(error, (bool, list)) else isinstance(error, int) and error != 0
-
-
-def _json_of(text: str) -> Any:
-    start = _WRAPPED.match(text[:2_000])
-    at = start.end() if start else len(text) - len(text.lstrip())
-    if text[at : at + 1] not in ("{", "[") or len(text) > _MAX_JSON:
-        return None
-    try:
-        return _decoder.raw_decode(text, at)[0]
-    except (JSONDecodeError, RecursionError, ValueError):
-        return None
 
 
 def _by_text(call: ToolCall | None, base: str | None, text: str) -> Outcome:
