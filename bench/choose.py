@@ -115,7 +115,7 @@ def make_task(name: str, sessions: list[Session]) -> TestTask | None:
 
 def compare(ws: Warmstart, task: TestTask, chance: random.Random) -> dict[str, float]:
     """Return the shares of needed tools shown by Warmstart's seed and by the baselines."""
-    seed = ws.provision(Task(text=task.text, budget=BUDGET, examples=EXAMPLES))
+    seed = ws.provision(Task(text=task.text, project="*", budget=BUDGET, examples=EXAMPLES))
     ours = {c["function"]["name"] for m in seed.messages for c in m.get("tool_calls") or ()}
     templates = [t for _row, t in ws.templates.find("active")]
     strongest = max(ws.templates.find("active"), key=lambda pair: pair[0].strength)[1]

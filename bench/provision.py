@@ -126,11 +126,11 @@ def measure(home: Path, size: int) -> dict[str, float]:
     with Warmstart(config.load(home)) as ws:
         fill(ws, templates)
         for text in texts[:20]:
-            ws.provision(Task(text=text))
-        preview = [timed(lambda text=text: ws.provision(Task(text=text))) for text in texts]  # type: ignore[misc]
-        assert ws.provision(Task(text=texts[0])), "a generated task must find something"
+            ws.provision(Task(text=text, project="*"))
+        preview = [timed(lambda text=text: ws.provision(Task(text=text, project="*"))) for text in texts]  # type: ignore[misc]
+        assert ws.provision(Task(text=texts[0], project="*")), "a generated task must find something"
         given = [
-            timed(lambda text=text, n=n: ws.provision(Task(text=text, session=f"session-{n}")))  # type: ignore[misc]
+            timed(lambda text=text, n=n: ws.provision(Task(text=text, project="*", session=f"session-{n}")))  # type: ignore[misc]
             for n, text in enumerate(texts)
         ]
     file = home / "naive.json"

@@ -75,7 +75,7 @@ def measure(ws: Warmstart) -> dict[str, Any]:
         captured += 1
         ws.templates.approve(template.name)
         for dialect in DIALECTS:
-            seed = ws.provision(Task(text=template.name, dialect=dialect))
+            seed = ws.provision(Task(text=template.name, project="*", dialect=dialect))
             faults = lint([seed.text or ""] if dialect == "text" else seed.messages, dialect)  # type: ignore[list-item]
             dialects[dialect]["seeds"] += 1
             dialects[dialect]["empty"] += not seed

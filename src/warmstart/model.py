@@ -125,6 +125,15 @@ class Price(Struct, frozen=True, forbid_unknown_fields=True):
     window: int | None = None  # context window of the model, in tokens
 
 
+class SessionOwner(Struct, frozen=True, kw_only=True, gc=False):
+    """Whose session it is, in the agent's own words. Never stored: see the module scopes."""
+
+    profile: str = ""  # of the agent; empty: the default profile
+    platform: str = ""  # telegram, slack, ...; empty: the machine's own user
+    chat: str = ""  # raw id of the chat
+    user: str = ""  # raw id of the person
+
+
 class Session(Struct, frozen=True):
     """One agent session, as read from a transcript."""
 
@@ -145,7 +154,8 @@ class Session(Struct, frozen=True):
     unkept: int = 0  # steps that were counted but dropped, because the session is too long
     spent: tuple[Spent, ...] = ()  # `usage` by model and day
     remote: str | None = None  # git remote, if the transcript records it
-    scope: str = ""  # agent profile, user and chat, ids as keyed hashes; empty: the machine's own user
+    scope: str = ""  # of a stored session; of others it is named after their owner when they are recorded
+    owner: SessionOwner = SessionOwner()
 
     def number_turns(self) -> list[int]:
         """Return the number of each step's turn.
@@ -305,6 +315,7 @@ class Provenance(Struct, frozen=True, kw_only=True):
 
     origin: Origin
     project: str | None = None
+    scope: str = ""  # of the sessions that it was mined from
     agent: str | None = None
     parent: str | None = None  # name@version that it replaces
     source: str | None = None  # file that it was imported from
@@ -364,7 +375,7 @@ class Task(Struct, frozen=True, kw_only=True):
     text: str = ""  # the request; the name of a template or a category picks that
     agent: str | None = None
     model: str | None = None
-    project: str | None = None  # only examples of this project and of no project
+    project: str | None = None  # only examples of this project and of no project; None: of no project; "*": of all
     scope: str = ""  # agent profile, user and chat: only examples of this scope and shared ones
     own: bool = False  # only examples of this project: nothing else is known that could make others fit
     tools: tuple[str, ...] | None = None  # tools of the session; None: unknown

@@ -93,7 +93,8 @@ class Warmstart:
         from warmstart.ingest.read import Ingest
         from warmstart.ingest.records import Recorder
 
-        run = Ingest(self.store, Recorder(self.settings.secrets), self.settings.tools, self._clock)
+        recorder = Recorder(self.settings.secrets, self.settings.home)
+        run = Ingest(self.store, recorder, self.settings.tools, self._clock)
         report = run.run(paths, progress)
         if TrialStore(self.store).closable():
             closed = self.experiments.close()

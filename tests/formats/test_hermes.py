@@ -19,7 +19,7 @@ from formats.reading import steps
 from places import CORPUS, DATA, NO_CORPUS
 from warmstart.formats import claude_code, hermes_db, hermes_export, openai_chat, sharegpt
 from warmstart.formats.source import Source
-from warmstart.model import UNKNOWN, Message, Outcome, Session, Signal, ToolCall, ToolResult
+from warmstart.model import UNKNOWN, Message, Outcome, Session, SessionOwner, Signal, ToolCall, ToolResult
 
 SESSIONS = """CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT NOT NULL, model TEXT, parent_session_id TEXT,
   started_at REAL NOT NULL, ended_at REAL, end_reason TEXT, input_tokens INTEGER DEFAULT 0,
@@ -96,6 +96,37 @@ def test_a_plain_database(path: Path, database: sqlite3.Connection) -> None:
     assert second.usage is not None and (second.usage.input, second.usage.cache_read, second.usage.cost) == (5, 7, 0.5)
     assert (second.parent, second.project, second.end_reason, second.ended) == ("s0", "/home/lea", "cli_close", 99.0)
     assert second.label is True and second.source_uri.endswith("state.db#s1")
+
+
+def test_whose_session_it_is(tmp_path: Path) -> None:
+    home = tmp_path / "profiles" / "work"
+    home.mkdir(parents=True)
+    with closing(sqlite3.connect(home / "state.db")) as database:
+        fill(database, count=6)
+        for column in ("user_id", "chat_id", "profile_name"):
+            database.execute(f"ALTER TABLE sessions ADD COLUMN {column} TEXT")
+        changes = {
+            "s1": "source='telegram', user_id='7', chat_id='70'",
+            "s2": "source='telegram', parent_session_id='s1'",  # goes on after a compression
+            "s3": "source='subagent', parent_session_id='s2'",
+            "s4": "source='subagent', parent_session_id='gone'",
+            "s5": "source='irc'",
+        }
+        for session, change in changes.items():
+            database.execute(f"UPDATE sessions SET {change} WHERE id='{session}'")
+        database.commit()
+    sessions, _problems = read(home / "state.db")
+    person = SessionOwner(profile="work", platform="telegram", chat="70", user="7")
+    own = SessionOwner(profile="work")
+    nobody = [SessionOwner(profile="work", platform=platform) for platform in ("subagent", "irc")]
+    assert [session.owner for session in sessions] == [own, person, person, person, *nobody]
+    export = tmp_path / "export.jsonl"
+    message = {"role": "user", "content": "hello there"}
+    facts = {"source": "slack", "started_at": 1.0, "parent_session_id": None, "messages": [message]}
+    rows = [facts | {"id": "a", "user_id": "U1"}, facts | {"id": "b", "source": "subagent", "parent_session_id": "a"}]
+    export.write_text("".join(json.dumps(row | {"profile_name": "home"}) + "\n" for row in rows))
+    expected = SessionOwner(profile="home", platform="slack", user="U1")
+    assert [session.owner for session in hermes_export.read(Source(export), judge)] == [expected] * 2
 
 
 def test_compaction_in_place_counts_everything_once(path: Path, database: sqlite3.Connection) -> None:

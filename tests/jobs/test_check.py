@@ -333,7 +333,7 @@ def test_a_run_gets_examples_of_its_own_jobs_good_runs(tmp_path: Path) -> None:
             trial = TrialStore(ws.store).trial(f"run-{job}")
             assert trial is not None and json.loads(trial.task)["project"] == f"job:{job}"
         new = ws.provision(warmstart.Task(text="Count the open orders in the shop", job="new", session="run-new"))
-        assert new.messages and "earlier runs" not in new.reason, "a new job gets what any session would"
+        assert not new.messages and "earlier runs" not in new.reason, "a new job gets nothing of another job"
 
 
 def test_the_howtos_code_runs() -> None:

@@ -241,11 +241,11 @@ class TestChoosing:
             teach(ws, *weak, *strong)
             ws.learn()
             assert len(ws.templates.find("active")) == 2
-            (name,) = names(ws.provision(Task(examples=1)))
+            (name,) = names(ws.provision(Task(examples=1, project="*")))
             assert "zulu" in name
             for n in range(3):
-                ws.provision(Task(examples=1, session=f"s-{n}"))
-            assert names(ws.provision(Task(examples=1))) == {name}, "use is only for ties"
+                ws.provision(Task(examples=1, session=f"s-{n}", project="*"))
+            assert names(ws.provision(Task(examples=1, project="*"))) == {name}, "use is only for ties"
 
     def test_ties_go_to_the_less_used(self, tmp_path):
         twins = [template(f"twin {n}", example("terminal", "make", "polish the widget")) for n in range(3)]
@@ -290,28 +290,30 @@ class TestFilters:
         ],
     )
     def test_each_says_what_it_left_out(self, ws, wish, shown, reason):
-        seed = ws.provision(Task(text=self.TEXT, **wish))
+        seed = ws.provision(Task(text=self.TEXT, project="*", **wish))
         assert names(seed) == shown
         assert any(reason in why for why in reasons(seed).values())
         if not shown:
             assert seed.reason.startswith("no example that this session can use")
-        without_text = ws.provision(Task(**wish))
+        without_text = ws.provision(Task(project="*", **wish))
         assert names(without_text) <= shown | {"report"}
 
     def test_project_scope(self, ws):
         assert names(ws.provision(Task(text=self.TEXT, project="/home/dev/shop"))) == {"deploy"}
-        for project in ("/home/dev/bar", None):
+        for project in ("/home/dev/bar", "*"):
             task = Task(text="deploy the bar to the cluster", project=project)
             seed = ws.provision(task)
             assert "deploy bar@1" in {*seed.templates, *reasons(seed)}
-        assert names(ws.provision(Task(text=self.TEXT, project=""))) == {"deploy"}
+        for project in ("", None):
+            assert names(ws.provision(Task(text=self.TEXT, project=project))) == {"deploy"}
+            assert "bar" not in str(ws.provision(Task(text="deploy bar", project=project)))
         assert "deploy bar" not in names(ws.provision(Task(project="/home/dev/shop", examples=10)))
         ws.templates.delete("deploy")
         ws.templates.delete("report")
         assert "for this project" in ws.provision(Task(text=self.TEXT, project="/home/dev/shop")).reason
 
     def test_agents_are_not_mixed(self, ws):
-        seed = ws.provision(Task(text=self.TEXT, examples=10))
+        seed = ws.provision(Task(text=self.TEXT, examples=10, project="*"))
         assert len(names(seed)) == 1
         assert any("another agent" in why for why in reasons(seed).values())
 
@@ -404,7 +406,9 @@ def test_every_dialect_passes_the_linter(ws, dialect):
     ws.learn()
     for text in ("deploy the shop to the cluster", CART_TASK, "report", "ops", "", "the order total test fails again"):
         for thinking in (False, True):
-            seed = ws.provision(Task(text=text, dialect=dialect, examples=8, budget=9_000, thinking=thinking))
+            seed = ws.provision(
+                Task(text=text, project="*", dialect=dialect, examples=8, budget=9_000, thinking=thinking)
+            )
             assert seed, text
             if dialect == "text":
                 assert not seed.messages

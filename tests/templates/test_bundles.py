@@ -359,7 +359,9 @@ def test_no_field_is_forgotten() -> None:
         *("tool", "arguments", "result", "intent", "task", "correction", "why", "session", "step"),
         *("support", "successes", "failures"),
     }  # fmt: skip
-    assert set(Provenance.__struct_fields__) == {"origin", "project", "agent", "parent", "source", "suspicions"}
+    assert set(Provenance.__struct_fields__) == {
+        *("origin", "project", "scope", "agent", "parent", "source", "suspicions")
+    }  # fmt: skip
     written = json.loads(write_bundle([Template(name="n")], redact=None))["templates"][0]
     assert set(written) == set(Template.__struct_fields__) - {"status", "used"}
 

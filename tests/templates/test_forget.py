@@ -42,7 +42,7 @@ def test_its_calls_leave_every_template_and_the_others_stay(ws):
     with pytest.raises(NotFound):
         ws.session(key)
     assert ws.store.health()["integrity"] == "ok"
-    assert ws.provision(Task(text=TASK, agent="codex")).templates, "the index still works"
+    assert ws.provision(Task(project="*", text=TASK, agent="codex")).templates, "the index still works"
 
 
 def test_a_template_mined_from_it_alone_is_deleted(ws):
@@ -63,7 +63,7 @@ def test_reading_the_transcript_again_does_not_bring_it_back(ws):
 
 
 def test_seeds_already_given_lose_its_examples(ws):
-    ws.provision(Task(text=TASK, agent="codex", session="seeded-1"))
+    ws.provision(Task(project="*", text=TASK, agent="codex", session="seeded-1"))
     trial = TrialStore(ws.store).trial("seeded-1")
     keys = {pick.example.session for pick in TrialStore(ws.store).picks(trial)}
     gone = keys.pop()

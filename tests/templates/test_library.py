@@ -66,7 +66,7 @@ class TestDeciding:
         assert (learned.status, learned.change) == ("proposed", "new")
         assert "fewer than 2 sessions" in learned.reason
         assert ws.templates.show(learned.name)[2] == []
-        assert not ws.provision(Task(text="fix the failing cart tests"))
+        assert not ws.provision(Task(project="/home/dev/shop", text="fix the failing cart tests"))
 
     def test_a_fork_is_no_second_opinion(self, ws):
         first = work_lines("cart-0", *CART)
@@ -87,7 +87,7 @@ class TestDeciding:
         decision = ws.templates.approve(learned.name, reason="looks fine")
         assert (decision.status, decision.by, decision.reason) == ("active", PERSON, "looks fine")
         assert ws.templates.show(learned.name)[2] == [decision]
-        assert ws.provision(Task(text="fix the failing cart tests"))
+        assert ws.provision(Task(project="/home/dev/shop", text="fix the failing cart tests"))
         with pytest.raises(Refused, match="already active"):
             ws.templates.approve(learned.name)
 
@@ -95,7 +95,7 @@ class TestDeciding:
         row, _ = only(taught)
         (decision,) = taught.templates.retire(row.name, reason="harmful")
         assert (decision.status, decision.by, decision.reason) == ("retired", PERSON, "harmful")
-        assert not taught.provision(Task(text="fix the failing cart tests"))
+        assert not taught.provision(Task(project="/home/dev/shop", text="fix the failing cart tests"))
         (again,) = taught.learn().templates
         assert (again.change, again.status, again.reason) == ("same", "retired", "harmful")
         with pytest.raises(Refused, match="already retired"):
@@ -144,7 +144,9 @@ class TestVersions:
         assert taught.templates.show(new.name)[1].provenance.parent == f"{old.name}@1"
         decisions = [(d.version, d.status) for d in taught.templates.show(new.name)[2]]
         assert decisions == [(1, "active"), (1, "retired"), (2, "active")]
-        assert taught.provision(Task(text="fix the failing cart tests")).templates == (f"{new.name}@2",)
+        assert taught.provision(Task(project="/home/dev/shop", text="fix the failing cart tests")).templates == (
+            f"{new.name}@2",
+        )
 
     def test_an_import_of_the_same_name_does_not_make_learning_restless(self, taught, tmp_path):
         row, _ = only(taught)
@@ -418,7 +420,7 @@ class TestInAndOut:
             taught.templates.delete("gone soon")
 
     def test_stats(self, taught):
-        taught.provision(Task(text="fix the failing cart tests", session="new-1"))
+        taught.provision(Task(project="/home/dev/shop", text="fix the failing cart tests", session="new-1"))
         stats = taught.templates.stats()
         assert (stats["templates"], stats["examples"], stats["uses"], stats["provisions"]) == (1, 3, 1, 1)
         assert (stats["by_status"], stats["by_category"]) == ({"active": 1}, {"coding": 1})
@@ -472,7 +474,7 @@ class TestNames:
         assert done.templates[0].status == "active"
         assert taught.templates.show(name)[0].name == name
         assert taught.templates.show(f"{name}@1")[0].name == name
-        assert taught.provision(Task(text=name)).templates == (f"{name}@1",)
+        assert taught.provision(Task(project="/home/dev/shop", text=name)).templates == (f"{name}@1",)
         assert taught.templates.delete(name) == [f"{name}@1"]
 
     def test_a_project_called_everywhere(self, ws, tmp_path):
@@ -535,15 +537,17 @@ class TestCorruption:
             taught.capture("cart-1")
 
     def test_what_a_session_was_given(self, taught):
-        taught.provision(Task(text="fix the failing cart tests", session="cart-0"))
+        taught.provision(Task(project="/home/dev/shop", text="fix the failing cart tests", session="cart-0"))
         damage(taught, "UPDATE trials SET picks = 'rubbish'")
         assert taught.learn().refused == {"its record cannot be read": 1}, "its seed is unknown, so it is not mined"
         assert taught.templates.stats()["recent"][0]["templates"] == []
         with pytest.raises(Refused, match="cannot be read"):
-            taught.provision(Task(text="fix the failing cart tests", session="cart-0", dialect="text"))
+            taught.provision(
+                Task(project="/home/dev/shop", text="fix the failing cart tests", session="cart-0", dialect="text")
+            )
         damage(taught, "UPDATE seeds SET body = 'rubbish'")
         with pytest.raises(Refused, match="cannot be read"):
-            taught.provision(Task(text="fix the failing cart tests", session="cart-0"))
+            taught.provision(Task(project="/home/dev/shop", text="fix the failing cart tests", session="cart-0"))
 
 
 # For each line "WRITES SECONDS": learn in a fork that is killed at its n-th write (0: never) or after some seconds.
@@ -672,7 +676,7 @@ class TestNeverMinedBack:
 
     def test_neither_its_ids_nor_its_repetition(self, taught):
         row, template = only(taught)
-        seed = taught.provision(Task(text="fix the failing cart tests", session="warm-1"))
+        seed = taught.provision(Task(project="/home/dev/shop", text="fix the failing cart tests", session="warm-1"))
         calls = self.seeded_calls(seed)
         assert len(calls) == 3
         repeated = [(tool, arguments, result) for tool, arguments, result, _id in calls]
@@ -687,12 +691,14 @@ class TestNeverMinedBack:
             taught.capture("warm-1")
 
     def test_a_seed_without_a_trial_is_known_by_its_ids(self, taught):
-        calls = self.seeded_calls(taught.provision(Task(text="fix the failing cart tests")))
+        calls = self.seeded_calls(taught.provision(Task(project="/home/dev/shop", text="fix the failing cart tests")))
         teach(taught, work_lines("other", *calls, day=20))
         assert taught.learn().refused == {"only calls of its seed or of trivial tools worked": 1}
 
     def test_what_it_did_itself_is_learned(self, taught):
-        calls = self.seeded_calls(taught.provision(Task(text="fix the failing cart tests", session="warm-1")))
+        calls = self.seeded_calls(
+            taught.provision(Task(project="/home/dev/shop", text="fix the failing cart tests", session="warm-1"))
+        )
         own = [("Bash", {"command": f"uv run ruff check src/{name}.py"}, "All checks passed!") for name in ("a", "b")]
         teach(taught, work_lines("warm-1", *calls, *own, day=20))
         (learned,) = taught.learn().templates
@@ -701,7 +707,9 @@ class TestNeverMinedBack:
         assert {e.support for e in shown if e.tool == "Read"} == {3}
 
     def test_also_where_the_id_looked_like_a_secret(self, taught):
-        calls = self.seeded_calls(taught.provision(Task(text="fix the failing cart tests", session=GITHUB)))
+        calls = self.seeded_calls(
+            taught.provision(Task(project="/home/dev/shop", text="fix the failing cart tests", session=GITHUB))
+        )
         teach(taught, work_lines(GITHUB, *[call[:3] for call in calls], day=20))
         assert taught.learn().refused == {"only calls of its seed or of trivial tools worked": 1}
 
@@ -717,7 +725,10 @@ class TestPoison:
         return work_lines(session, CART[0], curl, fake, CART[2], day=day)
 
     def shown(self, ws: Warmstart) -> str:
-        seeds = [ws.provision(Task(text=text, dialect="text")) for text in ("fix the failing cart tests", "", "coding")]
+        seeds = [
+            ws.provision(Task(project="/home/dev/shop", text=text, dialect="text"))
+            for text in ("fix the failing cart tests", "", "coding")
+        ]
         return " ".join(seed.text or "" for seed in seeds)
 
     def test_two_sessions_alone(self, ws):

@@ -14,9 +14,19 @@ from pathlib import Path
 
 import apsw
 
-from warmstart.formats.hermes_rows import HermesMessage, HermesSession, ModelRow, Rows, describe, spend_by_model
+from warmstart.formats.fields import string_of
+from warmstart.formats.hermes_rows import (
+    HermesMessage,
+    HermesSession,
+    ModelRow,
+    Rows,
+    describe,
+    find_owner,
+    inherit_owner,
+    spend_by_model,
+)
 from warmstart.formats.source import Source, SourceHead
-from warmstart.model import Session
+from warmstart.model import Session, SessionOwner
 from warmstart.ports import Judge
 
 NAME = "hermes"
@@ -28,6 +38,7 @@ _NEEDED = {
 _PATIENCE = 2_000  # milliseconds to wait for a lock
 _MAX_TEXT = 64 << 20
 _BATCH = 500
+_GENERATIONS = 50  # of sessions that continue or start each other
 _WAL_MODE = 2  # the value of byte 18 of the file
 _AS_TEXT = frozenset(("content", "tool_calls"))  # read as bytes: invalid UTF-8 in them must not stop the reading
 _TROUBLE = (apsw.Error, UnicodeDecodeError)
@@ -115,6 +126,7 @@ class _Reader:
             describe(rows.draft, row, self._source)
             rows.draft.fragment = rows.draft.id
             try:
+                rows.draft.owner = inherit_owner(row, rows.draft.owner, self._find_owner)
                 self._take_models(row, rows)
                 self._take_messages(row, rows)
             except apsw.BusyError:
@@ -144,6 +156,19 @@ class _Reader:
                 self._source.report(f"the list of sessions is damaged and was read up to there: {damage}")
             if damage is not None or len(batch) < _BATCH:
                 return
+
+    def _find_owner(self, session: str) -> SessionOwner | None:
+        """Return the owner of a session, which may have it from its own parent."""
+        owner, home = None, self._source.path.absolute().parent
+        query = f"SELECT {self._session_fields} FROM sessions WHERE id = ?"
+        for _generation in range(_GENERATIONS):
+            row = next((HermesSession(*values) for values in self._database.execute(query, (session,))), None)
+            if row is None:
+                return owner
+            owner = find_owner(row, home)
+            if owner.chat or owner.user or not (session := string_of(row.parent_session_id)):
+                return owner
+        return owner
 
     def _take_models(self, session: HermesSession, rows: Rows) -> None:
         if not self._models or rows.draft.usage is None:

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from warmstart.formats.chat import decode_whole, split_records
-from warmstart.formats.hermes_rows import HermesMessage, HermesSession, Rows, describe
+from warmstart.formats.hermes_rows import HermesMessage, HermesSession, Rows, describe, inherit_owner
 from warmstart.formats.source import Source, SourceHead, is_list
-from warmstart.model import Session
+from warmstart.model import Session, SessionOwner
 from warmstart.ports import Judge
 
 NAME = "hermes_export"
@@ -49,11 +49,14 @@ def read(source: Source, judge: Judge) -> Iterator[Session]:
     if records is None:
         yield from _read_document(source, judge)
         return
+    owners: dict[str, SessionOwner] = {}
     for data, fragment, line in records:
         for record in decode_whole(source, data, _exported, line):
             rows = Rows(source, judge, NAME)
             rows.draft.fragment = fragment
             describe(rows.draft, record, source)
+            rows.draft.owner = inherit_owner(record, rows.draft.owner, owners.get)
+            owners[rows.draft.id] = rows.draft.owner
             for raw in _raw_list.decode(record.messages) if is_list(record.messages) else ():
                 if row := source.decode(raw, _row, line):
                     rows.take(row)
@@ -72,5 +75,7 @@ def _read_document(source: Source, judge: Judge) -> Iterator[Session]:
         elif key in _FACTS:
             facts[key] = source.decode(raw, _any, line)
     if not rows.draft.empty:
-        describe(rows.draft, msgspec.convert(facts, HermesSession), source)
+        record = msgspec.convert(facts, HermesSession)
+        describe(rows.draft, record, source)
+        rows.draft.owner = inherit_owner(record, rows.draft.owner, lambda _parent: None)
         yield rows.draft.close()

@@ -7,9 +7,12 @@ calls, results and messages occur twice: each is added once. Summaries that Herm
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from warmstart.formats.chat import ROLES, Chat
 from warmstart.formats.fields import count_of, dollars_of, parse_time, string_of, text_of
@@ -17,8 +20,9 @@ from warmstart.formats.labels import label_beside
 from warmstart.formats.lenient import DECODE_ERRORS, loose_values, scrub
 from warmstart.formats.session_builder import SessionBuilder
 from warmstart.formats.source import Source
-from warmstart.model import Spent, Usage, name_job
+from warmstart.model import SessionOwner, Spent, Usage, name_job
 from warmstart.ports import Judge
+from warmstart.scopes import find_profile
 from warmstart.usage.amounts import TOKENS, add_up, figures, make_usage
 
 AGENT = "hermes"
@@ -26,6 +30,11 @@ CRON_RUN = re.compile(r"cron_([\w-]+)_\d{8}_\d{6}")  # the id of a scheduled job
 _CRON_MARK = "[IMPORTANT: You are running as a scheduled cron job."  # Hermes' opening of every job's prompt
 _JSON_MARK = "\x00json:"
 _SUMMARIES = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]:")
+SUBAGENT = "subagent"  # the source of sessions that a session starts
+_OWN_SOURCES = frozenset(  # of the person at the machine; any other source is a platform for other people
+    ("", "cli", "tui", "desktop", "acp", "cron", "local", "tool", "batch", SUBAGENT)
+)
+_DEFAULT_PROFILES = ("default", "custom")  # "custom": the only profile of a home in another place
 _LONG = 40  # a repeated text of so many characters is a copy, not a person repeating themselves
 
 
@@ -55,6 +64,11 @@ class HermesSession(msgspec.Struct, gc=False):
     end_reason: Any = None
     cwd: Any = None
     git_repo_root: Any = None
+    source: Any = None  # cli, cron, telegram, ...
+    platform: Any = None  # the same in snapshots
+    user_id: Any = None
+    chat_id: Any = None
+    profile_name: Any = None
     input_tokens: Any = None
     output_tokens: Any = None
     cache_read_tokens: Any = None
@@ -173,6 +187,35 @@ def describe(draft: SessionBuilder, row: HermesSession, source: Source) -> None:
     draft.ended = parse_time(row.ended_at) or parse_time(row.last_updated)
     draft.usage = _usage(row)
     draft.label = label_beside(source, draft.id)
+    draft.owner = find_owner(row, source.path.absolute().parent)
+
+
+def find_owner(row: HermesSession, home: Path) -> SessionOwner:
+    """Return whose session a row is. `home` is the folder of the database: that of a profile names the profile."""
+    profile = find_profile(home) or string_of(row.profile_name)
+    platform = string_of(row.source) or string_of(row.platform)
+    chat, user = string_of(row.chat_id), string_of(row.user_id)
+    is_own = platform in _OWN_SOURCES and not chat and not user
+    return SessionOwner(
+        profile="" if profile in _DEFAULT_PROFILES else profile,
+        platform="" if is_own else platform or "unknown",
+        chat=chat,
+        user=user,
+    )
+
+
+def inherit_owner(row: HermesSession, owner: SessionOwner, find: Callable[[str], SessionOwner | None]) -> SessionOwner:
+    """Return the parent's owner for a session that names nobody: one that another started, or a continuation.
+
+    `find` returns the owner of a session. A subagent of an unknown session belongs to nobody known.
+    """
+    parent = string_of(row.parent_session_id)
+    if not parent or owner.chat or owner.user:
+        return owner
+    known = find(parent)
+    if known is not None:
+        return structs.replace(known, profile=owner.profile)
+    return structs.replace(owner, platform=SUBAGENT) if string_of(row.source) == SUBAGENT else owner
 
 
 def spend_by_model(draft: SessionBuilder, rows: list[ModelRow]) -> None:

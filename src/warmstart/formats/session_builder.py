@@ -10,7 +10,19 @@ import msgspec
 
 from warmstart.excerpt import ARGUMENT, MESSAGE, RESULT, cut, cut_value
 from warmstart.formats.source import Source
-from warmstart.model import Arguments, Message, Role, Session, Signal, Spent, Step, ToolCall, ToolResult, Usage
+from warmstart.model import (
+    Arguments,
+    Message,
+    Role,
+    Session,
+    SessionOwner,
+    Signal,
+    Spent,
+    Step,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from warmstart.ports import Judge
 from warmstart.usage.amounts import Tally, TokenMeter, add_up, day_of, settle
 
@@ -40,6 +52,7 @@ class SessionBuilder:
         self.usage: Usage | None = None  # totals of the session, where the transcript gives them
         self.label: bool | None = None
         self.parent: str | None = None
+        self.owner = SessionOwner()
         self._source = source
         self._judge = judge
         self._first: list[Step] = []
@@ -124,6 +137,7 @@ class SessionBuilder:
             usage=add_up(spent),
             label=self.label,
             parent=self.parent,
+            owner=self.owner,
             unkept=self._unkept,
             spent=spent,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -22,6 +23,7 @@ from warmstart.model import (
 )
 from warmstart.names import could_hide_secret
 from warmstart.redact import Redactor, Scope
+from warmstart.scopes import ScopeNamer
 from warmstart.store import CallRow, SessionRow, SpentRow
 from warmstart.usage.amounts import Tally
 
@@ -44,9 +46,11 @@ class Record(Struct, frozen=True):
 class Recorder:
     """Turns sessions into records, and redacts the secrets of the user's environment."""
 
-    def __init__(self, secrets: Mapping[str, str]) -> None:
+    def __init__(self, secrets: Mapping[str, str], home: Path | None = None) -> None:
+        """`home` holds the key that ids of people are hashed with; without it, scopes of people are good for nothing."""
         self._redactor = Redactor(secrets)
         self._known = tuple(secrets.values())
+        self._scopes = ScopeNamer(home)
 
     def name(self, text: str) -> str:
         """Redact a path or name that is shown or stored by itself."""
@@ -97,7 +101,7 @@ class Recorder:
             turns=max(session.number_turns(), default=0),
             folder=names.maybe(session.project),
             remote=names.maybe(session.remote),
-            scope=session.scope,
+            scope=session.scope or self._scopes.name(session.owner, session.id),
         )
         return Record(structs.replace(row, digest=_digest(row, calls, spent)), calls, spent)
 

@@ -48,7 +48,7 @@ class Applier:
         except NotFound:
             if (file := find_file(row.source)) is None:
                 raise Refused(f"session {row.session} is not remembered; run: warmstart ingest PATH") from None
-            recorder = Recorder(self._settings.secrets)
+            recorder = Recorder(self._settings.secrets, self._settings.home)
             Ingest(self._store, recorder, self._settings.tools, self._clock).run([file])
 
     def apply(self, row: ProposalRow, *, by: str, anyway: bool = False) -> None:

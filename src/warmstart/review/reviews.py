@@ -124,12 +124,15 @@ class Reviews:
 
     def _to_past_session(self, session: Session) -> PastSession | None:
         """Return the session as mining sees it: redacted. Nothing is stored."""
-        record = Recorder(self._settings.secrets).record(session, score(session, self._settings.tools), self._clock())
+        recorder = Recorder(self._settings.secrets, self._settings.home)
+        record = recorder.record(session, score(session, self._settings.tools), self._clock())
         return decode_session(record.session, record.calls)
 
     def _read_earlier(self, past: PastSession) -> Iterator[PastSession]:
         for row in self._store.list_sessions(_EARLIER, project=past.project):
-            if row.key != past.key and (earlier := decode_session(row, self._store.calls_of(row.key))) is not None:
+            if row.key == past.key or row.scope != past.scope:
+                continue
+            if (earlier := decode_session(row, self._store.calls_of(row.key))) is not None:
                 yield earlier
 
     def _read_sessions(self, name: str | Path) -> list[Session]:
@@ -272,7 +275,8 @@ def rebuild_session(row: SessionRow, calls: list[CallRow]) -> Session:
             outcome = Outcome(call.status, call.basis, call.error_kind)
             steps.append(ToolResult(call.call_id, call.excerpt, outcome, call.answered))
     session = Session(row.id, row.format, row.source_uri, row.agent, tuple(steps), task=row.task, project=row.project)
-    return structs.replace(session, parent=row.parent, started=row.started, model=row.model, label=row.label)
+    facts = {"parent": row.parent, "started": row.started, "model": row.model, "label": row.label, "scope": row.scope}
+    return structs.replace(session, **facts)
 
 
 def _describe_error(error: Exception) -> str:

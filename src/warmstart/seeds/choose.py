@@ -10,7 +10,8 @@ from warmstart.arms import draw
 from warmstart.calls.shapes import kind
 from warmstart.model import Example, Omission, Pick, Task, Template, name_job
 from warmstart.names import name_key
-from warmstart.store import EVERYWHERE, FoundRow, TemplateRow, TemplateStore
+from warmstart.scopes import EVERYWHERE, SHARED, Border
+from warmstart.store import FoundRow, TemplateRow, TemplateStore, name_shelf
 from warmstart.templates.search import (
     ENOUGH,
     TEMPLATES,
@@ -52,28 +53,27 @@ class ExampleChooser:
         if task.job is not None:
             return self._choose_for_job(task, name_job(task.job))
         text = task.text.strip()
-        if text and (named := self._find_named(text)) is not None:
+        if text and (named := self._find_named(text, task)) is not None:
             return self.choose_from([named], task, f"the template {named.name}, requested by name")
         if text.lower() in _CATEGORIES:
             task = structs.replace(task, category=text.lower(), text="")
             text = ""
         query = search_words(text[:4_000])
         if not query:
-            scope = f" of the category {task.category}" if task.category else ""
+            kinds = f" of the category {task.category}" if task.category else ""
             most = _BEST if task.tools is None and not task.tags and task.agent is None else _FILTERED
-            best = self._templates.best(task.category, task.task_type, _scope(task.project), most)
+            best = self._templates.best(task.category, task.task_type, _project(task), task.scope, most)
             if task.own:
                 best = [row for row in best if row.project and row.project == task.project]
             return self.choose_from(
-                best, task, f"the task has no distinctive words, so the strongest templates{scope} were used"
+                best, task, f"the task has no distinctive words, so the strongest templates{kinds} were used"
             )
         return self._choose_by_words(query, task)
 
     def draw(self, task: Task) -> ChosenExamples:
         """Draw examples at random, by the session's id: a control that shows whether choosing matters."""
-        rows = [
-            row for row in self._templates.shortlist(self._list_pool(task)) if self._explain_misfit(row, task) is None
-        ]
+        pool = self._templates.shortlist(self._list_pool(task))
+        rows = [row for row in pool if may_show(row, task) and self._explain_misfit(row, task) is None]
         rows.sort(key=lambda row: draw(f"{task.session}\0{row.name}\0{row.version}\0{row.ordinal}", "examples"))
         readable = [(row, example) for row in rows if (example := self._templates.decode(row)) is not None]
         picks = tuple(self._make_pick(row, example, task) for row, example in readable[: task.examples])
@@ -93,7 +93,7 @@ class ExampleChooser:
 
     def _list_pool(self, task: Task) -> list[tuple[str, int]]:
         """Return the templates from which a control may draw."""
-        rows = self._templates.best(task.category, task.task_type, _scope(task.project), _FILTERED)
+        rows = self._templates.best(task.category, task.task_type, _project(task), task.scope, _FILTERED)
         return [(row.name, row.version) for row in rows]
 
     def _choose_for_job(self, task: Task, project: str) -> ChosenExamples:
@@ -103,16 +103,17 @@ class ExampleChooser:
             return structs.replace(own, reason=f"from earlier runs of this job: {own.reason}")
         return self.choose(structs.replace(task, job=None))
 
-    def _find_named(self, text: str) -> TemplateRow | None:
+    def _find_named(self, text: str, task: Task) -> TemplateRow | None:
         """Return the active template whose name is the whole text."""
         if len(text) > 200 or "\n" in text:
             return None
-        return next((row for row in self._templates.versions(name_key(text)) if row.status == "active"), None)
+        rows = self._templates.versions(name_key(text))
+        return next((row for row in rows if row.status == "active" and may_show(row, task)), None)
 
     def _choose_by_words(self, query: list[str], task: Task) -> ChosenExamples:
         total, similar = self._find_similar(query, task)
         if not total:
-            where = "" if _scope(task.project) is None else " for this project"
+            where = "" if _project(task) is None else " for this project" if task.project else " of no project"
             return ChosenExamples((), (), f"there are no active templates{where}")
         if not similar:
             return ChosenExamples((), (), "no example is similar enough to the task")
@@ -120,12 +121,11 @@ class ExampleChooser:
 
     def _find_similar(self, query: list[str], task: Task) -> tuple[int, list[Match]]:
         """Return the number of all examples, and the examples similar to the task, best first."""
-        project = _scope(task.project)
-        scopes = [EVERYWHERE] if project is None else list(dict.fromkeys((project, project if task.own else "")))
-        frequency = self._templates.frequencies(scopes, set(query))
+        shelves = _list_shelves(task)
+        frequency = self._templates.frequencies(shelves, set(query))
         total = frequency.get("", 0)
         looked_up = rarest(query, frequency)
-        postings = {word: self._templates.postings(scopes, word, ENOUGH) for word in looked_up}
+        postings = {word: self._templates.postings(shelves, word, ENOUGH) for word in looked_up}
         ranked = rank(query, postings, frequency, total) if total else []
         return total, [match for match in ranked if is_similar(match, len(looked_up), len(set(query)))]
 
@@ -164,6 +164,8 @@ class ExampleChooser:
         omitted: dict[str, str] = {}
         fitting: list[tuple[FoundRow, Example]] = []
         for row in rows:
+            if not may_show(row, task):
+                continue  # not even its name
             name = f"{row.name}@{row.version}"
             misfit = self._explain_misfit(row, task)
             example = self._templates.decode(row) if misfit is None else None
@@ -257,5 +259,22 @@ class ExampleChooser:
         return None
 
 
-def _scope(project: str | None) -> str | None:
-    return None if project == EVERYWHERE else project
+def may_show(row: FoundRow | TemplateRow, task: Task) -> bool:
+    """Return whether a template is of the task's scope and project, of no project, or shared by a person."""
+    return Border(task.scope, task.project).admits(row.scope, row.project)
+
+
+def _project(task: Task) -> str | None:
+    """Return the project whose templates may be shown besides those of no project; None for all projects."""
+    return None if task.project == EVERYWHERE else task.project or ""
+
+
+def _list_shelves(task: Task) -> list[str]:
+    """Return the parts of the word index that a task may look at."""
+    project = _project(task)
+    if project is None:
+        return [name_shelf(task.scope, EVERYWHERE), name_shelf(SHARED, EVERYWHERE)]
+    if task.own:
+        return [name_shelf(task.scope, project), name_shelf(SHARED, project)]
+    own = dict.fromkeys((name_shelf(task.scope, project), name_shelf(task.scope, "")))
+    return [*own, name_shelf(SHARED, EVERYWHERE)]

@@ -23,6 +23,15 @@ from warmstart.store import ExperimentRow, SqliteStore, TemplateRow, TemplateSto
 _seed = msgspec.json.Decoder(Seed)
 
 
+class _TrialScope(Struct, frozen=True):
+    """The scope among a trial's facts."""
+
+    scope: str = ""
+
+
+_scope = msgspec.json.Decoder(_TrialScope)
+
+
 class _Ticket(Struct, frozen=True):
     """A session's arm, and how it was assigned."""
 
@@ -56,6 +65,7 @@ class Provisioner:
             session=self._identifiers.identify(task.session),
             parent=self._identifiers.identify(task.parent) if task.parent else None,
         )
+        self._check_scope(task)
         known = self._known_seed(task)
         if known is not None:
             return known
@@ -65,6 +75,12 @@ class Provisioner:
             fresh = ticket, self._choose_for(task, ticket)
         with self._store.writing():
             return self._settle(task, fresh)
+
+    def _check_scope(self, task: Task) -> None:
+        """Refuse to repeat the seed of another person's session."""
+        trial = self._trial(task)
+        if trial is not None and read_scope(trial) != task.scope:
+            raise Refused(f"session {task.session} belongs to another profile or person")
 
     def _known_seed(self, task: Task) -> Seed | None:
         """Return the seed that the session was given before, unless it is now to be cold."""
@@ -112,7 +128,8 @@ class Provisioner:
     def _write_trial(self, task: Task, ticket: _Ticket, picks: Sequence[Pick]) -> None:
         assert task.session is not None
         project = name_job(task.job) if task.job else task.project
-        facts = {"agent": task.agent, "model": task.model, "project": project, "category": task.category}
+        facts = {"agent": task.agent, "model": task.model, "project": project, "scope": task.scope}
+        facts["category"] = task.category
         known = {name: self._identifiers.clean(value) for name, value in facts.items() if value}
         row = TrialRow(
             session=task.session,
@@ -160,7 +177,7 @@ class Provisioner:
 
     def _choose_for(self, task: Task, ticket: _Ticket) -> ChosenExamples:
         """Choose what the arm shows. A cold session's examples are chosen too and held back, to compare like with like."""
-        before = self._find_given(task.parent) if task.continues or task.adds else ()
+        before = self._find_given(task.parent, task.scope) if task.continues or task.adds else ()
         if task.continues and before:
             return ChosenExamples(before, (), "the same as in the session that it continues")
         chosen = self._choose_in_arm(task, ticket)
@@ -169,9 +186,9 @@ class Provisioner:
         shown = {call_id(pick.example) for pick in before}
         return structs.replace(chosen, picks=tuple(p for p in chosen.picks if call_id(p.example) not in shown))
 
-    def _find_given(self, session: str | None) -> tuple[Pick, ...]:
+    def _find_given(self, session: str | None, scope: str) -> tuple[Pick, ...]:
         trial = self._trials.trial(session) if session else None
-        return tuple(self._trials.picks(trial) or ()) if trial else ()
+        return tuple(self._trials.picks(trial) or ()) if trial and read_scope(trial) == scope else ()
 
     def _choose_in_arm(self, task: Task, ticket: _Ticket) -> ChosenExamples:
         arm = ticket.arm
@@ -235,6 +252,14 @@ class Provisioner:
                 if template and template.addendum:
                     addenda[f"{name}@{version}"] = template.addendum
         return list(addenda.items())
+
+
+def read_scope(trial: TrialRow) -> str:
+    """Return the scope of a trial's session. Trials of earlier versions name none: the machine's own user."""
+    try:
+        return _scope.decode(trial.task).scope
+    except msgspec.DecodeError:
+        return ""
 
 
 def _digest_seed(task: Task, composed: Composed) -> str:

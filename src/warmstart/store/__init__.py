@@ -26,12 +26,11 @@ from warmstart.store.rows import (
 )
 from warmstart.store.sqlite import KIND, SqliteStore
 from warmstart.store.sqlite_file import explain
-from warmstart.store.templates import EVERYWHERE, TemplateStore
+from warmstart.store.templates import TemplateStore, name_shelf
 from warmstart.store.trials import TrialStore
 from warmstart.store.usage import UsageStore
 
 __all__ = [
-    "EVERYWHERE",
     "CallRow",
     "Change",
     "ExampleRow",
@@ -49,6 +48,7 @@ __all__ = [
     "TrialRow",
     "TrialStore",
     "UsageStore",
+    "name_shelf",
     "open_store",
 ]
 

@@ -39,7 +39,8 @@ ON CONFLICT (key) DO UPDATE SET
     quality = excluded.quality, confidence = excluded.confidence, category = excluded.category,
     task_type = excluded.task_type, score = excluded.score, usage = excluded.usage,
     digest = excluded.digest, updated = excluded.updated, turns = excluded.turns,
-    folder = excluded.folder, root = excluded.root, remote = excluded.remote, scope = excluded.scope;
+    folder = excluded.folder, root = excluded.root, remote = excluded.remote,
+    scope = CASE excluded.scope WHEN '' THEN scope ELSE excluded.scope END; -- another file may not say whose it is
 
 -- name: delete_session
 DELETE FROM sessions WHERE key = :key RETURNING id, agent;
@@ -128,7 +129,7 @@ ORDER BY name, version;
 -- name: active_of_kind
 -- Strongest first; among equals the least used.
 SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect, scope
-FROM templates WHERE status = 'active' AND category = :category AND project = :project
+FROM templates WHERE status = 'active' AND category = :category AND project = :project AND scope = :scope
 ORDER BY strength DESC, used, name;
 
 -- name: best_templates
@@ -136,11 +137,14 @@ ORDER BY strength DESC, used, name;
 SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect, scope
 FROM templates
 WHERE status = 'active' AND (?1 IS NULL OR category = ?1) AND (?2 IS NULL OR task_type = ?2)
-  AND (?3 IS NULL OR project = ?3 OR project = '')
+  AND (scope = '*' OR (scope = ?5 AND (?3 IS NULL OR project = ?3 OR project = '')))
 ORDER BY strength DESC, used, name LIMIT ?4;
 
 -- name: set_status
 UPDATE templates SET status = :status, reason = :reason WHERE name = :name AND version = :version;
+
+-- name: set_scope
+UPDATE templates SET scope = :scope WHERE name = :name AND version = :version;
 
 -- name: delete_template
 DELETE FROM templates WHERE name_key = :name_key RETURNING name, version;
@@ -175,7 +179,8 @@ SELECT e.id, e.name, e.version FROM json_each(?) AS wanted JOIN examples AS e ON
 
 -- name: examples_with_kind
 -- The examples of templates, given as ["name", version] pairs, with the columns that filters need.
-SELECT e.id, e.name, e.version, e.ordinal, e.tool, e.body, e.costs, t.category, t.task_type, t.used, t.body, t.effect
+SELECT e.id, e.name, e.version, e.ordinal, e.tool, e.body, e.costs, t.category, t.task_type, t.used, t.body, t.effect,
+       t.project, t.scope
 FROM json_each(?) AS wanted
 JOIN templates AS t ON t.name = json_extract(wanted.value, '$[0]') AND t.version = json_extract(wanted.value, '$[1]')
 JOIN examples AS e ON e.name = t.name AND e.version = t.version
@@ -193,7 +198,8 @@ UPDATE terms SET examples = examples - 1
 WHERE (scope, term) IN (SELECT scope, term FROM postings WHERE example = :example);
 
 -- name: uncount_example
-UPDATE terms SET examples = examples - 1 WHERE term = '' AND scope IN (?, '*');
+UPDATE terms SET examples = examples - 1
+WHERE term = '' AND scope IN (SELECT scope FROM postings WHERE example = :example);
 
 -- name: is_indexed
 SELECT EXISTS (SELECT 1 FROM postings WHERE example = :example);

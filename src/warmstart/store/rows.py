@@ -214,6 +214,8 @@ class FoundRow(ExampleRow, frozen=True, kw_only=True, gc=False):
     used: int  # number of sessions that the template was given to
     template: str  # JSON of model.Template without its examples
     effect: str | None  # JSON of model.Effect
+    project: str  # of the template; empty: any project
+    scope: str  # of the template
 
 
 class TrialRow(Row, frozen=True, kw_only=True, gc=False):

@@ -10,16 +10,28 @@ import msgspec
 
 from warmstart.errors import NotFound
 from warmstart.model import Decision, Effect, Example, Problem, Template, TemplateStatus
+from warmstart.scopes import EVERYWHERE
 from warmstart.store.rows import ExampleRow, FoundRow, TemplateRow
 from warmstart.store.sqlite import SqliteStore
-
-EVERYWHERE = "*"  # the scope that holds all examples
 
 _template = msgspec.json.Decoder(Template)
 _example = msgspec.json.Decoder(Example)
 _effect = msgspec.json.Decoder(Effect)
 _costs = msgspec.json.Decoder(dict[str, int])
 _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def name_shelf(scope: str, project: str) -> str:
+    """Return the part of the word index that holds the examples of a scope and project."""
+    return f"{scope}\x1f{project}" if scope else project
+
+
+def _shelves_of(row: TemplateRow) -> tuple[str, ...]:
+    """Return the shelves that hold a template: its project's, and that of all projects of its scope.
+
+    A shared template is on the shelf of all projects only once, and on its own project's for sessions that want no other.
+    """
+    return tuple(dict.fromkeys(name_shelf(row.scope, project) for project in (row.project, EVERYWHERE)))
 
 
 class TemplateStore:
@@ -43,16 +55,18 @@ class TemplateStore:
             TemplateRow.from_columns(row) for row in self.store.rows("list_templates", (status, category, task_type))
         ]
 
-    def best(self, category: str | None, task_type: str | None, project: str | None, limit: int) -> list[TemplateRow]:
-        """Return active templates that match, strongest first."""
+    def best(
+        self, category: str | None, task_type: str | None, project: str | None, scope: str, limit: int
+    ) -> list[TemplateRow]:
+        """Return active templates that match, strongest first. `project` None: of all projects."""
         return [
             TemplateRow.from_columns(row)
-            for row in self.store.rows("best_templates", (category, task_type, project, limit))
+            for row in self.store.rows("best_templates", (category, task_type, project, limit, scope))
         ]
 
-    def active_of_kind(self, category: str, project: str) -> list[TemplateRow]:
-        """Return the active templates of a category and project, strongest first."""
-        return [TemplateRow.from_columns(row) for row in self.store.rows("active_of_kind", (category, project))]
+    def active_of_kind(self, category: str, project: str, scope: str) -> list[TemplateRow]:
+        """Return the active templates of a category, project and scope, strongest first."""
+        return [TemplateRow.from_columns(row) for row in self.store.rows("active_of_kind", (category, project, scope))]
 
     def version(self, name: str, version: int) -> TemplateRow:
         """Return one version of a template."""
@@ -108,19 +122,19 @@ class TemplateStore:
         """Return name and version of the templates that show a call of this session."""
         return [(name, version) for name, version in self.store.rows("templates_from_session", (session,))]
 
-    # Searching
+    # Searching: the word index is divided into shelves, one per scope and project
 
-    def frequencies(self, scopes: Sequence[str], terms: Iterable[str]) -> dict[str, int]:
-        """Return for each word the number of examples in these scopes that contain it; "" counts all examples."""
+    def frequencies(self, shelves: Sequence[str], terms: Iterable[str]) -> dict[str, int]:
+        """Return for each word the number of examples on these shelves that contain it; "" counts all examples."""
         counts: dict[str, int] = {}
         wanted = json.dumps(["", *terms])
-        for _scope, term, count in self.store.rows("frequencies", (json.dumps(list(scopes)), wanted)):
+        for _shelf, term, count in self.store.rows("frequencies", (json.dumps(list(shelves)), wanted)):
             counts[term] = counts.get(term, 0) + count
         return counts
 
-    def postings(self, scopes: Sequence[str], term: str, limit: int) -> list[tuple[int, float]]:
+    def postings(self, shelves: Sequence[str], term: str, limit: int) -> list[tuple[int, float]]:
         """Return `(example id, weight)` of examples that contain a word."""
-        return [pair for scope in scopes for pair in self.store.rows("postings_of", (scope, term, limit))]
+        return [pair for shelf in shelves for pair in self.store.rows("postings_of", (shelf, term, limit))]
 
     def templates_of(self, ids: Sequence[int]) -> dict[int, tuple[str, int]]:
         """Return name and version of each example's template, by example id."""
@@ -166,27 +180,32 @@ class TemplateStore:
         for (example, _value), terms in zip(self.examples(row.name, row.version), weights, strict=False):
             if not terms:
                 continue  # an example without a word could not be uncounted
-            for scope in (row.project, EVERYWHERE):
-                self.store.run("count_term", (scope, ""))
+            for shelf in _shelves_of(row):
+                self.store.run("count_term", (shelf, ""))
                 for term, weight in terms.items():
-                    self.store.run("put_posting", (scope, term, example.id, weight))
-                    self.store.run("count_term", (scope, term))
+                    self.store.run("put_posting", (shelf, term, example.id, weight))
+                    self.store.run("count_term", (shelf, term))
 
     def unindex(self, row: TemplateRow) -> None:
         """Remove the examples of a version from the word index."""
         for columns in self.store.rows("examples_of", (row.name, row.version)):
-            self._unindex_example(row, columns[0])
+            self._unindex_example(columns[0])
 
-    def _unindex_example(self, row: TemplateRow, example: int) -> None:
+    def _unindex_example(self, example: int) -> None:
         if self.store.rows("is_indexed", (example,))[0][0]:
             self.store.run("uncount_terms", (example,))
-            self.store.run("uncount_example", (row.project,))
+            self.store.run("uncount_example", (example,))
             self.store.run("delete_postings", (example,))
 
-    def delete_example(self, row: TemplateRow, example: int) -> None:
+    def delete_example(self, example: int) -> None:
         """Delete one example of a version, also from the word index."""
-        self._unindex_example(row, example)
+        self._unindex_example(example)
         self.store.run("delete_example", (example,))
+
+    def set_scope(self, row: TemplateRow, scope: str) -> TemplateRow:
+        """Move a version, which is not indexed, to another scope."""
+        self.store.run("set_scope", (scope, row.name, row.version))
+        return msgspec.structs.replace(row, scope=scope)
 
     def set_body(self, row: TemplateRow, body: str) -> None:
         """Replace the JSON of a version."""

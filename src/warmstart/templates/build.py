@@ -28,17 +28,19 @@ class Built(Struct, frozen=True):
 
 
 def merge_drafts(drafts: Iterable[Template], max_examples: int) -> Template:
-    """Return the draft with the most sessions, with the examples of the same agent's other drafts interleaved."""
+    """Return the draft with the most sessions, with the examples of other drafts interleaved.
+
+    Only drafts of the same agent, scope and project are merged: a template of several projects would belong to none.
+    """
     ordered = sorted(drafts, key=lambda draft: (-len(draft.source_sessions), draft.name))
     first = ordered[0]
-    ordered = [draft for draft in ordered if draft.provenance.agent == first.provenance.agent]
+    ordered = [draft for draft in ordered if _came_from(draft) == _came_from(first)]
     examples: list[Example] = []
     for place in range(max(len(draft.examples) for draft in ordered)):
         examples += [draft.examples[place] for draft in ordered if place < len(draft.examples)]
     provenance = structs.replace(
         first.provenance,
         origin="captured",
-        project=first.provenance.project if len({draft.provenance.project for draft in ordered}) == 1 else None,
         suspicions=tuple(dict.fromkeys(reason for draft in ordered for reason in draft.provenance.suspicions)),
     )
     return structs.replace(
@@ -47,6 +49,10 @@ def merge_drafts(drafts: Iterable[Template], max_examples: int) -> Template:
         source_sessions=tuple(sorted({key for draft in ordered for key in draft.source_sessions})),
         provenance=provenance,
     )
+
+
+def _came_from(draft: Template) -> tuple[str | None, ...]:
+    return draft.provenance.agent, draft.provenance.scope, draft.provenance.project
 
 
 def explain_refusal(sessions: int, refused: dict[str, int], refusals: Iterable[RefusedSession] = ()) -> str:

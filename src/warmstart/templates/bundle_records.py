@@ -84,9 +84,11 @@ def read_template(value: dict[str, Any], name: str, version: int, examples: tupl
 def read_provenance(record: Any, source: str) -> Provenance:
     """Return the provenance of an imported template."""
     known: dict[str, Any] = record if isinstance(record, dict) else {}
-    facts = {key: string_of(known.get(key))[:_NOTE] or None for key in ("project", "agent", "parent")}
+    project, agent, parent = (string_of(known.get(key))[:_NOTE] or None for key in ("project", "agent", "parent"))
     suspicions = _texts(known.get("suspicions"), _NOTE, _NOTES)
-    return Provenance(origin="imported", source=source, suspicions=suspicions, **facts)
+    return Provenance(
+        origin="imported", project=project, agent=agent, parent=parent, source=source, suspicions=suspicions
+    )
 
 
 def find_sessions(value: dict[str, Any]) -> tuple[str, ...]:

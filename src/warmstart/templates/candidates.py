@@ -48,6 +48,7 @@ class SessionDigest(Struct):
 
     key: str
     origin: str  # the same for sessions that share a history: a fork or subagent is no second opinion
+    scope: str  # whose session it is
     group: tuple[str, str, Category, TaskType]  # project, agent, category, task type
     task: str
     started: float
@@ -97,6 +98,7 @@ def digest_session(session: PastSession, calls: Sequence[PastCall]) -> SessionDi
     return SessionDigest(
         key=session.key,
         origin=find_origin(session),
+        scope=session.scope,
         group=(session.project or "", session.agent, session.category, session.task_type),
         task=first(plain(session.task), 2 * TASK),
         started=session.started or 0.0,

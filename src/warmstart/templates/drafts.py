@@ -113,7 +113,8 @@ class TemplateDraft:
         reasons = suspicions(template, self._support.hosts)
         if number := sum(session.has_orders for session in self._sessions):
             reasons = (*reasons, f"instruction-like text in results of {_count(number, 'source session')}")
-        provenance = Provenance(origin=origin, project=project or None, agent=agent, suspicions=reasons)
+        scope = self._sessions[0].scope
+        provenance = Provenance(origin=origin, project=project or None, scope=scope, agent=agent, suspicions=reasons)
         return structs.replace(template, provenance=provenance)
 
     def _choose(self, *, strict: bool) -> list[DraftExample]:

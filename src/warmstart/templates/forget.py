@@ -59,5 +59,5 @@ def _remove_examples(templates: TemplateStore, row: TemplateRow, key: str) -> in
         templates.set_body(row, body.decode())
     examples = [example for example, value in templates.examples(row.name, row.version) if value.session == key]
     for example in examples:
-        templates.delete_example(row, example.id)
+        templates.delete_example(example.id)
     return len(examples)

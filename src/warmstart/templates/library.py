@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +12,20 @@ from msgspec import Struct, structs
 
 from warmstart.arms import COLD
 from warmstart.calls.shapes import signature
-from warmstart.errors import NotWorthLearning, Refused, SourceError
+from warmstart.errors import NotFound, NotWorthLearning, Refused, SourceError
 from warmstart.judging.gate import GateLimits
 from warmstart.judging.outcome import judge_result
 from warmstart.model import Decision, PastSession, Pick, Problem, TaskType, Template, TemplateStatus, Verdict
 from warmstart.names import check_name
 from warmstart.ports import Progress
+from warmstart.scopes import Border, mark_name
 from warmstart.store import SessionRow, TemplateRow, TrialRow
 from warmstart.store.history import decode_session, read_history
 from warmstart.templates.build import BuildRequest, Built, explain_refusal, merge_drafts
 from warmstart.templates.bundles import read_bundles
 from warmstart.templates.export import redact_template, write_bundle
 from warmstart.templates.mine import LearnLimits, MiningOptions, RefusedSession, capture, check_capture, mine
-from warmstart.templates.register import PERSON, LearnedTemplate, TemplateRegister, project_of
+from warmstart.templates.register import PERSON, LearnedTemplate, TemplateRegister, kind_of
 
 _REDACTED_ID = "{{SECRET:"
 _UNREADABLE = "its record cannot be read"
@@ -69,7 +71,7 @@ class TemplateLibrary(TemplateRegister):
         mined = mine(lessons, self._options(limits), seeded=lessons.seeded)
         with self._store.writing():
             learned = tuple(self._keep(draft) for draft in mined.drafts)
-            self._make_room({(draft.category, project_of(draft)) for draft in mined.drafts})
+            self._make_room(set(map(kind_of, mined.drafts)))
         return Learned(
             considered=lessons.considered,
             refused=mined.refused | dict(lessons.refused),
@@ -149,7 +151,7 @@ class TemplateLibrary(TemplateRegister):
             template = structs.replace(template, tags=tuple(map(redact, request.tags)))
         with self._store.writing():
             kept = self._keep(template)
-            self._make_room({(kept.category, project_of(template))}, {kept.name})
+            self._make_room({kind_of(template)}, {kept.name})
         return Built(self._refresh(kept), mined.refused)
 
     def draft(self, past: PastSession) -> Template | str:
@@ -220,34 +222,54 @@ class TemplateLibrary(TemplateRegister):
                     row = self._row(kept[-1])
                     if approve and row.status != "active":
                         self._activate(row, self._load(row), PERSON, "approved at import")
-                        self._make_room({(row.category, row.project)}, {learned.name for learned in kept})
+                        self._make_room({(row.category, row.project, row.scope)}, {learned.name for learned in kept})
         return Imported(templates=tuple(map(self._refresh, kept)), problems=tuple(problems))
 
-    def export(self, *names: str, share: bool = True) -> bytes:
-        """Return a bundle of the named templates, or of all templates that are not retired.
+    def export(self, *names: str, share: bool = True, border: Border | None = None) -> bytes:
+        """Return a bundle of the named templates, or of all templates that are not retired and within the border.
 
         `share` also redacts people and machines. Unreadable records are left out and listed in `problems`.
         """
         if names:
-            chosen = [self._load(self.latest(name)) for name in names]
+            chosen = [self._load(self.find_version(name, border)) for name in names]
         else:
-            latest = {row.name: row for row in self._templates.find() if row.status != "retired"}
+            rows = [row for row in self._templates.find() if _is_within(row, border)]
+            latest = {row.name: row for row in rows if row.status != "retired"}
             chosen = [template for row in latest.values() if (template := self._templates.load(row)) is not None]
         return write_bundle(chosen, redact=self._redact(share=share))
 
     # Looking
 
     def find(
-        self, status: TemplateStatus | None = None, category: str | None = None, task_type: str | None = None
+        self,
+        status: TemplateStatus | None = None,
+        category: str | None = None,
+        task_type: str | None = None,
+        *,
+        border: Border | None = None,
     ) -> list[tuple[TemplateRow, Template]]:
-        """Return the templates that match, with their examples. Unreadable records are listed in `problems`."""
-        rows = self._templates.find(status, category, task_type)
+        """Return the templates that match, with their examples. Unreadable records are listed in `problems`.
+
+        `border` limits them to what a session may see; None is for the machine's owner, who may see all.
+        """
+        rows = [row for row in self._templates.find(status, category, task_type) if _is_within(row, border)]
         return [(row, template) for row in rows if (template := self._templates.load(row)) is not None]
 
-    def show(self, name: str) -> tuple[TemplateRow, Template, list[Decision]]:
+    def show(self, name: str, *, border: Border | None = None) -> tuple[TemplateRow, Template, list[Decision]]:
         """Return one template with every decision about it."""
-        row = self.latest(name)
+        row = self.find_version(name, border)
         return row, self._load(row), self._templates.decisions(row.name)
+
+    def find_version(self, name: str, border: Border | None) -> TemplateRow:
+        """Return the latest version of NAME, or NAME@VERSION, within a border. Outside it there is no such template."""
+        if border is None:
+            return self.latest(name)
+        for candidate in dict.fromkeys((name, mark_name(name, border.scope))):
+            with suppress(NotFound):
+                rows = [row for row in self.versions(candidate) if _is_within(row, border)]
+                if rows:
+                    return rows[0]
+        raise NotFound(f"no template {name}")
 
     def stats(self) -> dict[str, Any]:
         """Return numbers of templates by status, category and type, of examples and uses, and recent seeds."""
@@ -299,6 +321,10 @@ class _Lessons:
                 if seeded:
                     self.seeded[session.key] = seeded
                 yield session
+
+
+def _is_within(row: TemplateRow, border: Border | None) -> bool:
+    return border is None or border.admits(row.scope, row.project)
 
 
 def _name_templates(picks: Iterable[Pick]) -> list[str]:

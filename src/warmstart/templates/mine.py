@@ -81,13 +81,13 @@ Seeded = Mapping[str, Collection[tuple[str, str]]]  # session key -> signatures 
 
 def mine(sessions: Iterable[PastSession], options: MiningOptions, seeded: Seeded | None = None) -> MiningResult:
     """Draft one template per kind of work."""
-    support = Support()
+    supports: defaultdict[str, Support] = defaultdict(Support)  # by scope: nothing learned in one counts in another
     refused: Counter[str] = Counter()
     refusals: dict[str, RefusedSession] = {}
     kept: list[SessionDigest] = []
     for session in sessions:
         calls = _own_calls(session, options, (seeded or {}).get(session.key, ()))
-        support.count(session, calls)
+        supports[session.scope].count(session, calls)
         refusal = check_session(session, calls, options.gate)
         if refusal:
             refused[refusal.reason] += 1
@@ -96,8 +96,11 @@ def mine(sessions: Iterable[PastSession], options: MiningOptions, seeded: Seeded
         else:
             kept.append(digest_session(session, calls))
     kept.sort(key=lambda digest: (digest.started, digest.key))
-    support.settle(kept, options.min_support)
-    drafts = _draft_all(kept, support, options)
+    drafts: list[Template] = []
+    for scope, support in sorted(supports.items()):
+        own = [digest for digest in kept if digest.scope == scope]
+        support.settle(own, options.min_support)
+        drafts += _draft_all(own, support, options)
     shown = {key for draft in drafts for key in draft.source_sessions}
     if barren := sum(digest.key not in shown for digest in kept):
         refused["no call works more often than it fails"] = barren

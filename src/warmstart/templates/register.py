@@ -20,7 +20,8 @@ from warmstart.errors import NotFound, Refused
 from warmstart.model import DIALECTS, Decision, Origin, Problem, Template, TemplateStatus
 from warmstart.names import check_name, name_key
 from warmstart.redact import Redactor
-from warmstart.store import EVERYWHERE, SqliteStore, TemplateRow, TemplateStore, TrialStore
+from warmstart.scopes import EVERYWHERE, SHARED, mark_name
+from warmstart.store import SqliteStore, TemplateRow, TemplateStore, TrialStore
 from warmstart.templates.search import index_weights
 
 POLICY = "policy:own-sessions"
@@ -58,8 +59,11 @@ class TemplateRegister:
 
     def _keep(self, draft: Template) -> LearnedTemplate:
         """Store a draft as a new version and decide its status, unless its content is already stored."""
-        name = check_name(draft.name)
+        scope = draft.provenance.scope
+        name = check_name(mark_name(draft.name, scope))
         versions = self._templates.versions(name_key(name))
+        if any(self._scope_of(row) != scope for row in versions):
+            raise Refused(f"the name {name} is taken in another scope; choose another name")
         digest = _digest(draft)
         alike = next((row for row in versions if self._origin(row) in (draft.provenance.origin, None)), None)
         if alike is not None and alike.digest == digest:
@@ -84,6 +88,7 @@ class TemplateRegister:
             body=_encode(structs.replace(template, examples=())).decode(),
             digest=digest,
             created=self._clock(),
+            scope=scope,
         )
         costs: list[dict[str, int]] = [
             {dialect: cost(example, dialect, estimate) for dialect in DIALECTS} for example in template.examples
@@ -111,7 +116,14 @@ class TemplateRegister:
         by_person = [decision for decision in decisions if not decision.by.startswith("policy:")]
         if by_person and by_person[-1].status == "retired":
             return f"a person retired version {by_person[-1].version}"
+        if shared := [row for row in self._templates.versions(name_key(template.name)) if _is_shared(row)]:
+            return f"a person shared version {shared[0].version}: a person decides about the next"
         return None
+
+    def _scope_of(self, row: TemplateRow) -> str:
+        """Return the scope that a version was made in; sharing it does not change that."""
+        template = self._templates.facts(row.name, row.version, row.body)
+        return template.provenance.scope if template else row.scope
 
     def _origin(self, row: TemplateRow) -> Origin | None:
         template = self._templates.facts(row.name, row.version, row.body)
@@ -129,11 +141,11 @@ class TemplateRegister:
         self._templates.unindex(row)
         self._templates.decide(row, "retired", by, reason, self._clock())
 
-    def _make_room(self, kinds: set[tuple[str, str]], wanted: Collection[str] = ()) -> None:
-        """Retire the weakest templates beyond the limit; those in `wanted` last."""
+    def _make_room(self, kinds: set[tuple[str, str, str]], wanted: Collection[str] = ()) -> None:
+        """Retire the weakest templates of a category, project and scope beyond the limit; those in `wanted` last."""
         limit = self._settings.max_active
-        for category, project in sorted(kinds):
-            rows = self._templates.active_of_kind(category, project)
+        for category, project, scope in sorted(kinds):
+            rows = self._templates.active_of_kind(category, project, scope)
             rows.sort(key=lambda row: (row.name not in wanted, not self._is_proven(row)))
             for row in rows[limit:]:
                 self._retire(row, POLICY, f"weaker than {limit} others of its category and project")
@@ -152,7 +164,30 @@ class TemplateRegister:
             if row.status == "active":
                 raise Refused(f"{row.name}@{row.version} is already active")
             self._activate(row, template, by, self._redact()(reason) or "approved")
-            self._make_room({(row.category, row.project)}, {row.name})
+            self._make_room({(row.category, row.project, row.scope)}, {row.name})
+        return self._templates.decisions(row.name)[-1]
+
+    def share(self, name: str, *, reason: str = "") -> Decision:
+        """Let every profile, person and project use a template: a person's decision. It does not activate it."""
+        return self._move(name, SHARED, "shared with every profile, person and project", reason)
+
+    def unshare(self, name: str, *, reason: str = "") -> Decision:
+        """Take a template back into the scope that it was made in."""
+        return self._move(name, None, "no longer shared", reason)
+
+    def _move(self, name: str, scope: str | None, action: str, reason: str) -> Decision:
+        with self._store.writing():
+            row = self.latest(name)
+            target = self._scope_of(row) if scope is None else scope
+            if _is_shared(row) == (target == SHARED):
+                raise Refused(f"{row.name}@{row.version} is {'already' if _is_shared(row) else 'not'} shared")
+            template = self._load(row)
+            self._templates.unindex(row)
+            row = self._templates.set_scope(row, target)
+            why = ": ".join(filter(None, (action, self._redact()(reason))))
+            self._templates.decide(row, row.status, PERSON, why, self._clock())
+            if row.status == "active":
+                self._templates.index(row, [index_weights(example, template) for example in template.examples])
         return self._templates.decisions(row.name)[-1]
 
     def promote(self, name: str, *, reason: str, by: str) -> Decision:
@@ -262,6 +297,15 @@ class TemplateRegister:
 def _session_name(key: str) -> str:
     """Return the name for decisions about a session. No template can have such a name."""
     return f"session:{key}"
+
+
+def _is_shared(row: TemplateRow) -> bool:
+    return row.scope == SHARED
+
+
+def kind_of(template: Template) -> tuple[str, str, str]:
+    """Return the category, project and scope within which templates compete for room."""
+    return template.category, project_of(template), template.provenance.scope
 
 
 def project_of(template: Template) -> str:

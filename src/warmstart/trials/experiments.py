@@ -167,7 +167,7 @@ class Experiments:
         """Close a trial by hand: `path` is the transcript of `session`, even if it has another id inside."""
         if self._trials.trial(session) is None:
             raise NotFound(f"session {session} was never provisioned; see: warmstart provision --session {session}")
-        recorder = Recorder(self._settings.secrets)
+        recorder = Recorder(self._settings.secrets, self._settings.home)
         sessions = [scored for source in find_sources(Path(path)) for scored in scan(source, self._settings.tools)]
         own = [scored for scored in sessions if scored.session.id == session] or sessions
         if len(own) != 1:

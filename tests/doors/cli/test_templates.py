@@ -194,7 +194,7 @@ def test_import_of_what_cannot_be_read(tmp_path):
 
 
 def test_stats(name):
-    run("provision", TASK, "--session", "new-1")
+    run("provision", TASK, "--session", "new-1", "--project", "/home/dev/shop")
     stats = run_json("templates", "stats")
     assert {"templates", "by_status", "by_category", "by_type", "examples", "uses", "provisions", "recent"} <= set(
         stats

@@ -13,6 +13,7 @@ from warmstart.doors.render.seed import show_seed
 from warmstart.doors.render.terminal import coloured, format_time, print_table
 from warmstart.model import Task
 from warmstart.pipeline import Warmstart
+from warmstart.scopes import EVERYWHERE
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 TASK = "the order total test fails again: run it, find out why and fix it"
@@ -34,7 +35,7 @@ def demo() -> None:
         rows = [(t.name, coloured(t.status), t.examples, t.sessions, t.reason) for t in learned.templates]
         print_table(("template", "status", "#examples", "#sessions", "why"), rows)
         _title(f"3. Warm seed out, for a Codex session with the task: {TASK}")
-        show_seed(ws.provision(Task(text=TASK, agent="codex")))
+        show_seed(ws.provision(Task(text=TASK, agent="codex", project=EVERYWHERE)))
     _title("On your own history")
     click.echo("  warmstart ingest")
     click.echo("  warmstart learn")

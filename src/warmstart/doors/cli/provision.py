@@ -7,6 +7,7 @@ import click
 from warmstart.doors.cli.main import json_option
 from warmstart.model import DIALECTS, Category, Dialect, Task, TaskType
 from warmstart.pipeline import Warmstart
+from warmstart.scopes import EVERYWHERE
 
 
 @click.command()
@@ -19,7 +20,12 @@ from warmstart.pipeline import Warmstart
 @click.option("--type", "task_type", type=click.Choice(["code", "file", "research", "mixed"]))
 @click.option("--tags", help="Only templates with one of these tags, separated by commas.")
 @click.option("--templates", help="Only these templates, separated by commas.")
-@click.option("--project", help="The working folder; only its templates, and templates of no project, are used.")
+@click.option(
+    "--project",
+    help="The working folder; only its templates, and templates of no project, are used. '*': those of every project, "
+    "as in a preview without this option.",
+)
+@click.option("--scope", default="", help="The agent's profile and person, as `templates list` shows it.")
 @click.option("--budget", type=click.IntRange(0), help="Maximum tokens of the seed.  [default: 1500]")
 @click.option("--examples", type=click.IntRange(0, 50), help="Maximum number of examples.  [default: 3]")
 @click.option("--dialect", type=click.Choice(DIALECTS), default="openai", show_default=True)
@@ -42,6 +48,7 @@ def provision(
     tags: str | None,
     templates: str | None,
     project: str | None,
+    scope: str,
     budget: int | None,
     examples: int | None,
     dialect: Dialect,
@@ -68,7 +75,8 @@ def provision(
             task_type=task_type,
             tags=split(tags),
             templates=split(templates) if templates is not None else None,
-            project=project,
+            project=EVERYWHERE if project is None and session is None else project,
+            scope=scope,
             budget=settings.budget if budget is None else budget,
             examples=settings.examples if examples is None else examples,
             dialect=dialect,

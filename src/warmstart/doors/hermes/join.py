@@ -36,7 +36,7 @@ def join(ws: Warmstart, database: Path, seen: Iterable[SeenCall]) -> int:
     wrong = {session: calls for session, calls in by_session.items() if not _is_joined(ws, session, calls)}
     if not wrong:
         return 0  # the usual case: the database need not be read twice
-    recorder = Recorder(ws.settings.secrets)
+    recorder = Recorder(ws.settings.secrets, ws.settings.home)
     corrected = 0
     for scored in scan(Source(database), ws.settings.tools):
         if sightings := wrong.get(scored.session.id):
