@@ -130,7 +130,7 @@ class TemplateLibrary(TemplateRegister):
         if approve and row.status != "active":
             reason = "; ".join(filter(None, ("approved at capture", overruled)))
             self._activate(row, self._load(row), PERSON, reason)
-            self._make_room({(row.category, row.project)}, {row.name})
+            self._make_room({(row.category, row.project, row.scope)}, {row.name})
         elif overruled:
             self._templates.decide(row, row.status, PERSON, overruled, self._clock())
         return self._refresh(kept)
