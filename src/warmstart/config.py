@@ -41,6 +41,25 @@ class ReviewSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     claude_code: bool = False  # review when sessions of Claude Code end
 
 
+Level = Literal["off", "tell", "correct", "stop"]
+
+
+class AdviceSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The table [advice] of config.toml: what happens at a call that a note is about. A kind without a level has `level`."""
+
+    level: Level = "tell"  # off; tell: say it with the result; correct: rewrite the call; stop: refuse it once
+    path: Level | None = None  # a path that is not here
+    command: Level | None = None  # a form of a command that fails
+    works: Level | None = None  # another form than the usual one
+    check: Level | None = None  # a rule that the project's checks stop on
+    baseline: Level | None = None  # a failure that was there before
+    tool: Level | None = None  # a rule of the agent's own tools
+    large: Level | None = None  # a file too large for one read
+    slow: Level | None = None  # a command that takes minutes or times out
+    refusal: Level | None = None  # a call that a person refuses
+    environment: Level | None = None  # a program, module or variable that is not here
+
+
 class FileSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys of config.toml."""
 
@@ -53,6 +72,8 @@ class FileSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     examples: Annotated[int, Meta(ge=0)] = 3  # maximum examples in a seed
     holdout: Annotated[float, Meta(ge=0, le=0.9)] = 0.1  # share kept cold while no experiment runs (WARMSTART_HOLDOUT)
     prices: dict[str, Price] = field(default_factory=dict)  # by model; these override the built-in prices
+    brief: Annotated[int, Meta(ge=0, le=2_000)] = 300  # maximum tokens of the brief; 0: no brief
+    advice: AdviceSettings = AdviceSettings()  # at calls that a note is about; see notes.md
     review: ReviewSettings = ReviewSettings()  # a second look at sessions; see howto/review.md
 
 

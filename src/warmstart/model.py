@@ -340,6 +340,16 @@ class Template(Struct, frozen=True, kw_only=True):
     provenance: Provenance = Provenance(origin="learned")
 
 
+class LearnedNotes(Struct, frozen=True, kw_only=True):
+    """The result of learning notes."""
+
+    projects: int  # looked at
+    notes: int  # active now
+    proposed: int  # waiting for a person, or for a second session
+    new: int  # that were not there before
+    retired: int  # that no longer hold
+
+
 class Pick(Struct, frozen=True, kw_only=True):
     """An example chosen for a task, with its template."""
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from msgspec import structs
+
 from warmstart import config
 from warmstart.ingest.queue import Queue
 from warmstart.model import TaskType, Verdict
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from warmstart.ingest.records import Record
     from warmstart.insights import Insights
     from warmstart.model import Task
+    from warmstart.notes.library import NoteLibrary
     from warmstart.review import Reviews
     from warmstart.templates.forget import Forgotten
     from warmstart.templates.library import Learned, TemplateLibrary
@@ -138,9 +141,10 @@ class Warmstart:
         progress: Progress | None = None,
     ) -> Learned:
         """Mine stored sessions for templates. Those with enough support and nothing suspicious become active."""
-        return self.templates.learn(
+        learned = self.templates.learn(
             agent=agent, since=since, project=project, verdict=verdict, limits=limits, progress=progress
         )
+        return structs.replace(learned, notes=self.notes.learn(project=project))
 
     def capture(
         self,
@@ -191,6 +195,13 @@ class Warmstart:
         from warmstart.templates.library import TemplateLibrary
 
         return TemplateLibrary(self.store, self.settings, self._clock)
+
+    @property
+    def notes(self) -> NoteLibrary:
+        """What projects know: list, show, approve, retire, edit, share, delete, brief, publish."""
+        from warmstart.notes.library import NoteLibrary
+
+        return NoteLibrary(self.store, self.settings, self._clock)
 
     @property
     def experiments(self) -> Experiments:

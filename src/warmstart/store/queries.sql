@@ -413,3 +413,66 @@ SELECT steps FROM reviews WHERE session_key = :key;
 -- name: put_reviewed
 INSERT INTO reviews (session_key, steps, at) VALUES (:key, :steps, :at)
 ON CONFLICT (session_key) DO UPDATE SET steps = max(steps, excluded.steps), at = excluded.at;
+
+-- name: put_digest
+INSERT INTO digests (session_key, rules, content, body) VALUES (:session_key, :rules, :content, :body)
+ON CONFLICT (session_key) DO UPDATE SET rules = excluded.rules, content = excluded.content, body = excluded.body;
+
+-- name: note_projects
+-- Projects with sessions, each with its scope and the agents seen there.
+SELECT project, scope, count(*) FROM sessions WHERE project IS NOT NULL GROUP BY project, scope ORDER BY project, scope;
+
+-- name: digests_of
+-- In order of time. A session whose digest is missing, older than the session or made by other rules has a null body.
+SELECT s.key, CASE WHEN d.rules = ?3 AND d.content = s.digest THEN d.body END
+FROM sessions AS s LEFT JOIN digests AS d ON d.session_key = s.key
+WHERE s.project = ?1 AND s.scope = ?2 ORDER BY s.started, s.key;
+
+-- name: copied_calls
+-- Calls of a session that an earlier session made: a fork copies its parent's. Short ids repeat by chance.
+SELECT DISTINCT c.call_id FROM calls AS c
+JOIN calls AS o ON o.call_id = c.call_id AND o.session_key <> c.session_key
+JOIN sessions AS s ON s.key = c.session_key
+JOIN sessions AS e ON e.key = o.session_key
+WHERE c.session_key = :key AND length(c.call_id) > 15 AND (coalesce(e.started, 0), e.key) < (coalesce(s.started, 0), s.key);
+
+-- name: put_note
+INSERT INTO notes (id, project, scope, kind, status, body, updated)
+VALUES (:id, :project, :scope, :kind, :status, :body, :updated)
+ON CONFLICT (id) DO UPDATE SET
+    project = excluded.project, scope = excluded.scope, kind = excluded.kind, status = excluded.status,
+    body = excluded.body, updated = excluded.updated;
+
+-- name: notes
+SELECT id, body FROM notes
+WHERE (?1 IS NULL OR project = ?1) AND (?2 IS NULL OR scope = ?2) AND (?3 IS NULL OR kind = ?3) AND (?4 IS NULL OR status = ?4)
+ORDER BY project, kind, id;
+
+-- name: notes_by_prefix
+SELECT id, body FROM notes WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id LIMIT 6;
+
+-- name: delete_note
+DELETE FROM notes WHERE id = :id;
+
+-- name: put_note_decision
+INSERT INTO note_decisions (note, status, by, reason, at) VALUES (:note, :status, :by, :reason, :at);
+
+-- name: note_decisions
+SELECT note, status, by, reason, at FROM note_decisions WHERE note = :note ORDER BY id;
+
+-- name: notes_decided_by_person
+SELECT note, status FROM note_decisions AS d
+WHERE by = 'person' AND id = (SELECT max(id) FROM note_decisions AS l WHERE l.note = d.note AND l.by = 'person');
+
+-- name: put_showing
+INSERT INTO showings (note, session, how, at) VALUES (:note, :session, :how, :at) ON CONFLICT DO NOTHING;
+
+-- name: showings
+SELECT note, session, how, at FROM showings WHERE (?1 IS NULL OR note = ?1) ORDER BY at, session;
+
+-- name: project_roots
+SELECT DISTINCT coalesce(root, folder) FROM sessions WHERE project = :project AND coalesce(root, folder) IS NOT NULL;
+
+-- name: project_folders
+SELECT DISTINCT project, scope, coalesce(root, folder) FROM sessions
+WHERE project IS NOT NULL AND coalesce(root, folder) IS NOT NULL ORDER BY 1, 2, 3;

@@ -33,6 +33,7 @@ MIGRATIONS = (
     "0005_paired",
     "0006_forgotten",
     "0007_what_happened",
+    "0008_notes",
 )
 
 SETTINGS = """

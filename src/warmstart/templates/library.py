@@ -15,7 +15,17 @@ from warmstart.calls.shapes import signature
 from warmstart.errors import NotFound, NotWorthLearning, Refused, SourceError
 from warmstart.judging.gate import GateLimits
 from warmstart.judging.outcome import judge_result
-from warmstart.model import Decision, PastSession, Pick, Problem, TaskType, Template, TemplateStatus, Verdict
+from warmstart.model import (
+    Decision,
+    LearnedNotes,
+    PastSession,
+    Pick,
+    Problem,
+    TaskType,
+    Template,
+    TemplateStatus,
+    Verdict,
+)
 from warmstart.names import check_name
 from warmstart.ports import Progress
 from warmstart.scopes import Border, mark_name
@@ -41,6 +51,7 @@ class Learned(Struct, frozen=True, kw_only=True):
     refused: dict[str, int]  # number of sessions by the reason why they were refused
     templates: tuple[LearnedTemplate, ...]
     refusals: tuple[RefusedSession, ...] = ()  # one session of each reason, with its numbers
+    notes: LearnedNotes | None = None  # notes learned beside the templates
 
 
 class Imported(Struct, frozen=True, kw_only=True):

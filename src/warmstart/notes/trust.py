@@ -1,0 +1,35 @@
+"""Reasons why a person must look at a note before it is used: it was made of text that anyone may have written."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from warmstart.notes.types import Note
+from warmstart.templates.suspicion import gives_orders
+
+_LONGEST = 200
+_QUIET = frozenset(("Cc", "Cf", "Co", "Cs", "Zl", "Zp"))  # control, format, private, surrogate, line separators
+
+
+def find_suspicions(note: Note) -> tuple[str, ...]:
+    """Return what is suspicious about a note; a suspicious note stays proposed."""
+    reasons = []
+    parts = f"{note.subject}\n{note.fix}\n{note.text}"
+    flat = parts.replace("\n", " ")
+    if any(unicodedata.category(char) in _QUIET for char in flat):
+        reasons.append("it contains invisible or control characters")
+    if gives_orders(note.text) or gives_orders(note.subject.replace("-", " ").replace("_", " ").replace("/", " ")):
+        reasons.append("it reads like an instruction")
+    if len(note.text) > _LONGEST:
+        reasons.append(f"its text is longer than {_LONGEST} characters")
+    if _mixes_scripts(flat):
+        reasons.append("a word in it mixes letters of several scripts")
+    return tuple(reasons)
+
+
+def _mixes_scripts(text: str) -> bool:
+    for word in text.replace("/", " ").split():
+        scripts = {unicodedata.name(char, "?").split()[0] for char in word if char.isalpha()}
+        if "LATIN" in scripts and scripts & {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"}:
+            return True
+    return False

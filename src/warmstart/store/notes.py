@@ -1,0 +1,120 @@
+"""Notes in the store: digests of sessions, notes, decisions about them, and what sessions were shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from warmstart.errors import NotFound, Refused
+from warmstart.store.sqlite import SqliteStore
+
+
+class NoteRow(Struct, frozen=True, gc=False):
+    """A stored note."""
+
+    id: str
+    project: str
+    scope: str
+    kind: str
+    status: str
+    body: str  # JSON of notes.types.Note
+    updated: float
+
+
+class NoteDecision(Struct, frozen=True, gc=False):
+    """Why a note has its status."""
+
+    note: str
+    status: str
+    by: str  # person, policy
+    reason: str
+    at: float
+
+
+class Showing(Struct, frozen=True, gc=False):
+    """A note that a session was shown."""
+
+    note: str
+    session: str  # the agent's own id
+    how: str  # brief, tell, correct, stop, after
+    at: float
+
+
+class NoteStore:
+    """The notes of a store. Make changes inside the store's `writing()`."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self.store = store
+
+    def projects(self) -> list[tuple[str, str, int]]:
+        """Return every project with its scopes and the number of their sessions."""
+        return [(project, scope, count) for project, scope, count in self.store.rows("note_projects")]
+
+    def digests(self, project: str, scope: str, rules: int) -> list[tuple[str, str | None]]:
+        """Return session keys with their digests, in order of time; None where the digest must be made anew."""
+        return [(key, body) for key, body in self.store.rows("digests_of", (project, scope, rules))]
+
+    def put_digest(self, key: str, rules: int, content: str, body: str) -> None:
+        """Store the digest of a session."""
+        self.store.run("put_digest", (key, rules, content, body))
+
+    def copied_calls(self, key: str) -> set[str]:
+        """Return the ids of a session's calls that an earlier session made."""
+        return {call for (call,) in self.store.rows("copied_calls", (key,))}
+
+    def bodies(
+        self,
+        project: str | None = None,
+        scope: str | None = None,
+        kind: str | None = None,
+        status: str | None = None,
+    ) -> list[tuple[str, str]]:
+        """Return id and body of the notes that match."""
+        return [(note, body) for note, body in self.store.rows("notes", (project, scope, kind, status))]
+
+    def find(self, name: str) -> tuple[str, str]:
+        """Return id and body of a note, by its id or a unique prefix of it."""
+        rows = self.store.rows("notes_by_prefix", (name,)) if name else []
+        if not rows:
+            raise NotFound(f"no note {name!r}; see: warmstart notes list")
+        if len(rows) > 1 and rows[0][0] != name:
+            raise Refused(f"{name} matches several notes: {', '.join(row[0] for row in rows)}")
+        note, body = rows[0]
+        return note, body
+
+    def put(self, row: NoteRow) -> None:
+        """Store a note."""
+        self.store.run("put_note", (row.id, row.project, row.scope, row.kind, row.status, row.body, row.updated))
+
+    def delete(self, note: str) -> None:
+        """Delete a note."""
+        self.store.run("delete_note", (note,))
+
+    def decide(self, decision: NoteDecision) -> None:
+        """Record a decision."""
+        self.store.run("put_note_decision", (decision.note, decision.status, decision.by, decision.reason, decision.at))
+
+    def decisions(self, note: str) -> list[NoteDecision]:
+        """Return the decisions about a note, oldest first."""
+        return [NoteDecision(*row) for row in self.store.rows("note_decisions", (note,))]
+
+    def decided_by_person(self) -> dict[str, str]:
+        """Return the last status that a person gave, by note."""
+        return dict(self.store.rows("notes_decided_by_person"))
+
+    def put_showings(self, showings: Sequence[Showing]) -> None:
+        """Record what sessions were shown; the same showing again changes nothing."""
+        self.store.run_many("put_showing", [(one.note, one.session, one.how, one.at) for one in showings])
+
+    def showings(self, note: str | None = None) -> list[Showing]:
+        """Return what sessions were shown, in order of time."""
+        return [Showing(*row) for row in self.store.rows("showings", (note,))]
+
+    def roots(self, project: str) -> list[str]:
+        """Return the folders in which a project was worked on."""
+        return [root for (root,) in self.store.rows("project_roots", (project,))]
+
+    def folders(self) -> list[tuple[str, str, str]]:
+        """Return every project, scope and folder."""
+        return [(project, scope, root) for project, scope, root in self.store.rows("project_folders")]
