@@ -11,7 +11,7 @@ from warmstart.notes.types import Brief, Note, NoteKind
 
 BUDGET = 300
 HEADING = "Known in this project from earlier sessions (in brackets: how many met it):"
-LEAST = 0.02  # sessions that meet a note, of the recent ones: what is rarer is not worth a line for everyone
+LEAST = 0.05  # sessions that meet a note, of the recent ones: what is rarer is not worth a line for everyone
 _DEAR: dict[NoteKind, float] = {"refusal": 3.0, "slow": 2.0, "baseline": 1.3, "check": 1.2, "where": 1.5, "works": 0.5}
 _GROUPS: dict[NoteKind, str] = {
     "path": "Not here: ",
@@ -84,10 +84,12 @@ def _place(note: Note) -> tuple[str, str]:
     """Return the group of a note and its text inside that group; "" for a line of its own."""
     heading = _GROUPS.get(note.kind, "")
     if note.kind == "check":
-        check, _, rest = note.text.partition(" stops on ")
-        return f"{check} stops most on ", f"{rest.replace('; ', ', ')} ({note.support})"
+        use = f", `{note.fix}` mends it" if note.fix else ""
+        return "Checks stop most on: ", f"{note.subject}{use} ({note.support})"
     if heading:
         use = f", use `{note.fix}`" if note.fix else ""
+        if note.fix.endswith(" first"):
+            use = f", run `{note.fix[:-6]}` first"
         return heading, f"`{note.subject}`{use} ({note.support})"
     return "", f"{note.text} ({note.support})"
 

@@ -228,7 +228,7 @@ class NoteLibrary:
             for note in notes:
                 fresh = structs.replace(
                     note,
-                    id=make_id(note.project, note.scope, f"{note.kind}:{note.subject}"),
+                    id=make_id(note.project, note.scope, note.key),
                     status="proposed",
                     decision=f"imported from {source}",
                     suspicions=find_suspicions(note),
@@ -301,13 +301,12 @@ class NoteLibrary:
     def _count_recurrence(self, note: Note, showings: Sequence[Showing]) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return how many sessions met the note before and since it was first shown, of how many."""
         first = min((showing.at for showing in showings), default=None)
-        key = f"{note.kind}:{note.subject}"
         counts = [[0, 0], [0, 0]]
         for _session, body in self._notes.digests(note.project, note.scope, RULES):
             digest = _decode_digest(body)
             if digest is not None:
                 late = first is not None and digest.at is not None and digest.at >= first
-                counts[late][0] += key in digest.causes
+                counts[late][0] += note.key in digest.causes
                 counts[late][1] += 1
         return (counts[0][0], counts[0][1]), (counts[1][0], counts[1][1])
 
@@ -346,9 +345,7 @@ def _find_rules(agent: str, digests: Sequence[Digest]) -> list[Note]:
             cause.marks = {mark: count for mark, count in cause.marks.items() if mark.startswith(("tool:", "fresh:"))}
         history.add(structs.replace(digest, causes=causes))
     rules = [note for note in history.make_notes(min_support=3) if note.kind == "tool"]
-    return [
-        structs.replace(note, agent=agent, id=make_id("", "", f"{agent}:{note.kind}:{note.subject}")) for note in rules
-    ]
+    return [structs.replace(note, agent=agent, id=make_id("", "", f"{agent}:{note.key}")) for note in rules]
 
 
 def _add(totals: list[int], counts: Iterable[int]) -> None:

@@ -105,6 +105,7 @@ class ProjectHistory:
             scope=self.scope,
             kind=tally.kind,
             subject=tally.subject,
+            key=key,
             trigger=trigger,
             text="",
             fix=fix,

@@ -39,7 +39,7 @@ def phrase_note(note: Note, details: Details) -> str:
             return f"`{details.form or 'the check'}` stops on {subject}" + _state_fix(fix)
         case "baseline" if quote or _PLAIN.fullmatch(subject):
             return f"`{details.form or 'the check'}` fails with {quote or subject}"
-        case "command" if quote or fix:
+        case "command" if (quote or fix) and _name_call(note, details):
             return f"`{_name_call(note, details)}` fails" + (f": {quote}" if quote else "") + _state_fix(fix)
         case "slow":
             return f"`{details.form or subject}` is slow or times out" + _state_fix(fix)

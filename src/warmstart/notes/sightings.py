@@ -72,8 +72,19 @@ _FORMAT = re.compile(
     r"|^\s*Diff in \S+\.rs|files? (?:is|are) not (?:formatted|gofmt)|run prettier|not properly formatted|needs formatting",
     re.I | re.M,
 )
+_STATE = re.compile(  # the state of other work, which a call reports: no mistake of the call
+    r"\bCONFLICT\b|merge conflict|could not apply \S+\.\.\.|\b(?:pending|skipping|fail|pass|success|cancelled)\s+(?:<|\d)",
+    re.I,
+)
+_TELLING = re.compile(
+    r"error|exception|fail|cannot|can't|could not|unable|missing|invalid|denied|refus|unknown|unexpected|no such|not "
+    r"|n't |undefined|expected|already|requir|must|illegal|unsupported|abort|fatal|panic|exceed|too |no \w+ (?:found|target)",
+    re.I,
+)
+_EMPTY_WORDS = re.compile(
+    r"\b(?:found|errors?|failed|fatal|script|command|exited|with|code|run|task|completed|tests?|in)\b", re.I
+)
 _PLACEHOLDER = re.compile(r"<(?:text|path|id|n|url|date|secret|email)>|\W+")
-_NAME = re.compile(r"[\w .,:'@/+*=-]+")
 
 
 class Sighting(Struct, frozen=True):
@@ -85,7 +96,9 @@ class Sighting(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        return f"{self.kind}:{self.subject}"
+        """The same message is one cause, whether a check or another command shows it."""
+        is_message = self.quote and self.quote.casefold() == self.subject
+        return f"message:{self.subject}" if is_message else f"{self.kind}:{self.subject}"
 
 
 def find_sightings(call: PastCall, place: Place, *, is_check: bool) -> list[Sighting]:
@@ -144,7 +157,9 @@ def _name_findings(call: PastCall, text: str) -> list[Sighting]:
 
 def _name_message(call: PastCall, line: str, *, is_check: bool) -> list[Sighting]:
     masked = mask_message(line)
-    if len(_PLACEHOLDER.sub("", masked)) < 8:
+    if len(_PLACEHOLDER.sub("", _EMPTY_WORDS.sub("", masked))) < 8 or _STATE.search(line):
+        return []
+    if not _TELLING.search(masked):
         return []
     if _SLOW.search(masked):
         return [Sighting("slow", call.tool, masked)]

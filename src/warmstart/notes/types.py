@@ -24,6 +24,7 @@ class Note(Struct, frozen=True, kw_only=True):
     project: str  # "" for a rule of the agent itself, the same in all its projects
     kind: NoteKind
     subject: str  # the path, option, rule or message that the fact is about
+    key: str = ""  # the cause that it stands for, as Sighting.key
     trigger: str  # the mark of the calls that it concerns (see marks); "" where no call can be told by it
     text: str
     fix: str = ""  # what worked instead
