@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from warmstart.model import Task
     from warmstart.notes.library import NoteLibrary
     from warmstart.review import Reviews
+    from warmstart.store.search import FoundCalls
     from warmstart.templates.forget import Forgotten
     from warmstart.templates.library import Learned, TemplateLibrary
     from warmstart.templates.mine import LearnLimits
@@ -116,6 +117,34 @@ class Warmstart:
     ) -> list[SessionRow]:
         """Return stored sessions, newest first. `since`: seconds since the epoch."""
         return self.store.list_sessions(limit, offset, agent=agent, verdict=verdict, project=project, since=since)
+
+    def count_sessions(
+        self,
+        *,
+        agent: str | None = None,
+        verdict: Verdict | None = None,
+        project: str | None = None,
+        since: float | None = None,
+    ) -> int:
+        """Return the number of stored sessions that match."""
+        return len(self.store.rows("session_keys", (agent, project, since, verdict)))
+
+    def search_calls(
+        self,
+        text: str,
+        *,
+        tool: str | None = None,
+        errors: bool = False,
+        agent: str | None = None,
+        project: str | None = None,
+        since: float | None = None,
+        limit: int = 50,
+    ) -> FoundCalls:
+        """Return the calls that contain a text in their arguments, intent, cause or result, newest sessions first."""
+        from warmstart.store.search import search_calls
+
+        keys = self.store.rows("session_keys", (agent, project, since, None))
+        return search_calls(self.store, text, tool=tool, errors=errors, keys={key for (key,) in keys}, limit=limit)
 
     def session(self, name: str) -> Record:
         """Return one session with its calls, by its id or by a unique prefix of its id or key."""

@@ -54,6 +54,8 @@ class Ingested(Struct, kw_only=True):
     errors: int = 0  # tool errors of the sessions read
     unchanged: int = 0  # files that look as they did, so that they were not read
     skipped: int = 0  # files in folders that are not transcripts
+    unreadable: int = 0  # files in which no session could be read
+    forgotten: int = 0  # sessions read that a person had deleted, so that they were not stored
     trials: int = 0  # trials measured because their transcript is new or longer
     retired: tuple[str, ...] = ()  # templates retired because of their measured effect
     promoted: tuple[str, ...] = ()  # templates promoted because of their measured effect
@@ -150,17 +152,28 @@ class Ingest:
         uri = self._recorder.name(source.uri)
         looks = _look(source.path)  # before reading: content appended meanwhile is read next time
         if looks is not None and self._is_unchanged(uri, looks):
-            self.report.unchanged += 1
+            self._repeat(self._known[uri])
             return
         if not named and not _is_transcript(source):
             self.report.skipped += 1
             return
+        before = self.report.sessions
         for scored in scan(source, self._tools):
             self.report.sessions += 1
             self._add(self._recorder.record(scored.session, scored.score, self._clock()))
         problems = [structs.replace(p, path=self._recorder.name(p.path)) for p in source.problems]
         if looks is not None:
             self._close_source(uri, looks, problems)
+        self.report.problems += problems
+        self.report.unreadable += bool(problems) and self.report.sessions == before
+
+    def _repeat(self, row: SourceRow) -> None:
+        """Report a file that looks as it did, with the problems of its last reading."""
+        problems = _read_problems(row)
+        if problems and not self._store.rows("is_source", (row.uri,))[0][0]:
+            self.report.unreadable += 1
+        else:
+            self.report.unchanged += 1
         self.report.problems += problems
 
     def _is_unchanged(self, uri: str, looks: Looks) -> bool:
@@ -200,10 +213,19 @@ class Ingest:
         for record, change in zip(self._records, changes, strict=True):
             report.new += change == "new"
             report.updated += change == "updated"
+            report.forgotten += change == "forgotten"
             report.messages += record.session.messages
             report.calls += record.session.calls
             report.errors += record.session.errors
         self._records, self._sources, self._calls = [], [], 0
+
+
+def _read_problems(row: SourceRow) -> list[Problem]:
+    """Return the problems that a file had when it was read."""
+    try:
+        return msgspec.json.decode(row.problems, type=list[Problem])
+    except msgspec.DecodeError:
+        return []
 
 
 def _look(path: Path) -> Looks | None:

@@ -43,7 +43,14 @@ ON CONFLICT (key) DO UPDATE SET
     scope = CASE excluded.scope WHEN '' THEN scope ELSE excluded.scope END; -- another file may not say whose it is
 
 -- name: delete_session
-DELETE FROM sessions WHERE key = :key RETURNING id, agent;
+DELETE FROM sessions WHERE key = :key RETURNING id, agent, source_uri;
+
+-- name: is_source
+-- Whether any session was read from a file; sessions of a file of many have its URI and a fragment.
+SELECT EXISTS (SELECT 1 FROM sessions WHERE source_uri = ?1 OR substr(source_uri, 1, length(?1) + 1) = ?1 || '#');
+
+-- name: delete_source
+DELETE FROM sources WHERE uri = :uri;
 
 -- name: forget_session
 INSERT OR IGNORE INTO forgotten (key, at) VALUES (:key, :at);
@@ -72,6 +79,19 @@ DELETE FROM calls WHERE session_key = :key;
 SELECT session_key, ordinal, call_id, tool, arguments, intent, excerpt, status, basis, error_kind, at, turn, answered,
        flagged, cause, findings, words
 FROM calls WHERE session_key = :key ORDER BY ordinal;
+
+-- name: call_at
+SELECT session_key, ordinal, call_id, tool, arguments, intent, excerpt, status, basis, error_kind, at, turn, answered,
+       flagged, cause, findings, words
+FROM calls WHERE session_key = :key AND ordinal = :ordinal;
+
+-- name: search_calls
+-- ?1: a pattern for texts; ?2: the same for JSON. LIKE ignores the case of ASCII letters.
+SELECT calls.session_key, calls.ordinal FROM calls JOIN sessions ON sessions.key = calls.session_key
+WHERE (?3 IS NULL OR calls.tool = ?3) AND (NOT ?4 OR calls.status = 'error')
+  AND (calls.arguments LIKE ?2 ESCAPE '\' OR calls.excerpt LIKE ?1 ESCAPE '\' OR calls.intent LIKE ?1 ESCAPE '\'
+       OR calls.cause LIKE ?1 ESCAPE '\' OR calls.findings LIKE ?2 ESCAPE '\' OR calls.words LIKE ?1 ESCAPE '\')
+ORDER BY sessions.started DESC, calls.session_key DESC, calls.ordinal;
 
 -- name: session_by_key
 SELECT key, id, format, agent, model, project, source_uri, task, started, ended, end_reason, label, parent,

@@ -25,7 +25,7 @@ from warmstart.model import (
     Verdict,
 )
 
-Change = Literal["new", "updated", "same"]
+Change = Literal["new", "updated", "same", "forgotten"]  # forgotten: a person deleted it
 
 
 class Row(Struct, frozen=True, kw_only=True, gc=False):

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -51,6 +52,10 @@ KIND = Kind(
     settings=SETTINGS,
     when_damaged="Move it away and ingest again; your transcripts are untouched",
 )
+
+
+_SHORT = 16  # characters of a shortened id
+_PLAIN_ID = re.compile(r"[\w.:-]+")
 
 
 class SqliteStore(SqliteFile):
@@ -104,7 +109,7 @@ class SqliteStore(SqliteFile):
             raise ValueError("a call or usage belongs to another session")
         with self.writing():
             if self.is_forgotten(row.key):
-                return "same"
+                return "forgotten"
             known = self.rows("known_session", (row.key,))
             if known:
                 digest, source_uri, length = known[0]
@@ -129,7 +134,9 @@ class SqliteStore(SqliteFile):
             deleted = self.run("delete_session", (key,)).fetchall()
             if not deleted:
                 raise NotFound(f"no session {key}")
-            self.run("delete_live", deleted[0])
+            own_id, agent, source_uri = deleted[0]
+            self.run("delete_live", (own_id, agent))
+            self.run("delete_source", (str(source_uri).partition("#")[0],))  # the next ingest reads it and says so
             self.run("delete_proposals_of", (key,))
             self.run("delete_reviewed", (key,))
             self.run("forget_session", (key, at))
@@ -161,7 +168,7 @@ class SqliteStore(SqliteFile):
         """Return a session by its key or the agent's id, or by a unique prefix of either."""
         rows = self.rows("session_by_key", (name,))
         if not rows and name:
-            matches = self.rows("keys_by_id", (name,)) or self.rows("keys_by_prefix", (name,))
+            matches = self._find_matches(name)
             if len(matches) > 1:
                 listed = ", ".join(f"{key[:12]} ({agent} {own_id})" for key, own_id, agent in matches[:5])
                 raise Refused(f"{name} matches several sessions: {listed}{', ...' if len(matches) > 5 else ''}")
@@ -169,6 +176,17 @@ class SqliteStore(SqliteFile):
         if not rows:
             raise NotFound(f"no session {name!r}; see: warmstart sessions list")
         return SessionRow.from_columns(rows[0])
+
+    def shorten_id(self, row: SessionRow) -> str:
+        """Return a short beginning of a session's id, or of its key, that names no other session."""
+        own = {row.id[:8], row.id[:12], row.id} if _PLAIN_ID.fullmatch(row.id) else ()
+        for name in (*sorted(name for name in own if len(name) <= _SHORT), row.key[:8], row.key[:12]):
+            if [key for key, _id, _agent in self._find_matches(name)] == [row.key]:
+                return name
+        return row.key
+
+    def _find_matches(self, name: str) -> list[Any]:
+        return self.rows("keys_by_id", (name,)) or self.rows("keys_by_prefix", (name,))
 
     def list_sessions(
         self,

@@ -175,7 +175,11 @@ class Experiments:
             raise Refused(f"{recorder.name(str(path))}: holds {content}; give the file of that session alone")
         record = recorder.record(own[0].session, own[0].score, self._clock())
         with self._store.writing():
-            self._store.put_session(record.session, record.calls, record.spent)
+            if self._store.put_session(record.session, record.calls, record.spent) == "forgotten":
+                raise Refused(
+                    f"session {session}: you deleted its transcript's session ({record.session.id}), so that it is not stored"
+                    " again; its trial stays unmeasured"
+                )
             self._close(session, record.session.key)
             self._decide()
             self._update_shares()

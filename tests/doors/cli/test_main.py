@@ -95,9 +95,9 @@ def test_ingest_without_anything_says_what_to_do():
 def test_sessions(transcript):
     assert "warmstart ingest" in run("sessions", "list").stdout
     run("ingest", transcript)
-    assert "5e551011-aaaa" in run("sessions", "list").stdout
-    assert "5e551011-aaaa" in run("sessions", "list", "--since", "2026-10-01").stdout
-    assert "5e551011-aaaa" not in run("sessions", "list", "--since", "2026-10-02").stdout
+    assert "5e551011" in run("sessions", "list").stdout
+    assert "5e551011" in run("sessions", "list", "--since", "2026-10-01").stdout
+    assert "5e551011" not in run("sessions", "list", "--since", "2026-10-02").stdout
     told = json.loads(run("sessions", "show", "5e55", "--json").stdout)
     assert [c["outcome"] for c in told["tool_calls"]] == ["ok", "ok", "error"]
     assert told["tool_calls"][0]["arguments"] == {"command": "echo 0"}

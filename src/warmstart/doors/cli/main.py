@@ -21,7 +21,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 COMMANDS = {  # name -> module and attribute
     "inspect": "read:inspect",
     "ingest": "read:ingest",
-    "sessions": "read:sessions",
+    "sessions": "sessions:sessions",
     "learn": "templates:learn",
     "capture": "templates:capture",
     "templates": "templates:templates",

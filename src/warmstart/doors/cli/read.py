@@ -1,4 +1,4 @@
-"""Commands that read transcripts and show stored sessions: inspect, ingest, sessions."""
+"""Commands that read transcripts: inspect, ingest."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
 from warmstart.doors.cli.main import PATH, json_option
-from warmstart.doors.cli.options import agent_option, project_option, since_option
 from warmstart.doors.render.terminal import (
     clean,
     coloured,
@@ -26,9 +24,8 @@ from warmstart.errors import SourceError
 from warmstart.formats.source import Source
 from warmstart.ingest.read import Scored, find_sources, scan
 from warmstart.ingest.records import Recorder
-from warmstart.model import Problem, Verdict
+from warmstart.model import Problem
 from warmstart.pipeline import Warmstart
-from warmstart.store import SessionRow
 
 
 @click.command()
@@ -143,7 +140,10 @@ def ingest(ws: Warmstart, paths: tuple[Path, ...], as_json: bool) -> None:
         click.echo(
             f"{report.sessions} sessions read ({report.new} new, {report.updated} updated), {report.messages} messages, "
             f"{report.calls} tool calls, {report.errors} errors; {report.unchanged} files unchanged, {report.skipped} skipped"
+            + (f", {report.unreadable} unreadable" if report.unreadable else "")
         )
+        if report.forgotten:
+            click.echo(f"{report.forgotten} of these sessions you had deleted: they are not stored again")
         if report.trials:
             click.echo(f"{report.trials} trials closed; see: warmstart report")
         for change, names in (("retired", report.retired), ("promoted", report.promoted)):
@@ -154,136 +154,3 @@ def ingest(ws: Warmstart, paths: tuple[Path, ...], as_json: bool) -> None:
         _print_problems(report.problems, Recorder(ws.settings.secrets), as_json=False)
     if report.problems and not (report.sessions or report.unchanged):
         sys.exit(1)
-
-
-@click.group()
-def sessions() -> None:
-    """List, show and delete stored sessions."""
-
-
-@sessions.command("list")
-@agent_option
-@project_option
-@since_option
-@click.option(
-    "--verdict", type=click.Choice(["success", "failure", "unknown"]), help="Only sessions with this verdict."
-)
-@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 100_000), help="Sessions to list.")
-@click.option("--offset", default=0, type=click.IntRange(0), help="Sessions to skip.")
-@json_option
-@click.pass_obj
-def list_sessions(
-    ws: Warmstart,
-    agent: str | None,
-    project: str | None,
-    since: float | None,
-    verdict: Verdict | None,
-    limit: int,
-    offset: int,
-    as_json: bool,
-) -> None:
-    """List the sessions, newest first."""
-    rows = ws.sessions(limit=limit, offset=offset, agent=agent, verdict=verdict, project=project, since=since)
-    if as_json:
-        print_json([_row_json(row) for row in rows])
-        return
-    if not rows:
-        filtered = any(value is not None for value in (agent, verdict, project, since)) or offset
-        click.echo("no session matches the filters" if filtered else "no sessions; run: warmstart ingest")
-        return
-    lines = [
-        (
-            r.id[:36],
-            r.agent,
-            r.model or "",
-            format_time(r.started),
-            r.calls,
-            r.errors,
-            f"{r.category}/{r.task_type}",
-            coloured(r.verdict),
-            f"{r.quality:.2f}",
-        )
-        for r in rows
-    ]
-    print_table(_SESSION_COLUMNS, lines)
-
-
-def _row_json(row: SessionRow) -> dict[str, Any]:
-    shown = msgspec.structs.asdict(row)
-    shown["score"] = msgspec.Raw(row.score.encode())
-    shown["usage"] = msgspec.Raw(row.usage.encode()) if row.usage else None
-    return shown | {name: format_iso(shown[name]) for name in ("started", "ended", "first_seen", "updated")}
-
-
-@sessions.command("show")
-@click.argument("session_id", metavar="ID")
-@json_option
-@click.pass_obj
-def show_session(ws: Warmstart, session_id: str, as_json: bool) -> None:
-    """Show one session with its calls. ID may be shortened."""
-    record = ws.session(session_id)
-    row = record.session
-    if as_json:
-        calls = []
-        for call in record.calls:
-            shown = msgspec.structs.asdict(call) | {
-                "arguments": msgspec.Raw(call.arguments.encode()),
-                "at": format_iso(call.at),
-            }
-            shown["outcome"] = shown.pop("status")
-            calls.append(shown)
-        print_json(_row_json(row) | {"tool_calls": calls})
-        return
-    facts = [
-        ("session", row.id),
-        ("agent", f"{row.agent} {row.model or ''}"),
-        ("project", row.project or ""),
-        ("task", (row.task or "")[:300]),
-        ("started", format_time(row.started)),
-        ("ended", f"{format_time(row.ended)} {row.end_reason or ''}"),
-        ("kind", f"{row.category}/{row.task_type}"),
-        ("verdict", f"{row.verdict}, quality {row.quality:.2f}, confidence {row.confidence:.2f}"),
-        ("transcript", row.source_uri),
-    ]
-    print_table(("", ""), facts)
-    score = msgspec.json.decode(row.score)
-    print_table(
-        ("#weight", "sign", "#step"),
-        [(f"{e['weight']:+.2f}", e["sign"], "" if e["step"] is None else e["step"]) for e in score["evidence"]],
-        title="why",
-    )
-    print_table(
-        ("#", "tool", "outcome", "basis", "kind of error", "arguments"),
-        [
-            (c.ordinal, c.tool, coloured(c.status), c.basis, c.error_kind or "", c.arguments[:120])
-            for c in record.calls[:200]
-        ],
-        title=f"{len(record.calls)} calls" + (", the first 200" if len(record.calls) > 200 else ""),
-    )
-
-
-@sessions.command("delete")
-@click.argument("session_id", metavar="ID")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@json_option
-@click.pass_obj
-def delete_session(ws: Warmstart, session_id: str, yes: bool, as_json: bool) -> None:
-    """Delete one session and what was mined from it alone. ID may be shortened.
-
-    The transcript itself is not touched; it is not read into the store again.
-    """
-    row = ws.store.find_session(session_id)
-    if not yes:
-        if not sys.stdin.isatty():
-            raise click.UsageError("deleting cannot be undone; add --yes")
-        what = f"{clean(row.agent)} session {clean(row.id)} with {row.calls} calls"
-        click.confirm(f"delete {what} and every template mined from it alone?", abort=True, err=True)
-    forgotten = ws.delete_session(row.key)
-    if as_json:
-        print_json(forgotten)
-        return
-    click.echo(f"deleted session {clean(forgotten.id)} with {forgotten.calls} calls")
-    for name in forgotten.templates:
-        click.echo(f"deleted template {clean(name)}, which was mined from it alone")
-    if forgotten.examples:
-        click.echo(f"removed {forgotten.examples} of its examples from other templates")

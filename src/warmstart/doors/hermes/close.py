@@ -87,7 +87,7 @@ def close(ws: Warmstart, database: Path) -> None:
     report = ws.ingest(database)
     if join(ws, database, open_sightings(ws.settings.home).read()):
         ws.experiments.close()
-    if report.problems:
+    if report.problems and not report.unchanged:  # an unchanged file repeats the problems of its last reading
         raise WarmstartError(report.problems[0].reason)
 
 
