@@ -116,19 +116,23 @@ class TestRank:
 
 class TestSimilar:
     def test_one_word_of_many_is_chance(self):
-        assert not is_similar(Match(1, 9.0, 1), looked_up=5, asked=5)
-        assert is_similar(Match(1, 9.0, 2), looked_up=5, asked=5)
+        assert not is_similar(Match(1, 9.0, 1), known=5, asked=5)
+        assert is_similar(Match(1, 9.0, 2), known=5, asked=5)
 
     def test_also_where_it_is_the_only_one_known(self):
-        assert not is_similar(Match(1, 9.0, 1), looked_up=1, asked=6)
+        assert not is_similar(Match(1, 9.0, 1), known=1, asked=6)
 
     def test_of_a_short_request_one_will_do(self):
-        assert is_similar(Match(1, 9.0, 1), looked_up=1, asked=1)
-        assert is_similar(Match(1, 9.0, 1), looked_up=2, asked=2)
+        assert is_similar(Match(1, 9.0, 1), known=1, asked=1)
+        assert is_similar(Match(1, 9.0, 1), known=2, asked=2)
 
-    def test_a_share_of_a_long_one(self):
-        assert not is_similar(Match(1, 9.0, 4), looked_up=20, asked=40)
-        assert is_similar(Match(1, 9.0, 5), looked_up=20, asked=40)
+    def test_a_share_of_a_longer_one(self):
+        assert not is_similar(Match(1, 9.0, 2), known=10, asked=15)
+        assert is_similar(Match(1, 9.0, 3), known=10, asked=15)
+
+    def test_not_more_of_a_very_long_one(self):
+        assert not is_similar(Match(1, 9.0, 2), known=200, asked=400)
+        assert is_similar(Match(1, 9.0, 3), known=200, asked=400)
 
 
 class TestDiversify:

@@ -36,11 +36,16 @@ _OPAQUE = re.compile(r"\S+://\S+|\S*[/\\@#]\S*|\{\{[^}]*\}\}|\S*\d\S*")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # scripts whose words are not separated by spaces
 
 
-def plain(text: str) -> str:
-    """Return a text without the reminders, tags, code and marks that the agent's program added."""
+def strip_markup(text: str) -> str:
+    """Return a text without the reminders, tags, code and marks that the agent's program added; lines stay as they are."""
     if "<" in text:
         text = _TAG.sub(" ", _REMINDER.sub(" ", text))
-    return re.sub(r"[ \t]+", " ", _NOT_SAID.sub(" ", text)).strip(" \n❯>*-")
+    return _NOT_SAID.sub(" ", text)
+
+
+def plain(text: str) -> str:
+    """Return a text without markup and without needless spaces."""
+    return re.sub(r"[ \t]+", " ", strip_markup(text)).strip(" \n❯>*-")
 
 
 @lru_cache(256)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from msgspec import Struct, structs
 
@@ -12,16 +13,13 @@ from warmstart.model import Example, Omission, Pick, Task, Template, name_job
 from warmstart.names import name_key
 from warmstart.scopes import EVERYWHERE, SHARED, Border
 from warmstart.store import FoundRow, TemplateRow, TemplateStore, name_shelf
+from warmstart.templates.focus import find_passage, find_similar, split_request
 from warmstart.templates.search import (
     ENOUGH,
     TEMPLATES,
     Match,
     Option,
     diversify,
-    is_similar,
-    rank,
-    rarest,
-    search_words,
 )
 
 _CATEGORIES = frozenset(("coding", "research", "ops", "general"))
@@ -58,17 +56,16 @@ class ExampleChooser:
         if text.lower() in _CATEGORIES:
             task = structs.replace(task, category=text.lower(), text="")
             text = ""
-        query = search_words(text[:4_000])
-        if not query:
+        if not text:
             kinds = f" of the category {task.category}" if task.category else ""
             most = _BEST if task.tools is None and not task.tags and task.agent is None else _FILTERED
             best = self._templates.best(task.category, task.task_type, _project(task), task.scope, most)
             if task.own:
                 best = [row for row in best if row.project and row.project == task.project]
             return self.choose_from(
-                best, task, f"the task has no distinctive words, so the strongest templates{kinds} were used"
+                best, task, f"the task is not known yet, so the strongest templates{kinds} were used"
             )
-        return self._choose_by_words(query, task)
+        return self._choose_by_words(task)
 
     def draw(self, task: Task) -> ChosenExamples:
         """Draw examples at random, by the session's id: a control that shows whether choosing matters."""
@@ -81,7 +78,7 @@ class ExampleChooser:
 
     def mismatch(self, task: Task) -> ChosenExamples:
         """Draw a template about something else, by the session's id: a control that shows whether fitting matters."""
-        total, similar = self._find_similar(search_words(task.text[:4_000]), task)
+        total, similar = self._find_similar(task)
         near = set(self._templates.templates_of([match.id for match in similar]).values()) if total else set()
         pool = [home for home in self._list_pool(task) if home not in near]
         pool.sort(key=lambda home: draw(f"{task.session}\0{home[0]}\0{home[1]}", "templates"))
@@ -110,8 +107,8 @@ class ExampleChooser:
         rows = self._templates.versions(name_key(text))
         return next((row for row in rows if row.status == "active" and may_show(row, task)), None)
 
-    def _choose_by_words(self, query: list[str], task: Task) -> ChosenExamples:
-        total, similar = self._find_similar(query, task)
+    def _choose_by_words(self, task: Task) -> ChosenExamples:
+        total, similar = self._find_similar(task)
         if not total:
             where = "" if _project(task) is None else " for this project" if task.project else " of no project"
             return ChosenExamples((), (), f"there are no active templates{where}")
@@ -119,15 +116,14 @@ class ExampleChooser:
             return ChosenExamples((), (), "no example is similar enough to the task")
         return self._choose_nearest(similar, task)
 
-    def _find_similar(self, query: list[str], task: Task) -> tuple[int, list[Match]]:
+    def _find_similar(self, task: Task) -> tuple[int, list[Match]]:
         """Return the number of all examples, and the examples similar to the task, best first."""
         shelves = _list_shelves(task)
-        frequency = self._templates.frequencies(shelves, set(query))
-        total = frequency.get("", 0)
-        looked_up = rarest(query, frequency)
-        postings = {word: self._templates.postings(shelves, word, ENOUGH) for word in looked_up}
-        ranked = rank(query, postings, frequency, total) if total else []
-        return total, [match for match in ranked if is_similar(match, len(looked_up), len(set(query)))]
+        sentences = split_request(task.text)
+        frequency = self._templates.frequencies(shelves, {word for words in sentences for word in words})
+        look_up = lru_cache(None)(lambda word: self._templates.postings(shelves, word, ENOUGH))
+        passage = find_passage(sentences, frequency, look_up)
+        return frequency.get("", 0), find_similar(passage, frequency, look_up) if passage.words else []
 
     def _choose_nearest(self, similar: list[Match], task: Task) -> ChosenExamples:
         """Choose from the templates with the most similar examples, widening until one of them can be used."""

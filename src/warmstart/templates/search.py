@@ -18,7 +18,8 @@ from warmstart.model import Example, Template
 
 ENOUGH = 600  # maximum postings per query
 TEMPLATES = 6  # templates whose examples are compared at once
-MIN_SHARE = 0.25  # share of the looked-up words that an example must contain to make its template similar
+MIN_SHARE = 0.25  # share of a sentence's known words that an example must contain to be similar
+_LONG = 12  # known words; a longer sentence asks for no more
 _SAME_KIND = 0.2  # factor for another example of a kind that is already shown
 _ALL_SHOWN = 0.9  # the same factor once the nearest template has no other kind to show
 _FIT, _KIN, _USUAL = 0.9, 0.2, 0.4  # worth without a match of its own, of its template, and without support
@@ -115,9 +116,12 @@ def rank(
     ]
 
 
-def is_similar(match: Match, looked_up: int, asked: int) -> bool:
-    """Return whether an example is about the task. One word of many is chance, even if it is the only known word."""
-    return match.words >= (1 if asked <= 2 else 2) and match.words >= MIN_SHARE * looked_up
+def is_similar(match: Match, known: int, asked: int) -> bool:
+    """Return whether an example is about a sentence of the task with so many known words and words at all.
+
+    One word of many is chance, even if it is the only known word.
+    """
+    return match.words >= (1 if asked <= 2 else 2) and match.words >= MIN_SHARE * min(known, _LONG)
 
 
 def diversify(options: Sequence[Option], limit: int) -> list[int]:

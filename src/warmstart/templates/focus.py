@@ -1,0 +1,120 @@
+"""The part of a prompt that says what is wanted.
+
+A prompt may hold a request, and beside it pasted logs, code, traces and courtesies. Similarity is decided on the request:
+lines that no person wrote are left out, and of the sentences those count that come near to the library. So the same
+request leads to the same examples, however long the prompt around it is; and small talk leads to none.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+
+from warmstart.calls.prose import split_sentences, strip_markup
+from warmstart.calls.words import FILLER_WORDS, GENERIC_WORDS, stem
+from warmstart.templates.search import Match, is_similar, rank, rarest, search_words
+
+_HEAD, _TAIL = 14_000, 6_000  # characters of a very long prompt that are looked at
+_SENTENCES = 12  # sentences that are compared with the library
+_NEAR = 0.4  # score of a sentence, relative to the best one, that makes it part of the request
+_LEAD = 0.85  # factor per sentence: what is said first is more likely the request
+_INFORMED = 2  # known words that make a sentence informative, if any sentence has as many
+_TELLING = 6  # words of a sentence by which it is compared before it is looked up
+_LETTERS = 0.72  # minimum share of letters and spaces in a line that a person wrote
+
+_FRAME = re.compile(
+    r"""\s*(?:at\s[\w.$<>/@-]+\s*[(:]|File\s"|\#\d+\s|Traceback\b|\.{3}\s\d+\smore|Caused\sby:|goroutine\s\d|@@|diff\s--git|index\s[0-9a-f]{7}
+    |[\w.$]*(?:Error|Exception|Warning|Panic)\b\S*(?::|\s*$)|[>$%❯]\s|[-+]\s{2,}\S|---\s|\+\+\+\s|[|+]\s?[-=|+]|\[\d|<\?|</?\w+[^>]*>\s*$)""",
+    re.X,
+)
+_STAMP = re.compile(
+    r"\d{1,2}:\d\d:\d\d|\d{4}-\d\d-\d\d[T ]\d|\b(?:DEBUG|INFO|WARN|WARNING|ERROR|TRACE|FATAL|PASSED|FAILED)\b"
+)
+_URL = re.compile(r"\[?\S+://\S+")
+_CODE = re.compile(r"[{};=<>|\\$]|\w\(|::|\)\.|=>|->|\w\[")
+_FILLER = FILLER_WORDS | {stem(word) for word in FILLER_WORDS}
+_INDENTED = re.compile(r"(?: {4}|\t)")
+
+
+class Passage(Struct, frozen=True):
+    """The words of the sentences that make the request, and the examples that come near to one of them."""
+
+    words: tuple[str, ...] = ()
+    near: frozenset[int] = frozenset()
+
+
+def split_request(text: str) -> list[list[str]]:
+    """Return the search words of each sentence that a person wrote, without filler; of all lines if there is none."""
+    if len(text) > _HEAD + _TAIL:
+        text = f"{text[:_HEAD]}\n{text[-_TAIL:]}"
+    said = strip_markup(text)
+    written = "\n".join(line if _is_prose(line) else "" for line in said.splitlines())
+    return _split_words(written) or _split_words(said) or _split_words(text)
+
+
+def _split_words(text: str) -> list[list[str]]:
+    sentences = (
+        tuple(dict.fromkeys(word for word in search_words(sentence) if word not in _FILLER))
+        for sentence in split_sentences(text)
+    )
+    return [list(words) for words in dict.fromkeys(sentences) if words]
+
+
+def _is_prose(line: str) -> bool:
+    """Return whether a person may have written a line: no log, code, trace, diff or data."""
+    text = _URL.sub("", line).strip()
+    if not text:
+        return True
+    if _FRAME.match(line) or _STAMP.search(text[:60]):
+        return False
+    code = len(_CODE.findall(text))
+    if code >= 3 or (code and (_INDENTED.match(line) or text[-1] in "{};,([" or 25 * code > len(text))):
+        return False
+    return sum(char.isalpha() or char == " " for char in text) >= _LETTERS * len(text)
+
+
+Lookup = Callable[[str], Sequence[tuple[int, float]]]
+
+
+def find_passage(sentences: Sequence[Sequence[str]], frequency: Mapping[str, int], look_up: Lookup) -> Passage:
+    """Return the request among some sentences: those that come nearest to an example of the library.
+
+    `frequency`: for each word the number of examples that contain it; "" counts all examples.
+    """
+    total = frequency.get("", 0)
+    known = [[word for word in words if frequency.get(word)] for words in sentences]
+    most = max((_count_specific(words) for words in known), default=0)
+    if not most:
+        return Passage()
+    informative = [at for at, words in enumerate(known) if _count_specific(words) >= min(_INFORMED, most)]
+    lead = {at: _LEAD**place for place, at in enumerate(informative)}
+    promise = {at: lead[at] * _sum_rarity(known[at], frequency, total) for at in informative}
+    promising = sorted(sorted(informative, key=lambda at: (-promise[at], at))[:_SENTENCES])
+    ranked = {at: _rank(known[at], frequency, total, look_up) for at in promising}
+    scores = {at: lead[at] * matches[0].score for at, matches in ranked.items() if matches}
+    best = max(scores.values(), default=0.0)
+    kept = [at for at in promising if scores.get(at, 0.0) >= _NEAR * best]
+    near = {match.id for at in kept for match in ranked[at] if is_similar(match, len(known[at]), len(sentences[at]))}
+    return Passage(tuple(dict.fromkeys(word for at in kept for word in sentences[at])), frozenset(near))
+
+
+def find_similar(passage: Passage, frequency: Mapping[str, int], look_up: Lookup) -> list[Match]:
+    """Return the examples that are similar to a sentence of the request, best first by all its words."""
+    ranked = _rank(passage.words, frequency, frequency.get("", 0), look_up)
+    return [match for match in ranked if match.id in passage.near]
+
+
+def _rank(words: Sequence[str], frequency: Mapping[str, int], total: int, look_up: Lookup) -> list[Match]:
+    return rank(words, {word: look_up(word) for word in rarest(words, frequency)}, frequency, total)
+
+
+def _count_specific(words: Sequence[str]) -> int:
+    return sum(word not in GENERIC_WORDS for word in words) or (len(words) > 1)
+
+
+def _sum_rarity(words: Sequence[str], frequency: Mapping[str, int], total: int) -> float:
+    rarity = sorted((math.log((total + 1) / (frequency[word] + 0.5)) for word in words), reverse=True)
+    return sum(max(0.1, value) for value in rarity[:_TELLING])
