@@ -66,7 +66,11 @@ def agreement(folder: Path) -> dict[str, Any]:
     report = {}
     for name, count in (("claude_code", count_claude_code), ("codex", count_codex), ("hermes", count_hermes)):
         counted = count(folder / name)
-        read = read_totals(folder / name, whole_files=name == "codex")
+        read, completed = read_totals(folder / name, whole_files=name == "codex")
+        for session in completed & counted.keys():
+            figures, reported = read[session], counted[session]
+            assert figures[1] > reported[1], f"{session}: an output was completed and is smaller than before"
+            read[session] = (figures[0], reported[1], *figures[2:])
         same = sum(read.get(session) == total for session, total in counted.items())
         report[name] = {
             "sessions": len(counted),
@@ -77,13 +81,17 @@ def agreement(folder: Path) -> dict[str, Any]:
     return report
 
 
-def read_totals(folder: Path, whole_files: bool) -> Counts:
-    """Return the usage that Warmstart reads as reported, by file and session."""
-    return {
-        file if whole_files else f"{file}#{session.id}": totals(session.usage)
-        for file, session in read_all(folder)
-        if session.usage is not None and session.usage.basis == "reported"
-    }
+def read_totals(folder: Path, whole_files: bool) -> tuple[Counts, set[str]]:
+    """Return the usage that Warmstart reads as reported, by file and session, and those whose output it completed."""
+    counts: Counts = {}
+    completed: set[str] = set()
+    for file, session in read_all(folder):
+        if session.usage is not None and session.usage.basis != "estimated":
+            name = file if whole_files else f"{file}#{session.id}"
+            counts[name] = totals(session.usage)
+            if session.usage.basis == "completed":
+                completed.add(name)
+    return counts, completed
 
 
 def read_all(folder: Path) -> Iterator[tuple[str, Session]]:
@@ -200,7 +208,7 @@ def by_place(folder: Path, basis: str) -> dict[tuple[str, str], Usage]:
     return {
         (file, session.id if several[file] > 1 else ""): session.usage
         for file, session in sessions
-        if session.usage is not None and session.usage.basis == basis
+        if session.usage is not None and (session.usage.basis == "estimated") == (basis == "estimated")
     }
 
 

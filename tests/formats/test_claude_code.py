@@ -20,7 +20,7 @@ def read(path: Path) -> list[Session]:
 
 def test_of_a_split_messages_usage_the_last_counts(tmp_path):
     lines = claude_lines(calls=2)
-    for number, output in ((1, 5), (3, 7)):
+    for number, output in ((1, 5), (3, 27)):
         lines[number]["message"] |= {
             "id": "same",
             "usage": {"input_tokens": 10, "output_tokens": output, "cache_read_input_tokens": 3},
@@ -28,10 +28,24 @@ def test_of_a_split_messages_usage_the_last_counts(tmp_path):
     (session,) = read(write_jsonl(tmp_path / "a.jsonl", lines))
     assert (session.usage.input, session.usage.output, session.usage.cache_read, session.usage.cache_write) == (
         10,
-        7,
+        27,
         3,
         None,
     )
+    assert session.usage.basis == "reported"
+
+
+def test_an_output_counted_while_it_streamed_is_completed_from_the_text(tmp_path):
+    """Claude Code writes the usage of the first moment: 2 tokens for an answer of 3,400 characters."""
+    lines = claude_lines(calls=2)
+    lines[1]["message"] |= {"id": "one", "usage": {"input_tokens": 10, "output_tokens": 2}}
+    lines[1]["message"]["content"].insert(0, {"type": "text", "text": "word " * 680})
+    lines[3]["message"] |= {"id": "two", "usage": {"input_tokens": 20, "output_tokens": 500}}
+    (session,) = read(write_jsonl(tmp_path / "a.jsonl", lines))
+    assert (session.usage.input, session.usage.basis) == (30, "completed")
+    assert 1_500 <= session.usage.output < 1_530
+    (part,) = session.spent
+    assert part.usage == session.usage
 
 
 def test_subagents_in_their_folder_know_their_parent(tmp_path):

@@ -197,7 +197,7 @@ for kind, n in reports:
         if kind == "add":
             ws.usage.add(LiveUsage(session="added", usage=Usage(input=10 + n), event=f"e{n}", model="m"))
         else:
-            ws.usage.set(LiveUsage(session="total", usage=Usage(input=100 * n, cost=n / 8), model="m"))
+            ws.usage.set(LiveUsage(session="total", usage=Usage(input=100 * n, cost=n / 8), model="m", at=1e9 + n))
 """
 
 
@@ -224,12 +224,66 @@ def test_processes_that_report_the_same_at_once_count_once(tmp_path):
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_in_any_order_the_largest_total_counts(tmp_path_factory, data):
+    """Reports name their times, so one that comes late is no restart."""
     totals = data.draw(st.lists(st.tuples(st.integers(0, 500), st.integers(0, 4)), min_size=1, max_size=12))
+    grown = list(zip(sorted(count for count, _day in totals), sorted(day for _count, day in totals), strict=True))
+    sent = data.draw(st.permutations(grown + grown))
     with warmstart.open(tmp_path_factory.mktemp("home")) as ws:
-        for count, day in totals + totals:
+        for count, day in sent:
             ws.usage.set(live(input=count, at=NOON + day * DAY))
         assert known(ws).input == max(count for count, _day in totals)
         assert sum(by_day(ws).values()) == max(count for count, _day in totals)
+
+
+# Counters that start over
+
+
+def test_a_counter_that_starts_over_adds_up(ws):
+    for count in (1_000, 20_000, 800, 3_000, 3_000, 9_000):
+        result = ws.usage.set(live(input=count, output=count // 10, cost=count / 1e6, at=None))
+    assert result.usage == Usage(input=29_000, output=2_900, cost=pytest.approx(0.029))
+    for count in (20, 50):
+        result = ws.usage.set(live(input=count, output=count // 10, at=None))
+    assert result.usage.input == 29_050
+
+
+def test_a_later_lower_total_is_a_restart_however_little_lower(ws):
+    ws.usage.set(live(input=1_000))
+    assert ws.usage.set(live(input=900, at=NOON + 60)).usage.input == 1_900
+    assert ws.usage.set(live(input=990, at=NOON - 30)).usage.input == 1_900, "this one came late"
+    assert ws.usage.set(live(input=1_000)).usage.input == 1_900, "and this one again"
+    assert ws.usage.set(live(input=1_200, at=NOON + 90)).usage.input == 2_200
+
+
+def test_a_total_a_little_lower_without_a_time_is_late(ws):
+    """Two hooks that end at the same moment may report in the wrong order."""
+    ws.usage.set(live(input=5_000, output=100, at=None))
+    result = ws.usage.set(live(input=4_900, output=90, at=None))
+    assert (result.changed, result.usage.input) == (False, 5_000)
+    assert ws.usage.set(live(input=5_100, output=110, at=None)).usage.input == 5_100
+
+
+def test_a_total_that_was_seen_before_is_no_restart(ws):
+    for count in (100, 5_000, 100, 5_000, 100):
+        result = ws.usage.set(live(input=count, at=None))
+    assert result.usage.input == 5_000
+    for count in (200, 5_000, 200, 300):
+        result = ws.usage.set(live(input=count, at=None))
+    assert result.usage.input == 5_300
+
+
+def test_each_model_has_a_counter_of_its_own(ws):
+    ws.usage.set(live(input=10_000, model="a", at=None))
+    ws.usage.set(live(input=50, model="b", at=None))
+    ws.usage.set(live(input=70, model="a", at=None))
+    ws.usage.set(live(input=90, model="b", at=None))
+    assert {row.name: row.input for row in ws.usage.report("model").rows} == {"a": 10_070, "b": 90}
+
+
+def test_a_restart_counts_on_its_own_day_and_goes_with_the_session(ws):
+    ws.usage.set(live(input=100))
+    ws.usage.set(live(input=30, at=NOON + DAY))
+    assert by_day(ws) == {"2026-09-21": 100, "2026-09-22": 30}
 
 
 # With a transcript
@@ -246,8 +300,8 @@ def transcript(tmp_path: Path, usage: dict[str, int] | None, session: str = "s",
 def test_a_session_with_both_is_counted_once_and_the_transcript_wins(ws, tmp_path):
     ws.usage.set(live(input=999, output=999, reasoning=44, cost=2.0, model="live", agent="claude-code"))
     assert known(ws) == Usage(input=999, output=999, reasoning=44, cost=2.0)
-    ws.ingest(transcript(tmp_path, {"input_tokens": 10, "output_tokens": 3, "cache_read_input_tokens": 50}))
-    assert known(ws) == Usage(input=20, output=6, cache_read=100, reasoning=44, cost=2.0)
+    ws.ingest(transcript(tmp_path, {"input_tokens": 10, "output_tokens": 30, "cache_read_input_tokens": 50}))
+    assert known(ws) == Usage(input=20, output=60, cache_read=100, reasoning=44, cost=2.0)
     totals = ws.usage.report("model")
     assert totals.totals.sessions == 1 and [row.name for row in totals.rows] == ["m"]
     assert totals.totals.tokens_estimated == totals.totals.cost_estimated == 0
@@ -265,23 +319,41 @@ def test_live_beats_estimated_and_the_rest_stays_estimated(ws, tmp_path):
     assert ws.usage.report().totals.estimated == {}
 
 
+def test_a_live_output_beats_one_completed_from_the_text(ws, tmp_path):
+    ws.ingest(transcript(tmp_path, {"input_tokens": 10, "output_tokens": 1, "cache_read_input_tokens": 50}))
+    report = ws.usage.report().totals
+    assert (report.input, report.cache_read, report.output_completed, report.tokens_estimated) == (20, 100, 1, 0)
+    assert report.estimated.keys() == {"output", "total"} and report.output > 2
+    ws.usage.set(live(output=77, agent="claude-code"))
+    report = ws.usage.report().totals
+    assert (report.input, report.output, report.output_completed, report.estimated) == (20, 77, 0, {})
+
+
+def test_a_live_report_of_something_else_leaves_the_completion_marked(ws, tmp_path):
+    ws.ingest(transcript(tmp_path, {"input_tokens": 10, "output_tokens": 1}))
+    ws.usage.set(live(cache_read=50, agent="claude-code"))
+    report = ws.usage.report().totals
+    assert (report.cache_read, report.output_completed) == (50, 1)
+    assert report.estimated == {"output": report.output, "total": report.output}
+
+
 def test_a_named_agent_has_to_match(ws, tmp_path):
-    ws.ingest(transcript(tmp_path, {"input_tokens": 10, "output_tokens": 3}))
+    ws.ingest(transcript(tmp_path, {"input_tokens": 10, "output_tokens": 30}))
     ws.usage.set(live(input=500, agent="codex"))
     assert {row.name: row.input for row in ws.usage.report("agent").rows} == {"claude-code": 20, "codex": 500}
 
 
 def test_totals_survive_another_ingest_growth_and_a_deletion(ws, tmp_path):
-    path = transcript(tmp_path, {"input_tokens": 10, "output_tokens": 3})
+    path = transcript(tmp_path, {"input_tokens": 10, "output_tokens": 30})
     transcript(tmp_path, {"input_tokens": 1, "output_tokens": 1}, session="t")
     ws.ingest(tmp_path / "in")
     before = ws.usage.report("session")
     path.touch()
     assert ws.ingest(tmp_path / "in").updated == 0
     assert ws.usage.report("session") == before
-    transcript(tmp_path, {"input_tokens": 10, "output_tokens": 3}, calls=5)
+    transcript(tmp_path, {"input_tokens": 10, "output_tokens": 30}, calls=5)
     assert ws.ingest(tmp_path / "in").updated == 1
-    assert known(ws) == Usage(input=50, output=15) and known(ws, "t").input == 2
+    assert known(ws) == Usage(input=50, output=150) and known(ws, "t").input == 2
     ws.usage.set(live(reasoning=9))
     ws.delete_session("s")
     assert [row.name for row in ws.usage.report("session").rows] == ["t"]
@@ -291,6 +363,6 @@ def test_totals_survive_another_ingest_growth_and_a_deletion(ws, tmp_path):
 
 
 def test_an_ingested_session_has_parts(ws, tmp_path):
-    ws.ingest(transcript(tmp_path, {"input_tokens": 10, "output_tokens": 3}))
+    ws.ingest(transcript(tmp_path, {"input_tokens": 10, "output_tokens": 30}))
     (part,) = ws.session("s").spent
-    assert (part.model, part.day, part.input, part.output, part.basis) == ("m", "2026-10-01", 20, 6, "reported")
+    assert (part.model, part.day, part.input, part.output, part.basis) == ("m", "2026-10-01", 20, 60, "reported")

@@ -139,7 +139,7 @@ class _Reader:
             self._release()
             self.draft.model = message.model or self.draft.model
             if message.usage is not None:
-                self.draft.spend(usage_of([message.usage]), message.model, at)
+                self.draft.spend(usage_of(message.usage), message.model, at)
             for block in blocks:
                 self._add_assistant(block, at)
         elif message.role == "user":

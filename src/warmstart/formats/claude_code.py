@@ -1,8 +1,10 @@
 """Claude Code: `~/.claude/projects/<folder>/<sessionId>.jsonl`; subagents are read from the same or from their own files.
 
-Lines with the same `message.id` are one API message; the last `usage` among them counts. A file that holds lines of
-several sessions (a resumed session copies its past) yields one session per `sessionId`, and each chain of `isSidechain`
-lines is the session of a subagent. `is_error` marks a failed result; a result without the flag succeeded.
+Lines with the same `message.id` are one API message; the last `usage` among them counts. Many versions record the usage of
+the moment at which an answer began to stream, so an output far below the answer's own text is completed from that text. A
+file that holds lines of several sessions (a resumed session copies its past) yields one session per `sessionId`, and each
+chain of `isSidechain` lines is the session of a subagent. `is_error` marks a failed result; a result without the flag
+succeeded.
 """
 
 from __future__ import annotations
@@ -14,11 +16,11 @@ from typing import Any
 import msgspec
 
 from warmstart.formats.fields import Count, text_of
-from warmstart.formats.session_builder import SessionBuilder
+from warmstart.formats.session_builder import SessionBuilder, measure_value
 from warmstart.formats.source import Source, SourceHead
-from warmstart.model import Session, Signal, Usage
+from warmstart.model import Session, Signal, Spent, Usage
 from warmstart.ports import Judge
-from warmstart.usage.amounts import DAY
+from warmstart.usage.amounts import DAY, add_up, complete_output
 
 NAME = "claude_code"
 
@@ -58,7 +60,13 @@ class TokenUsage(msgspec.Struct, gc=False):
     cache_creation_input_tokens: Count | None = None
 
 
-_Answer = tuple[TokenUsage, str | None, float | None]  # tokens, model, when
+class _Answer(msgspec.Struct):
+    """One API message: what it reports, and how much it wrote."""
+
+    written: int = 0  # characters of text and calls
+    usage: TokenUsage | None = None
+    model: str | None = None
+    at: float | None = None
 
 
 class _Message(msgspec.Struct, gc=False):
@@ -158,7 +166,9 @@ class _Reader:
             if (answers := self._answers.get(draft.id)) is None:
                 answers = self._answers[draft.id] = {}
                 draft.stop_estimating()
-            answers[message.id or line.uuid or ""] = (usage, message.model, at)
+            answer = answers.setdefault(message.id or line.uuid or "", _Answer())
+            answer.usage, answer.model, answer.at = usage, message.model, at
+            answer.written += _count_written(message.content)
         if isinstance(message.content, str):
             draft.message("assistant", message.content, at)
             return
@@ -215,25 +225,34 @@ class _Reader:
                 yield draft.close()
 
 
-def _spend(draft: SessionBuilder, answers: Iterable[_Answer]) -> None:
-    """Add the tokens of the answers, summed by model and day because answers are many."""
-    days: dict[tuple[str | None, float | None], list[TokenUsage]] = {}
-    for usage, model, at in answers:
-        days.setdefault((model, at // DAY if at is not None else None), []).append(usage)
-    for (model, number), usages in days.items():
-        draft.spend(usage_of(usages), model, number * DAY if number is not None else None)
-
-
-def usage_of(usages: list[TokenUsage]) -> Usage:
-    """Return the sum of answers' tokens. Anthropic's input count excludes tokens read from or written to the cache."""
-    return Usage(
-        input=_sum([usage.input_tokens for usage in usages]),
-        output=_sum([usage.output_tokens for usage in usages]),
-        cache_read=_sum([usage.cache_read_input_tokens for usage in usages]),
-        cache_write=_sum([usage.cache_creation_input_tokens for usage in usages]),
+def _count_written(content: str | list[Block] | None) -> int:
+    """Return how many characters of text and tool calls a message holds."""
+    if isinstance(content, str):
+        return len(content)
+    return sum(
+        len(block.text or "") if block.type == "text" else len(block.name or "") + measure_value(block.input)
+        for block in content or ()
+        if block.type in ("text", "tool_use")
     )
 
 
-def _sum(values: list[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+def _spend(draft: SessionBuilder, answers: Iterable[_Answer]) -> None:
+    """Add the tokens of the answers, summed by model and day because answers are many."""
+    days: dict[tuple[str | None, float | None], list[Usage]] = {}
+    for answer in answers:
+        if answer.usage is not None:
+            key = answer.model, answer.at // DAY if answer.at is not None else None
+            days.setdefault(key, []).append(complete_output(usage_of(answer.usage), answer.written))
+    for (model, number), usages in days.items():
+        total = add_up(Spent(usage) for usage in usages)
+        draft.spend(total or Usage(), model, number * DAY if number is not None else None)
+
+
+def usage_of(usage: TokenUsage) -> Usage:
+    """Return an answer's tokens. Anthropic's input count excludes tokens read from or written to the cache."""
+    return Usage(
+        input=usage.input_tokens,
+        output=usage.output_tokens,
+        cache_read=usage.cache_read_input_tokens,
+        cache_write=usage.cache_creation_input_tokens,
+    )

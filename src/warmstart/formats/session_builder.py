@@ -87,7 +87,7 @@ class SessionBuilder:
             call_id = f"call_{self._calls}"
             self._unnamed.append(call_id)
         if self._meter is not None:
-            self._meter.say(len(tool) + _measure(arguments), at)
+            self._meter.say(len(tool) + measure_value(arguments), at)
         kept = cut_value(arguments if arguments is not None else {}, ARGUMENT if self._kept < _FULL else _LITTLE)
         call_id = call_id[:_NAME]
         call = ToolCall(call_id, tool[:_NAME], kept, at)
@@ -175,14 +175,14 @@ class SessionBuilder:
         return kept
 
 
-def _measure(value: Any, depth: int = 0) -> int:
+def measure_value(value: Any, depth: int = 0) -> int:
     """Return about how many characters a value has as JSON."""
     if isinstance(value, str):
         return len(value) + 2
     if depth >= _DEPTH:
         return 4
     if isinstance(value, dict):
-        return sum([len(key) + 6 + _measure(inner, depth + 1) for key, inner in value.items()])
+        return sum([len(key) + 6 + measure_value(inner, depth + 1) for key, inner in value.items()])
     if isinstance(value, list):
-        return sum([2 + _measure(inner, depth + 1) for inner in value])
+        return sum([2 + measure_value(inner, depth + 1) for inner in value])
     return 4

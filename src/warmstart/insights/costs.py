@@ -33,7 +33,7 @@ class CostMeter:
 
     def __init__(self, session: PastSession) -> None:
         self.calls = session.calls
-        self.estimated = session.usage is not None and session.usage.basis == "estimated"
+        self.estimated = session.usage is not None and session.usage.basis != "reported"
         self.tokens = count_tokens(session.usage) if session.usage is not None else None
         self.turns = session.turns
         self.per_turn = self.tokens / self.turns if self.tokens is not None and self.turns else None

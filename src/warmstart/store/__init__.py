@@ -13,6 +13,7 @@ from warmstart.store.proposals import ProposalStore
 from warmstart.store.rows import (
     CallRow,
     Change,
+    CounterRow,
     ExampleRow,
     ExperimentRow,
     FoundRow,
@@ -33,6 +34,7 @@ from warmstart.store.usage import UsageStore
 __all__ = [
     "CallRow",
     "Change",
+    "CounterRow",
     "ExampleRow",
     "ExperimentRow",
     "FoundRow",

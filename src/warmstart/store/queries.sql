@@ -401,6 +401,20 @@ UPDATE live_spent SET model = :model WHERE session = :session AND agent = :agent
 -- name: delete_live
 DELETE FROM live_spent WHERE session = ?1 AND (agent = ?2 OR agent = '');
 
+-- name: live_counter
+SELECT session, agent, model, last, base, since, at FROM live_counters
+WHERE session = :session AND agent = :agent AND model = :model;
+
+-- name: put_live_counter
+INSERT OR REPLACE INTO live_counters (session, agent, model, last, base, since, at)
+VALUES (:session, :agent, :model, :last, :base, :since, :at);
+
+-- name: name_counter_agent
+UPDATE OR REPLACE live_counters SET agent = :agent WHERE session = :session AND agent = '';
+
+-- name: delete_live_counters
+DELETE FROM live_counters WHERE session = ?1 AND (agent = ?2 OR agent = '');
+
 -- name: put_usage_event
 INSERT INTO usage_events (session, event, at) VALUES (:session, :event, :at) ON CONFLICT DO NOTHING RETURNING event;
 

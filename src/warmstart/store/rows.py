@@ -173,6 +173,18 @@ class LiveRow(Row, frozen=True, kw_only=True, gc=False):
     updated: float  # seconds since the epoch
 
 
+class CounterRow(Row, frozen=True, kw_only=True, gc=False):
+    """The last running total that a caller reported."""
+
+    session: str  # the agent's own id
+    agent: str  # empty: unknown
+    model: str  # empty: the totals are the whole session's
+    last: str  # JSON, model.Usage: the last total
+    base: str  # JSON, model.Usage: what was counted before the counter started over
+    since: float  # when it started over, seconds since the epoch; 0: never
+    at: float  # seconds since the epoch
+
+
 class TemplateRow(Row, frozen=True, kw_only=True, gc=False):
     """One version of a template, without its examples."""
 

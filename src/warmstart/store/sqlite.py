@@ -136,6 +136,7 @@ class SqliteStore(SqliteFile):
                 raise NotFound(f"no session {key}")
             own_id, agent, source_uri = deleted[0]
             self.run("delete_live", (own_id, agent))
+            self.run("delete_live_counters", (own_id, agent))
             self.run("delete_source", (str(source_uri).partition("#")[0],))  # the next ingest reads it and says so
             self.run("delete_proposals_of", (key,))
             self.run("delete_reviewed", (key,))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from warmstart.model import Spent, Usage
-from warmstart.store.rows import LiveRow, SpentRow
+from warmstart.store.rows import CounterRow, LiveRow, SpentRow
 from warmstart.store.sqlite import SqliteStore
 
 
@@ -59,10 +59,20 @@ class UsageStore:
     def name_agent(self, session: str, agent: str) -> None:
         """Attribute usage that was reported without an agent to this agent."""
         self.store.run("name_live_agent", (agent, session))
+        self.store.run("name_counter_agent", (agent, session))
 
     def name_model(self, session: str, agent: str, model: str) -> None:
         """Attribute usage that was reported without a model to this model."""
         self.store.run("name_live_model", (model, session, agent))
+
+    def counter(self, session: str, agent: str, model: str) -> CounterRow | None:
+        """Return the running total that was reported last, of a model or ("") of the whole session."""
+        rows = self.store.rows("live_counter", (session, agent, model))
+        return CounterRow.from_columns(rows[0]) if rows else None
+
+    def put_counter(self, row: CounterRow) -> None:
+        """Store a running total."""
+        self.store.run("put_live_counter", row.to_columns())
 
     def put_event(self, session: str, event: str, at: float) -> bool:
         """Store a report's id. Returns whether it is new."""

@@ -1,7 +1,7 @@
 """Store live usage reports, and report the usage of all sessions.
 
 Callers report while a session runs, from hooks that may fire twice, late or in several processes at once. So each report is
-one transaction, an event counts once, and a running total only grows.
+one transaction, an event counts once, and a running total only grows or starts over (see `counters`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -17,16 +18,17 @@ from warmstart.config import Settings
 from warmstart.errors import Refused
 from warmstart.model import LiveUsage, Spent, Usage
 from warmstart.redact.identifiers import IdentifierRedactor
-from warmstart.store import LiveRow, SqliteStore, UsageStore
+from warmstart.store import CounterRow, LiveRow, SqliteStore, UsageStore
 from warmstart.store.usage import SessionFacts, to_spent
-from warmstart.usage.amounts import FIGURES, add_up, day_of, figures, make_usage
+from warmstart.usage.amounts import FIGURES, add_up, day_of, figures
+from warmstart.usage.counters import Counter, advance, find_increase, has_restarted
 from warmstart.usage.prices import PriceList
 from warmstart.usage.report import BYS, Account, By, Groups, UsageQuery, UsageReport
 
 MOST = 10**15  # tokens or dollars; a larger number is a mistake
 _END = 253_402_300_800.0  # the year 10000
 _LONG = 1_000  # characters of a name
-_CENT = 1e-9  # dollars; smaller differences are rounding
+_usage = msgspec.json.Decoder(Usage)
 
 
 class LiveUsageResult(Struct, frozen=True, kw_only=True):
@@ -51,10 +53,11 @@ class UsageAccounts:
     def set(self, report: LiveUsage) -> LiveUsageResult:
         """Take running totals of a session's model, or of the whole session.
 
-        Of each figure the larger one counts, so a repeated or late total changes nothing. An increase belongs to the day
-        of the report.
+        Of each figure the larger one counts, so a repeated or late total changes nothing; a counter that has started over
+        adds to what came before. An increase belongs to the day of the report.
         """
-        return self._take(report, _grow)
+        is_timed = report.at is not None
+        return self._take(report, lambda total, known, now: self._grow(total, known, now, is_timed))
 
     def add(self, report: LiveUsage) -> LiveUsageResult:
         """Take an increment. It needs an event id: without one a repeated report could not be recognised."""
@@ -98,6 +101,26 @@ class UsageAccounts:
             if row is not None:
                 self._usage.put_live(row)
             return self._answer(report.session, "" if row is not None else "the totals are not larger than before")
+
+    def _grow(self, report: LiveUsage, known: list[LiveRow], now: float, is_timed: bool) -> LiveRow | None:
+        """Return the row of this day and model, increased by what the running total adds; None if it adds nothing."""
+        model = "" if report.whole else report.model
+        at = now if report.at is None else report.at
+        mark = msgspec.json.encode(["total", model, figures(report.usage)]).decode()
+        if not self._usage.put_event(report.session, mark, at):
+            return None  # the same total again, perhaps of a counter that has started over since
+        row = self._usage.counter(report.session, report.agent, model)
+        counter = _read_counter(row) if row else Counter()
+        if is_timed and at < counter.since:
+            return None
+        counted = add_up(to_spent(part) for part in known if report.whole or part.model == report.model) or Usage()
+        if has_restarted(counter, report.usage, at, is_timed=is_timed):
+            counter = Counter(last=report.usage, base=counted, since=at, at=at)
+        else:
+            counter = advance(counter, report.usage, at)
+        self._usage.put_counter(_make_counter_row(report, model, counter))
+        more = find_increase(counter, counted, report.usage)
+        return _add(replace(report, usage=more), known, now) if more else None
 
     def _answer(self, session: str, reason: str) -> LiveUsageResult:
         known = add_up(to_spent(row) for row in self._usage.live_of(session)) or Usage()
@@ -185,15 +208,21 @@ def _check_figure(name: str, value: float | None) -> None:
         raise Refused(f"{name}: {value} is above the maximum of {MOST}")
 
 
-def _grow(report: LiveUsage, known: list[LiveRow], now: float) -> LiveRow | None:
-    """Return the row of this day and model, increased by what the running total adds; None if it adds nothing."""
-    counted = add_up(to_spent(row) for row in known if report.whole or row.model == report.model) or Usage()
-    more: list[float | None] = []
-    for before, after in zip(figures(counted), figures(report.usage), strict=True):
-        new = None if after is None else after - (before or 0)
-        small = _CENT if isinstance(new, float) else 0
-        more.append(new if new is not None and (before is None or new > small) else None)
-    return _add(replace(report, usage=make_usage(more)), known, now) if any(new is not None for new in more) else None
+def _read_counter(row: CounterRow) -> Counter:
+    return Counter(last=_usage.decode(row.last), base=_usage.decode(row.base), since=row.since, at=row.at)
+
+
+def _make_counter_row(report: LiveUsage, model: str, counter: Counter) -> CounterRow:
+    last, base = (msgspec.json.encode(usage).decode() for usage in (counter.last, counter.base))
+    return CounterRow(
+        session=report.session,
+        agent=report.agent,
+        model=model,
+        last=last,
+        base=base,
+        since=counter.since,
+        at=counter.at,
+    )
 
 
 def _add(report: LiveUsage, known: list[LiveRow], now: float) -> LiveRow:

@@ -19,6 +19,8 @@ FIGURES = (*TOKENS, "cost")
 COUNTED = ("input", "output", "cache_read", "cache_write")  # together all tokens; reasoning is part of the output
 
 CHARACTERS = 3.4  # per token; measured by bench/usage.py
+_PARTIAL = 0.5  # a reported output below this share of what the text needs is a part of it
+_STRENGTH: tuple[TokenBasis, ...] = ("reported", "completed", "estimated")
 WINDOW = 200_000  # the largest context, in tokens, that an estimate assumes: agents shorten longer ones
 DAY, _EPOCH = 86_400, date(1970, 1, 1).toordinal()
 
@@ -50,13 +52,27 @@ def count_tokens(usage: Usage) -> int | None:
 
 
 def add_up(spent: Iterable[Spent]) -> Usage | None:
-    """Return the sum of parts; None if there are none. One estimated part makes the whole estimated."""
+    """Return the sum of parts; None if there are none. The sum has the weakest basis of its parts."""
     parts = list(spent)
     if not parts:
         return None
     sums = [_sum(column) for column in zip(*(figures(part.usage) for part in parts), strict=True)]
-    estimated = any(part.usage.basis == "estimated" for part in parts)
-    return make_usage(sums, "estimated" if estimated else "reported")
+    return make_usage(sums, find_weakest(part.usage.basis for part in parts))
+
+
+def find_weakest(bases: Iterable[TokenBasis]) -> TokenBasis:
+    """Return the weakest of several bases: the most that can be said of their sum."""
+    return max(bases, key=_STRENGTH.index)
+
+
+def complete_output(usage: Usage, written: int) -> Usage:
+    """Complete the output of an answer that reports far less than the `written` characters of its own text need.
+
+    Agents record the usage of an answer while it still streams, so the count may stop after the first few tokens.
+    """
+    if usage.output is None or usage.output * CHARACTERS >= written * _PARTIAL:
+        return usage
+    return replace(usage, output=_to_tokens(written), basis="completed")
 
 
 def make_usage(values: Iterable[Figure], basis: TokenBasis = "reported") -> Usage:
@@ -74,7 +90,7 @@ class Tally:
 
     def __init__(self) -> None:
         self._cells: dict[tuple[str, str], list[Figure]] = {}
-        self._guessed: set[tuple[str, str]] = set()
+        self._bases: dict[tuple[str, str], TokenBasis] = {}
 
     def take(self, usage: Usage, model: str, day: str) -> None:
         """Add the usage of one answer, in place: it is called for every answer of every session."""
@@ -86,13 +102,13 @@ class Tally:
             if value is not None:
                 known = cell[place]
                 cell[place] = value if known is None else known + value
-        if usage.basis == "estimated":
-            self._guessed.add(key)
+        if usage.basis != "reported":
+            self._bases[key] = find_weakest((usage.basis, self._bases.get(key, "reported")))
 
     def spent(self) -> tuple[Spent, ...]:
         """Return one part per model and day, sorted. Differences of odd totals may be negative; sums are clipped at 0."""
         return tuple(
-            Spent(make_usage(map(_floor, cell), "estimated" if key in self._guessed else "reported"), *key)
+            Spent(make_usage(map(_floor, cell), self._bases.get(key, "reported")), *key)
             for key, cell in sorted(self._cells.items())
         )
 

@@ -54,7 +54,8 @@ class UsageRow(Struct, kw_only=True):
     total: int | None = None  # input, output, cache reads and cache writes
     cost: float | None = None  # US dollars
     estimated: dict[str, float] = {}  # the estimated part of each figure
-    tokens_estimated: int = 0  # sessions, like the next three
+    tokens_estimated: int = 0  # sessions, like the next four
+    output_completed: int = 0  # reported, but for an output taken from the text
     tokens_unknown: int = 0
     cost_estimated: int = 0  # from list prices
     cost_unknown: int = 0
@@ -103,18 +104,22 @@ def join(recorded: Sequence[Spent], live: Sequence[Spent]) -> tuple[UsageCell, .
 
     For each figure the transcript's report wins, then the live report, then the estimate from the text.
     """
-    reported = [part for part in recorded if part.usage.basis == "reported"]
+    reported = [part for part in recorded if part.usage.basis != "estimated"]
     estimated = [part for part in recorded if part.usage.basis == "estimated"]
     live_total = add_up(live)
     if live_total is None:
         return _make_cells(reported, ()) + _make_cells(estimated, TOKENS)
     counted = add_up(reported) or Usage()
     known = {name for name in FIGURES if getattr(counted, name) is not None}
+    if counted.basis == "completed" and live_total.output is not None:
+        known.discard("output")  # a live report knows more than the text
     if any(part.usage.cost is not None for part in estimated):
         known.add("cost")
     if known & set(TOKENS):
         fresh = [name for name in FIGURES if name not in known]
         filled = share(_pick(live_total, fresh), reported)
+        if "output" in known:
+            filled = tuple(map(_keep_basis, filled, reported))
         replaced = [name for name in fresh if getattr(live_total, name) is not None]
         return _make_cells(filled, ()) + _make_cells([_drop(part, replaced) for part in estimated], TOKENS)
     rest = add_up(estimated) or Usage()
@@ -126,10 +131,16 @@ def join(recorded: Sequence[Spent], live: Sequence[Spent]) -> tuple[UsageCell, .
 
 def _make_cells(parts: Iterable[Spent], estimated: Iterable[str]) -> tuple[UsageCell, ...]:
     names = frozenset(estimated)
-    return tuple(
-        UsageCell(part.model, part.day, part.usage, frozenset(n for n in names if getattr(part.usage, n) is not None))
-        for part in parts
-    )
+    cells = []
+    for part in parts:
+        guessed = names | {"output"} if part.usage.basis == "completed" else names
+        known = frozenset(name for name in guessed if getattr(part.usage, name) is not None)
+        cells.append(UsageCell(part.model, part.day, part.usage, known))
+    return tuple(cells)
+
+
+def _keep_basis(filled: Spent, part: Spent) -> Spent:
+    return replace(filled, usage=replace(filled.usage, basis=part.usage.basis))
 
 
 def _pick(usage: Usage, names: Iterable[str]) -> Usage:
@@ -225,11 +236,17 @@ def count(row: UsageRow, cells: Sequence[UsageCell]) -> None:
         if cell.estimated & set(TOKENS):
             known = _pick(cell.usage, cell.estimated & set(TOKENS))
             row.estimated["total"] = row.estimated.get("total", 0) + (count_tokens(known) or 0)
-    row.tokens_estimated += any(cell.estimated & set(TOKENS) for cell in cells)
+    row.tokens_estimated += any(cell.estimated & set(TOKENS) and not _is_completed(cell) for cell in cells)
+    row.output_completed += any(map(_is_completed, cells))
     row.tokens_unknown += all(count_tokens(cell.usage) is None for cell in cells)
     row.cost_estimated += any("cost" in cell.estimated for cell in cells)
     costless = [cell for cell in cells if cell.usage.cost is None]
     row.cost_unknown += len(costless) == len(cells) or any(count_tokens(cell.usage) for cell in costless)
+
+
+def _is_completed(cell: UsageCell) -> bool:
+    """Return whether only the output comes from the text; the rest is reported."""
+    return cell.usage.basis == "completed" and "output" in cell.estimated
 
 
 def _count_figure(row: UsageRow, name: str, value: float | None, is_estimated: bool) -> None:

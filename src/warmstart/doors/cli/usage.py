@@ -80,6 +80,7 @@ def usage(
     """Show tokens and costs of the remembered sessions, by day, agent, model, project or session.
 
     `~` marks estimates (tokens from the text, costs from list prices), `-` is unknown.
+    An output far below what the answers themselves take is completed from their text.
     Usage counts on its own day: a session that started before --since counts with its later days.
     """
     if ctx.invoked_subcommand is not None:
@@ -165,6 +166,7 @@ def _list_notes(report: UsageReport, more: int) -> list[str]:
         notes.append(f"{more} more rows are not shown; raise --limit to see them")
     for count, what in (
         (totals.tokens_estimated, "tokens estimated from the text (~)"),
+        (totals.output_completed, "output completed from the text (~), because the transcript reports a part of it"),
         (totals.tokens_unknown, "tokens unknown"),
         (totals.cost_estimated, f"cost from list prices (~; {report.prices})"),
         (totals.cost_unknown, "cost unknown"),
@@ -246,7 +248,10 @@ def _take_report(run: Callable[[Warmstart, LiveUsage, bool], None]) -> Callable[
 @click.option("--whole", is_flag=True, help="The totals cover all models of the session, not only --model.")
 @_take_report
 def set_usage(ws: Warmstart, report: LiveUsage, as_json: bool) -> None:
-    """Report running totals of a session. A repeated, late or smaller total changes nothing."""
+    """Report running totals of a session. A repeated or late total changes nothing.
+
+    A counter that starts over adds up: a total that is lower than the last one and later (--at; without it, less than half).
+    """
     _show_result(ws.usage.set(report), as_json)
 
 

@@ -21,4 +21,16 @@ CREATE TABLE project_names (
     at      REAL NOT NULL              -- seconds since the epoch
 ) STRICT, WITHOUT ROWID;
 
+-- The running totals that callers reported last: a counter that falls has started over.
+CREATE TABLE live_counters (
+    session TEXT NOT NULL,             -- the agent's own id
+    agent   TEXT NOT NULL,             -- '' where it is not told
+    model   TEXT NOT NULL,             -- '' where the totals are the whole session's
+    last    TEXT NOT NULL,             -- JSON: the last total
+    base    TEXT NOT NULL,             -- JSON: what was counted before the counter started over
+    since   REAL NOT NULL,             -- when it started over; 0: never
+    at      REAL NOT NULL,             -- time of the last total
+    PRIMARY KEY (session, agent, model)
+) STRICT, WITHOUT ROWID;
+
 UPDATE sessions SET folder = project WHERE project LIKE '/%' OR project LIKE '_:\%' OR project LIKE '~/%';
