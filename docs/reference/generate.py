@@ -35,6 +35,7 @@ NOTE = "<!-- written by docs/reference/generate.py; do not edit -->\n"
 # Commands
 
 
+LINES = "--json Print JSON lines"  # in the help of a command
 WITHOUT_JSON = {  # a command without --json needs a reason
     "demo": "is for people",
     "templates export": "writes a bundle, which is JSON already",
@@ -54,6 +55,11 @@ def write_commands() -> str:
     parts = ["# The command line\n", NOTE, "\nEvery command takes `--json` and then prints JSON only, except:\n\n"]
     parts += [f"- `warmstart {name}` {reason};\n" for name, reason in WITHOUT_JSON.items()]
     parts[-1] = parts[-1].replace(";\n", ".\n")
+    parts.append(
+        "\nWith `--json` a command prints one JSON value. These print JSON lines instead, one object per line and"
+        "\nperhaps none:\n\n"
+    )
+    parts += [f"- `{' '.join(path)}`\n" for path, shown, _options in known if LINES in " ".join(shown.split())]
     parts.append(
         "\nExit codes: 0 for success, 1 for a failure (and for a check that found something), 2 for wrong usage. Errors go"
         "\nto standard error.\n"

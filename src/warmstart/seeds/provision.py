@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -17,7 +18,7 @@ from warmstart.errors import Refused
 from warmstart.model import Assignment, Pick, Task, name_job
 from warmstart.names import name_key
 from warmstart.redact.identifiers import IdentifierRedactor
-from warmstart.seeds.choose import ChosenExamples, ExampleChooser
+from warmstart.seeds.choose import ChosenExamples, ExampleChooser, may_show
 from warmstart.store import ExperimentRow, SqliteStore, TemplateRow, TemplateStore, TrialRow, TrialStore
 
 _seed = msgspec.json.Decoder(Seed)
@@ -223,7 +224,7 @@ class Provisioner:
         if arm == TEXT:
             composed = wrap_text(composed, task.dialect, estimate)
         used = composed.used
-        reason = f"{chosen.reason}; {composed.reason}"
+        reason = f"{chosen.reason}; {composed.reason}" if chosen.picks else self._explain_nothing(task, chosen)
         omitted = (*chosen.omitted, *composed.omitted)
         if arm == COLD:
             composed = compose((), dialect=task.dialect, budget=task.budget, count=estimate)
@@ -243,6 +244,16 @@ class Provisioner:
             reason=reason,
         )
         return seed, used
+
+    def _explain_nothing(self, task: Task, chosen: ChosenExamples) -> str:
+        """Return why nothing is shown: what spoke against the examples, and whether templates wait for a person."""
+        against = Counter(omission.reason for omission in chosen.omitted).most_common(1)
+        reason = f"{chosen.reason}: {against[0][0]}" if against else chosen.reason
+        waiting = len({row.name for row in self._templates.find("proposed") if may_show(row, task)})
+        if not waiting:
+            return reason if self._templates.totals() else f"{reason}; to learn some, run: warmstart learn"
+        wait = "1 template waits" if waiting == 1 else f"{waiting} templates wait"
+        return f"{reason}; {wait} for approval, see: warmstart templates list --status proposed"
 
     def _find_addenda(self, picks: Sequence[Pick]) -> list[tuple[str, str]]:
         addenda: dict[str, str] = {}

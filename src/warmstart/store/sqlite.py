@@ -175,7 +175,12 @@ class SqliteStore(SqliteFile):
                 raise Refused(f"{name} matches several sessions: {listed}{', ...' if len(matches) > 5 else ''}")
             rows = self.rows("session_by_key", (matches[0][0],)) if matches else []
         if not rows:
-            raise NotFound(f"no session {name!r}; see: warmstart sessions list")
+            is_empty = self.rows("count_rows")[0][0] == 0
+            raise NotFound(
+                f"no session {name!r}: none is stored yet; run: warmstart ingest"
+                if is_empty
+                else f"no session {name!r}; see: warmstart sessions list"
+            )
         return SessionRow.from_columns(rows[0])
 
     def shorten_id(self, row: SessionRow) -> str:

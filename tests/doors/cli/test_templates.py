@@ -104,7 +104,7 @@ def test_list_and_show(name):
     ):
         assert bool(run_json("templates", "list", flag, value)) == fits, (flag, value)
     assert "coding" in run("templates", "list").stdout
-    assert "warmstart learn" in run("templates", "list", "--status", "retired").stdout
+    assert "none of the templates (1 active) matches" in run("templates", "list", "--status", "retired").stdout
     shown = run_json("templates", "show", name)
     assert [decision["by"] for decision in shown["decisions"]] == ["policy:own-sessions"]
     assert {"tool", "arguments", "result", "intent", "why", "support"} <= set(shown["examples"][0])

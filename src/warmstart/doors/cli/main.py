@@ -16,7 +16,10 @@ from warmstart import __version__
 from warmstart.errors import ConfigError, WarmstartError
 
 PATH = click.Path(path_type=Path)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON value, for programs.")
+json_lines_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON lines, one object per line, for programs."
+)
 
 COMMANDS = {  # name -> module and attribute
     "inspect": "read:inspect",
@@ -59,6 +62,10 @@ class _Program(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            from warmstart.doors.cli.words import explain_unknown
+
+            raise explain_unknown(error) or error from error.__cause__
         except ConfigError as error:
             raise click.UsageError(_one_line(error)) from error
         except WarmstartError as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from warmstart.doors.cli.main import PATH, json_option
+from warmstart.doors.cli.main import PATH, json_lines_option, json_option
 from warmstart.doors.render.terminal import (
     clean,
     coloured,
@@ -30,7 +30,7 @@ from warmstart.pipeline import Warmstart
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=PATH)
-@json_option
+@json_lines_option
 @click.pass_obj
 def inspect(ws: Warmstart, paths: tuple[Path, ...], as_json: bool) -> None:
     """Parse, judge and score transcripts (files or folders). Stores nothing."""
@@ -107,6 +107,9 @@ def _session_json(scored: Scored, recorder: Recorder) -> dict[str, Any]:
         "task_type": score.task_type,
         "verdict": score.verdict,
         "quality": score.quality,
+        "error_rate": score.counts.error_rate,
+        "is_proficient": score.is_proficient,
+        "is_successful": score.is_successful,
         "label": session.label,
         "usage": session.usage,
     }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
-from warmstart.doors.cli.main import json_option
+from warmstart.doors.cli.main import json_lines_option, json_option
 from warmstart.doors.cli.options import offer_anyway
 from warmstart.doors.render.terminal import clean, format_iso, format_time, print_json, print_table
 from warmstart.pipeline import Warmstart
@@ -21,9 +24,12 @@ class _Group(click.Group):
     """Takes `review TRANSCRIPT` for `review run TRANSCRIPT`: a word that is no command is something to review."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args and args[0] not in self.commands and not args[0].startswith("-"):
+        if args and args[0] not in self.commands and not args[0].startswith("-") and not self._is_typo(args[0]):
             args = ["run", *args]
         return super().resolve_command(ctx, args)
+
+    def _is_typo(self, word: str) -> bool:
+        return bool(get_close_matches(word, self.commands, cutoff=0.75)) and not Path(word).exists()
 
 
 @click.group(cls=_Group)
@@ -39,7 +45,7 @@ def review() -> None:
 @click.argument("session", metavar="SESSION|PATH")
 @click.option("--focus", type=click.Choice(("memory", "skills", "both")), default="both", show_default=True)
 @click.option("--no-model", is_flag=True, help="Review without the configured model.")
-@json_option
+@json_lines_option
 @click.pass_obj
 def run(ws: Warmstart, session: str, focus: Any, no_model: bool, as_json: bool) -> None:
     """Review what is new in a remembered session or a transcript since its last review."""
@@ -52,7 +58,7 @@ def run(ws: Warmstart, session: str, focus: Any, no_model: bool, as_json: bool) 
 
 @review.command("list")
 @click.option("--status", type=click.Choice(_STATUSES), default="waiting", show_default=True)
-@json_option
+@json_lines_option
 @click.pass_obj
 def list_proposals(ws: Warmstart, status: str, as_json: bool) -> None:
     """List proposals."""
@@ -63,7 +69,16 @@ def list_proposals(ws: Warmstart, status: str, as_json: bool) -> None:
     elif rows:
         _show_table(rows)
     else:
-        click.echo("no proposals" if status == "all" else f"no {status} proposals")
+        click.echo(_explain_none(ws, status))
+
+
+def _explain_none(ws: Warmstart, status: str) -> str:
+    """Return why no proposal is listed, and the next step."""
+    counts = Counter(row.status for row in ws.reviews.list())
+    if counts:
+        others = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+        return f"no {status} proposals ({others}); see: warmstart review list --status all"
+    return "no proposals; to get some, run: warmstart review SESSION"
 
 
 @review.command()
@@ -92,7 +107,7 @@ def show(ws: Warmstart, proposal: str, as_json: bool) -> None:
 @click.option(
     "--anyway", is_flag=True, help="Also make a template of a session that failed: your decision, on the record."
 )
-@json_option
+@json_lines_option
 @click.pass_obj
 def apply(ws: Warmstart, proposals: tuple[str, ...], anyway: bool, as_json: bool) -> None:
     """Apply proposals: write their notes, skills or templates."""
@@ -105,7 +120,7 @@ def apply(ws: Warmstart, proposals: tuple[str, ...], anyway: bool, as_json: bool
 @review.command()
 @click.argument("proposals", nargs=-1, required=True, metavar="PROPOSAL...")
 @click.option("--reason", default="", help="Why, for the record.")
-@json_option
+@json_lines_option
 @click.pass_obj
 def discard(ws: Warmstart, proposals: tuple[str, ...], reason: str, as_json: bool) -> None:
     """Discard proposals; the same are not proposed again."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from warmstart.doors.cli.locate import locate_session
 from warmstart.doors.cli.main import PATH, json_option
 from warmstart.doors.cli.options import agent_option, offer_anyway, project_option, since_option
 from warmstart.doors.cli.provision import split
@@ -21,8 +22,9 @@ from warmstart.doors.render.terminal import (
     print_table,
     progress_bar,
 )
-from warmstart.model import Category, Problem, TaskType, TemplateStatus, Verdict
+from warmstart.model import Category, Problem, TaskType, Template, TemplateStatus, Verdict
 from warmstart.pipeline import Warmstart
+from warmstart.store import SessionRow
 from warmstart.templates.mine import LearnLimits, RefusedSession
 from warmstart.templates.register import LearnedTemplate
 
@@ -76,7 +78,9 @@ def learn(
         click.echo(f"  {count:>5}  {clean(reason)}{_give_example(reason, count, learned.refusals)}")
     _show_learned(learned.templates)
     if not learned.considered:
-        click.echo("no sessions stored yet; run: warmstart ingest")
+        stored = ws.count_sessions()
+        none = f"none of the {stored} sessions matches the filters; see: warmstart sessions list"
+        click.echo(none if stored else "no sessions stored yet; run: warmstart ingest")
 
 
 def _give_example(reason: str, count: int, refusals: tuple[RefusedSession, ...]) -> str:
@@ -124,11 +128,12 @@ def capture(
 ) -> None:
     """Make a template from one session, or say why not (exit 1). SESSION may be shortened.
 
+    A session that is not stored yet is looked for in the agents' usual places; SESSION may also be a transcript's path.
     Refused: a session that failed or crashed, one in which most calls failed, and one in which none worked.
     """
     with offer_anyway():
         template = ws.capture(
-            session,
+            locate_session(ws, session),
             name=name,
             task_type=task_type,
             max_examples=max_examples,
@@ -181,8 +186,18 @@ def list_templates(
             ],
         )
     else:
-        click.echo("no templates; run: warmstart ingest, then: warmstart learn")
+        click.echo(_explain_none(ws))
     _print_problems(library.problems)
+
+
+def _explain_none(ws: Warmstart) -> str:
+    """Return why no template is listed, and the next step."""
+    if counts := ws.templates.stats()["by_status"]:
+        listed = ", ".join(f"{count} {status}" for status, count in counts.items())
+        return f"none of the templates ({listed}) matches the filters; see: warmstart templates list"
+    if stored := ws.count_sessions():
+        return f"no templates yet, and {stored} sessions to learn from; run: warmstart learn"
+    return "no templates and no sessions; run: warmstart ingest, then: warmstart learn"
 
 
 @templates.command("show")
@@ -193,12 +208,15 @@ def show_template(ws: Warmstart, name: str, as_json: bool) -> None:
     """Show one template with its examples and decisions. NAME or NAME@VERSION."""
     row, template, decisions = ws.templates.show(name)
     if as_json:
-        print_json(describe_template(row, template, decisions))
+        print_json(describe_template(row, template, decisions) | {"sources": _list_sources(ws, template)})
         return
     click.secho(f"{clean(row.name)}@{row.version}  {row.status}: {clean(row.reason)}", bold=True)
     click.echo(clean(template.description))
     if template.addendum:
         click.echo(clean(template.addendum))
+    for source in _list_sources(ws, template):
+        facts = f"{clean(source['id'])} ({clean(source['agent'])})" if source["id"] else "not stored any more"
+        click.echo(f"from session {clean(source['short'])}: {facts}")
     for number, example in enumerate(template.examples, 1):
         click.secho(f"\n{number}. {clean(example.tool)}", fg="cyan")
         click.echo(f"   wanted: {clean(example.intent)}")
@@ -211,6 +229,16 @@ def show_template(ws: Warmstart, name: str, as_json: bool) -> None:
         ("decision", "by", "reason", "when (UTC)"),
         [(f"@{d.version} {d.status}", d.by, d.reason, format_time(d.at)) for d in decisions],
     )
+
+
+def _list_sources(ws: Warmstart, template: Template) -> list[dict[str, str | None]]:
+    """Return the sessions that a template was mined from, by their agents' own ids."""
+    sources: list[dict[str, str | None]] = []
+    for key in template.source_sessions:
+        row = next((SessionRow.from_columns(columns) for columns in ws.store.rows("session_by_key", (key,))), None)
+        short = ws.store.shorten_id(row) if row else key[:12]
+        sources.append({"key": key, "short": short, "id": row.id if row else None, "agent": row.agent if row else None})
+    return sources
 
 
 @templates.command()

@@ -92,6 +92,8 @@ def usage(
         from warmstart.doors.render.terminal import print_json
 
         print_json(report)
+    elif not report.totals.sessions and ws.count_sessions():
+        click.echo("no session with usage matches the filters; see: warmstart usage")
     else:
         show_usage(report, limit)
 

@@ -42,6 +42,8 @@ def show_report(report: Report, templates: Sequence[TemplateEffect], outlook: st
         _show_verdict(effect)
         if crossing := report.crossings.get(effect.arm):
             _show_crossing(effect.control, crossing)
+    if not any(arm.assigned for arm in report.arms.values()):
+        click.echo("No session was started with Warmstart yet. To begin: warmstart hook install claude-code (or codex)")
     if len(report.arms) < 2:
         click.echo("No sessions are held out, so there is nothing to compare. Set `holdout` in config.toml.")
     if outlook:
