@@ -16,6 +16,7 @@ _DEAR: dict[NoteKind, float] = {"refusal": 3.0, "slow": 2.0, "baseline": 1.3, "c
 _GROUPS: dict[NoteKind, str] = {
     "path": "Not here: ",
     "environment": "Not available here: ",
+    "works": "Usual commands: ",
     "large": "Too large for one Read, use offset and limit: ",
 }
 _FIT = 2.0  # how much more a note is worth that shares a rare word with the task
@@ -86,6 +87,8 @@ def _place(note: Note) -> tuple[str, str]:
     if note.kind == "check":
         use = f", `{note.fix}` mends it" if note.fix else ""
         return "Checks stop most on: ", f"{note.subject}{use} ({note.support})"
+    if note.kind == "works":
+        return heading, note.text
     if heading:
         use = f", use `{note.fix}`" if note.fix else ""
         if note.fix.endswith(" first"):

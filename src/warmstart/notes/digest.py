@@ -27,6 +27,8 @@ from warmstart.notes.sightings import Sighting, find_sightings
 from warmstart.notes.types import NoteKind
 
 REACH = 10  # calls after a failure in which its fix is looked for
+_WORDS = 120  # characters of a person's words
+_ASKING = frozenset(("ExitPlanMode", "AskUserQuestion", "EnterPlanMode", "update_plan"))
 _BESIDE = frozenset("cd echo printf tail head grep rg wc sed awk cat sort tee sleep true export set".split())
 _REMEDIES = frozenset("install i ci build sync add setup bootstrap restore prepare generate".split())
 _FORMATTERS = re.compile(r"(?:^|[:_-])(?:fix|fmt|format|write)\b")
@@ -47,6 +49,15 @@ class Cause(Struct):
     files: dict[str, int] = field(default_factory=dict)  # files that the failed calls named
 
 
+class Runs(Struct):
+    """How often a check ran, worked, and how long it took."""
+
+    worked: int = 0
+    failed: int = 0
+    timed: int = 0  # runs whose length is known
+    seconds: float = 0.0  # of those together
+
+
 class Digest(Struct):
     """What one session adds to a project's notes."""
 
@@ -57,6 +68,7 @@ class Digest(Struct):
     calls: int = 0
     causes: dict[str, Cause] = field(default_factory=dict)
     marks: dict[str, tuple[int, int]] = field(default_factory=dict)  # mark -> calls that worked, calls that failed
+    runs: dict[str, Runs] = field(default_factory=dict)  # form of a test, lint or build command -> its runs
 
 
 class DigestedCall(Struct, frozen=True):
@@ -82,8 +94,11 @@ def digest_session(session: PastSession, *, roots: Sequence[str] = (), skip: Col
     digest.calls = len(calls)
     for at, entry in enumerate(calls):
         status = entry.call.outcome.status
+        if status == "rejected":
+            _count_refusal(digest, entry, calls[at + 1 : at + 1 + REACH])
         if status not in ("ok", "error"):
             continue
+        _count_run(digest, entry)
         for mark in entry.marks:
             worked, failed = digest.marks.get(mark, (0, 0))
             digest.marks[mark] = (worked + (status == "ok"), failed + (status == "error"))
@@ -139,6 +154,29 @@ def _count(digest: Digest, sighting: Sighting, entry: DigestedCall, later: Seque
         cause.fixes[fix] = cause.fixes.get(fix, 0) + 1
 
 
+def _count_refusal(digest: Digest, entry: DigestedCall, later: Sequence[DigestedCall]) -> None:
+    """Count a call that a person rejected. Approving a plan by starting anew is recorded as a rejection, but is none."""
+    if not entry.commands or entry.call.tool in _ASKING:
+        return
+    form = find_form(Sighting("refusal", ""), entry)
+    words = " ".join((entry.call.outcome.words or "").split())[:_WORDS]
+    if form:
+        _count(digest, Sighting("refusal", form, words), entry, later)
+
+
+def _count_run(digest: Digest, entry: DigestedCall) -> None:
+    """Count the run of a check, by its form. Lines that run several checks say nothing about one of them."""
+    checks = [words for words in entry.commands if runs_check(" ".join(words[:8]))]
+    if len(checks) != 1:
+        return
+    runs = digest.runs.setdefault(state_form(checks[0]), Runs())
+    runs.worked += entry.call.outcome.status == "ok"
+    runs.failed += entry.call.outcome.status == "error"
+    if entry.call.at is not None and entry.call.answered is not None and entry.call.answered >= entry.call.at:
+        runs.timed += 1
+        runs.seconds += entry.call.answered - entry.call.at
+
+
 def find_form(sighting: Sighting, entry: DigestedCall) -> str:
     """Return the command that is to blame, as its form: the one that names the subject, else the one that ran last."""
     commands = [words for words in entry.commands if words[0] not in _BESIDE] or entry.commands
@@ -190,10 +228,12 @@ def _find_path(missing: str, failed: DigestedCall, worked: Sequence[DigestedCall
 def _find_other_form(subject: str, failed: DigestedCall, worked: Sequence[DigestedCall]) -> str:
     """Return the command that did the same without the subject: `python3 x.py` for `python x.py`."""
     wrong = next((words for words in failed.commands if subject in words), [])
-    rest = [word for word in wrong if word != subject]
+    if not wrong:
+        return ""
+    rest = wrong[1:] if subject in wrong[1:] and wrong[0] != subject else [word for word in wrong if word != subject]
     for entry in worked[:6]:
         for words in entry.commands:
-            if subject in words or words[0] in _BESIDE:
+            if words[0] in _BESIDE or (subject in words and words[0] == wrong[0]):
                 continue
             shared = sum(word in words for word in rest)
             if rest and shared * 2 >= len(rest) and shared * 3 >= len(words):

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, field, structs
 
 from warmstart.notes.digest import Cause, Digest
+from warmstart.notes.habits import Habits
 from warmstart.notes.phrase import Details, phrase_note
 from warmstart.notes.types import Note, NoteKind
 
 MIN_SUPPORT = 2  # root sessions; a single transcript can at most make a proposed note
 RECENT = 30  # sessions over which the rate of a note is counted, weighted towards the latest
-_MARKS_KEPT = 40  # marks counted per cause
-_SPECIFIC = {"fresh": 4, "whole": 3, "path": 3, "with": 2, "arg": 2, "run": 1, "tool": 0}
+FIRST = 0.5  # of a sighting: the one that drew attention to a cause says less about how often it comes
+_SPECIFIC = {"fresh": 4, "whole": 3, "path": 3, "run": 2, "with": 1, "arg": 1, "tool": 0}
 
 
 class _Tally(Struct):
@@ -47,6 +48,7 @@ class ProjectHistory:
         self._failed: Counter[str] = Counter()
         self._last_worked: dict[str, int] = {}  # mark -> position of the last session in which it worked
         self._positions: dict[str, int] = {}
+        self._habits = Habits()
 
     @property
     def sessions(self) -> int:
@@ -63,6 +65,7 @@ class ProjectHistory:
                 self._last_worked[mark] = at
         for key, cause in digest.causes.items():
             self._add_cause(key, cause, digest, at)
+        self._habits.add(digest, at)
 
     def _add_cause(self, key: str, cause: Cause, digest: Digest, at: int) -> None:
         tally = self._tallies.setdefault(key, _Tally(cause.kind, cause.subject))
@@ -87,11 +90,14 @@ class ProjectHistory:
 
     def make_notes(self, min_support: int = MIN_SUPPORT) -> list[Note]:
         """Return the notes that the sessions support."""
-        return [
+        notes = [
             note
             for key, tally in self._tallies.items()
             if len(tally.sessions) >= min_support and (note := self._make_note(key, tally)) is not None
         ]
+        for habit in self._habits.find(self.sessions):
+            notes.append(structs.replace(habit, id=make_id(self.project, self.scope, habit.key), project=self.project))
+        return [structs.replace(note, scope=self.scope) for note in notes]
 
     def _make_note(self, key: str, tally: _Tally) -> Note | None:
         trigger = self._choose_trigger(tally)
@@ -126,17 +132,17 @@ class ProjectHistory:
         total = len(self._positions)
         weights = [1.0 - age / (2 * RECENT) for age in range(min(total, RECENT))]
         hits = sum(weights[total - 1 - at] for at in set(tally.sessions.values()) if total - 1 - at < len(weights))
-        return hits / (sum(weights) + 1)
+        return max(0.0, hits - FIRST) / (sum(weights) + 1)
 
     def _choose_trigger(self, tally: _Tally) -> str:
         """Return the mark by which calls with this cause are told best from calls that work."""
-        best, score = "", (0.0, 0, 0, 0)
+        best, score = "", (0.0, 0, 0, -999)
         for mark, count in tally.marks.items():
             if count * 2 < tally.calls or not _is_about(mark, tally):
                 continue
             failed, worked = self._failed[mark], self._worked[mark]
             share = round(failed / (failed + worked + 0.5), 1)
-            rank = (share, _SPECIFIC.get(mark.partition(":")[0], 0), count, len(mark))
+            rank = (share, _SPECIFIC.get(mark.partition(":")[0], 0), count, -len(mark))
             if rank > score:
                 best, score = mark, rank
         return best

@@ -43,6 +43,8 @@ def phrase_note(note: Note, details: Details) -> str:
             return f"`{_name_call(note, details)}` fails" + (f": {quote}" if quote else "") + _state_fix(fix)
         case "slow":
             return f"`{details.form or subject}` is slow or times out" + _state_fix(fix)
+        case "refusal":
+            return f"a person refuses `{subject}`" + (f": {quote}" if quote else "")
         case "tool" if quote:
             where = f", most in `{details.files[0]}`" if details.files else ""
             first = f"; {fix} the file again first" if fix else ""
