@@ -18,6 +18,7 @@ from warmstart.store import SessionRow, SqliteStore, TrialRow, TrialStore, Usage
 
 if TYPE_CHECKING:
     from warmstart.dialects.compose import Seed
+    from warmstart.ingest.project_book import ProjectBook
     from warmstart.ingest.read import Ingested
     from warmstart.ingest.records import Record
     from warmstart.insights import Insights
@@ -116,6 +117,7 @@ class Warmstart:
         since: float | None = None,
     ) -> list[SessionRow]:
         """Return stored sessions, newest first. `since`: seconds since the epoch."""
+        project = self._find_project(project)
         return self.store.list_sessions(limit, offset, agent=agent, verdict=verdict, project=project, since=since)
 
     def count_sessions(
@@ -127,7 +129,7 @@ class Warmstart:
         since: float | None = None,
     ) -> int:
         """Return the number of stored sessions that match."""
-        return len(self.store.rows("session_keys", (agent, project, since, verdict)))
+        return len(self.store.rows("session_keys", (agent, self._find_project(project), since, verdict)))
 
     def search_calls(
         self,
@@ -143,7 +145,7 @@ class Warmstart:
         """Return the calls that contain a text in their arguments, intent, cause or result, newest sessions first."""
         from warmstart.store.search import search_calls
 
-        keys = self.store.rows("session_keys", (agent, project, since, None))
+        keys = self.store.rows("session_keys", (agent, self._find_project(project), since, None))
         return search_calls(self.store, text, tool=tool, errors=errors, keys={key for (key,) in keys}, limit=limit)
 
     def session(self, name: str) -> Record:
@@ -170,6 +172,7 @@ class Warmstart:
         progress: Progress | None = None,
     ) -> Learned:
         """Mine stored sessions for templates. Those with enough support and nothing suspicious become active."""
+        project = self._find_project(project)
         learned = self.templates.learn(
             agent=agent, since=since, project=project, verdict=verdict, limits=limits, progress=progress
         )
@@ -215,8 +218,20 @@ class Warmstart:
         from warmstart.insights import gather_insights
         from warmstart.store.history import read_history
 
+        project = self._find_project(project)
         history = read_history(self.store, agent=agent, project=project, since=since, progress=progress)
         return gather_insights(history, top=top)
+
+    @property
+    def projects(self) -> ProjectBook:
+        """The projects: find, list, merge, alias, split."""
+        from warmstart.ingest.project_book import ProjectBook
+
+        return ProjectBook(self.store, self._clock)
+
+    def _find_project(self, text: str | None) -> str | None:
+        """Return the identity of the project that a caller names; None for all projects."""
+        return None if text is None else self.projects.find(text).name
 
     @property
     def templates(self) -> TemplateLibrary:

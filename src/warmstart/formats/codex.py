@@ -19,6 +19,7 @@ from warmstart.formats.session_builder import SessionBuilder
 from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Role, Session, Signal, Usage
 from warmstart.ports import Judge
+from warmstart.projects.remotes import normalise_remote
 from warmstart.usage.amounts import count_tokens
 
 NAME = "codex"
@@ -88,6 +89,7 @@ class _Item(msgspec.Struct, gc=False):
     parent_thread_id: str | None = None
     reason: str | None = None
     info: _Info | None = None
+    git: Any = None
 
 
 class _Line(_Item, gc=False):
@@ -98,6 +100,12 @@ class _Line(_Item, gc=False):
 
 _decoder = msgspec.json.Decoder(_Line)
 _json = msgspec.json.Decoder()
+
+
+def _find_remote(item: _Item) -> str | None:
+    """Return the repository that a header records: `git.repository_url`."""
+    address = item.git.get("repository_url") if isinstance(item.git, dict) else None
+    return normalise_remote(address) if isinstance(address, str) else None
 
 
 def sniff(head: SourceHead) -> bool:
@@ -144,6 +152,7 @@ class _Reader:
         if item.id and not draft.id:
             draft.id, draft.parent, draft.started = item.id, item.parent_thread_id, at
             draft.project = item.cwd or draft.project
+            draft.remote = _find_remote(item)
 
     def _take_context(self, item: _Item) -> None:
         self._draft.model = item.model or self._draft.model

@@ -53,6 +53,7 @@ class SessionBuilder:
         self.label: bool | None = None
         self.parent: str | None = None
         self.owner = SessionOwner()
+        self.remote: str | None = None
         self._source = source
         self._judge = judge
         self._first: list[Step] = []
@@ -138,6 +139,7 @@ class SessionBuilder:
             label=self.label,
             parent=self.parent,
             owner=self.owner,
+            remote=self.remote,
             unkept=self._unkept,
             spent=spent,
         )

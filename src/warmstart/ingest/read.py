@@ -13,13 +13,14 @@ from warmstart import formats
 from warmstart.errors import SourceError, UnknownFormat
 from warmstart.formats.openai_chat import from_messages
 from warmstart.formats.source import Source
+from warmstart.ingest.projects import ProjectSettler
 from warmstart.ingest.records import Record, Recorder
 from warmstart.ingest.strip_seed import strip_seed
 from warmstart.judging.outcome import judge_result
 from warmstart.judging.score import score as score_session
 from warmstart.model import Problem, Score, Session, ToolResult
 from warmstart.ports import Progress
-from warmstart.store import SourceRow, SqliteStore
+from warmstart.store import ProjectStore, SessionRow, SourceRow, SqliteStore
 
 Conversation = Session | Sequence[Mapping[str, Any]]
 
@@ -127,16 +128,22 @@ class Ingest:
         self._sources: list[SourceRow] = []
         self._known: dict[str, SourceRow] = {}  # files read before, by URI
         self._calls = 0
+        self._place: Callable[[SessionRow], SessionRow] = lambda row: row
 
     def run(self, paths: Iterable[Path | str], progress: Progress | None = None) -> Ingested:
         """Read the paths and store their sessions."""
         self._known = {row.uri: row for row in self._store.sources()}
+        projects = ProjectStore(self._store)
+        settler = ProjectSettler(projects, self._clock)
+        self._place = settler.place
         files = list(self._files(paths))
         for done, (file, named) in enumerate(files):
             if progress:
                 progress(done, len(files), file.name)
             self._read(Source(file), named)
         self._write()
+        if self.report.new or self.report.updated or projects.has_unplaced():
+            settler.settle()
         return self.report
 
     def _files(self, paths: Iterable[Path | str]) -> Iterator[tuple[Path, bool]]:
@@ -160,7 +167,8 @@ class Ingest:
         before = self.report.sessions
         for scored in scan(source, self._tools):
             self.report.sessions += 1
-            self._add(self._recorder.record(scored.session, scored.score, self._clock()))
+            record = self._recorder.record(scored.session, scored.score, self._clock())
+            self._add(structs.replace(record, session=self._place(record.session)))
         problems = [structs.replace(p, path=self._recorder.name(p.path)) for p in source.problems]
         if looks is not None:
             self._close_source(uri, looks, problems)

@@ -61,6 +61,8 @@ def mask_root(text: str, root: str | None, others: Collection[str] = ()) -> str:
     A leading `cd ROOT && ` disappears. A root as broad as a home folder is left alone.
     """
     for base in _list_roots((root, *others) if root else others):
+        if _find_rarest(base) not in text.lower():
+            continue
         leading, anywhere = _compile(base)
         text = leading.sub("", text)
         text = anywhere.sub(lambda match: "" if match["below"] else ".", text)
@@ -113,7 +115,7 @@ def _list_roots(roots: Iterable[str]) -> list[str]:
             continue
         base = clean_folder(root)
         worktree = find_worktree(base)
-        for known in (base, worktree.main if worktree else ""):
+        for known in (base, worktree.main if worktree and worktree.is_certain else ""):
             if known and not is_broad(known):
                 bases[known] = None
     return sorted(bases, key=lambda base: (-len(base), base))
@@ -155,6 +157,11 @@ def _resolve(path: str, *, outside: bool = False) -> str | None:
         elif not outside:
             return None
     return "/".join(parts) or "."
+
+
+def _find_rarest(base: str) -> str:
+    """Return a part of a root that every spelling of it contains, in lower case."""
+    return base.rpartition("/")[2].partition(" ")[0].lower()
 
 
 @lru_cache(maxsize=256)

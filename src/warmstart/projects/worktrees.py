@@ -6,10 +6,10 @@ import re
 from typing import NamedTuple
 
 # A folder in the repository that holds its worktrees: REPOSITORY/.claude/worktrees/NAME
-_BELOW = re.compile(r"^(?P<main>.+?)/(?:\.[a-z-]+/worktrees|\.?worktrees)/(?P<name>[^/]+)(?=/|$)")
+_BELOW = re.compile(r"^(?P<main>.+?)/(?P<place>\.[a-z-]+/worktrees|\.?worktrees)/(?P<name>[^/]+)(?=/|$)")
 # A folder elsewhere that holds the worktrees of many repositories, by repository and name
 _APART = re.compile(
-    r"^.*?/(?:conductor/workspaces|\.claude-worktrees|\.(?:conductor|cursor|superset|worktrees)(?:/(?:workspaces|worktrees))?)"
+    r"^.*?/(?:conductor/workspaces|\.claude-worktrees|\.(?:conductor|cursor|superset)/(?:workspaces|worktrees))"
     r"/(?P<repository>[^/]+)/(?P<name>[^/]+)(?=/|$)"
 )
 # The same by name and repository
@@ -23,12 +23,13 @@ class Worktree(NamedTuple):
     root: str  # the worktree's own root
     main: str  # root of the main checkout; empty: it is somewhere else
     repository: str  # name of the repository's folder
+    is_certain: bool = True  # a plain `worktrees` folder may hold worktrees of several repositories
 
 
 def find_worktree(folder: str) -> Worktree | None:
     """Return the worktree that a folder (with forward slashes) is or lies in, by the usual places of worktrees."""
     below = _BELOW.match(folder)
     if below and not _HOME.match(below["main"]):
-        return Worktree(below[0], below["main"], below["main"].rpartition("/")[2])
+        return Worktree(below[0], below["main"], below["main"].rpartition("/")[2], below["place"] != "worktrees")
     apart = _APART_BY_NAME.match(folder) or _APART.match(folder)
     return Worktree(apart[0], "", apart["repository"]) if apart else None

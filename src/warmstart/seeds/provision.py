@@ -17,9 +17,20 @@ from warmstart.dialects.tokens import estimate
 from warmstart.errors import Refused
 from warmstart.model import Assignment, Pick, Task, name_job
 from warmstart.names import name_key
+from warmstart.projects.examples import make_local
+from warmstart.projects.resolve import resolve_project
 from warmstart.redact.identifiers import IdentifierRedactor
+from warmstart.scopes import EVERYWHERE
 from warmstart.seeds.choose import ChosenExamples, ExampleChooser, may_show
-from warmstart.store import ExperimentRow, SqliteStore, TemplateRow, TemplateStore, TrialRow, TrialStore
+from warmstart.store import (
+    ExperimentRow,
+    ProjectStore,
+    SqliteStore,
+    TemplateRow,
+    TemplateStore,
+    TrialRow,
+    TrialStore,
+)
 
 _seed = msgspec.json.Decoder(Seed)
 
@@ -57,6 +68,7 @@ class Provisioner:
 
     def provision(self, task: Task) -> Seed:
         """Return the seed for a task. With a session it is chosen once; without one it is a preview that writes nothing."""
+        task = self._find_project(task)
         if task.session is None:
             return self._compose(task, self._chooser.choose(task), COLD if task.cold else None)[0]
         if not task.session.strip():
@@ -82,6 +94,13 @@ class Provisioner:
         trial = self._trial(task)
         if trial is not None and read_scope(trial) != task.scope:
             raise Refused(f"session {task.session} belongs to another profile or person")
+
+    def _find_project(self, task: Task) -> Task:
+        """Return the task with its working folder's project: a fresh clone of a known repository is that repository."""
+        if not task.project or task.project == EVERYWHERE:
+            return task
+        project = resolve_project(ProjectStore(self._store), task.project)
+        return structs.replace(task, project=project.name, root=task.root or project.root)
 
     def _known_seed(self, task: Task) -> Seed | None:
         """Return the seed that the session was given before, unless it is now to be cold."""
@@ -212,8 +231,9 @@ class Provisioner:
 
     def _compose(self, task: Task, chosen: ChosenExamples, arm: str | None) -> tuple[Seed, tuple[Pick, ...]]:
         """Return the seed and the examples it shows. A cold seed is empty; its examples are those it would have shown."""
+        local = [make_local(pick, task.root) for pick in chosen.picks]
         composed = compose(
-            chosen.picks,
+            local,
             dialect="text" if arm == TEXT else task.dialect,
             budget=task.budget,
             count=estimate,
@@ -223,7 +243,8 @@ class Provisioner:
         )
         if arm == TEXT:
             composed = wrap_text(composed, task.dialect, estimate)
-        used = composed.used
+        relative = {id(shown): pick for shown, pick in zip(local, chosen.picks, strict=True)}
+        used = tuple(relative[id(shown)] for shown in composed.used)
         reason = f"{chosen.reason}; {composed.reason}" if chosen.picks else self._explain_nothing(task, chosen)
         omitted = (*chosen.omitted, *composed.omitted)
         if arm == COLD:

@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 
 from warmstart.errors import ConfigError, StoreError
+from warmstart.store.projects import ProjectFolder, ProjectStore
 from warmstart.store.proposals import ProposalStore
 from warmstart.store.rows import (
     CallRow,
@@ -18,6 +19,7 @@ from warmstart.store.rows import (
     ExperimentRow,
     FoundRow,
     LiveRow,
+    ProjectNameRow,
     ProposalRow,
     SessionRow,
     SourceRow,
@@ -39,6 +41,9 @@ __all__ = [
     "ExperimentRow",
     "FoundRow",
     "LiveRow",
+    "ProjectFolder",
+    "ProjectNameRow",
+    "ProjectStore",
     "ProposalRow",
     "ProposalStore",
     "SessionRow",

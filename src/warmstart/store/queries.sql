@@ -510,3 +510,79 @@ SELECT DISTINCT coalesce(root, folder) FROM sessions WHERE project = :project AN
 -- name: project_folders
 SELECT DISTINCT project, scope, coalesce(root, folder) FROM sessions
 WHERE project IS NOT NULL AND coalesce(root, folder) IS NOT NULL ORDER BY 1, 2, 3;
+
+-- name: project_names
+SELECT name, project, root, by, at FROM project_names ORDER BY name;
+
+-- name: put_project_name
+INSERT INTO project_names (name, project, root, by, at) VALUES (:name, :project, :root, :by, :at)
+ON CONFLICT (name) DO UPDATE SET
+    at = CASE WHEN (project, by) IS (excluded.project, excluded.by) THEN at ELSE excluded.at END,
+    project = excluded.project, root = excluded.root, by = excluded.by;
+
+-- name: delete_project_name
+DELETE FROM project_names WHERE name = :name;
+
+-- name: folder_remotes
+-- The folders of all sessions, each with the remotes that transcripts record, the latest last.
+SELECT folder, remote FROM sessions WHERE folder IS NOT NULL
+GROUP BY folder, remote ORDER BY folder, max(coalesce(started, 0)), remote;
+
+-- name: unplaced_folders
+SELECT EXISTS (
+    SELECT 1 FROM sessions AS s LEFT JOIN project_names AS n ON n.name = s.folder
+    WHERE s.folder IS NOT NULL AND (n.name IS NULL OR s.project IS NULL));
+
+-- name: folder_calls
+-- The calls of a folder's earliest sessions, so that the same history gives the same answer.
+SELECT c.tool, c.arguments FROM calls AS c
+WHERE c.session_key IN (SELECT key FROM sessions WHERE folder = ?1 ORDER BY started, key LIMIT ?2) AND c.status <> 'error'
+ORDER BY c.session_key, c.ordinal;
+
+-- name: folder_projects
+SELECT folder, project, root, count(*) FROM sessions WHERE folder IS NOT NULL
+GROUP BY folder, project, root ORDER BY folder, project, root;
+
+-- name: place_sessions
+UPDATE sessions SET project = :project, root = :root WHERE folder = :folder;
+
+-- name: list_projects
+SELECT project, folder, count(*), max(coalesce(ended, started)) FROM sessions
+WHERE project IS NOT NULL GROUP BY project, folder ORDER BY project, folder;
+
+-- name: known_projects
+SELECT DISTINCT project FROM sessions WHERE project IS NOT NULL
+UNION SELECT DISTINCT project FROM templates WHERE project <> '' ORDER BY 1;
+
+-- name: is_known_project
+SELECT EXISTS (SELECT 1 FROM sessions WHERE project = ?1) OR EXISTS (SELECT 1 FROM templates WHERE project = ?1);
+
+-- name: has_sessions_of
+SELECT EXISTS (SELECT 1 FROM sessions WHERE project = :project);
+
+-- name: templates_of_project
+SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect, scope
+FROM templates WHERE project = :project ORDER BY name, version;
+
+-- name: projects_of_sessions
+-- The projects of sessions, given by key, the most frequent first.
+SELECT s.project FROM json_each(?) AS wanted JOIN sessions AS s ON s.key = wanted.value
+WHERE s.project IS NOT NULL GROUP BY s.project ORDER BY count(*) DESC, s.project;
+
+-- name: set_template_project
+UPDATE templates SET project = :project, body = :body WHERE name = :name AND version = :version;
+
+-- name: weights_of
+SELECT term, weight FROM postings WHERE example = :example AND scope = '*';
+
+-- name: move_live
+-- To the project of the session itself, where its transcript is known.
+UPDATE live_spent SET project = coalesce(
+    (SELECT max(s.project) FROM sessions AS s WHERE s.id = live_spent.session AND live_spent.agent IN (s.agent, '')), ?1)
+WHERE project = ?2;
+
+-- name: move_trials
+UPDATE trials SET task = json_set(task, '$.project', coalesce(
+    (SELECT s.project FROM sessions AS s WHERE s.key = trials.transcript),
+    (SELECT max(s.project) FROM sessions AS s WHERE s.id = trials.session), ?1))
+WHERE json_valid(task) AND json_extract(task, '$.project') = ?2;

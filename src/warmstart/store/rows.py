@@ -26,6 +26,7 @@ from warmstart.model import (
 )
 
 Change = Literal["new", "updated", "same", "forgotten"]  # forgotten: a person deleted it
+ProjectBy = Literal["remote", "commit", "paths", "folder", "person"]
 
 
 class Row(Struct, frozen=True, kw_only=True, gc=False):
@@ -139,6 +140,16 @@ class CallRow(Row, frozen=True, kw_only=True, gc=False):
         if columns["flagged"] is not None:
             columns["flagged"] = bool(columns["flagged"])
         return cls(**columns)
+
+
+class ProjectNameRow(Row, frozen=True, kw_only=True, gc=False):
+    """A folder or name that stands for a project."""
+
+    name: str  # a folder, a project or a name that a person gave
+    project: str  # the project's identity, or another name of it
+    root: str | None = None  # the project's root above the folder; None: unknown
+    by: ProjectBy  # how that is known
+    at: float  # seconds since the epoch
 
 
 class SpentRow(Row, frozen=True, kw_only=True, gc=False):

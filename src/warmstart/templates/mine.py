@@ -16,6 +16,7 @@ from warmstart.calls.prose import find_topic_words
 from warmstart.calls.shapes import signature
 from warmstart.judging.gate import GateLimits, Refusal, check_session
 from warmstart.model import PastCall, PastSession, TaskType, Template
+from warmstart.projects.examples import make_call_relative
 from warmstart.templates import topics
 from warmstart.templates.candidates import SessionDigest, digest_session
 from warmstart.templates.drafts import Support, TemplateDraft
@@ -157,14 +158,19 @@ def _refuse_capture(session: PastSession, options: MiningOptions, seeded: Collec
 
 
 def _own_calls(session: PastSession, options: MiningOptions, seeded: Collection[tuple[str, str]]) -> list[PastCall]:
-    """Return the session's calls in order, without trivial tools and without the calls of its seed."""
-    return [
-        call
-        for call in sorted(session.calls, key=lambda call: call.ordinal)
-        if not options.is_trivial(call.tool)
-        and not call.call_id.startswith(SEED_IDS)
-        and not (seeded and signature(call.tool, call.arguments) in seeded)
-    ]
+    """Return the session's calls in order, without trivial tools and without the calls of its seed.
+
+    Their paths are relative to the project's root: the root differs between clones and worktrees.
+    """
+    own: list[PastCall] = []
+    for call in sorted(session.calls, key=lambda call: call.ordinal):
+        if options.is_trivial(call.tool) or call.call_id.startswith(SEED_IDS):
+            continue
+        relative = make_call_relative(call, session.root)
+        given = {signature(call.tool, call.arguments), signature(call.tool, relative.arguments)} if seeded else set()
+        if given.isdisjoint(seeded):
+            own.append(relative)
+    return own
 
 
 def _draft_all(kept: Sequence[SessionDigest], support: Support, options: MiningOptions) -> list[Template]:

@@ -17,8 +17,9 @@ from msgspec.structs import replace
 from warmstart.config import Settings
 from warmstart.errors import Refused
 from warmstart.model import LiveUsage, Spent, Usage
+from warmstart.projects.resolve import find_project, resolve_project
 from warmstart.redact.identifiers import IdentifierRedactor
-from warmstart.store import CounterRow, LiveRow, SqliteStore, UsageStore
+from warmstart.store import CounterRow, LiveRow, ProjectStore, SqliteStore, UsageStore
 from warmstart.store.usage import SessionFacts, to_spent
 from warmstart.usage.amounts import FIGURES, add_up, day_of, figures
 from warmstart.usage.counters import Counter, advance, find_increase, has_restarted
@@ -77,6 +78,7 @@ class UsageAccounts:
         """Report usage by day, agent, model, project or session. `since` and `until` are the first and last day (UTC)."""
         if by not in BYS:
             raise Refused(f"usage cannot be grouped by {by}; choose one of {', '.join(BYS)}")
+        project = find_project(ProjectStore(self._store), project).name if project else project
         query = UsageQuery(by=by, since=_check_day(since), until=_check_day(until), agent=agent, project=project)
         prices = PriceList(self._own_prices)
         groups = Groups(query, prices.cost)
@@ -161,8 +163,12 @@ class UsageAccounts:
             event=self._identifiers.identify(report.event) if report.event else None,
             agent=self._identifiers.clean(report.agent),
             model=self._identifiers.clean(report.model),
-            project=self._identifiers.clean(report.project) if report.project else None,
+            project=self._find_project(report.project) if report.project else None,
         )
+
+    def _find_project(self, folder: str) -> str:
+        """Return the project of the working folder that a caller reports."""
+        return self._identifiers.clean(resolve_project(ProjectStore(self._store), folder).name)
 
     # Joining transcripts and live reports
 

@@ -25,6 +25,7 @@ COMMANDS = {  # name -> module and attribute
     "inspect": "read:inspect",
     "ingest": "read:ingest",
     "sessions": "sessions:sessions",
+    "projects": "projects:projects",
     "learn": "templates:learn",
     "capture": "templates:capture",
     "templates": "templates:templates",

@@ -22,7 +22,7 @@ from warmstart.scopes import EVERYWHERE
 @click.option("--templates", help="Only these templates, separated by commas.")
 @click.option(
     "--project",
-    help="The working folder; only its templates, and templates of no project, are used. '*': those of every project, "
+    help="A project or working folder; only its templates, and templates of no project, are used. '*': those of every project, "
     "as in a preview without this option.",
 )
 @click.option("--scope", default="", help="The agent's profile and person, as `templates list` shows it.")
@@ -66,6 +66,7 @@ def provision(
     TASK may also be the name of a template or of a category.
     """
     settings = ws.settings
+    place = ws.projects.find(project) if project else None
     seed = ws.provision(
         Task(
             text=task,
@@ -75,7 +76,8 @@ def provision(
             task_type=task_type,
             tags=split(tags),
             templates=split(templates) if templates is not None else None,
-            project=EVERYWHERE if project is None and session is None else project,
+            project=place.name if place else EVERYWHERE if session is None else None,
+            root=place.root if place else None,
             scope=scope,
             budget=settings.budget if budget is None else budget,
             examples=settings.examples if examples is None else examples,

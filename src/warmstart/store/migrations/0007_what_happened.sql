@@ -1,6 +1,6 @@
 -- Where a session ran and for whom, and what each call really ended with.
 
-ALTER TABLE sessions ADD COLUMN folder TEXT;                   -- working folder, as the transcript names it
+ALTER TABLE sessions ADD COLUMN folder TEXT;                   -- working folder, or what the transcript names instead of it
 ALTER TABLE sessions ADD COLUMN root TEXT;                     -- the project's root above that folder; null: unknown
 ALTER TABLE sessions ADD COLUMN remote TEXT;                   -- normalised git remote; null: unknown
 ALTER TABLE sessions ADD COLUMN scope TEXT NOT NULL DEFAULT ''; -- agent profile, user and chat; '' is the machine's own user
@@ -14,10 +14,10 @@ ALTER TABLE templates ADD COLUMN scope TEXT NOT NULL DEFAULT ''; -- as sessions.
 
 -- Folders and names that stand for a project.
 CREATE TABLE project_names (
-    name    TEXT NOT NULL PRIMARY KEY, -- a folder, a git remote or a name that a person gave
+    name    TEXT NOT NULL PRIMARY KEY, -- a folder, a project or a name that a person gave
     project TEXT NOT NULL,             -- the project's identity: sessions.project
     root    TEXT,                      -- the project's root, where the name is a folder
-    by      TEXT NOT NULL,             -- remote, commit, paths, person
+    by      TEXT NOT NULL,             -- remote, commit, paths, folder (nothing else is known), person
     at      REAL NOT NULL              -- seconds since the epoch
 ) STRICT, WITHOUT ROWID;
 
@@ -33,4 +33,7 @@ CREATE TABLE live_counters (
     PRIMARY KEY (session, agent, model)
 ) STRICT, WITHOUT ROWID;
 
-UPDATE sessions SET folder = project WHERE project LIKE '/%' OR project LIKE '_:\%' OR project LIKE '~/%';
+CREATE INDEX sessions_by_folder ON sessions (folder);
+CREATE INDEX sessions_by_project ON sessions (project);
+
+UPDATE sessions SET folder = project WHERE project IS NOT NULL;

@@ -1,0 +1,99 @@
+"""Give the stored sessions their projects: once per folder, from the disk, the transcripts and the files touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+from msgspec import structs
+
+from warmstart.calls.touched import find_paths
+from warmstart.model import Arguments
+from warmstart.projects.disk import find_checkout, find_root_commit, name_commit
+from warmstart.projects.infer import FolderFacts, Placement, find_rivals, place_folders, top_of
+from warmstart.projects.paths import absolute_path, clean_folder, is_absolute, relative_path
+from warmstart.projects.resolve import follow_folder
+from warmstart.store import ProjectNameRow, ProjectStore, SessionRow
+
+_arguments = msgspec.json.Decoder(Arguments)
+
+
+class ProjectSettler:
+    """Keeps the projects of a store's sessions right."""
+
+    def __init__(self, projects: ProjectStore, clock: Callable[[], float], home: str | None = None) -> None:
+        self._projects = projects
+        self._clock = clock
+        self._home = home
+        self._names = projects.names()
+
+    def place(self, row: SessionRow) -> SessionRow:
+        """Return a new session in the project of its folder, if that is known already."""
+        known = self._names.get(row.folder or "")
+        if known is None or row.folder is None or (row.remote and known.by not in ("remote", "person")):
+            return row
+        return structs.replace(row, project=follow_folder(row.folder, self._names), root=known.root)
+
+    def settle(self) -> int:
+        """Give every folder its project. Returns the number of sessions that moved to another project."""
+        self._names = self._projects.names()
+        facts = [self._look(folder, remote) for folder, remote in sorted(self._projects.remotes().items())]
+        rivals = find_rivals(facts)
+        facts = [self._add_paths(fact) if fact.folder in rivals else fact for fact in facts]
+        placements = place_folders(facts)
+        for fact in facts:
+            placements.setdefault(fact.folder, Placement(fact.folder, fact.folder, None, "folder"))
+        now = self._clock()
+        rows = [_to_row(placement, now) for placement in placements.values()]
+        targets = self._follow(placements.values())
+        return self._projects.place(rows, targets)
+
+    def _follow(self, placements: Iterable[Placement]) -> dict[str, str]:
+        """Return the project of each folder after all that a person said."""
+        found = {placement.folder: _to_row(placement, 0.0) for placement in placements}
+        names = found | {name: row for name, row in self._names.items() if row.by == "person"}
+        return {folder: follow_folder(folder, names) for folder in found}
+
+    def _look(self, folder: str, remote: str | None) -> FolderFacts:
+        """Return the facts of a folder. What was once known of a checkout stays known when the checkout is gone."""
+        if not is_absolute(folder):
+            return FolderFacts(folder)
+        known = self._names.get(folder)
+        checkout = find_checkout(folder, self._home)
+        if checkout is not None and checkout.remote:
+            return FolderFacts(folder, remote=checkout.remote, root=checkout.root)
+        if remote:
+            return FolderFacts(folder, remote=remote, root=checkout.root if checkout else None)
+        if known is not None and known.by == "remote":
+            return FolderFacts(folder, remote=known.project, root=known.root)
+        if known is not None and known.by == "commit":
+            return FolderFacts(folder, commit=known.project, root=known.root)
+        commit = find_root_commit(checkout) if checkout is not None else None
+        named = name_commit(checkout, commit) if checkout is not None and commit else None
+        return FolderFacts(folder, commit=named, root=checkout.root if checkout else None)
+
+    def _add_paths(self, fact: FolderFacts) -> FolderFacts:
+        """Return the facts with the files that the folder's sessions touched."""
+        top, here = top_of(fact.folder, fact.root), clean_folder(fact.folder)
+        inside: set[str] = set()
+        outside: set[str] = set()
+        for tool, text in self._projects.calls_in(fact.folder):
+            for path in _find_touched(tool, text):
+                absolute = path if is_absolute(path) else absolute_path(path, here)
+                relative = relative_path(absolute, top)
+                if relative is not None:
+                    inside.add(relative)
+                elif not absolute.startswith("~"):
+                    outside.add(absolute)
+        return structs.replace(fact, paths=frozenset(inside), outside=frozenset(outside))
+
+
+def _find_touched(tool: str, text: str) -> set[str]:
+    try:
+        return find_paths(tool, _arguments.decode(text))
+    except (msgspec.DecodeError, RecursionError):
+        return set()
+
+
+def _to_row(placement: Placement, at: float) -> ProjectNameRow:
+    return ProjectNameRow(name=placement.folder, project=placement.project, root=placement.root, by=placement.by, at=at)

@@ -1,0 +1,143 @@
+"""Projects in the store: which folders and names stand for which project, and moving sessions between projects."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import msgspec
+from msgspec import structs
+
+from warmstart.store.rows import ProjectNameRow, TemplateRow
+from warmstart.store.sqlite import SqliteStore
+from warmstart.store.templates import TemplateStore
+
+# Named queries that move the rows of one table to another project: (new project, old project).
+MOVES = ("move_live", "move_trials")
+_SESSIONS = 40  # sessions of a folder whose calls are evidence
+
+
+class ProjectFolder(NamedTuple):
+    """The sessions of one project in one folder."""
+
+    project: str
+    folder: str | None
+    sessions: int
+    last: float | None  # seconds since the epoch
+
+
+class ProjectStore:
+    """The projects of a store."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self.store = store
+
+    # Reading
+
+    def names(self) -> dict[str, ProjectNameRow]:
+        """Return the folders and names that stand for projects."""
+        return {row[0]: ProjectNameRow.from_columns(row) for row in self.store.rows("project_names")}
+
+    def is_known(self, project: str) -> bool:
+        """Return whether sessions or templates belong to a project."""
+        return bool(self.store.rows("is_known_project", (project,))[0][0])
+
+    def projects(self) -> list[str]:
+        """Return the projects that sessions or templates belong to."""
+        return [project for (project,) in self.store.rows("known_projects")]
+
+    def folders(self) -> list[ProjectFolder]:
+        """Return the folders of every project."""
+        return [ProjectFolder(*row) for row in self.store.rows("list_projects")]
+
+    def remotes(self) -> dict[str, str | None]:
+        """Return the folders of all sessions, each with the latest remote that a transcript records."""
+        latest: dict[str, str | None] = {}
+        for folder, remote in self.store.rows("folder_remotes"):
+            latest[folder] = remote or latest.get(folder)
+        return latest
+
+    def has_unplaced(self) -> bool:
+        """Return whether there are sessions in folders that were never given a project."""
+        return bool(self.store.rows("unplaced_folders")[0][0])
+
+    def calls_in(self, folder: str) -> list[tuple[str, str]]:
+        """Return tool and arguments (JSON) of calls in a folder that did not fail."""
+        return [(tool, arguments) for tool, arguments in self.store.rows("folder_calls", (folder, _SESSIONS))]
+
+    # Writing
+
+    def name(self, row: ProjectNameRow) -> None:
+        """Let a folder or name stand for a project."""
+        with self.store.writing():
+            self.store.run("put_project_name", row.to_columns())
+
+    def forget_name(self, name: str) -> None:
+        """Let a folder or name no longer stand for a project."""
+        with self.store.writing():
+            self.store.run("delete_project_name", (name,))
+
+    def place(self, rows: Iterable[ProjectNameRow], targets: Mapping[str, str]) -> int:
+        """Give folders their projects and roots in one transaction. Returns the number of sessions that moved.
+
+        `targets` are the projects that folders belong to once a person's names are followed. Templates follow their source
+        sessions; trials, live usage and the tables of `MOVES` follow their sessions or the whole project.
+        """
+        with self.store.writing():
+            wanted = {row.name: row for row in rows}
+            moved: defaultdict[str, Counter[str]] = defaultdict(Counter)
+            for folder, project, root, sessions in self.store.rows("folder_projects"):
+                row = wanted.get(folder)
+                if row is None or (project, root) == (targets[folder], row.root):
+                    continue
+                self.store.run("place_sessions", (targets[folder], row.root, folder))
+                if project is not None and project != targets[folder]:
+                    moved[project][targets[folder]] += sessions
+            known = self.names()
+            for name, row in wanted.items():
+                if name not in known or known[name].by != "person":
+                    self.store.run("put_project_name", row.to_columns())
+            for old in sorted(moved):
+                self._follow(old, min(moved[old], key=lambda new: (-moved[old][new], new)))
+        return sum(sum(counts.values()) for counts in moved.values())
+
+    def move(self, old: str, new: str) -> None:
+        """Move templates, trials and the rest of a project that has no folder here, such as one of imported templates."""
+        with self.store.writing():
+            self._follow(old, new)
+
+    def _follow(self, old: str, new: str) -> None:
+        """Move what belongs to the sessions that left a project, and everything else if no session is left in it."""
+        templates = TemplateStore(self.store)
+        emptied = not self.store.rows("has_sessions_of", (old,))[0][0]
+        for columns in self.store.rows("templates_of_project", (old,)):
+            row = TemplateRow.from_columns(columns)
+            target = self._find_template_project(templates, row) or (new if emptied else old)
+            if target != old:
+                _move_template(templates, row, target)
+        for query in MOVES:
+            self.store.run(query, (new if emptied else old, old))
+
+    def _find_template_project(self, templates: TemplateStore, row: TemplateRow) -> str | None:
+        """Return the project of most of the sessions that a template was mined from."""
+        template = templates.facts(row.name, row.version, row.body)
+        sessions = msgspec.json.encode(template.source_sessions if template else ()).decode()
+        rows = self.store.rows("projects_of_sessions", (sessions,))
+        return str(rows[0][0]) if rows else None
+
+
+def _move_template(templates: TemplateStore, row: TemplateRow, project: str) -> None:
+    store = templates.store
+    weights = [
+        dict(store.rows("weights_of", (example.id,))) for example, _value in templates.examples(row.name, row.version)
+    ]
+    templates.unindex(row)
+    body = row.body
+    template = templates.facts(row.name, row.version, row.body)
+    if template is not None:
+        provenance = structs.replace(template.provenance, project=project)
+        body = msgspec.json.encode(structs.replace(template, provenance=provenance)).decode()
+    store.run("set_template_project", (project, body, row.name, row.version))
+    if row.status == "active":
+        templates.index(structs.replace(row, project=project, body=body), weights)
