@@ -385,7 +385,7 @@ class Task(Struct, frozen=True, kw_only=True):
     text: str = ""  # the request; the name of a template or a category picks that
     agent: str | None = None
     model: str | None = None
-    project: str | None = None  # a project or working folder: only its examples and those of none; None: those of none; "*": all
+    project: str | None = None  # project or working folder: its examples and those of none; None: of none; "*": all
     root: str | None = None  # root of the project where the session runs; None: found from the working folder
     scope: str = ""  # agent profile, user and chat: only examples of this scope and shared ones
     own: bool = False  # only examples of this project: nothing else is known that could make others fit

@@ -573,7 +573,7 @@ WHERE s.project IS NOT NULL GROUP BY s.project ORDER BY count(*) DESC, s.project
 UPDATE templates SET project = :project, body = :body WHERE name = :name AND version = :version;
 
 -- name: weights_of
-SELECT term, weight FROM postings WHERE example = :example AND scope = '*';
+SELECT term, max(weight) FROM postings WHERE example = :example GROUP BY term;
 
 -- name: move_live
 -- To the project of the session itself, where its transcript is known.
