@@ -138,7 +138,7 @@ def _read_share(name: str, env: Mapping[str, str], default: float) -> float:
     try:
         share: float = msgspec.convert(text, Annotated[float, Meta(ge=0, le=0.9)], strict=False)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{name}={text}: {error}") from error
+        raise ConfigError(f"{name}={text}: must be a number from 0 to 0.9") from error
     return share
 
 
@@ -150,11 +150,15 @@ def _read(path: Path) -> FileSettings:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     try:
-        return msgspec.convert(tomllib.loads(text), FileSettings)
+        data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
+    try:
+        return msgspec.convert(data, FileSettings)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{path}: {error}") from error
+        from warmstart.mismatch import explain_setting  # hooks load the settings, and an agent waits for them
+
+        raise ConfigError(f"{path}: {explain_setting(error, data, FileSettings, text)}") from error
 
 
 def _find_secrets(env: Mapping[str, str]) -> dict[str, str]:

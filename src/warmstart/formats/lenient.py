@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from warmstart.mismatch import describe_mismatch
+
 T = TypeVar("T")
 
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # ValidationError is a DecodeError
@@ -75,8 +77,8 @@ def convert(value: Any, kind: type[T]) -> tuple[T | None, str | None]:
         if problem is None:
             return record, ", ".join(dropped) or None
         if not _prune(value, problem, kind):
-            return None, problem
-        dropped.append(f"ignored: {problem}")
+            return None, describe_mismatch(problem, "the record")
+        dropped.append(f"ignored: {describe_mismatch(problem)}")
     return None, "too many fields of an unexpected shape: " + ", ".join(dropped)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from command_line import run
-from places import DATA
+from places import DATA, SRC
 from transcripts import claude_lines, write_jsonl
 from warmstart.doors.cli.main import COMMANDS, main
 
@@ -121,6 +123,22 @@ def test_doctor_prints_no_empty_table_heads():
     assert "templates" in lines[titles[-1]] and "none" in "".join(lines[titles[-1] :])
     rules = [line for line in lines if line.strip() and not line.strip(" ─")]
     assert len(rules) == 1, "only the agents' table has a head"
+
+
+@pytest.mark.parametrize("words", [("--help",), ("doctor",), ("doctor", "--json"), ("sessions", "list"), ("usage",)])
+def test_a_reader_that_goes_away_is_no_error(transcript, words):
+    """`warmstart ... | head -1` ends like other programs: silently, with 128 + SIGPIPE."""
+    run("ingest", transcript)
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "warmstart", *words],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(SRC)},
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_usage_errors_exit_2(transcript):

@@ -114,22 +114,28 @@ class TestNoRules:
     @pytest.mark.parametrize(
         ("text", "reason"),
         [
-            ("", "missing required field `rule`"),
+            ("", "rule is missing"),
             ("rule = []", "has no rules"),
-            ("[[rule]]", "missing required field"),
-            ("[[rule]]\ntool = 'x'", "missing required field `action`"),
-            ("[[rule]]\ntool = ''\naction = 'x'", "length >= 1"),
-            ("[[rule]]\ntool = []\naction = 'x'", "length >= 1"),
+            ("[[rule]]", "line 1: rule 1.tool is missing"),
+            ("[[rule]]\ntool = 'x'", "line 1: rule 1.action is missing"),
+            ("[[rule]]\ntool = ''\naction = 'x'", 'line 2: rule 1.tool = "": must be'),
+            ("[[rule]]\ntool = []\naction = 'x'", "a list, not empty"),
             ("[[rule]]\ntool = 'x'\naction = ''", "rule 1: action"),
             ("[[rule]]\ntool = 'x'\naction = 'dеlete'", "rule 1: action"),
-            ("[[rule]]\ntool = 'x'\naction = 'y'\nargument = {a = 'b'}", "unknown field `argument`"),
+            (
+                "[[rule]]\ntool = 'x'\naction = 'y'\nargument = {a = 'b'}",
+                "rule 1.argument is no setting; did you mean arguments?",
+            ),
             ("[[rule]]\ntool = 'x'\naction = 'y'\narguments = {a = '('}", "rule 1: the pattern for a is not valid RE2"),
             ("[[rule]]\ntool = 'x'\naction = 'y'\nunless = {a = '(?=x)'}", "not valid RE2"),
-            ("[[rule]]\ntool = 'x'\naction = 'y'\narguments = {a = ''}", "length >= 1"),
-            ("[[rule]]\ntool = 'x'\naction = 'y'\ntimeout_seconds = 5", ">= 30"),
-            ("[[rule]]\ntool = 'x'\naction = 'y'\nagents = []", "length >= 1"),
+            (
+                "[[rule]]\ntool = 'x'\naction = 'y'\narguments = {a = ''}",
+                'rule 1.arguments.a = "": must be a text in quotes, not empty',
+            ),
+            ("[[rule]]\ntool = 'x'\naction = 'y'\ntimeout_seconds = 5", "line 4: rule 1.timeout_seconds = 5: must be"),
+            ("[[rule]]\ntool = 'x'\naction = 'y'\nagents = []", "line 4: rule 1.agents: must be a list, not empty"),
             ("[[rule]\n", "not valid TOML"),
-            ("[[rule]]\ntool = 'x'\naction = 'y'\n[other]\na = 1", "unknown field `other`"),
+            ("[[rule]]\ntool = 'x'\naction = 'y'\n[other]\na = 1", "other is no setting; known are: rule"),
         ],
     )
     def test_what_is_not_understood_whole_is_refused(self, text, reason):

@@ -39,6 +39,7 @@ from warmstart.confirm.model import LONGEST, LONGEST_APPROVAL, MOST_AN_HOUR, SHO
 from warmstart.confirm.policy.actions import HIGH_RISK, check_glob, is_born_high_risk, matches_broadly, matches_strictly
 from warmstart.confirm.policy.quorum import count_deciders, find_common, find_example
 from warmstart.errors import ConfigError
+from warmstart.mismatch import describe_mismatch
 from warmstart.names import name_key
 
 Seconds = Annotated[int, Meta(ge=SHORTEST, le=LONGEST)]
@@ -153,8 +154,8 @@ def parse_policy(text: str, where: str = "policy") -> Policy:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{where}: not valid TOML: {error}") from error
     except msgspec.ValidationError as error:
-        message, _, path = str(error).partition(" - at `$")
-        raise ConfigError(f"{_place(where, text, path.rstrip('`'))}: {message}") from error
+        path = str(error).partition(" - at `$")[2]
+        raise ConfigError(f"{_place(where, text, path.rstrip('`'))}: {describe_mismatch(str(error))}") from error
     _check_globs(file, text, where)
     for number, rule in enumerate(file.rule):
         problem = _find_problem(rule)

@@ -5,7 +5,10 @@ Commands are loaded when they are called, so that none waits for the imports of 
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -60,9 +63,14 @@ class _Program(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        with _end_with_the_reader():  # --help prints here
+            return super().make_context(*args, **more)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with _end_with_the_reader():
+                return super().invoke(ctx)
         except click.UsageError as error:
             from warmstart.doors.cli.words import explain_unknown
 
@@ -71,9 +79,20 @@ class _Program(click.Group):
             raise click.UsageError(_one_line(error)) from error
         except WarmstartError as error:
             raise click.ClickException(_one_line(error)) from error
-        except BrokenPipeError:
-            sys.stderr.close()
-            sys.exit(141)
+
+
+@contextmanager
+def _end_with_the_reader() -> Iterator[None]:
+    """End as programs do whose reader has gone (`warmstart ... | head`): silently, with 128 + SIGPIPE."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        with suppress(OSError, ValueError):  # what is still buffered would complain again when the interpreter ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
 
 
 def _one_line(error: WarmstartError) -> str:

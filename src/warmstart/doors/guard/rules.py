@@ -94,11 +94,15 @@ def load_rules(home: Path) -> list[GuardRule]:
 
 def parse_rules(text: str, where: str = FILE) -> list[GuardRule]:
     try:
-        rules = msgspec.convert(tomllib.loads(text), _File).rule
+        data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{where}: not valid TOML: {error}") from error
+    try:
+        rules = msgspec.convert(data, _File).rule
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{where}: {error}") from error
+        from warmstart.mismatch import explain_setting  # an agent waits for every import
+
+        raise ConfigError(f"{where}: {explain_setting(error, data, _File, text)}") from error
     if not rules:
         raise ConfigError(f"{where}: has no rules; add one, or uninstall the guard")
     for number, rule in enumerate(rules, start=1):

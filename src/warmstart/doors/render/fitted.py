@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
-from warmstart.doors.render.terminal import clean
+from warmstart.doors.render.terminal import clean, open_console
 
 PIPED = 160  # columns, where the output is no terminal
 _LEAST = 26  # columns of a text; with fewer another column is left out
@@ -25,11 +25,10 @@ class Column(NamedTuple):
 def print_fitted(columns: Sequence[Column], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
     """Print a table no wider than the terminal, one line per row."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
+    console = open_console()
     if not console.is_terminal:
         console.width = _read_width()
     cells = [[cell if isinstance(cell, Text) else Text(flatten(cell)) for cell in row] for row in rows]

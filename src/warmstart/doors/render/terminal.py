@@ -14,6 +14,7 @@ import msgspec
 from warmstart.ports import Progress
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
@@ -54,10 +55,20 @@ def format_iso(seconds: float | None) -> str | None:
         return None
 
 
+def open_console() -> Console:
+    """Return a console on standard output. A closed pipe raises, as everywhere else; Rich would exit with 1."""
+    from rich.console import Console
+
+    class PlainConsole(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    return PlainConsole()
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
     """Print a table. Columns whose name starts with `#` are numbers and right-aligned; without names there is no head."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -74,7 +85,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: st
         table.add_column(name.lstrip("#"), justify="right" if name.startswith("#") else "left", overflow="fold")
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(clean(cell)) for cell in row))
-    console = Console()
+    console = open_console()
     if not console.is_terminal:
         console.width = 160  # files and pipes need no folding
     console.print(table)
