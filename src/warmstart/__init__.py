@@ -16,11 +16,11 @@ Names are loaded when first used, so importing the package costs next to nothing
 
 from __future__ import annotations
 
-from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # type checkers take it for true; `typing` alone would cost hooks half an interpreter's start
 if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
     from warmstart.dialects.compose import Seed
     from warmstart.dialects.lint import lint
     from warmstart.dialects.lint_calls import Finding
@@ -181,6 +181,8 @@ def __getattr__(name: str) -> Any:
     module = _HOME_OF.get(name)
     if module is None:
         raise AttributeError(f"module 'warmstart' has no attribute {name!r}")
+    from importlib import import_module
+
     value = getattr(import_module(f"warmstart.{module}"), name)
     globals()[name] = value
     return value

@@ -264,6 +264,11 @@ def split_commands(line: str) -> list[list[str]]:
     return commands
 
 
+def split_simple(line: str) -> list[list[str]]:
+    """Return all simple commands of a command line as they stand, with their wrappers and assignments."""
+    return list(_split(line))
+
+
 def _unwrap(words: list[str]) -> list[str]:
     at = 0
     while at < len(words):

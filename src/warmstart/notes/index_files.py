@@ -1,0 +1,93 @@
+"""Write the files that hooks read: the index of each project's notes, the map of folders, and the levels of advice."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from warmstart.atomic_files import sweep_unfinished, write_whole
+from warmstart.notes.compact_json import dump_json
+from warmstart.notes.index import FOLDER, FOLDERS, VERSION, make_key
+from warmstart.notes.types import Note
+
+_LARGEST_NOTE = 4_096  # bytes of one line; a longer note cannot be shown anyway
+_LONGEST_TEXT = 800  # characters; half of that is shown
+_ENDING = ".index"
+
+
+def write_index(home: Path, project: str, notes: Iterable[Note], *, scope: str = "", roots: Sequence[str] = ()) -> Path:
+    """Write the index of a project's active notes in place of the old one, and return its path.
+
+    `roots`: folders that the project's paths are relative to. Give the rules of agents (notes without a project) too.
+    """
+    lines: list[tuple[bytes, int, bytes]] = []
+    count = 0
+    for note in notes:
+        if note.status != "active":
+            continue
+        entry = _encode(note)
+        keys = [key for mark in (note.trigger, f"={note.kind}:{note.subject}") if mark and (key := make_key(mark))]
+        lines += [(key, -note.support, entry) for key in keys if len(key) + len(entry) < _LARGEST_NOTE]
+        count += 1
+    body = b"".join(key + entry + b"\n" for key, _support, entry in sorted(lines))
+    header = {
+        "warmstart_notes": VERSION,
+        "project": project,
+        "scope": scope,
+        "roots": list(roots),
+        "notes": count,
+        "bytes": len(body),
+    }
+    path = _make_folder(home) / name_index(project, scope)
+    write_whole(path, dump_json(header).encode() + b"\n" + body)
+    return path
+
+
+def name_index(project: str, scope: str = "") -> str:
+    """Return the name of a project's index file."""
+    key = f"{project}\0{scope}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(key, digest_size=8).hexdigest() + _ENDING
+
+
+def write_folders(home: Path, folders: Mapping[str, Path]) -> None:
+    """Write which index belongs to which folder, in place of the old map. The folder "" stands for all others."""
+    lines = [
+        f"{folder.rstrip('/')}\t{index.name}\n".encode("utf-8", "surrogatepass")
+        for folder, index in folders.items()
+        if not any(ord(char) < 32 for char in folder)
+    ]
+    write_whole(_make_folder(home) / FOLDERS, b"".join(sorted(lines)))
+
+
+def delete_indexes(home: Path, keep: Collection[Path]) -> None:
+    """Delete the indexes of projects that have no notes any more."""
+    folder = home / FOLDER
+    names = {path.name for path in keep}
+    for path in folder.glob(f"*{_ENDING}"):
+        if path.name not in names:
+            path.unlink(missing_ok=True)
+    sweep_unfinished(folder)
+
+
+def _make_folder(home: Path) -> Path:
+    folder = home / FOLDER
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def _encode(note: Note) -> bytes:
+    return dump_json(
+        {
+            "id": note.id,
+            "kind": note.kind,
+            "subject": note.subject,
+            "trigger": note.trigger,
+            "text": note.text[:_LONGEST_TEXT],
+            "fix": note.fix,
+            "support": note.support,
+            "failures": note.failures,
+            "against": note.against,
+            "agent": note.agent if note.kind == "tool" else "",
+        }
+    ).encode()
