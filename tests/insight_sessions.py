@@ -24,7 +24,7 @@ def session(
     past = []
     for at, fields in enumerate(calls):
         times = {"at": MONDAY + 60 * at, "answered": MONDAY + 60 * at + 10} if timed else {}
-        past.append(PastCall(**({"ordinal": at, "call_id": str(at), "turn": at + 1} | times | fields)))
+        past.append(PastCall(**({"ordinal": at, "call_id": f"{key}-{at}", "turn": at + 1} | times | fields)))
     given = {
         "id": key,
         "agent": "codex",

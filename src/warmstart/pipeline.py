@@ -212,15 +212,19 @@ class Warmstart:
         agent: str | None = None,
         project: str | None = None,
         since: float | None = None,
+        show: int | None = None,
         progress: Progress | None = None,
     ) -> Insights:
-        """Return repeated errors, error rates, errors along sessions, and costs of the stored sessions."""
+        """Return repeated errors, error rates, errors along sessions, and costs of the stored sessions.
+
+        With `show`, the occurrences of the repeated error in that row are listed too.
+        """
         from warmstart.insights import gather_insights
         from warmstart.store.history import read_history
 
         project = self._find_project(project)
         history = read_history(self.store, agent=agent, project=project, since=since, progress=progress)
-        return gather_insights(history, top=top)
+        return gather_insights(history, top=top, show=show)
 
     @property
     def projects(self) -> ProjectBook:

@@ -18,6 +18,8 @@ from warmstart.insights.fixes import SOON
 from warmstart.insights.gather import find_failures
 from warmstart.insights.rates import FEW, WINDOWS
 from warmstart.model import Outcome, Usage
+from warmstart.templates.mine import MiningOptions, mine
+from warmstart.trials.power import compute_power
 
 # Repeated errors
 
@@ -110,55 +112,68 @@ def test_masking_takes_anything(text):
 # How errors ended
 
 
-def ending(*calls: dict[str, Any]) -> tuple[str, str] | None:
-    first = find_failures(session(*calls))[0].ending
-    return (first.how, first.what) if first else None
+def ending(*calls: dict[str, Any], **facts: Any) -> tuple[str, str, str] | None:
+    first = find_failures(session(*calls, **facts))[0].ending
+    return (first.how, first.what, first.example) if first else None
 
 
 def test_an_argument_of_another_form_is_the_fix():
     failed = call("order", {"order_id": "W1234567"}, "order not found")
-    assert ending(failed, call("order", {"order_id": "#W1234567"})) == ("arguments", "order_id: id -> #id")
+    assert ending(failed, call("order", {"order_id": "#W1234567"})) == ("value", "order_id: id -> #id", "")
 
 
 def test_an_argument_that_was_missing_or_too_much():
     failed = call("find", {"name": "Ada Lovelace"}, "zip is required")
-    assert ending(failed, call("find", {"name": "Ada Lovelace", "zip": "12345"})) == ("arguments", "with zip")
+    assert ending(failed, call("find", {"name": "Ada Lovelace", "zip": "12345"})) == ("option", "with zip", "")
     failed = call("find", {"name": "Ada Lovelace", "zip": "12345"}, "unknown argument zip")
-    assert ending(failed, call("find", {"name": "Ada Lovelace"})) == ("arguments", "without zip")
+    assert ending(failed, call("find", {"name": "Ada Lovelace"})) == ("option", "without zip", "")
 
 
 def test_another_command_line_is_the_fix():
     failed = call("Bash", {"command": "python -m pytest tests/test_a.py"}, "bash: python: command not found")
     worked = call("Bash", {"command": "python3 -m pytest tests/test_a.py"})
-    how, what = ending(failed | {"outcome": Outcome("error", "flag", "environment")}, worked) or ("", "")
-    assert how == "command"
-    assert what == "`python3 -m pytest <path>` instead of `python -m pytest <path>`"
+    how, what, _example = ending(failed | {"outcome": Outcome("error", "flag", "environment")}, worked) or ("", "", "")
+    assert (how, what) == ("program", "`python3 -m pytest` instead of `python -m pytest`")
 
 
 def test_another_tool_is_the_fix():
     failed = call("find_user_id_by_email", {"email": "a@b.example"}, "User not found")
-    assert ending(failed, call("find_user_id_by_name", {"name": "Ada"})) == ("other tool", "find_user_id_by_name")
+    what = "find_user_id_by_name instead of find_user_id_by_email"
+    assert ending(failed, call("find_user_id_by_name", {"name": "Ada"})) == ("program", what, "")
 
 
-def test_the_same_call_again_after_an_edit_or_just_again():
+def test_paths_are_shown_relative_to_the_project():
+    calls = (call("Read", {"file_path": "/home/ann/shop/src/cart.py"}, "File does not exist."),)
+    worked = call("Read", {"file_path": "/home/ann/shop/lib/cart.py"})
+    shown = ("path", "another path", "src/cart.py -> lib/cart.py")
+    assert ending(*calls, worked, folder="/home/ann/shop") == shown
+    assert ending(*calls, worked) == ("path", "another path", "shop/src/cart.py -> shop/lib/cart.py")
+
+
+def test_a_check_that_passes_after_an_edit_is_work():
     failed = call("Bash", {"command": "make test"}, "make: *** [test] Error 1")
+    failed |= {"outcome": Outcome("error", "flag", "other")}
     edit, again = call("Edit", {"file_path": "/a.py"}), call("Bash", {"command": "make  test"})
-    assert ending(failed, edit, call("Grep"), again) == ("same call", "after Edit")
-    assert ending(failed, failed, again) == ("same call", "repeated")
+    assert ending(failed, edit, call("Grep"), again) is None
+    (error,) = gather_insights(many(2, failed, edit, again)).repeated
+    assert (error.check, error.passed, error.fixes) == (True, 2, ())
 
 
-def test_the_same_program_on_the_same_file():
-    failed = call("Bash", {"command": "python /work/repro.py"}, "ImportError: cannot import name 'x'")
-    install = call("Bash", {"command": "pip install x"})
-    again = call("Bash", {"command": "cd /work && python repro.py | tail"})
-    other = call("Bash", {"command": "python /work/other.py"})
-    assert ending(failed, install, again) == ("same call", "after Bash: pip install")
-    assert ending(failed, install, other) is None
+def test_no_advice_is_given_about_the_form_of_a_failing_check():
+    failed = call("Bash", {"command": "make test"}, "1 failed") | {"outcome": Outcome("error", "flag", "other")}
+    sessions = [session(failed, key=f"s{number}", timed=False) for number in range(4)]
+    found = gather_insights(sessions)
+    assert (found.repeated[0].check, found.repeated[0].unfixed) == (True, 4)
+    assert [advice.command for advice in found.advice] == ["warmstart experiment power"]
+
+
+def test_the_same_call_that_works_again_is_a_retry():
+    assert ending(FAIL, FAIL, GOOD) == ("retry", "the same call again", "")
 
 
 def test_a_call_of_the_same_answer_fixes_nothing():
     assert ending(FAIL, GOOD | {"turn": 1}) is None
-    assert ending(FAIL, GOOD | {"turn": 1}, GOOD) == ("same call", "after Read")
+    assert ending(FAIL, GOOD | {"turn": 1}, GOOD) == ("retry", "the same call again", "")
 
 
 def test_a_late_call_is_no_fix():
@@ -167,11 +182,79 @@ def test_a_late_call_is_no_fix():
     assert ending(FAIL, *[busy] * SOON, GOOD) is None
 
 
-def test_fixes_are_counted_by_session_and_the_last_failure_decides():
-    fixed, unfixed = session(FAIL, FAIL, GOOD, key="a"), session(FAIL, GOOD, FAIL, key="b")
+def test_fixes_are_counted_by_session():
+    fixed, unfixed = session(FAIL, FAIL, GOOD, key="a"), session(FAIL, key="b")
     (error,) = gather_insights([fixed, unfixed]).repeated
-    assert (error.count, error.sessions, error.unfixed) == (4, 2, 1)
-    assert [(f.how, f.what, f.sessions) for f in error.fixes] == [("same call", "repeated", 1)]
+    assert (error.count, error.sessions, error.unfixed) == (3, 2, 1)
+    assert [(f.how, f.what, f.sessions) for f in error.fixes] == [("retry", "the same call again", 1)]
+
+
+# Counts and occurrences
+
+
+def test_forks_and_subagents_count_as_the_session_they_came_from():
+    steps = (call("order", {"order_id": "W1"}, "order not found"), call("order", {"order_id": "#W1"}))
+    fork = structs.replace(session(*steps, key="a"), key="fork", id="fork")
+    subagents = [session(*steps, key=f"child{number}", parent="a") for number in range(5)]
+    (error,) = gather_insights([*subagents, session(*steps, key="a"), fork, session(*steps, key="b")]).repeated
+    assert (error.count, error.sessions, error.unfixed) == (8, 2, 0)
+    assert [fix.sessions for fix in error.fixes] == [2]
+
+
+def test_guidance_and_insights_count_the_same_sessions():
+    """Guidance once counted only the sessions that gave examples, insights every transcript."""
+    steps = [call("Bash", {"command": "ls"})] * 3
+    steps += [call("Bash", {"command": "python a.py"}, "bash: python: command not found")]
+    steps += [call("Bash", {"command": "python3 a.py"})]
+    busy = [call("Bash", {"command": f"make step{at} --flag{at}"}) for at in range(60)]
+    failing = [call("Bash", {"command": f"x{at}"}, "bad") for at in range(8)]
+    sessions = [session(*steps, key="a"), session(*steps, *busy, key="b"), session(*steps, *failing, key="refused")]
+    sessions += [session(*steps, key=f"child{number}", parent="a") for number in range(4)]
+    (error,) = [error for error in gather_insights(sessions).repeated if error.fixes]
+    mined = mine(sessions, MiningOptions())
+    assert [fix.sessions for fix in error.fixes] == [error.sessions] == [3]
+    assert all("(seen failing in 3 sessions)" in draft.addendum for draft in mined.drafts)
+
+
+def test_a_row_leads_to_its_occurrences():
+    wrong = call("order", {"order_id": "W1234567"}, "order not found")
+    right = call("order", {"order_id": "#W1234567"})
+    sessions = [session(wrong, right, key="a"), session(GOOD, wrong, GOOD, key="b", started=MONDAY + 86_400)]
+    found = gather_insights(sessions, show=1)
+    assert found.shown is not None and found.shown.number == found.repeated[0].number == 1
+    assert [(one.session, one.call, one.cause, one.followed) for one in found.occurrences] == [
+        ("b", 2, "order not found", "Read (ok)"),
+        ("a", 1, "order not found", "order_id: id -> #id (call 2)"),
+    ]
+    assert gather_insights(sessions, show=2).shown is None
+    assert gather_insights(sessions).occurrences == ()
+
+
+def test_rates_by_kind_of_work_and_over_the_first_turns():
+    calls = [
+        call("Bash", {"command": "uv run pytest -q"}, "1 failed"),
+        call("Bash", {"command": "cat a.py"}),
+        call("Bash", {"command": "node build.js"}),
+        call("WebFetch", {"url": "https://a.example"}),
+        call("Bash", {"command": "git push"}),
+        call("Read", {"file_path": "/a.py"}, "File does not exist."),
+    ]
+    late = call("Bash", {"command": "make"}, "broken", turn=31)
+    by_work = {kind.name: kind for kind in gather_insights([session(*calls, late)]).by_work}
+    counts = {name: (kind.rate.errors, kind.rate.judged) for name, kind in by_work.items()}
+    assert counts == {"code": (2, 3), "file": (1, 2), "research": (0, 1), "mixed": (0, 1)}
+    course = [(rate.name, rate.errors, rate.judged) for rate in by_work["code"].course]
+    assert course == [("1-5", 1, 2), *((f"{start}-{start + 4}", 0, 0) for start in range(6, 31, 5))]
+
+
+def test_the_pace_is_the_one_of_power():
+    starts = [MONDAY + 86_400 * day for day in range(0, 60, 2)]
+    sessions = [session(GOOD, key=f"s{at}", started=at) for at in starts]
+    children = [session(GOOD, key=f"c{at}", started=at, parent="s") for at in starts]
+    found = gather_insights([*sessions, *children])
+    rows = [(f"s{at}", at, None, None, number % 3, 10) for number, at in enumerate(starts)]
+    assert found.weekly == compute_power(rows, starts[-1], cold_share=0.5, power=0.8).per_week == 3.5
+    assert "at 3.5 sessions a week" in found.advice[-1].text
 
 
 # Rates
@@ -243,7 +326,7 @@ def test_windows_separate_survivors():
     assert "do not show whether longer sessions make fewer errors" in along.meaning
 
 
-def test_windows_that_too_few_reached_are_not_shown():
+def test_windows_that_too_few_reached_are_not_shsession():
     sessions = [*many(FEW, *[GOOD] * 12), session(*[GOOD] * 31, key="long")]
     along = gather_insights(sessions).along
     assert [w.first for w in along.windows] == [1, 11]
@@ -308,11 +391,11 @@ def test_cost_runs_from_the_failure_to_the_fix():
 
 def test_turns_that_errors_share_count_once():
     """Two different failures, both fixed in turn 4: turns 1 to 3 are lost, once."""
-    other = call("Bash", {"command": "make"}, "make: *** no target")
+    other = call("Bash", {"command": "curl -O http://a/b"}, "connection reset")
     usage = Usage(input=500, output=500)
-    sessions = many(2, FAIL, other, FAIL, GOOD, call("Bash", {"command": "make"}), usage=usage)
+    sessions = many(2, FAIL, other, FAIL, GOOD, call("Bash", {"command": "curl -O http://a/b"}), usage=usage)
     found = gather_insights(sessions)
-    assert found.cost.cost.turns == 2 * 4  # make is fixed in turn 5
+    assert found.cost.cost.turns == 2 * 4  # curl worked in turn 5
     assert found.cost.cost.tokens == 8 * 200
     by_tool = {error.tool: error.cost for error in found.repeated}
     assert (by_tool["Read"].turns, by_tool["Read"].errors) == (6, 4)
@@ -333,7 +416,7 @@ def test_waits_are_capped():
     assert gather_insights([session(slow, late)]).cost.cost.seconds == 2 * IDLE
 
 
-def test_unknown_stays_unknown():
+def test_unknown_stays_unknsession():
     found = gather_insights(
         [session(FAIL, GOOD, timed=False), session(FAIL, GOOD, key="b", usage=Usage(basis="estimated"))]
     )
@@ -352,7 +435,7 @@ def test_estimated_usage_is_counted_separately():
 
 
 @pytest.mark.parametrize("at", [math.inf, -math.inf, math.nan, MONDAY - 5])
-def test_broken_timestamps_count_as_unknown(at):
+def test_broken_timestamps_count_as_unknsession(at):
     cost = gather_insights([session(FAIL, GOOD | {"at": at})]).cost.cost
     assert (cost.seconds, cost.seconds_unknown) == (None, 1)
 
@@ -382,9 +465,9 @@ def test_advice_names_the_next_commands():
         "warmstart sessions show k003",
         "warmstart experiment power",
     ]
-    assert "fixed in 3 sessions" in found.advice[0].text
-    assert "not fixed in 4 of 4 sessions" in found.advice[1].text
-    assert "at about 7 sessions a week" in found.advice[2].text
+    assert "fixed in 3 sessions: order_id: id -> #id." in found.advice[0].text
+    assert "no fix was seen in 4 of 4 sessions" in found.advice[1].text
+    assert "at 7 sessions a week" in found.advice[2].text
 
 
 def test_without_errors_there_is_little_to_do():

@@ -1,24 +1,37 @@
 """Failed calls that the same session then got right.
 
-A fix keeps the call that worked and one line about the error; the failed call itself is never shown. A test that fails
-and then passes after an edit is no fix: only a changed call is one.
+A fix is what was done about the cause: the right path, another value of what the message names, another program, a
+precondition. Where the message names nothing of the call, there is no fix: nothing can be told. A check that fails and
+passes after an edit is work, not a fix.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from difflib import SequenceMatcher
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from warmstart.calls import tools
-from warmstart.calls.shapes import COMMONPLACE, command_of, heads, operands, shape, values_of
+from warmstart.calls.changes import CallChange, FixKind
+from warmstart.calls.changes_of_arguments import explain_arguments, explain_tool
+from warmstart.calls.changes_of_commands import explain_command, explain_folder
+from warmstart.calls.changes_of_paths import explain_path
+from warmstart.calls.checks import runs_check
+from warmstart.calls.complaints import NOT_HERE, find_program_complaints
+from warmstart.calls.repeats import explain_repeat
+from warmstart.calls.shapes import command_of, shape
 from warmstart.excerpt import first
 from warmstart.model import ErrorKind, PastCall
 
-REACH = 6  # calls after a failure that may correct it
+REACH = 10  # calls after a failure that may fix it
 _LINE = 160
+CALL_AT_FAULT = frozenset(
+    ("arguments", "environment", "permission")
+)  # errors of the call itself, not of what it checks
+_FORMS = frozenset(
+    ("program", "option", "cwd", "quoting")
+)  # changes of a command line that do not depend on its result
 
 _WEIGHT: dict[ErrorKind | None, float] = {
     "arguments": 2.0,
@@ -30,15 +43,6 @@ _WEIGHT: dict[ErrorKind | None, float] = {
     None: 0.5,
 }
 _FORM = 0.8  # extra weight where the form of the call changed and not only a value
-_CALL_AT_FAULT = frozenset(
-    ("arguments", "environment", "precondition", "permission")
-)  # errors of the command line itself
-_DATA = frozenset(("id", "digits", "email", "date", "number"))
-_LOOKING = frozenset((tools.READ, tools.SEARCH, tools.TERMINAL, tools.WEB_READ, tools.BROWSE))
-_CHANGING = frozenset((tools.WRITE, tools.PATCH))
-_CHANGES = re.compile(
-    r"(?<![\d&])>>?\s*[\w./~]|\bsed -i|apply_patch|\bgit (?:apply|checkout|stash|merge|pull|reset)|\binstall\b"
-)
 
 _TAGS = re.compile(r"</?[a-z_]+(?:_[a-z]+)*>|\x1b\[[\d;]*m")
 _NOISE = re.compile(
@@ -50,32 +54,53 @@ _TELLING = re.compile(
     r"(?i)\b\w*(?:error|exception)\b|not found|no such|denied|not permitted|invalid|fatal|cannot|can't|unknown|must|requir"
     r"|missing|unexpected|unable|does ?n[o']t|not (?:a|allowed|available|been|supported|enough|valid)|already|refus|expected"
 )
-_PLAIN = re.compile(r"[\w.@:/ -]{1,60}$")
 
 
 class Fix(Struct, frozen=True):
-    """The error that a working call corrects."""
+    """What was done about a failed call."""
 
-    said: str  # the error, in one line
+    said: str  # the error and what changed, in one line
     pair: str  # the failed shape and the working one; the same pair in another session is the same correction
     weight: float  # how much there is to learn from it
     lesson: str | None = None  # the fix as a rule, made of names and forms only, never of recorded text
+    kind: FixKind = "value"
+    failed: str = ""  # the part of the call that failed: a path, a flag, a program
+    worked: str = ""  # what stood there in the call that worked
+    words: str = ""  # what changed, by names and forms; the same fix reads the same in every session
+    at: int = 0  # index of the failed call
 
 
 def find_fixes(calls: Sequence[PastCall]) -> dict[int, Fix]:
     """Return fixes by the index of the call that worked. Of several failures before it the last counts."""
-    fixes: dict[int, Fix] = {}
-    for at, failed in enumerate(calls):
-        if failed.outcome.status != "error" or not (line := error_line(failed)):
+    return {index: fix for index, fix in list_fixes(calls) if fix.kind != "retry"}
+
+
+def list_fixes(calls: Sequence[PastCall]) -> Iterator[tuple[int, Fix]]:
+    """Yield the fix of every failure that has one, with the index of the call that worked."""
+    for at in range(len(calls)):
+        if found := find_fix(calls, at):
+            yield found
+
+
+def find_fix(calls: Sequence[PastCall], at: int) -> tuple[int, Fix] | None:
+    """Return the first of the next calls that fixed the failure at `at`, with the fix; None where none can be told.
+
+    Calls of the same turn do not count: they were made before the failure was known.
+    """
+    failed = calls[at]
+    if failed.outcome.status != "error" or tools.base_tool(failed.tool) == tools.PROCESS:
+        return None
+    line = error_line(failed)
+    text = f"{line}\n{failed.excerpt or ''}"
+    for index in range(at + 1, min(at + 1 + REACH, len(calls))):
+        worked = calls[index]
+        ran = _ran_check(worked)
+        if not line or not (worked.outcome.status == "ok" or ran) or not _comes_later(failed, worked):
             continue
-        later = [(i, calls[i]) for i in range(at + 1, min(at + 1 + REACH, len(calls)))]
-        worked = [(i, call) for i, call in later if call.outcome.status == "ok"]
-        same_tool_first = sorted(worked, key=lambda pair: (pair[1].tool != failed.tool, pair[0]))
-        for index, call in same_tool_first:
-            if fix := _compare(failed, call, calls[at + 1 : index], line):
-                fixes[index] = fix
-                break
-    return fixes
+        change = _explain(failed, worked, calls[at + 1 : index], text)
+        if change is not None and (not ran or change.kind in _FORMS):
+            return index, _make_fix(failed, worked, line, change, at)
+    return None
 
 
 def error_line(failed: PastCall) -> str:
@@ -93,143 +118,40 @@ def error_line(failed: PastCall) -> str:
     return first(" ".join(best.split()), _LINE)
 
 
-def _compare(failed: PastCall, worked: PastCall, between: Sequence[PastCall], line: str) -> Fix | None:
-    if failed.tool != worked.tool:
-        return _compare_tools(failed, worked, line)
+def _ran_check(call: PastCall) -> bool:
+    """Return whether a check ran and failed by its findings: its command line was right."""
+    if call.outcome.status != "error" or call.outcome.error_kind not in ("other", "semantic", None):
+        return False
+    line, text = command_of(call.tool, call.arguments), f"{error_line(call)}\n{call.excerpt or ''}"
+    if line is None or not runs_check(line):
+        return False
+    return bool(call.outcome.findings) or not (NOT_HERE.search(text) or find_program_complaints(text))
+
+
+def _comes_later(failed: PastCall, call: PastCall) -> bool:
+    return failed.turn is None or call.turn is None or call.turn > failed.turn
+
+
+def _explain(failed: PastCall, worked: PastCall, between: Sequence[PastCall], text: str) -> CallChange | None:
+    """Return what was different, if it is about what the message names."""
     old, new = command_of(failed.tool, failed.arguments), command_of(worked.tool, worked.arguments)
+    if old is not None and new is not None and (change := explain_folder(failed, worked, text)):
+        return change
+    if failed.tool == worked.tool and (repeat := explain_repeat(failed, worked, between, text)):
+        return repeat.change
+    if change := explain_path(failed, worked, between, text):
+        return change
+    if failed.tool != worked.tool:
+        return explain_tool(failed, worked, text)
     if old is not None and new is not None:
-        return _compare_commands(failed, worked, between, line)
+        return explain_command(old, new, between, text)
     if isinstance(failed.arguments, dict) and isinstance(worked.arguments, dict):
-        return _compare_arguments(failed, worked, between, line)
+        return explain_arguments(failed, worked, between, text)
     return None
 
 
-def _compare_commands(failed: PastCall, worked: PastCall, between: Sequence[PastCall], line: str) -> Fix | None:
-    """Return the fix where another command line did the same thing: quoted, spelled, run or located differently."""
-    old = command_of(failed.tool, failed.arguments) or ""
-    new = command_of(worked.tool, worked.arguments) or ""
-    kind = failed.outcome.error_kind
-    if " ".join(old.split()) == " ".join(new.split()) or kind not in _CALL_AT_FAULT:
-        return None
-    old_heads, new_heads = heads(old), heads(new)
-    old_names, new_names = _names(old, old_heads), _names(new, new_heads)
-    about_the_same = 2 * len(old_names & new_names) >= max(1, min(len(old_names), len(new_names)))
-    if old_heads[0] in new_heads:
-        if old_heads[0] in COMMONPLACE:
-            about_the_same = bool(old_names) and old_names == new_names
-        elif not old_names and not new_names:
-            about_the_same = kind == "arguments"
-        if kind == "environment" and any(map(_changes, between)):
-            return None
-        return _fix(failed, worked, line) if about_the_same and "Traceback" not in (failed.excerpt or "") else None
-    if _core(old_heads[0]) != _core(new_heads[-1]) or ((old_names or new_names) and not about_the_same):
-        return None
-    said = f"`{old_heads[0]}` said: {line}"
-    works, fails = new_heads[-1], old_heads[0]
-    plain = _PLAIN.match(works) and _PLAIN.match(fails)
-    return _fix(failed, worked, said, form=True, lesson=f"`{works}` works here, `{fails}` fails" if plain else None)
-
-
-def _compare_arguments(failed: PastCall, worked: PastCall, between: Sequence[PastCall], line: str) -> Fix | None:
-    old, new = values_of(failed.arguments), values_of(worked.arguments)
-    if old == new:
-        return _find_preparation(failed, worked, between, line)
-    changed = sorted(name for name in old.keys() & new.keys() if old[name][1] != new[name][1])
-    added, dropped = sorted(new.keys() - old.keys()), sorted(old.keys() - new.keys())
-    exact = [name for name in changed if old[name][0] != "text"] or changed
-    kept = [name for name in old.keys() & new.keys() if old[name] == new[name] and len(str(old[name][1])) > 3]
-    moved = [name for name in exact if not _is_related(str(old[name][1]), str(new[name][1]))]
-    if ("file" in " ".join(moved) or "path" in " ".join(moved) or "url" in moved) or (
-        not kept and len(moved) == len(exact)
-    ):
-        return None
-    forms = [name for name in changed if old[name][0] != new[name][0]]
-    same_form = not (added or dropped or forms) and all(old[name][0].rpartition(" of ")[2] in _DATA for name in changed)
-    if same_form and failed.outcome.error_kind in ("precondition", "semantic"):
-        return None  # after a miss, a different value of the same form is a new question, not a fix
-    if forms:
-        name = forms[0]
-        how = f"{name} was {_article(old[name][0])}, now {_article(new[name][0])}"
-        lesson = f"`{failed.tool}` takes {name} as {_article(new[name][0])}, not as {_article(old[name][0])}"
-    elif added or dropped:
-        how = "; ".join([f"{n} was missing" for n in added[:2]] + [f"{n} was too much" for n in dropped[:2]])
-        lesson = f"`{failed.tool}` needs {added[0]}" if added else f"`{failed.tool}` works without {dropped[0]}"
-    else:
-        how, lesson = f"{', '.join(changed[:3])} changed", ""
-    if failed.outcome.error_kind != "arguments" and not forms:
-        lesson = ""
-    plain = _PLAIN.match(failed.tool) and all(_PLAIN.match(name) for name in (*forms, *added, *dropped))
-    return _fix(
-        failed, worked, f"{line} ({how})", form=bool(forms or added or dropped), lesson=lesson if plain else None
-    )
-
-
-def _find_preparation(failed: PastCall, worked: PastCall, between: Sequence[PastCall], line: str) -> Fix | None:
-    """Return the fix where the same call works after another call prepared it."""
-    if failed.outcome.error_kind != "precondition":
-        return None
-    old = values_of(failed.arguments)
-    for call in between:
-        if call.outcome.status == "ok" and call.tool != failed.tool:
-            names = {value: name for name, (form, value) in old.items() if "path" in form or form.endswith("id")}
-            shared = [names[value] for _form, value in values_of(call.arguments).values() if value in names]
-            if shared:
-                plain = all(map(_PLAIN.match, (failed.tool, call.tool, shared[0])))
-                lesson = f"`{failed.tool}` fails until `{call.tool}` has been called for the same {shared[0]}"
-                return _fix(failed, worked, f"{line} ({call.tool} first)", lesson=lesson if plain else None)
-    return None
-
-
-def _compare_tools(failed: PastCall, worked: PastCall, line: str) -> Fix | None:
-    """Return the fix where another tool did the same thing: named alike, or for the same purpose and path or id."""
-    old, new = tools.base_tool(failed.tool), tools.base_tool(worked.tool)
-    said = f"{first(failed.tool, 60)} said: {line}"
-    if old is None and new is None:
-        a, b = (frozenset(re.split(r"[^a-z0-9]+", tool.lower())) for tool in (failed.tool, worked.tool))
-        return _fix(failed, worked, said) if len(a & b) >= 0.75 * min(len(a), len(b)) else None
-    if not any({old, new} <= purpose for purpose in (_LOOKING, _CHANGING)):
-        return None
-    keys = [str(v) for form, v in values_of(failed.arguments).values() if "path" in form or form in ("url", "id")]
-    target = command_of(worked.tool, worked.arguments)
-    there = [target] if target is not None else [str(v) for _form, v in values_of(worked.arguments).values()]
-    if any(len(key) > 5 and key in text for key in keys for text in there):
-        return _fix(failed, worked, said)
-    return None
-
-
-def _fix(failed: PastCall, worked: PastCall, said: str, *, form: bool = False, lesson: str | None = None) -> Fix:
+def _make_fix(failed: PastCall, worked: PastCall, line: str, change: CallChange, at: int) -> Fix:
     pair = f"{shape(failed.tool, failed.arguments)} => {shape(worked.tool, worked.arguments)}"
-    weight = _WEIGHT[failed.outcome.error_kind] + (_FORM if form else 0)
-    return Fix(first(said, _LINE + 60), pair, weight, lesson or None)
-
-
-def _names(line: str, its_heads: Sequence[str]) -> frozenset[str]:
-    """Return the last parts of a line's operands, without its programs and flags."""
-    programs = {word for head in its_heads for word in head.split()}
-    names = {word.replace("\\", "").rpartition("/")[2] for word in operands(line) if word not in programs}
-    return frozenset(name for name in names if len(name) > 2 and not name[0].isdigit())
-
-
-def _core(head: str) -> str:
-    """Return the program itself: `pytest` of `uv run pytest` and of `python -m pytest`, `python` of `python3`."""
-    return head.split()[-1].rstrip("0123456789.") if head else ""
-
-
-def _is_related(old: str, new: str) -> bool:
-    if "/" in old or "/" in new:
-        return old.rstrip("/").rpartition("/")[2] == new.rstrip("/").rpartition("/")[2] or old in (".", "./")
-    return old in new or new in old or SequenceMatcher(None, old[:300], new[:300]).quick_ratio() > 0.6
-
-
-def _changes(call: PastCall) -> bool:
-    """Return whether a call changed the environment, so that a later success says nothing about an earlier call."""
-    line = command_of(call.tool, call.arguments)
-    if line is not None:
-        return bool(_CHANGES.search(line))
-    return tools.base_tool(call.tool) in _CHANGING
-
-
-def _article(form: str) -> str:
-    if form in ("text", "digits", "nothing", "none", "yes/no") or not form[0].isalpha():
-        return form
-    return f"{'an' if form[0] in 'aeiou' else 'a'} {form}"
+    weight = _WEIGHT[failed.outcome.error_kind] + (_FORM if change.form else 0)
+    said = first(f"{line} ({change.words})", _LINE + 60)
+    return Fix(said, pair, weight, change.lesson, change.kind, change.failed, change.worked, change.words, at)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -84,6 +84,26 @@ class ShapeCounts(Struct):
         return self.successes / (self.successes + self.failures or 1)
 
 
+class Stage(NamedTuple):
+    """One command of a command line."""
+
+    head: str  # program and subcommand: `git log`, `uv run pytest`
+    lead: str  # the words up to there, with the flags between: `mise exec -- hk`
+    program: str  # as the line writes it, with its path
+    words: tuple[str, ...]  # flags and operands, with their quotes
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        return tuple(word.partition("=")[0] for word in self.words if word.startswith("-") and word not in ("-", "--"))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The last parts of the operands: files, branches, names."""
+        plain = (word.strip("'\"").replace("\\", "") for word in self.words if not word.startswith("-"))
+        names = {word.rstrip("/").rpartition("/")[2] for word in plain if len(word) < 200}
+        return frozenset(name for name in names if len(name) > 2 and not name[0].isdigit())
+
+
 def signature(tool: str, arguments: Arguments) -> tuple[str, str]:
     """Return a call as a key, to compare it with the calls of a seed."""
     return tool, canonical(arguments).decode("utf-8", "replace")
@@ -149,6 +169,26 @@ def operands(line: str) -> frozenset[str]:
     """Return the words of the line that are not flags, without quotes."""
     words = (word.strip("'\"") for stage in _stages(line) for word in stage)
     return frozenset(word.rstrip("/") for word in words if len(word) > 1 and word[0] not in "-<>" and len(word) < 200)
+
+
+@lru_cache(4_096)
+def split_stages(line: str) -> tuple[Stage, ...]:
+    """Return the commands of a line that matter."""
+    stages = []
+    for words in _stages(line):
+        head, rest = _head(words)
+        program = words[0].strip("'\"")
+        lead = [program.rpartition("/")[2], *words[1 : len(words) - _count_after(words, head)]]
+        stages.append(Stage(" ".join(head), " ".join(lead), program, tuple(rest)))
+    return tuple(stages)
+
+
+def _count_after(words: list[str], head: list[str]) -> int:
+    """Return how many words of a command stand after its head."""
+    at = 0
+    for word in head[1:]:
+        at = next((i for i in range(at + 1, len(words)) if words[i].rpartition("/")[2] == word), at)
+    return len(words) - at - 1
 
 
 def tokens(arguments: Arguments) -> frozenset[str]:

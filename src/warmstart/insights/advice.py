@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import date, timedelta
-
 from warmstart.excerpt import first
 from warmstart.insights.types import Advice, Along, Insights, Rate, RepeatedError
 
-_LATELY = 8  # weeks
 _MESSAGE = 70  # characters of an error message in a sentence
 
 
@@ -63,24 +59,24 @@ def _compare(start: Rate, end: Rate) -> str:
 
 
 def _advise_learning(insights: Insights) -> Advice | None:
-    fixed = [error for error in insights.repeated if error.fixes]
+    fixed = [(error, fix) for error in insights.repeated for fix in error.fixes if fix.how != "retry"]
     if not fixed:
         return None
-    most = max(fixed, key=lambda error: (error.sessions - error.unfixed, error.count))
+    most, fix = max(fixed, key=lambda pair: (pair[1].sessions, pair[0].count))
     return Advice(
-        text=f"{_name(most)} was fixed in {_count(most.sessions - most.unfixed, 'session')}. Examples of the corrected "
-        "calls can spare new sessions the failure.",
+        text=f"{_name(most)} was fixed in {_count(fix.sessions, 'session')}: {first(fix.what, _MESSAGE)}. Examples of the "
+        "corrected calls can spare new sessions the failure.",
         command="warmstart learn",
     )
 
 
 def _advise_looking(insights: Insights) -> Advice | None:
-    unfixed = [error for error in insights.repeated if error.unfixed > 1]
+    unfixed = [error for error in insights.repeated if error.unfixed > 1 and not error.check]
     if not unfixed:
         return None
     worst = max(unfixed, key=lambda error: (error.unfixed, error.count))
     return Advice(
-        text=f"{_name(worst)} was not fixed in {worst.unfixed} of {_count(worst.sessions, 'session')}, so there is no "
+        text=f"{_name(worst)}: no fix was seen in {worst.unfixed} of {_count(worst.sessions, 'session')}, so there is no "
         "corrected call to learn from. Look at one session and fix the cause.",
         command=f"warmstart sessions show {worst.last_session[:12]}",
     )
@@ -88,8 +84,7 @@ def _advise_looking(insights: Insights) -> Advice | None:
 
 def _advise_measuring(insights: Insights) -> Advice:
     overall = insights.overall
-    weekly = _count_weekly(insights.by_week)
-    pace = f", at about {_count(weekly, 'session')} a week" if weekly else ""
+    pace = f", at {describe_pace(insights.weekly)}" if insights.weekly else ""
     return Advice(
         text=f"{percent(overall.rate)} of judged calls failed{pace}. Before you start an experiment, see how small a drop "
         "this traffic can detect.",
@@ -97,14 +92,10 @@ def _advise_measuring(insights: Insights) -> Advice:
     )
 
 
-def _count_weekly(weeks: Sequence[Rate]) -> int:
-    """Return the recent number of sessions per week; 0 if no session has a date."""
-    days = [date.fromisoformat(week.name or "") for week in weeks]
-    if not days:
-        return 0
-    since = max(days[0], days[-1] - timedelta(weeks=_LATELY - 1))
-    sessions = sum(week.sessions for week, day in zip(weeks, days, strict=True) if day >= since)
-    return round(sessions / ((days[-1] - since).days / 7 + 1))
+def describe_pace(weekly: float) -> str:
+    """Write the traffic in words, alike wherever it is shown: "6.5 sessions a week"."""
+    number = f"{weekly:.1f}".removesuffix(".0")
+    return f"{number} session{'' if number == '1' else 's'} a week"
 
 
 def _name(error: RepeatedError) -> str:

@@ -14,16 +14,17 @@ from typing import TypeVar
 from msgspec import Struct, field
 
 from warmstart.calls.fixes import error_line
+from warmstart.calls.origins import Origins
 from warmstart.calls.shapes import command_of, shape
 from warmstart.excerpt import first
 from warmstart.insights.costs import CostMeter, CostTally, FailureSpan
-from warmstart.insights.fixes import Ending
+from warmstart.insights.fixes import Ending, describe_next
 from warmstart.insights.times import find_latest
-from warmstart.insights.types import FixedBy, How, RepeatedError
+from warmstart.insights.types import FixedBy, How, Occurrence, RepeatedError
 from warmstart.model import ErrorKind, PastCall, PastSession
 
 MESSAGE, EXAMPLE, SHAPE = 110, 160, 160  # characters kept
-FIXES = 3  # fixes shown per error
+FIXES, EXAMPLES = 3, 3  # fixes shown per error, examples per fix
 _MASKS = (
     (re.compile(r"\{\{[^{}]{0,80}\}\}"), "<secret>"),
     (re.compile(r"(?<!\w)(['\"`])(?:(?!\1).){1,120}\1(?!\w)|‘[^’]{1,120}’|“[^”]{1,120}”"), "<text>"),
@@ -54,6 +55,7 @@ class Failure(Struct, frozen=True):
 
     index: int  # among the session's calls
     ending: Ending | None
+    passed: bool | None = None  # whether a failing check passed soon after; None: the call is no check
 
     @property
     def span(self) -> FailureSpan:
@@ -61,49 +63,98 @@ class Failure(Struct, frozen=True):
 
 
 class _Group(Struct):
-    """The counts of one error."""
+    """The counts of one error. Sessions are counted by origin."""
 
     count: int = 0
-    sessions: int = 0
+    sessions: set[str] = field(default_factory=set)
     shapes: Counter[str] = field(default_factory=Counter)
     message: str = ""
     example: str = ""
     last_seen: float | None = None
     last_session: str = ""
-    fixes: Counter[tuple[How, str]] = field(default_factory=Counter)
-    unfixed: int = 0
+    fixes: dict[tuple[How, str], set[str]] = field(default_factory=dict)
+    examples: dict[tuple[How, str], Counter[str]] = field(default_factory=dict)
+    checks: int = 0
+    passed: set[str] = field(default_factory=set)
     cost: CostTally = field(default_factory=CostTally)
+    occurrences: list[Occurrence] = field(default_factory=list)
 
 
 class ErrorTally:
     """Counts errors, session by session."""
 
-    def __init__(self) -> None:
+    def __init__(self, origins: Origins, *, keep: bool = False) -> None:
         self._groups: dict[Key, _Group] = {}
+        self._origins = origins
+        self._keep = keep  # every occurrence
 
     def add(self, session: PastSession, failures: Sequence[Failure], meter: CostMeter) -> None:
+        origin = self._origins.add(session)
         by_key: dict[Key, list[Failure]] = {}
         for failure in failures:
             call = session.calls[failure.index]
-            call_shape = first(shape(call.tool, call.arguments), SHAPE)
             line = find_message(call)
-            message = mask_message(line)
-            key = _make_key(call, call_shape, message)
+            key = make_error_key(call)
             by_key.setdefault(key, []).append(failure)
             if key not in self._groups:
-                self._groups[key] = _Group(message=message, example=_make_excerpt(call, line))
-            self._groups[key].shapes[call_shape] += 1
+                self._groups[key] = _Group(message=mask_message(line), example=_make_excerpt(call, line))
+            group = self._groups[key]
+            group.shapes[_shape(call)] += 1
+            if self._keep:
+                group.occurrences.append(_make_occurrence(session, failure, line))
         for key, same in by_key.items():
-            _count_session(self._groups[key], session, same, meter)
+            _count_session(self._groups[key], session, origin, same, meter)
 
     def freeze(self, top: int) -> tuple[tuple[RepeatedError, ...], int, int]:
         """Return the most repeated errors, the number of other repeated ones, and the number of errors seen once."""
-        repeated = {key: group for key, group in self._groups.items() if group.count > 1}
-        order = sorted(
-            repeated, key=lambda key: (-repeated[key].count, -repeated[key].sessions, *(part or "" for part in key))
+        order = self._sort()
+        shown = tuple(self._freeze(number, key) for number, key in enumerate(order[:top], 1))
+        return shown, len(order) - len(shown), len(self._groups) - len(order)
+
+    def show(self, number: int) -> tuple[RepeatedError, tuple[Occurrence, ...]] | None:
+        """Return a repeated error by its row, with its occurrences, the latest first; None if there is no such row."""
+        order = self._sort()
+        if not 0 < number <= len(order):
+            return None
+        occurrences = sorted(self._groups[order[number - 1]].occurrences, key=lambda one: -(one.at or 0.0))
+        return self._freeze(number, order[number - 1]), tuple(occurrences)
+
+    def _sort(self) -> list[Key]:
+        counts = {
+            key: (group.count, len(self._origins.settle(group.sessions)))
+            for key, group in self._groups.items()
+            if group.count > 1
+        }
+        return sorted(counts, key=lambda key: (-counts[key][0], -counts[key][1], *(part or "" for part in key)))
+
+    def _freeze(self, number: int, key: Key) -> RepeatedError:
+        tool, kind, _message, _shape_of_key = key
+        group = self._groups[key]
+        sessions = self._origins.settle(group.sessions)
+        fixes = {fix: self._origins.settle(origins) for fix, origins in group.fixes.items()}
+        fixed = set().union(*fixes.values())
+        counted = _sort_by_count({fix: len(origins) for fix, origins in fixes.items()})
+        return RepeatedError(
+            number=number,
+            tool=tool,
+            error_kind=kind,
+            shape=_sort_by_count(group.shapes)[0][0],
+            shapes=len(group.shapes),
+            message=group.message,
+            example=group.example,
+            count=group.count,
+            sessions=len(sessions),
+            last_seen=group.last_seen,
+            last_session=group.last_session,
+            fixes=tuple(
+                FixedBy(how=how, what=what, sessions=count, examples=_choose_examples(group, (how, what)))
+                for (how, what), count in counted[:FIXES]
+            ),
+            unfixed=len(sessions - fixed),
+            check=2 * group.checks > group.count,
+            passed=len(self._origins.settle(group.passed)),
+            cost=group.cost.freeze(),
         )
-        shown = tuple(_freeze(key, repeated[key]) for key in order[:top])
-        return shown, len(order) - len(shown), len(self._groups) - len(repeated)
 
 
 def mask_message(line: str) -> str:
@@ -113,9 +164,15 @@ def mask_message(line: str) -> str:
     return first(" ".join(line.split()), MESSAGE)
 
 
-def _make_key(call: PastCall, call_shape: str, message: str) -> Key:
+def make_error_key(call: PastCall) -> Key:
+    """Return a key that is equal for the same error about something else."""
+    message = mask_message(find_message(call))
     is_by_message = bool(message) and command_of(call.tool, call.arguments) is not None
-    return call.tool, call.outcome.error_kind, message.casefold(), "" if is_by_message else call_shape
+    return call.tool, call.outcome.error_kind, message.casefold(), "" if is_by_message else _shape(call)
+
+
+def _shape(call: PastCall) -> str:
+    return first(shape(call.tool, call.arguments), SHAPE)
 
 
 def find_message(call: PastCall) -> str:
@@ -135,14 +192,21 @@ def _make_excerpt(call: PastCall, line: str) -> str:
     return first(text, EXAMPLE) if _LETTER.search(text) else ""
 
 
-def _count_session(group: _Group, session: PastSession, failures: Sequence[Failure], meter: CostMeter) -> None:
+def _count_session(
+    group: _Group, session: PastSession, origin: str, failures: Sequence[Failure], meter: CostMeter
+) -> None:
     group.count += len(failures)
-    group.sessions += 1
-    ending = failures[-1].ending
-    if ending is None:
-        group.unfixed += 1
-    else:
-        group.fixes[ending.how, ending.what] += 1
+    group.sessions.add(origin)
+    for failure in failures:
+        if (ending := failure.ending) is not None:
+            fix = (ending.how, ending.what)
+            group.fixes.setdefault(fix, set()).add(origin)
+            if ending.example:
+                group.examples.setdefault(fix, Counter())[ending.example] += 1
+        if failure.passed is not None:
+            group.checks += 1
+        if failure.passed:
+            group.passed.add(origin)
     group.cost.add(meter, [failure.span for failure in failures])
     at = session.calls[failures[-1].index].at
     seen = find_latest(session.started if at is None else at)
@@ -150,25 +214,28 @@ def _count_session(group: _Group, session: PastSession, failures: Sequence[Failu
         group.last_seen, group.last_session = seen, session.key
 
 
-def _freeze(key: Key, group: _Group) -> RepeatedError:
-    tool, kind, _message, _shape = key
-    return RepeatedError(
-        tool=tool,
-        error_kind=kind,
-        shape=_sort_by_count(group.shapes)[0][0],
-        shapes=len(group.shapes),
-        message=group.message,
-        example=group.example,
-        count=group.count,
-        sessions=group.sessions,
-        last_seen=group.last_seen,
-        last_session=group.last_session,
-        fixes=tuple(
-            FixedBy(how=how, what=what, sessions=count) for (how, what), count in _sort_by_count(group.fixes)[:FIXES]
-        ),
-        unfixed=group.unfixed,
-        cost=group.cost.freeze(),
+def _make_occurrence(session: PastSession, failure: Failure, line: str) -> Occurrence:
+    call, ending = session.calls[failure.index], failure.ending
+    if ending is not None:
+        example = f": {ending.example}" if ending.example else ""
+        followed = f"{ending.what}{example} (call {ending.index + 1})"
+    elif failure.passed:
+        followed = "the check passed after changes"
+    else:
+        followed = describe_next(session.calls, failure.index)
+    at = session.started if call.at is None else call.at
+    return Occurrence(
+        session=session.key,
+        id=session.id,
+        call=failure.index + 1,
+        at=find_latest(at),
+        cause=_make_excerpt(call, line),
+        followed=followed,
     )
+
+
+def _choose_examples(group: _Group, fix: tuple[How, str]) -> tuple[str, ...]:
+    return tuple(example for example, _count in _sort_by_count(group.examples.get(fix, {}))[:EXAMPLES])
 
 
 def _sort_by_count(counts: Mapping[_T, int]) -> list[tuple[_T, int]]:

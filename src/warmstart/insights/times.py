@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
+
+_WEEK = 7 * 86_400.0
+_RECENT = 4  # weeks
+
+
+def count_weekly(starts: Sequence[float], now: float = math.inf) -> float:
+    """Return sessions per week over the last four weeks that have any: a holiday does not lower the figure."""
+    known = [at for at in starts if find_day(at)]
+    if not known:
+        return 0.0
+    last = min(now, max(known))
+    recent = [at for at in known if at > last - _RECENT * _WEEK]
+    span = max(_WEEK, min(_RECENT * _WEEK, last - min(known)))
+    return len(recent) * _WEEK / span
 
 
 def find_day(seconds: float | None) -> date | None:

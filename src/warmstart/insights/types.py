@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from msgspec import Struct
 
+from warmstart.calls.changes import FixKind
 from warmstart.model import ErrorKind
 
-How = Literal["arguments", "command", "other tool", "same call"]
+How = FixKind
 
 
 class Rate(Struct, frozen=True, kw_only=True):
@@ -56,13 +55,15 @@ class FixedBy(Struct, frozen=True, kw_only=True):
     """How an error was fixed."""
 
     how: How
-    what: str  # what changed, the other tool, or what came before the same call worked
-    sessions: int
+    what: str  # what changed
+    sessions: int  # without forks and subagents
+    examples: tuple[str, ...] = ()  # paths or values that were replaced, the commonest first
 
 
 class RepeatedError(Struct, frozen=True, kw_only=True):
     """The same error, seen at least twice."""
 
+    number: int  # its row, for `insights --show`
     tool: str
     error_kind: ErrorKind | None
     shape: str  # of the arguments; the commonest of several
@@ -70,12 +71,33 @@ class RepeatedError(Struct, frozen=True, kw_only=True):
     message: str  # paths, numbers, ids and quoted text masked; "" if the tool returned none
     example: str  # one original message, redacted and shortened
     count: int
-    sessions: int
+    sessions: int  # without forks and subagents
     last_seen: float | None
     last_session: str  # key of the session it was last seen in
     fixes: tuple[FixedBy, ...]  # the commonest first
-    unfixed: int  # sessions in which no call soon after its last occurrence fixed it
+    unfixed: int  # sessions in which no fix was seen
+    check: bool  # a failing test, lint, type check or build: work to do, not a wrong call
+    passed: int  # sessions in which that check passed soon after
     cost: Cost
+
+
+class Occurrence(Struct, frozen=True, kw_only=True):
+    """One occurrence of a repeated error."""
+
+    session: str  # key of the session
+    id: str  # the agent's own id of it
+    call: int  # number of the call, from 1
+    at: float | None
+    cause: str  # redacted and shortened
+    followed: str  # the fix, or the next call
+
+
+class KindOfWork(Struct, frozen=True, kw_only=True):
+    """The error rate of one kind of work, and its course over the first turns."""
+
+    name: str  # code, file, research or mixed
+    rate: Rate
+    course: tuple[Rate, ...]  # named by their turns
 
 
 class Window(Struct, frozen=True, kw_only=True):
@@ -123,8 +145,12 @@ class Insights(Struct, frozen=True, kw_only=True):
     by_model: Breakdown = Breakdown()
     by_agent: Breakdown = Breakdown()
     by_project: Breakdown = Breakdown()
+    by_work: tuple[KindOfWork, ...] = ()  # by kind of work
     by_week: tuple[Rate, ...] = ()  # named by their Monday (UTC), the latest last
     undated: int = 0  # sessions with judged calls that do not say when they started
     along: Along = Along()
     cost: TotalCost = TotalCost()
+    weekly: float = 0.0  # recent sessions per week, as `experiment power` counts them
+    shown: RepeatedError | None = None  # the error that was asked for
+    occurrences: tuple[Occurrence, ...] = ()  # of that error, the latest first
     advice: tuple[Advice, ...] = ()

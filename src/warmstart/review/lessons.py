@@ -10,11 +10,12 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import Struct
 
-from warmstart.calls.fixes import REACH, Fix, find_fixes
+from warmstart.calls.fixes import Fix, find_fixes
+from warmstart.calls.origins import Origins
 from warmstart.calls.shapes import command_of
 from warmstart.excerpt import first
-from warmstart.insights.errors import find_message, mask_message
-from warmstart.insights.fixes import find_ending
+from warmstart.insights.errors import Key, find_message, make_error_key, mask_message
+from warmstart.insights.fixes import Ending, find_ending, has_passed, is_failing_check
 from warmstart.model import PastCall, PastSession, Session, Template, ToolCall, ToolResult
 from warmstart.review.memory import LONGEST, flatten_note
 from warmstart.review.proposal_drafts import ProposalDraft
@@ -38,6 +39,13 @@ class CallPlace(Struct, frozen=True):
         return max(self.cites) > since
 
 
+class RepeatCount(Struct, frozen=True):
+    """How often an error occurred, and in how many sessions, without forks and subagents."""
+
+    times: int
+    sessions: int
+
+
 def place_calls(session: Session) -> list[CallPlace]:
     """Return the place of each call, in order. Agents reuse ids: a result answers the latest open call of its id."""
     places: list[CallPlace] = []
@@ -56,8 +64,7 @@ def find_corrections(past: PastSession, places: Sequence[CallPlace], since: int)
     drafts = []
     for index, fix in sorted(find_fixes(past.calls).items(), key=lambda item: -item[1].weight)[:_MOST]:
         if places[index].is_new(since):
-            failed = _find_failed(past.calls, index)
-            cites = tuple(sorted({*places[index].cites, *(places[failed].cites if failed is not None else ())}))
+            cites = tuple(sorted({*places[index].cites, *places[fix.at].cites}))
             drafts.append(_draft_correction(past.calls[index], fix, cites))
     return drafts
 
@@ -66,21 +73,23 @@ def find_repeated(
     past: PastSession, places: Sequence[CallPlace], since: int, earlier: Iterable[PastSession] = ()
 ) -> list[ProposalDraft]:
     """Draft notes about errors that occurred at least twice, here or earlier, and at least once since the last review."""
-    groups: dict[tuple[str, str, str], list[int]] = {}
+    groups: dict[Key, list[int]] = {}
     for index, call in enumerate(past.calls):
-        if call.outcome.status == "error" and (key := _make_key(call)):
-            groups.setdefault(key, []).append(index)
+        if call.outcome.status == "error" and find_message(call):
+            groups.setdefault(make_error_key(call), []).append(index)
     fresh = {key: group for key, group in groups.items() if any(places[index].is_new(since) for index in group)}
-    before: dict[tuple[str, str, str], int] = dict.fromkeys(fresh, 0)
-    sessions = dict(before)
+    before: dict[Key, int] = dict.fromkeys(fresh, 0)
+    origins = Origins()
+    sessions = {key: {origins.add(past)} for key in fresh}
     for session in earlier if fresh else ():
-        seen = [key for call in session.calls if call.outcome.status == "error" and (key := _make_key(call)) in fresh]
-        for key in seen:
-            before[key] += 1
-        for key in set(seen):
-            sessions[key] += 1
-    repeated = [key for key, group in fresh.items() if len(group) + before[key] > 1][:_MOST]
-    return [_draft_repeated(past, key, fresh[key], places, before[key], sessions[key]) for key in repeated]
+        origin = origins.add(session)
+        for call in session.calls:
+            if call.outcome.status == "error" and (key := make_error_key(call)) in fresh:
+                before[key] += 1
+                sessions[key].add(origin)
+    counts = {key: RepeatCount(len(fresh[key]) + before[key], len(origins.settle(sessions[key]))) for key in fresh}
+    repeated = [key for key in fresh if counts[key].times > 1][:_MOST]
+    return [_draft_repeated(past, key, fresh[key], places, counts[key]) for key in repeated]
 
 
 def find_template(draft: Template, past: PastSession, places: Sequence[CallPlace], since: int) -> ProposalDraft | None:
@@ -102,34 +111,35 @@ def find_template(draft: Template, past: PastSession, places: Sequence[CallPlace
     )
 
 
-def _find_failed(calls: Sequence[PastCall], worked: int) -> int | None:
-    """Return the nearest failure before a call, preferably of the same tool."""
-    near = [at for at in range(worked - 1, max(-1, worked - 1 - REACH), -1) if calls[at].outcome.status == "error"]
-    return next((at for at in near if calls[at].tool == calls[worked].tool), near[0] if near else None)
-
-
 def _draft_correction(call: PastCall, fix: Fix, cites: tuple[int, ...]) -> ProposalDraft:
     note = fix.lesson or f'{call.tool}: after "{fix.said}" this worked: {_show(call)}'
     return _draft_note(note, cites, CORRECTED, f"correction {fix.pair}", () if fix.lesson else (_QUOTES,))
 
 
 def _draft_repeated(
-    past: PastSession, key: tuple[str, str, str], here: list[int], places: Sequence[CallPlace], before: int, others: int
+    past: PastSession, key: Key, here: list[int], places: Sequence[CallPlace], count: RepeatCount
 ) -> ProposalDraft:
     tool, message = key[0], mask_message(find_message(past.calls[here[-1]]))
     ending = find_ending(past.calls, here[-1])
     cites = {number for index in here for number in places[index].cites}
     if ending is not None:
         cites |= set(places[ending.index].cites)
-    how = f"it ended by {ending.how}: {ending.what}" if ending else "nothing has ended it yet"
-    where = f"{len(here) + before} times in {others + 1} session{'s' if others else ''}"
+    where = f"{count.times} times in {count.sessions} session{'' if count.sessions == 1 else 's'}"
     return _draft_note(
-        f'{tool} fails again and again with "{message}" ({where}); {how}',
+        f'{tool} fails again and again with "{message}" ({where}); {_describe_ending(past, here[-1], ending)}',
         tuple(sorted(cites)),
         REPEATED,
-        f"repeated {' '.join(key)}",
+        f"repeated {' '.join(part or '' for part in key)}",
         (_QUOTES,),
     )
+
+
+def _describe_ending(past: PastSession, at: int, ending: Ending | None) -> str:
+    if ending is not None:
+        return f"it was fixed by: {ending.what}" + (f" ({ending.example})" if ending.example else "")
+    if is_failing_check(past.calls[at]):
+        return "a failing check, which passed after changes" if has_passed(past.calls, at) else "a failing check"
+    return "no fix was seen yet"
 
 
 def _draft_note(
@@ -147,12 +157,6 @@ def _draft_note(
         identity=identity,
         suspicions=suspicions,
     )
-
-
-def _make_key(call: PastCall) -> tuple[str, str, str] | None:
-    """Return a key that is equal for the same error about something else; None if the error has no message."""
-    message = mask_message(find_message(call)).casefold()
-    return (call.tool, call.outcome.error_kind or "", message) if message else None
 
 
 def _show(call: PastCall) -> str:

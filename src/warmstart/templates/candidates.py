@@ -11,6 +11,7 @@ from msgspec import Struct
 from warmstart.calls import tools
 from warmstart.calls.fixes import Fix, find_fixes
 from warmstart.calls.intents import restate_intent
+from warmstart.calls.origins import find_origin
 from warmstart.calls.prose import opening, plain
 from warmstart.calls.shapes import COMMONPLACE, canonical, command_of, heads, kind, operands, shape, values_of
 from warmstart.excerpt import first
@@ -56,21 +57,6 @@ class SessionDigest(Struct):
     candidates: list[Candidate]
     hosts: set[str]
     has_orders: bool
-
-
-def child_of(agent: str, parent: str) -> str:
-    """Return the origin of a session's subagents."""
-    return f"sent by {agent} {parent}"
-
-
-def find_origin(session: PastSession) -> str:
-    """Return the origin of a session. A fork repeats the first call of another session; a subagent works for one."""
-    if session.parent:
-        return child_of(session.agent, session.parent)
-    start = session.calls[0] if session.calls else None
-    if start and start.at is not None and start.call_id:
-        return f"{start.call_id} {start.at}"
-    return session.key
 
 
 def digest_session(session: PastSession, calls: Sequence[PastCall]) -> SessionDigest:

@@ -9,11 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, structs
 
+from warmstart.calls.fixes import list_fixes
+from warmstart.calls.origins import Origins
 from warmstart.calls.prose import find_topic_words, gist
 from warmstart.calls.shapes import ShapeCounts, alike, shape, tokens
 from warmstart.model import Example, Origin, PastCall, PastSession, Provenance, Template
 from warmstart.templates import topics
-from warmstart.templates.candidates import Candidate, SessionDigest, child_of, find_origin
+from warmstart.templates.candidates import Candidate, SessionDigest
 from warmstart.templates.suspicion import suspicions
 
 _MOST_LESSONS, _MOST_TAGS = 3, 6
@@ -36,14 +38,15 @@ class Support:
         self.fixes: defaultdict[str, set[str]] = defaultdict(set)
         self.lessons: defaultdict[str, set[str]] = defaultdict(set)
         self.hosts: set[str] = set()
-        self._origins: dict[str, str] = {}  # origin of a session's subagents -> origin of that session
+        self._origins = Origins()
 
     def count(self, session: PastSession, calls: Sequence[PastCall]) -> None:
         """Count the calls of a session."""
-        origin = find_origin(session)
-        if not session.parent:
-            name = child_of(session.agent, session.id)
-            self._origins[name] = min(origin, self._origins.get(name, origin))
+        origin = self._origins.add(session)
+        for _index, fix in list_fixes(session.calls):
+            self.fixes[fix.pair].add(origin)
+            if fix.lesson:
+                self.lessons[fix.lesson].add(origin)
         for call in calls:
             if call.outcome.counts:
                 name = shape(call.tool, call.arguments)
@@ -55,18 +58,17 @@ class Support:
                 pattern.failures += call.outcome.status == "error"
 
     def settle(self, sessions: Sequence[SessionDigest], min_support: int) -> None:
-        """Count corrections and hosts, after all sessions were counted."""
+        """Count origins and hosts, after all sessions were counted."""
         for pattern in self.patterns.values():  # a subagent's calls count for the session that started it
-            pattern.sessions = {self._origins.get(origin, origin) for origin in pattern.sessions}
+            pattern.sessions = self._origins.settle(pattern.sessions)
+        for counts in (self.fixes, self.lessons):
+            for name, origins in counts.items():
+                counts[name] = self._origins.settle(origins)
         hosts: defaultdict[str, set[str]] = defaultdict(set)
         for session in sessions:
-            session.origin = self._origins.get(session.origin, session.origin)
+            session.origin = self._origins.find_root(session.origin)
             for host in session.hosts:
                 hosts[host].add(session.origin)
-            for fix in filter(None, (candidate.fix for candidate in session.candidates)):
-                self.fixes[fix.pair].add(session.origin)
-                if fix.lesson:
-                    self.lessons[fix.lesson].add(session.origin)
         self.hosts = {host for host, origins in hosts.items() if len(origins) >= min_support}
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from warmstart.errors import Refused
+from warmstart.insights.times import count_weekly
 from warmstart.stats.power import detectable_drop, measure_baseline, sessions_needed
 from warmstart.trials.report import CLUSTERS
 
-_WEEK = 7 * 86_400.0
 _DROPS = (0.1, 0.2, 0.3, 0.4, 0.5)
 _WEEKS = (1, 2, 4, 8, 13, 26, 52)
 _LEAST = 10  # sessions with judged calls
@@ -64,7 +64,7 @@ def compute_power(starts: Sequence[SessionStart], now: float, *, cold_share: flo
     )
     if baseline is None or not baseline.rate:
         raise Refused("the first turns of the remembered sessions have no errors, so there is no error rate to lower")
-    per_week = _count_per_week([at for _key, at, *_rest in judged_starts if at is not None], now)
+    per_week = count_weekly([at for _key, at, *_rest in judged_starts if at is not None], now)
     drops = []
     for drop in _DROPS:
         needed = sessions_needed(baseline, drop, power=power, share_cold=cold_share)
@@ -100,13 +100,3 @@ def describe_outlook(power: Power, control: str) -> str:
     if soon is None:
         return f"{lead} even a 50% drop could not be detected within a year."
     return f"{lead} {describe_reach(soon).removeprefix('At your traffic ')}"
-
-
-def _count_per_week(starts: Sequence[float], now: float) -> float:
-    """Count sessions per week over the last four weeks that have any: a holiday does not lower the figure."""
-    if not starts:
-        return 0.0
-    last = min(now, max(starts))
-    recent = [at for at in starts if at > last - 4 * _WEEK]
-    span = max(_WEEK, min(4 * _WEEK, last - min(starts)))
-    return len(recent) * _WEEK / span

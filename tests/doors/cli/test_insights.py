@@ -57,7 +57,7 @@ def test_tables_for_people(history):
     shown = run("insights").stdout
     assert "3 sessions, 9 judged calls, 3 errors: 33%" in shown
     assert "bash: x: command not found" in shown
-    assert "unfixed in 3 of 3 sessions" in shown
+    assert "no fix seen in 3 of 3 sessions" in shown
     for title in (
         "The most repeated errors",
         "Error rate by tool",
@@ -81,6 +81,20 @@ def keys_in(value: Any) -> set[str]:
     if isinstance(value, dict):
         return set(value).union(*map(keys_in, value.values()))
     return set().union(*map(keys_in, value)) if isinstance(value, list) else set()
+
+
+def test_a_row_leads_to_its_occurrences(history):
+    shown = run("insights", "--show", "1").stdout
+    assert "1. Bash: bash: x: command not found" in shown
+    assert "3 times in 3 sessions" in shown
+    printed = json.loads(run("insights", "--show", "1", "--json").stdout)
+    assert printed["error"]["number"] == 1 and printed["error"]["count"] == len(printed["occurrences"]) == 3
+    keys = {one["session"] for one in printed["occurrences"]}
+    with warmstart.open() as ws:
+        assert keys == {row.key for row in ws.sessions()}
+    assert all(key[:12] in shown for key in keys)
+    assert {(one["call"], one["cause"]) for one in printed["occurrences"]} == {(3, "bash: x: command not found")}
+    assert "there is no repeated error in row 7; the rows are 1 to 1" in run("insights", "--show", "7", code=1).stderr
 
 
 def test_filters_and_top(history):

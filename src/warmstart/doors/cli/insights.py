@@ -11,7 +11,7 @@ import click
 
 from warmstart.doors.cli.main import PATH, json_option
 from warmstart.doors.cli.options import agent_option, project_option, since_option
-from warmstart.doors.render.as_json import describe_insights
+from warmstart.doors.render.as_json import describe_insights, describe_occurrences
 from warmstart.doors.render.insights import (
     NOTES,
     UNKNOWN,
@@ -26,6 +26,7 @@ from warmstart.doors.render.insights import (
     what_failed,
 )
 from warmstart.doors.render.terminal import clean, format_time, print_json, print_table, progress_bar
+from warmstart.errors import Refused
 from warmstart.insights.advice import percent
 from warmstart.insights.types import Breakdown, Insights, Rate, RepeatedError
 from warmstart.pipeline import Warmstart
@@ -36,6 +37,7 @@ from warmstart.pipeline import Warmstart
 @project_option
 @since_option
 @click.option("--top", default=10, show_default=True, type=click.IntRange(1, 1_000), help="Rows of each table.")
+@click.option("--show", type=click.IntRange(1), help="List the occurrences of the repeated error in this row instead.")
 @click.option("--html", "page", type=PATH, help="Also write one page with plots to this file, readable only by you.")
 @json_option
 @click.pass_obj
@@ -45,12 +47,16 @@ def insights(
     project: str | None,
     since: float | None,
     top: int,
+    show: int | None,
     page: Path | None,
     as_json: bool,
 ) -> None:
     """Show repeated errors and their fixes, error rates, errors along the session, and costs."""
     with progress_bar("reading sessions") as progress:
-        gathered = ws.insights(top=top, agent=agent, project=project, since=since, progress=progress)
+        gathered = ws.insights(top=top, agent=agent, project=project, since=since, show=show, progress=progress)
+    if show is not None:
+        _show_row(gathered, show, as_json=as_json)
+        return
     if page is not None:
         from warmstart.doors.pages.insights.page import render_page, write_page
 
@@ -63,6 +69,31 @@ def insights(
         _show_insights(gathered)
     if page is not None:
         click.echo(f"page: {clean(page)}", err=as_json)
+
+
+def _show_row(insights: Insights, number: int, *, as_json: bool) -> None:
+    """Show one repeated error with its occurrences."""
+    error = insights.shown
+    if error is None:
+        rows = len(insights.repeated) + insights.repeated_more
+        there = f"the rows are 1 to {rows}" if rows else "no error occurred twice"
+        raise Refused(f"there is no repeated error in row {number}; {there}: warmstart insights --top {max(rows, 1)}")
+    if as_json:
+        print_json(describe_occurrences(insights))
+        return
+    _show_title(f"{number}. {name_of(error.tool, 40)}: {what_failed(error)}")
+    _show_text(f"{count_of(error.count, 'time')} in {count_of(error.sessions, 'session')}", dim=True)
+    for ending in endings_of(error):
+        _show_text(ending)
+    print_table(
+        ("session", "#call", "time", "cause", "what followed"),
+        [
+            (name_of(one.session[:12]), one.call, format_time(one.at) if one.at is not None else UNKNOWN)
+            + (name_of(one.cause, 120), name_of(one.followed, 160))
+            for one in insights.occurrences
+        ],
+    )
+    _show_text("Look at one: warmstart sessions show SESSION", dim=True)
 
 
 def _describe_filters(agent: str | None, project: str | None, since: float | None) -> str:
@@ -99,6 +130,7 @@ def _show_insights(insights: Insights) -> None:
     ):
         _show_rates(name, groups)
     _show_text(NOTES["rates"], dim=True)
+    _show_work(insights)
     _show_windows(insights)
     if overall.errors:
         _show_title("What the errors cost")
@@ -127,9 +159,9 @@ def _show_repeated(insights: Insights) -> None:
         _show_title("No error occurred twice")
         return
     _show_title("The most repeated errors")
-    columns = ("#times", "#sessions", "what failed", "how it was fixed", "#tokens", "#time")
+    columns = ("#row", "#times", "#sessions", "what failed", "how it was fixed", "#tokens", "#time")
     rows = [
-        (error.count, error.sessions, _describe_error(error), "\n".join(endings_of(error)))
+        (error.number, error.count, error.sessions, _describe_error(error), "\n".join(endings_of(error)))
         + (tokens_of(error.cost), minutes_of(error.cost))
         for error in insights.repeated
     ]
@@ -157,6 +189,21 @@ def _show_rates(name: str, groups: Breakdown) -> None:
 
 def _format_rate(rate: Rate) -> tuple[Any, ...]:
     return percent(rate.rate), interval_of(rate), f"{rate.errors:,}", f"{rate.judged:,}", f"{rate.sessions:,}"
+
+
+def _show_work(insights: Insights) -> None:
+    """Show the error rate of each kind of work and its course over the first turns."""
+    if not insights.by_work:
+        return
+    _show_title("Error rate by kind of work, and over the first turns")
+    steps = [str(rate.name) for rate in insights.by_work[0].course]
+    rows = [
+        (kind.name, f"{kind.rate.judged:,}", percent(kind.rate.rate), interval_of(kind.rate))
+        + tuple(percent(rate.rate) for rate in kind.course)
+        for kind in insights.by_work
+    ]
+    print_table(("kind", "#judged calls", "#error rate", "#95% interval", *(f"#turns {step}" for step in steps)), rows)
+    _show_text(NOTES["work"], dim=True)
 
 
 def _show_windows(insights: Insights) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from warmstart.model import Decision, Measures, Template
     from warmstart.store import TemplateRow, TrialRow
 
-_TIMES = ("first", "last", "last_seen")
+_TIMES = ("first", "last", "last_seen", "at")
 
 
 def describe_seed(seed: Seed) -> dict[str, Any]:
@@ -71,6 +71,13 @@ def describe_trial(trial: TrialRow, measures: Measures | None) -> dict[str, Any]
 def describe_insights(insights: Insights) -> dict[str, Any]:
     """Describe insights, with times in ISO format."""
     described = _write_times(msgspec.to_builtins(insights))
+    assert isinstance(described, dict)
+    return {key: value for key, value in described.items() if key not in ("shown", "occurrences")}
+
+
+def describe_occurrences(insights: Insights) -> dict[str, Any]:
+    """Describe the repeated error that was asked for, with its occurrences."""
+    described = _write_times(msgspec.to_builtins({"error": insights.shown, "occurrences": insights.occurrences}))
     assert isinstance(described, dict)
     return described
 

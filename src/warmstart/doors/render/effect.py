@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 
 from warmstart.doors.render.terminal import clean, print_table
+from warmstart.insights.advice import describe_pace
 from warmstart.model import WINDOW, Design, Effect
 from warmstart.stats.paired import Crossing
 from warmstart.trials.metrics import METRICS
@@ -166,7 +167,7 @@ def show_power(power: Power) -> None:
     """Print what the traffic can show: sessions needed per drop, then the detectable drop per number of weeks."""
     click.secho(
         f"{power.sessions} sessions with tool calls, {power.rate:.1%} errors per call in the first {WINDOW} turns, "
-        f"{power.per_week:.1f} sessions a week",
+        f"{describe_pace(power.per_week)}",
         bold=True,
     )
     click.echo(

@@ -17,8 +17,11 @@ NOTES = {
     f"Time is read from timestamps; each run and each wait counts {IDLE / 60:.0f} minutes at most. An error not fixed "
     f"within {SOON} calls costs its own turn only. Unrelated work in between is counted too. Turns that several errors "
     "share count once in the total, so the rows above can add up to more.",
-    "repeated": "Numbers, paths, ids and quoted text are masked. An error counts as unfixed in a session if none of the "
-    f"{SOON} calls after it did what had failed.",
+    "repeated": "Numbers, paths, ids and quoted text are masked. Forks and subagents count as the session they came from. "
+    f"A fix is a call among the next {SOON} that did something about what the message names; where that cannot be told, no "
+    "fix is shown. A check that fails and passes after changes is work. See the occurrences of row N with --show N.",
+    "work": "A shell call that runs code, tests or builds counts as code; reading, writing and searching files as file; "
+    "the web as research; everything else as mixed.",
 }
 
 
@@ -79,23 +82,19 @@ def shape_of(error: RepeatedError, limit: int = 120) -> str:
 
 def fix_of(fix: FixedBy) -> str:
     what = name_of(fix.what, 160)
-    match fix.how:
-        case "other tool":
-            return f"another tool: {what}"
-        case "same call":
-            return "the same call again" if what == "repeated" else f"the same call {what}"
-        case _:
-            return what
+    if fix.how == "retry":
+        return "worked on retry"
+    return f"{what}: {'; '.join(name_of(example, 120) for example in fix.examples)}" if fix.examples else what
 
 
 def endings_of(error: RepeatedError) -> list[str]:
-    """Return how an error was fixed, by number of sessions, then in how many it was not."""
+    """Return how an error was fixed, by number of sessions, then in how many no fix was seen."""
     endings = [f"{fix_of(fix)} ({count_of(fix.sessions, 'session')})" for fix in error.fixes]
-    rest = error.sessions - error.unfixed - sum(fix.sessions for fix in error.fixes)
-    if rest:
-        endings.append(f"in other ways ({count_of(rest, 'session')})")
+    if error.check:
+        passed = f"passed after changes in {error.passed} of {count_of(error.sessions, 'session')}"
+        return [*endings, f"a failing check: {passed}"]
     if error.unfixed:
-        endings.append(f"unfixed in {error.unfixed} of {count_of(error.sessions, 'session')}")
+        endings.append(f"no fix seen in {error.unfixed} of {count_of(error.sessions, 'session')}")
     return endings
 
 

@@ -17,6 +17,7 @@ from warmstart.doors.pages.insights.sections import (
     show_rates,
     show_weeks,
     show_windows,
+    show_work,
 )
 from warmstart.doors.pages.markup import Markup, element, make_document, make_section
 from warmstart.doors.render.insights import NOTES, remarks_of
@@ -80,6 +81,7 @@ def _main(insights: Insights) -> Markup:
         make_section("What to do", "", show_advice(insights)),
         make_section("The most repeated errors", NOTES["repeated"] if insights.repeated else "", show_errors(insights)),
         make_section("Error rate along the session", "", show_windows(insights)),
+        make_section("Error rate by kind of work", NOTES["work"] if insights.by_work else "", show_work(insights)),
         make_section("Where errors come from", NOTES["rates"], show_rates(insights)),
         make_section("Error rate by week", "", show_weeks(insights)),
     )

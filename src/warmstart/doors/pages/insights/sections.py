@@ -32,7 +32,7 @@ from warmstart.doors.render.insights import (
 )
 from warmstart.doors.render.terminal import clean, format_time
 from warmstart.insights.advice import percent
-from warmstart.insights.types import Breakdown, Insights, Rate, RepeatedError
+from warmstart.insights.types import Breakdown, Insights, KindOfWork, Rate, RepeatedError
 
 _REACH = 1.6  # times the largest rate: what of intervals a scale shows
 _RATE_COLUMNS = ("#error rate", "#95% interval", "#errors", "#judged calls", "#sessions")
@@ -99,7 +99,7 @@ def _show_error(error: RepeatedError, most: tuple[float, float, float]) -> Marku
     seen = f"last seen {format_time(error.last_seen)[:10]}" if error.last_seen is not None else ""
     about = " · ".join(filter(None, (error.error_kind and f"{error.error_kind} error", seen)))
     endings = [
-        element("li", {"class": "unfixed" if ending.startswith("unfixed") else None}, isolate(ending))
+        element("li", {"class": "unfixed" if ending.startswith("no fix seen") else None}, isolate(ending))
         for ending in endings_of(error)
     ]
     example = f"e.g. {name_of(error.example, 170)}" if error.example and error.message != error.example else ""
@@ -107,7 +107,11 @@ def _show_error(error: RepeatedError, most: tuple[float, float, float]) -> Marku
         "div",
         {},
         element(
-            "p", {"class": "about"}, element("strong", {}, isolate(name_of(error.tool))), f" · {about}" if about else ""
+            "p",
+            {"class": "about"},
+            f"{error.number}. ",
+            element("strong", {}, isolate(name_of(error.tool))),
+            f" · {about}" if about else "",
         ),
         element("h3", {}, isolate(what_failed(error, 140))),
         element("p", {"class": "said code"}, isolate(shape_of(error, 140))) if error.message else None,
@@ -226,6 +230,36 @@ def show_windows(insights: Insights) -> Markup | None:
                 for window in along.windows
             ],
         ),
+    )
+
+
+def show_work(insights: Insights) -> Markup | None:
+    """Show the course of the error rate over the first turns, a plot for each kind of work."""
+    if not insights.by_work:
+        return None
+    scale = make_rate_scale([rate for kind in insights.by_work for rate in kind.course], reach=_REACH)
+    return element("div", {"class": "facets"}, *(_show_kind(kind, scale) for kind in insights.by_work))
+
+
+def _show_kind(kind: KindOfWork, scale: Scale) -> Markup:
+    names = [str(rate.name) for rate in kind.course]
+    values = ", ".join(percent(rate.rate) for rate in kind.course)
+    plot = element(
+        "div",
+        {"class": "course-plot"},
+        draw_vertical_axis(scale),
+        draw_lines([PlotLine("all", kind.name, kind.course)], scale, f"Error rate of {kind.name} calls: {values}"),
+        element("span", {"class": "side"}, "turns"),
+        element("div", {"class": "places"}, *(element("span", {}, name) for name in names)),
+    )
+    rows = [(str(rate.name), *_rate_cells(rate)) for rate in kind.course]
+    return element(
+        "figure",
+        {"aria-label": f"Error rate of {kind.name} calls over the first turns"},
+        element("h3", {}, f"{kind.name}: {percent(kind.rate.rate)}"),
+        element("p", {"class": "about"}, f"{kind.rate.errors:,} of {count_of(kind.rate.judged, 'judged call')} failed"),
+        plot,
+        show_table(("turns", *_RATE_COLUMNS), [*rows, ("whole session", *_rate_cells(kind.rate))]),
     )
 
 
