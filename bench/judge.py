@@ -45,7 +45,7 @@ from warmstart.calls.shell import command_in, read_line
 from warmstart.errors import SourceError
 from warmstart.formats.source import Source
 from warmstart.judging.outcome import judge_result
-from warmstart.judging.text import stopped_by
+from warmstart.judging.stops import stopped_by
 from warmstart.model import UNKNOWN, Outcome, Signal, ToolCall
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"

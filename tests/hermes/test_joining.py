@@ -39,12 +39,12 @@ def see(call: str, status: str, at: float) -> SeenCall:
 def test_blocked_and_cancelled_are_no_errors() -> None:
     session = make_session(("a", ERROR), ("b", ERROR), ("c", ERROR))
     found = correct(session, [see("a", "blocked", 1.0), see("c", "cancelled", 21.0), see("z", "blocked", 3.0)])
-    assert outcomes(found) == ["rejected", "error", "cancelled"]
+    assert outcomes(found) == ["denied", "error", "cancelled"]
 
 
 def test_an_id_used_again_is_told_by_the_time() -> None:
     session = make_session(("a", ERROR), ("a", ERROR))
-    assert outcomes(correct(session, [see("a", "blocked", 12.0)])) == ["error", "rejected"]
+    assert outcomes(correct(session, [see("a", "blocked", 12.0)])) == ["error", "denied"]
 
 
 def test_what_hermes_threw_away_is_counted_once() -> None:
@@ -79,7 +79,7 @@ def test_joined_counts_survive_reading_again(ws: Warmstart, tmp_path: Path) -> N
         database.touch()
         ws.ingest(database)
         record = ws.session(session)
-        assert record.session.errors == 0 and [call.status for call in record.calls] == ["rejected", "ok"]
+        assert record.session.errors == 0 and [call.status for call in record.calls] == ["denied", "ok"]
 
 
 def test_the_mark_is_taken_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,11 +132,6 @@ FAILED = [
     (call("mcp__db__query"), "MCP error -32602: Invalid arguments for tool query", "arguments"),
     (call("book"), "Error: gift card balance is not enough", "semantic"),
     (call("book"), "payment amount does not add up, total price is 375, but paid 299", "semantic"),
-    (
-        call("Read"),
-        "Permission to use Read has been denied. IMPORTANT: You may attempt to do this otherwise. " * 8,
-        "permission",
-    ),
     (call("mcp__probe__run"), "probe internal error", "other"),
     (call("Bash", "foo"), "bash: foo: command not found", "environment"),
     (call("Bash", "foo"), "zsh:1: command not found: foo", "environment"),

@@ -26,6 +26,7 @@ _KINDS = ("user", "gemini", "model", "info", "error", "warning")
 _ANSWERING = frozenset(("gemini", "model", "assistant"))
 _EXIT_CODE = re.compile(r"(?:^|\n|\\n)Exit Code: (-?\d{1,10})(?=\s|\\n|$)")
 _WINDOW = 32  # messages held back because the log may write them again
+_REFUSED = re.compile(r"did not allow|(?i:user) denied")  # the person, not an interruption
 
 
 class _Call(msgspec.Struct, gc=False):
@@ -207,7 +208,7 @@ def _signal(call: _Call, text: str) -> Signal | None:
     if call.status == "error":
         return Signal(status="error")
     if call.status == "cancelled":
-        return Signal(status="rejected" if "did not allow" in text[:400] else "cancelled")
+        return Signal(status="rejected" if _REFUSED.search(text[:400]) else "cancelled")
     if call.status != "success":
         return None
     codes = _EXIT_CODE.findall(text) if call.name and "shell" in call.name else []

@@ -18,6 +18,7 @@ from warmstart.ingest.records import Record, Recorder
 from warmstart.ingest.strip_seed import strip_seed
 from warmstart.judging.outcome import judge_result
 from warmstart.judging.score import score as score_session
+from warmstart.judging.stops import add_words
 from warmstart.model import Problem, Score, Session, ToolResult
 from warmstart.ports import Progress
 from warmstart.store import ProjectStore, SessionRow, SourceRow, SqliteStore
@@ -88,7 +89,8 @@ def inspect(path: Path | str, tools: Mapping[str, str] | None = None) -> Inspect
 def scan(source: Source, tools: Mapping[str, str] | None = None) -> Iterator[Scored]:
     """Yield the scored sessions of one file. Parts that cannot be read are in `source.problems` afterwards."""
     try:
-        for session in map(strip_seed, formats.read(source, judge_result)):
+        for read in formats.read(source, judge_result):
+            session = add_words(strip_seed(read))
             yield Scored(session, score_session(session, tools))
     except SourceError as error:
         source.report(error.reason, error.line)

@@ -11,8 +11,9 @@ from warmstart.calls import tools
 from warmstart.calls.shell import ShellLine, command_in, read_line
 from warmstart.judging.causes import explain
 from warmstart.judging.checks import check_failed
-from warmstart.judging.messages import parse_json
-from warmstart.judging.text import answer_failed, clear, error_kind, plain, shell_failed, stopped_by
+from warmstart.judging.messages import open_result, parse_json
+from warmstart.judging.stops import find_words, stopped_by
+from warmstart.judging.text import answer_failed, clear, error_kind, plain, shell_failed
 from warmstart.model import Basis, Outcome, Signal, ToolCall
 
 _OK = {basis: Outcome("ok", basis) for basis in ("flag", "exit_code", "structure", "text")}
@@ -48,6 +49,8 @@ _CODES = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
 def judge_result(call: ToolCall | None, text: str, signal: Signal | None = None) -> Outcome:
     """Return the outcome of one call. `text` is the whole result; `signal` is what the transcript says beside it."""
     outcome = _judge(call, text, signal)
+    if outcome.status == "rejected" and (words := find_words(open_result(text))):
+        return structs.replace(outcome, words=words)
     if outcome.status != "error":
         return outcome
     cause, findings = explain(call, text)
@@ -170,11 +173,11 @@ def _by_fields(value: dict[str, Any], text: str) -> Outcome:
         return _STOPPED[stopped, "structure"]
     for name in ("success", "ok"):
         if isinstance(value.get(name), bool):
-            return _OK["structure"] if value[name] else _error(text, "structure")
+            return _OK["structure"] if value[name] else _stop_or_fail(value, text)
     if value.get("isError") is True or value.get("is_error") is True:
         return _error(text, "structure")
     if _is_error_value(value.get("error")) or _is_error_value(value.get("errors")):
-        return _error(text, "structure")
+        return _stop_or_fail(value, text)
     status = value.get("status")
     if isinstance(status, str) and status.lower() in _FAILED_WORDS and (len(value) <= 3 or value.get("message")):
         return _error(text, "structure")  # with more fields it is the status of the thing the call asked about
@@ -182,6 +185,12 @@ def _by_fields(value: dict[str, Any], text: str) -> Outcome:
     if isinstance(inner, dict) and len(value) <= 4:
         return _by_fields(inner, text)
     return _OK["structure"]
+
+
+def _stop_or_fail(value: dict[str, Any], text: str) -> Outcome:
+    message = value.get("error") or value.get("message")
+    stopped = stopped_by(message) if isinstance(message, str) else None
+    return _STOPPED[stopped, "structure"] if stopped else _error(text, "structure")
 
 
 def _status_word(value: dict[str, Any]) -> str | None:

@@ -166,43 +166,6 @@ _NO_REFUSAL = re.compile(
     re.I,
 )
 
-_REJECTED = (
-    "The user doesn't want to ",
-    "The user does not want to ",
-    "User rejected",
-    "User denied",
-    "User declined",
-    "The user denied",
-    "The user rejected",
-    "The user declined",
-    "patch rejected by user",
-    "rejected by user",
-    "exec command rejected by user",
-    "Tool use was rejected",
-    "[Tool denied",
-)
-_DENIED = re.compile(  # by a hook or a rule of the agent: neither the agent's error nor a person's word
-    r"(?:Command|Tool(?: call| use)?|Call|Edit|Patch|apply_patch) (?:was )?blocked by \w*(?:Use)? ?hook\b|Blocked by \w+ hook\b"
-    r"|(?:Hook )?PreToolUse(?::\S+)? (?:hook (?:error|blocking error|blocked|denied|stopped)|blocked|denied)"
-    r"|\S* ?operation blocked by hook|Execution (?:stopped|blocked|denied) by (?:PreToolUse |a )?hook"
-    r"|Tool execution denied by policy"
-    r"|\[warmstart\] stopped: ",
-    re.S,
-)
-_CANCELLED = (
-    "Sibling tool call errored",
-    "Cancelled: ",
-    "[Request interrupted by user",
-    "Request interrupted by user",
-    "Request was aborted",
-    "aborted by user",
-    "Interrupted by user",
-    "[Operation Cancelled]",
-    "Operation cancelled by user",
-    "User cancelled",
-    "Tool execution was cancelled",
-    "[Tool execution cancelled",
-)
 _tags = re.compile(r"^\s*</?(?:tool_use_error|error|tool_error)>\s*")
 
 
@@ -218,18 +181,6 @@ def clear(text: str) -> str:
     if "\x1b" in text:
         text = _ansi.sub("", text)
     return text.replace("\r\n", "\n")
-
-
-def stopped_by(text: str) -> str | None:
-    """Return "rejected", "denied" or "cancelled" where a person, a hook or a sibling call ended this one, else None."""
-    opening = _tags.sub("", text[:400]).lstrip()
-    if opening.startswith(_REJECTED):
-        return "rejected"
-    if _DENIED.match(opening.removeprefix("Error: ")):
-        return "denied"
-    if opening.startswith(_CANCELLED):
-        return "cancelled"
-    return None
 
 
 def shell_failed(text: str, line: ShellLine) -> bool:

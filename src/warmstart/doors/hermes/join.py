@@ -22,7 +22,7 @@ from warmstart.ingest.records import Recorder
 from warmstart.model import Outcome, Session, Step, ToolCall, ToolResult
 from warmstart.pipeline import Warmstart
 
-_STOPPED = {BLOCKED: Outcome("rejected", "flag"), CANCELLED: Outcome("cancelled", "flag")}
+_STOPPED = {BLOCKED: Outcome("denied", "flag"), CANCELLED: Outcome("cancelled", "flag")}
 _REFUSED = Outcome("error", "flag", "arguments")
 _REFUSED_MARK = "_refused"  # behind the id of a call that is not in the database
 _NOT_KEPT = "(arguments that were not JSON; Hermes does not keep them)"
@@ -52,7 +52,7 @@ def _is_joined(ws: Warmstart, session: str, sightings: Sequence[SeenCall]) -> bo
         return True  # it is in another database, or left no trace
     except Refused:
         return False
-    stopped = Counter(call.call_id for call in calls if call.status in ("rejected", "cancelled"))
+    stopped = Counter(call.call_id for call in calls if call.status in ("rejected", "denied", "cancelled"))
     failed = Counter(call.call_id.removesuffix(_REFUSED_MARK) for call in calls if call.status == "error")
     seen_stopped = Counter(seen.call for seen in sightings if seen.status in _STOPPED)
     seen_refused = Counter(seen.call for seen in sightings if seen.status == INVALID)
@@ -94,7 +94,8 @@ def _mark_stopped(steps: list[Step], seen: SeenCall) -> None:
         at = min(places, key=lambda place: abs((steps[place].at or 0.0) - seen.at))
         result = steps[at]
         assert isinstance(result, ToolResult)
-        steps[at] = structs.replace(result, outcome=_STOPPED[seen.status])
+        if result.outcome.status != "rejected":  # blocked because a person said no: their words are in the result
+            steps[at] = structs.replace(result, outcome=_STOPPED[seen.status])
 
 
 def _add_refused(steps: list[Step], seen: SeenCall) -> None:
