@@ -52,7 +52,11 @@ class Evidence(Struct, frozen=True):
 
 def compare_paths(one: Set[str], other: Set[str]) -> Evidence:
     """Compare the relative paths of two folders' sessions."""
-    mine, theirs = keep_specific(one), keep_specific(other)
+    return compare_specific(keep_specific(one), keep_specific(other))
+
+
+def compare_specific(mine: Set[str], theirs: Set[str]) -> Evidence:
+    """Compare files that hardly any other project has."""
     if len(theirs) < len(mine):
         mine, theirs = theirs, mine
     if not mine:

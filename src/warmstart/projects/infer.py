@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from warmstart.projects.evidence import Evidence, compare_paths, is_specific
+from warmstart.projects.evidence import Evidence, compare_paths, compare_specific, is_specific, keep_specific
 from warmstart.projects.paths import clean_folder, is_absolute, is_broad, relative_path
 from warmstart.projects.worktrees import Worktree, find_worktree
 
@@ -100,8 +100,9 @@ def find_rivals(facts: Iterable[FolderFacts]) -> set[str]:
     for named in by_name.values():
         if len(named) > 1 and not all(unit.is_identified for unit in named):
             rivals |= {fact.folder for unit in named for fact in unit.facts}
+    tops = _index_tops(units)
     for unit in units:
-        above = [other for other in units if not unit.is_identified and _find_above(unit, other) is not None]
+        above = [] if unit.is_identified else [other for _root, other in _list_above(unit, tops)]
         if any(not other.is_identified for other in above):
             rivals |= {fact.folder for each in (unit, *above) for fact in each.facts}
     return rivals
@@ -152,11 +153,11 @@ def _name_commits(facts: Sequence[FolderFacts]) -> dict[str, str]:
 def _join_nested(units: list[_Unit]) -> list[_Unit]:
     """Add subfolders to the project above them, the deepest first."""
     left = {unit.key: unit for unit in units}
+    tops = _index_tops(units)
     for unit in sorted(units, key=lambda each: (-len(each.key), each.key)):
         if unit.is_identified or is_broad(unit.key):
             continue
-        above = [(root, other) for other in left.values() if (root := _find_above(unit, other)) is not None]
-        for root, other in sorted(above, key=lambda pair: (-len(pair[0]), pair[1].key)):  # the nearest first
+        for root, other in _list_above(unit, tops):
             if other.is_identified or _crosses(unit, other, root) or _is_worktree_of(unit, other):
                 other.facts.extend(_move_up(fact, root) for fact in unit.facts)
                 del left[unit.key]
@@ -164,20 +165,27 @@ def _join_nested(units: list[_Unit]) -> list[_Unit]:
     return [left[key] for key in sorted(left)]
 
 
-def _find_above(unit: _Unit, other: _Unit) -> str | None:
-    """Return the root of the other unit that lies above all folders of this one."""
-    if other is unit:
-        return None
-    tops = {top_of(fact.folder, fact.root) for fact in other.facts} | (
-        {other.key} if not other.is_identified else set()
-    )
-    above = [top for top in tops if not is_broad(top) and all(_is_below(fact, top) for fact in unit.facts)]
-    return min(above, key=lambda top: (len(top), top), default=None)
+def _index_tops(units: list[_Unit]) -> dict[str, list[_Unit]]:
+    """Return the units by the roots of their folders."""
+    tops: defaultdict[str, list[_Unit]] = defaultdict(list)
+    for unit in units:
+        own = {top_of(fact.folder, fact.root) for fact in unit.facts} | (
+            {unit.key} if not unit.is_identified else set()
+        )
+        for top in sorted(own):
+            if not is_broad(top):
+                tops[top].append(unit)
+    return tops
 
 
-def _is_below(fact: FolderFacts, top: str) -> bool:
-    relative = relative_path(clean_folder(fact.folder), top)
-    return relative not in (None, ".")
+def _list_above(unit: _Unit, tops: dict[str, list[_Unit]]) -> list[tuple[str, _Unit]]:
+    """Return the other units whose root is the unit's folder or lies above it, the nearest first."""
+    above: list[tuple[str, _Unit]] = []
+    path = unit.key
+    while path:
+        above += [(path, other) for other in tops.get(path, ()) if other.key != unit.key]
+        path = path.rpartition("/")[0]
+    return above
 
 
 def _crosses(unit: _Unit, other: _Unit, root: str) -> bool:
@@ -232,7 +240,7 @@ def _join_clusters(clusters: list[list[_Unit]]) -> list[list[_Unit]]:
         groups = list(range(len(clusters)))
         for one in range(len(clusters)):
             for other in range(one + 1, len(clusters)):
-                if groups[one] != groups[other] and compare_paths(paths[one], paths[other]).is_enough:
+                if groups[one] != groups[other] and compare_specific(paths[one], paths[other]).is_enough:
                     groups = [groups[one] if group == groups[other] else group for group in groups]
         joined = [
             [unit for cluster, group in zip(clusters, groups, strict=True) if group == name for unit in cluster]
@@ -245,7 +253,7 @@ def _join_clusters(clusters: list[list[_Unit]]) -> list[list[_Unit]]:
 
 
 def _collect(cluster: list[_Unit]) -> set[str]:
-    return {path for unit in cluster for path in unit.collect_paths()}
+    return keep_specific({path for unit in cluster for path in unit.collect_paths()})
 
 
 def _find_home(cluster: list[_Unit], identified: list[_Unit]) -> _Unit | None:
@@ -254,7 +262,7 @@ def _find_home(cluster: list[_Unit], identified: list[_Unit]) -> _Unit | None:
     proven: list[tuple[Evidence, _Unit]] = []
     for unit in identified:
         if unit.name.lower() == cluster[0].name.lower():
-            evidence = compare_paths(mine, unit.collect_paths())
+            evidence = compare_specific(mine, keep_specific(unit.collect_paths()))
             if evidence.is_enough:
                 proven.append((evidence, unit))
     best = min(proven, key=lambda pair: (-pair[0].files, -pair[0].fitting, pair[1].key), default=None)
