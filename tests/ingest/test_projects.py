@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 import warmstart
 from homes import read_everything
 from projects.repositories import git, make_repository
 from transcripts import teach, work_lines, write_jsonl
+from warmstart import store
 from warmstart.errors import NotFound, Refused
 from warmstart.model import LiveUsage, Task, Usage
 from warmstart.pipeline import Warmstart
 from warmstart.projects.resolve import resolve_project
 from warmstart.store import ProjectStore, TemplateStore, TrialStore
+from warmstart.store.notes import NoteDecision, NoteRow, NoteStore, Showing, make_note_id
 
 REMOTE, NAME = "git@github.com:Org/Shop.git", "github.com/org/shop"
 
@@ -291,3 +296,63 @@ class TestResolving:
     @pytest.mark.parametrize("text", ["", "airline", "job:nightly", "/", "/tmp", "/a\nb", "*", "~/x"])
     def test_strange_folders_are_their_own_names(self, ws, text):
         assert resolve_project(ProjectStore(ws.store), text).name == text
+
+
+class TestMoving:
+    def test_notes_move_with_the_decisions_of_a_person(self, ws, code):
+        notes = NoteStore(ws.store)
+        repo = code / "shop"
+        teach(ws, work("a", repo))
+        for project in (str(repo), "/elsewhere"):
+            name = make_note_id(project, "", "path:x")
+            body = {"id": name, "project": project, "key": "path:x", "text": "x is not here"}
+            with ws.store.writing():
+                notes.put(NoteRow(name, project, "", "path", "active", json.dumps(body), 1.0))
+                notes.decide(NoteDecision(name, "active", "person", "right", 1.0))
+                notes.put_showings([Showing(name, "s", "brief", 1.0)])
+        make_repository(repo, REMOTE)
+        teach(ws, work("b", repo, day=2))
+        [(moved, body)] = notes.bodies(project=NAME)
+        assert moved == make_note_id(NAME, "", "path:x") == json.loads(body)["id"]
+        assert json.loads(body)["project"] == NAME
+        assert [decision.by for decision in notes.decisions(moved)] == ["person"]
+        assert [showing.session for showing in notes.showings(moved)] == ["s"]
+        assert notes.bodies(project=str(repo)) == []
+        assert len(notes.bodies(project="/elsewhere")) == 1
+
+    def test_a_template_is_named_after_the_repository(self, ws, code):
+        repo = make_repository(code / "bookshop")
+        teach(ws, *(work(f"s-{n}", repo, day=n + 1) for n in range(3)))
+        [learned] = ws.learn().templates
+        assert learned.name.startswith("bookshop-")
+        assert git(repo, "rev-list", "HEAD")[:6] not in learned.name
+
+    def test_gemini_names_a_folder_by_its_hash(self, ws, tmp_path):
+        folder = "/home/ann/shop"
+        teach(ws, work("a", folder))
+        record = {
+            "sessionId": "g-1",
+            "projectHash": hashlib.sha256(folder.encode()).hexdigest(),
+            "startTime": "2026-10-02T10:00:00Z",
+            "messages": [{"id": "1", "type": "user", "content": "fix it", "timestamp": "2026-10-02T10:00:00Z"}],
+        }
+        (tmp_path / "gemini.json").write_text(json.dumps(record))
+        ws.ingest(tmp_path / "gemini.json")
+        assert projects_of(ws) == {"a": folder, "g-1": folder}
+
+
+def test_a_store_of_an_older_version_is_placed_by_the_next_ingest(tmp_path, code):
+    repo = make_repository(code / "shop", REMOTE)
+    with warmstart.open() as ws:
+        teach(ws, work("a", repo), work("b", "/home/ann/hotel"), work("c", "/home/ann/hotel", day=2))
+        path = ws.store.path
+    with apsw.Connection(str(path)) as db:  # as the schema before this version held it
+        db.execute("UPDATE sessions SET project = folder, folder = NULL, root = NULL, remote = NULL")
+        db.execute("DELETE FROM project_names")
+        script = (Path(store.__file__).parent / "migrations" / "0007_what_happened.sql").read_text()
+        [update] = [line for line in script.splitlines() if line.startswith("UPDATE sessions SET folder")]
+        db.execute(update)
+    with warmstart.open() as ws:
+        assert projects_of(ws)["a"] == str(repo)
+        ws.ingest(ws.settings.home.parent / "in")  # nothing new to read
+        assert projects_of(ws) == {"a": NAME, "b": "/home/ann/hotel", "c": "/home/ann/hotel"}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 from msgspec import structs
@@ -41,8 +42,7 @@ class ProjectSettler:
         rivals = find_rivals(facts)
         facts = [self._add_paths(fact) if fact.folder in rivals else fact for fact in facts]
         placements = place_folders(facts)
-        for fact in facts:
-            placements.setdefault(fact.folder, Placement(fact.folder, fact.folder, None, "folder"))
+        placements |= _place_names(facts, placements)
         now = self._clock()
         rows = [_to_row(placement, now) for placement in placements.values()]
         targets = self._follow(placements.values())
@@ -86,6 +86,21 @@ class ProjectSettler:
                 elif not absolute.startswith("~"):
                     outside.add(absolute)
         return structs.replace(fact, paths=frozenset(inside), outside=frozenset(outside))
+
+
+def _place_names(facts: Iterable[FolderFacts], placements: Mapping[str, Placement]) -> dict[str, Placement]:
+    """Return the projects of what is no folder: a name of its own. Gemini CLI names a folder by its hash."""
+    hashes = {hashlib.sha256(folder.encode("utf-8", "replace")).hexdigest(): folder for folder in sorted(placements)}
+    named: dict[str, Placement] = {}
+    for fact in facts:
+        if fact.folder not in placements:
+            known = placements.get(hashes.get(fact.folder, ""))
+            named[fact.folder] = (
+                Placement(fact.folder, known.project, known.root, known.by)
+                if known
+                else Placement(fact.folder, fact.folder, None, "folder")
+            )
+    return named
 
 
 def _find_touched(tool: str, text: str) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
@@ -12,6 +11,7 @@ from warmstart.notes.digest import Cause, Digest
 from warmstart.notes.habits import Habits
 from warmstart.notes.phrase import Details, phrase_note
 from warmstart.notes.types import Note, NoteKind
+from warmstart.store.notes import make_note_id
 
 MIN_SUPPORT = 2  # root sessions; a single transcript can at most make a proposed note
 RECENT = 30  # sessions over which the rate of a note is counted, weighted towards the latest
@@ -180,7 +180,7 @@ def _most_common(counts: Mapping[str, int]) -> str:
 
 def make_id(project: str, scope: str, key: str) -> str:
     """Return the id of the note about this cause: the same fact keeps its id."""
-    return hashlib.blake2b("\0".join((project, scope, key)).encode("utf-8", "replace"), digest_size=6).hexdigest()
+    return make_note_id(project, scope, key)
 
 
 def add_up(project: str, digests: Iterable[Digest], scope: str = "") -> ProjectHistory:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from warmstart.errors import NotFound, Refused
 from warmstart.store.sqlite import SqliteStore
+
+
+def make_note_id(project: str, scope: str, key: str) -> str:
+    """Return the id of the note about this cause: the same fact keeps its id."""
+    return hashlib.blake2b("\0".join((project, scope, key)).encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
 class NoteRow(Struct, frozen=True, gc=False):
@@ -110,6 +118,22 @@ class NoteStore:
     def showings(self, note: str | None = None) -> list[Showing]:
         """Return what sessions were shown, in order of time."""
         return [Showing(*row) for row in self.store.rows("showings", (note,))]
+
+    def move(self, old: str, new: str) -> None:
+        """Move the notes of a project to another one, with their decisions and showings. A note that is there stays."""
+        for columns in self.store.rows("notes_of_project", (old,)):
+            note, scope, body = columns
+            try:
+                facts = msgspec.json.decode(body, type=dict[str, Any])
+            except msgspec.DecodeError:
+                continue
+            moved = make_note_id(new, scope, str(facts.get("key", "")))
+            text = msgspec.json.encode(facts | {"id": moved, "project": new}).decode()
+            self.store.run("rename_note", (moved, new, text, note))
+            self.store.run("rename_showings", (moved, note))
+            self.store.run("rename_note_decisions", (moved, note))
+            self.store.run("delete_showings", (note,))
+            self.store.run("delete_note", (note,))
 
     def roots(self, project: str) -> list[str]:
         """Return the folders in which a project was worked on."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import structs
 
+from warmstart.store.notes import NoteStore
 from warmstart.store.rows import ProjectNameRow, TemplateRow
 from warmstart.store.sqlite import SqliteStore
 from warmstart.store.templates import TemplateStore
@@ -82,7 +83,7 @@ class ProjectStore:
         """Give folders their projects and roots in one transaction. Returns the number of sessions that moved.
 
         `targets` are the projects that folders belong to once a person's names are followed. Templates follow their source
-        sessions; trials, live usage and the tables of `MOVES` follow their sessions or the whole project.
+        sessions; trials, live usage (`MOVES`) and notes follow their sessions or the whole project.
         """
         with self.store.writing():
             wanted = {row.name: row for row in rows}
@@ -92,6 +93,7 @@ class ProjectStore:
                 if row is None or (project, root) == (targets[folder], row.root):
                     continue
                 self.store.run("place_sessions", (targets[folder], row.root, folder))
+                self.store.run("delete_digests_in", (folder,))
                 if project is not None and project != targets[folder]:
                     moved[project][targets[folder]] += sessions
             known = self.names()
@@ -116,6 +118,8 @@ class ProjectStore:
             target = self._find_template_project(templates, row) or (new if emptied else old)
             if target != old:
                 _move_template(templates, row, target)
+        if emptied:
+            NoteStore(self.store).move(old, new)
         for query in MOVES:
             self.store.run(query, (new if emptied else old, old))
 

@@ -586,3 +586,22 @@ UPDATE trials SET task = json_set(task, '$.project', coalesce(
     (SELECT s.project FROM sessions AS s WHERE s.key = trials.transcript),
     (SELECT max(s.project) FROM sessions AS s WHERE s.id = trials.session), ?1))
 WHERE json_valid(task) AND json_extract(task, '$.project') = ?2;
+
+-- name: notes_of_project
+SELECT id, scope, body FROM notes WHERE project = :project ORDER BY id;
+
+-- name: rename_note
+UPDATE OR IGNORE notes SET id = :id, project = :project, body = :body WHERE id = :old;
+
+-- name: rename_showings
+UPDATE OR IGNORE showings SET note = :id WHERE note = :old;
+
+-- name: rename_note_decisions
+UPDATE note_decisions SET note = :id WHERE note = :old;
+
+-- name: delete_showings
+DELETE FROM showings WHERE note = :note;
+
+-- name: delete_digests_in
+-- Digests hold paths relative to the root, so a session with another root needs a new one.
+DELETE FROM digests WHERE session_key IN (SELECT key FROM sessions WHERE folder = :folder);

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from warmstart.calls.prose import find_topic_words, plain
 
 _NO_NAMES = frozenset(("tmp", "home", "root", "testbed", "workspace", "project", "src", "app"))
+_COMMIT = re.compile(r"@[0-9a-f]{12}$")  # of a project that is known by its root commit
 _NEAR = 0.22  # minimum cosine for a session to join a cluster
 _LEADERS = 40  # maximum clusters while clustering
 _FEW = 4  # from this many sessions on, a word of a single session does not count
@@ -114,6 +115,7 @@ def slug(text: str, limit: int = 40) -> str:
 def place_name(project: str | None, agent: str) -> str:
     """Return the name of the project's folder; the agent if that says nothing."""
     last = (project or "").rstrip("/\\").replace("\\", "/").rpartition("/")[2]
+    last = _COMMIT.sub("", last)
     name = slug(last, 24)
     if not name or name in _NO_NAMES or re.fullmatch(r"[0-9a-f]{16,}|\d+", name):
         return slug(agent, 24) or "agent"
