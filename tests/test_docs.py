@@ -17,6 +17,7 @@ import click
 import pytest
 
 import warmstart
+from command_line import run
 from doors.hooks.events import wait_for_quiet
 from loopback import serving
 from places import DATA, ROOT, SRC
@@ -151,6 +152,15 @@ def test_the_readmes_first_commands_work(tmp_path):
 
 
 FAKE_CLAUDE = DATA / "docs" / "claude.py"
+
+
+def test_the_tutorials_samples_give_the_numbers_that_it_prints():
+    (words,) = re.findall(r"`warmstart (ingest src/[^`]+)`", TUTORIAL)
+    command, *folders = words.split()
+    printed = run(command, *(ROOT / folder for folder in folders)).stdout.splitlines()[0]
+    assert printed.split(" tool calls")[0] in TUTORIAL
+    assert len(warmstart.inspect(ROOT / "src" / "warmstart" / "samples").sessions) == 10
+    assert "`src/warmstart/samples` holds ten)" in TUTORIAL
 
 
 @pytest.mark.slow
