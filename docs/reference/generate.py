@@ -113,6 +113,7 @@ The confirmation daemon has a [policy file of its own](confirm.md).
 """
 
 
+LEVELS = '`"off"`, `"tell"`, `"correct"` or `"stop"`'
 TOML_TYPES = {
     "str": "string",
     "int": "integer",
@@ -125,9 +126,13 @@ TOML_TYPES = {
     "dict[str, str]": "table",
     "dict[str, Price]": "table",
     "ReviewSettings": "table",
+    "AdviceSettings": "table",
+    "Level": LEVELS,
+    "Level | None": LEVELS,
 }
 TOML_VALUES = {
     "ReviewSettings()": "",
+    "AdviceSettings()": "",
     "field(default_factory=dict)": "",
     "()": "[]",
     "None": "",
@@ -143,6 +148,8 @@ def write_settings() -> str:
     parts.append(describe_keys(config.FileSettings))
     parts.append("\n## `[review]`\n\nThe second look at sessions ([how-to](../howto/review.md)).\n\n")
     parts.append(describe_keys(config.ReviewSettings))
+    parts.append("\n## `[advice]`\n\nWhat happens at a call that a note is about.\n\n")
+    parts.append(describe_keys(config.AdviceSettings))
     parts.append('\n## `[prices."MODEL"]`\n\nUS dollars per million tokens ([details](../insights.md#prices)).\n\n')
     parts.append(describe_keys(Price))
     parts.append(ENVIRONMENT)
