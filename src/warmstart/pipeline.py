@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from warmstart.model import Task
     from warmstart.notes.library import NoteLibrary
     from warmstart.review import Reviews
+    from warmstart.scopes import Border
     from warmstart.store.search import FoundCalls
     from warmstart.templates.forget import Forgotten
     from warmstart.templates.library import Learned, TemplateLibrary
@@ -214,16 +215,20 @@ class Warmstart:
         since: float | None = None,
         show: int | None = None,
         progress: Progress | None = None,
+        border: Border | None = None,
     ) -> Insights:
         """Return repeated errors, error rates, errors along sessions, and costs of the stored sessions.
 
         With `show`, the occurrences of the repeated error in that row are listed too.
+        `border` limits them to what a session may see; None is for the machine's owner.
         """
         from warmstart.insights import gather_insights
         from warmstart.store.history import read_history
 
         project = self._find_project(project)
         history = read_history(self.store, agent=agent, project=project, since=since, progress=progress)
+        if border is not None:
+            history = (past for past in history if past and border.admits(past.scope, past.project or ""))
         return gather_insights(history, top=top, show=show)
 
     @property

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import anyio
 import msgspec
+from click.testing import CliRunner
+from mcp import Client, MCPError
 
 from borders.world import PLACES, TASK, Place, ask_for
-from warmstart.model import DIALECTS, Task
+from hermes.plugin_calls import make_plugin, make_request, send
+from warmstart.doors.cli.main import run as run_cli
+from warmstart.doors.hermes.place import SessionPlace
+from warmstart.doors.hooks.run import HookCall
+from warmstart.doors.hooks.run import run as run_hook
+from warmstart.doors.mcp.resources import name_resource
+from warmstart.doors.mcp.server import McpDoor, build_server
+from warmstart.model import DIALECTS, SessionOwner, Task
 from warmstart.pipeline import Warmstart
 from warmstart.scopes import Border
 
@@ -30,16 +42,24 @@ class Asking(NamedTuple):
         return Border(self.scope, self.place.project or None)
 
     @property
+    def names(self) -> list[str]:
+        """The names of everyone's templates."""
+        return [row.name for row, _template in self.ws.templates.find()]
+
+    @property
     def texts(self) -> list[str]:
         """Requests that try to reach every place: its words, its template's names, no words at all."""
-        names = [row.name for row, _template in self.ws.templates.find()]
-        return [TASK, "", "coding", "ops", *map(ask_for, PLACES), *names]
+        return [TASK, "", "coding", "ops", *map(ask_for, PLACES), *self.names]
 
 
-Asker = Callable[[Asking], Any]
+class Asker(NamedTuple):
+    """One way to ask: it yields answers. `serves` says whether a place can use it and must hear its own canary."""
+
+    ask: Callable[[Asking], Iterator[Any]]
+    serves: Callable[[Place], bool] = lambda _place: True
 
 
-def ask_provision(asking: Asking) -> Any:
+def ask_provision(asking: Asking) -> Iterator[Any]:
     for number, text in enumerate(asking.texts):
         for dialect in DIALECTS:
             task = Task(text=text, scope=asking.scope, project=asking.place.project or None, dialect=dialect)
@@ -48,16 +68,95 @@ def ask_provision(asking: Asking) -> Any:
             yield asking.ws.provision(msgspec.structs.replace(task, session=session))
 
 
-def ask_for_a_list(asking: Asking) -> Any:
+def ask_the_hook(asking: Asking) -> Iterator[Any]:
+    for number, text in enumerate(asking.texts):
+        for agent in ("claude-code", "codex"):
+            event = {"session_id": f"h-{number}-{asking.place.canary[0]}{agent[:2]}", "cwd": asking.place.project}
+            start = {"hook_event_name": "SessionStart", "source": "resume"}
+            for more in (start, {"hook_event_name": "UserPromptSubmit", "prompt": text}):
+                stdin = io.BytesIO(msgspec.json.encode(event | more))
+                yield run_hook(HookCall(agent, home=str(asking.ws.settings.home)), stdin) or b""
+
+
+def ask_mcp(asking: Asking) -> Iterator[Any]:
+    """Ask every tool, resource and prompt of a server that serves this place."""
+    door = McpDoor(asking.ws.settings, started_in=asking.root, border=asking.border)
+    yield from anyio.run(_use_mcp, door, asking)
+
+
+async def _use_mcp(door: McpDoor, asking: Asking) -> list[str]:
+    sessions = [row.id for row in asking.ws.sessions(limit=None)]
+    calls: list[tuple[str, dict[str, Any]]] = [("templates_list", {}), ("insights", {}), ("learn", {})]
+    calls += [("provision", {"task": text}) for text in asking.texts]
+    calls += [("template_show", {"name": name}) for name in asking.names]
+    calls += [("capture", {"session": session, "name": "kept"}) for session in (*sessions, sessions[0][:1])]
+    calls += [("warm_session", {"action": "list"}), ("warm_session", {"action": "build", "name": "built"})]
+    calls += [("warm_session", {"action": "load", "name": name}) for name in (*asking.names, "built")]
+    answers: list[str] = []
+    async with Client(build_server(door)) as client:
+        for tool, arguments in calls:
+            answer = await client.call_tool(tool, arguments)
+            answers.append(_leave_out(answer.model_dump_json(), arguments.values()))
+        answers.append((await client.list_resources()).model_dump_json())
+        for name in asking.names:
+            with suppress(MCPError):
+                answers.append((await client.read_resource(name_resource(name))).model_dump_json())
+        answers.append((await client.get_prompt("start_warm", {"task": TASK})).model_dump_json())
+    return answers
+
+
+def _leave_out(answer: str, question: Any) -> str:
+    """Leave out the asker's own words: an error repeats the name that does not exist."""
+    for word in question:
+        answer = answer.replace(word, "...") if len(word) > 8 else answer
+    return answer
+
+
+def ask_the_plugin(asking: Asking) -> Iterator[Any]:
+    """Ask Hermes' plugin: requests to the model, its tool, and `/warm` in the chat."""
+    facts = {name: getattr(asking.place, name) for name in SessionOwner.__struct_fields__}
+    place = SessionPlace(SessionOwner(**facts), asking.place.project or None, "asking")
+    plugin = make_plugin(place=place)
+    for number, text in enumerate(filter(None, asking.texts)):
+        request = make_request()
+        request["messages"][1]["content"] = text
+        sent = send(plugin, request, session_id=f"plugin-{asking.place.canary}-{number}")
+        yield [message for message in sent["messages"] if message.get("content") != text]
+    for name in asking.names:
+        answer = plugin.tool.handle({"action": "load", "name": name}, session_id="asking")
+        yield _leave_out(answer, [name])
+    yield plugin.tool.handle({"action": "list"}, session_id="asking")
+    if place.is_personal:  # the person at the keyboard may see the sessions of all projects
+        for words in ("status", "templates", "why", f"why new-{PLACES[6].canary}-0", f"why new-{PLACES[0].canary}-0"):
+            yield plugin.command.answer(words)
+
+
+def ask_the_command_line(asking: Asking) -> Iterator[Any]:
+    home = ("--home", str(asking.ws.settings.home))
+    here = ("--scope", asking.scope, "--project", asking.place.project)
+    for text in (TASK, ask_for(asking.place), *asking.names):
+        done = CliRunner().invoke(run_cli, [*home, "provision", text, *here, "--json"])
+        assert done.exit_code == 0, done.output
+        yield _leave_out(done.stdout, [text])
+    if not asking.place.project:  # a list and an export are of all projects of a scope
+        for words in (("templates", "list", "--json"), ("templates", "export")):
+            yield CliRunner().invoke(run_cli, [*home, *words, "--scope", asking.scope]).stdout
+
+
+def ask_for_a_list(asking: Asking) -> Iterator[Any]:
     yield asking.ws.templates.find(border=asking.border)
 
 
-def ask_for_an_export(asking: Asking) -> Any:
+def ask_for_an_export(asking: Asking) -> Iterator[Any]:
     yield asking.ws.templates.export(share=False, border=asking.border)
 
 
 ASKERS: dict[str, Asker] = {
-    "provision": ask_provision,
-    "list": ask_for_a_list,
-    "export": ask_for_an_export,
+    "provision": Asker(ask_provision),
+    "hook": Asker(ask_the_hook, lambda place: place.agent == "claude-code"),  # hooks serve the machine's own user
+    "mcp": Asker(ask_mcp),
+    "hermes": Asker(ask_the_plugin, lambda place: place.agent == "hermes"),
+    "cli": Asker(ask_the_command_line),
+    "list": Asker(ask_for_a_list),
+    "export": Asker(ask_for_an_export),
 }

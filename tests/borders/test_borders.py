@@ -48,12 +48,15 @@ def test_every_place_has_a_scope_and_a_template_of_its_own(world: tuple[Warmstar
 
 @pytest.mark.parametrize("asker", ASKERS)
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.canary)
-def test_only_the_own_canary_is_heard(world: tuple[Warmstart, Path], place: Place, asker: str) -> None:
+def test_only_the_own_canary_is_heard(
+    world: tuple[Warmstart, Path], place: Place, asker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ws, root = world
-    heard: set[str] = set()
-    for answer in ASKERS[asker](Asking(ws, place, root)):
-        heard |= list_canaries(answer)
-    assert heard == {place.canary}, "each place hears its own, and nothing else"
+    monkeypatch.setenv("WARMSTART_HOME", str(ws.settings.home))
+    way = ASKERS[asker]
+    if way.serves(place):
+        heard = set().union(*map(list_canaries, way.ask(Asking(ws, place, root))))
+        assert heard == {place.canary}, "each place hears its own, and nothing else"
 
 
 @settings(max_examples=60, deadline=None)
@@ -85,8 +88,9 @@ def test_a_seed_is_not_repeated_to_another_person(world: tuple[Warmstart, Path])
 def test_a_name_of_another_scope_does_not_exist(world: tuple[Warmstart, Path]) -> None:
     ws, _root = world
     border = Border(PLACES[6].name_scope(ws))
+    own = {row.name for row, _template in ws.templates.find(border=border)}
     for row, _template in ws.templates.find():
-        if row.scope != border.scope:
+        if row.scope != border.scope and mark_name(row.name, border.scope) not in own:
             with pytest.raises(NotFound):
                 ws.templates.show(row.name, border=border)
 

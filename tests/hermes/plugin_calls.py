@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msgspec import structs
+
 from hermes.running import TASK
+from warmstart.doors.hermes.place import SessionPlace
 from warmstart.doors.hermes.plugin import Plugin
 
 TOOLS = ("terminal", "read_file")
@@ -31,6 +34,11 @@ def send(plugin: Plugin, request: dict[str, Any], answer: Callable[[Any], Any] |
     return sent[0]
 
 
-def make_plugin(parents: dict[str, str] | None = None) -> Plugin:
-    """Return a plugin that knows which session another one continues."""
-    return Plugin(find_ancestor=lambda call: (parents or {}).get(call.session))
+def make_plugin(parents: dict[str, str] | None = None, place: SessionPlace | None = None) -> Plugin:
+    """Return a plugin that knows which session another one continues, and where and whose every session is."""
+    known = place or SessionPlace()
+    return Plugin(
+        find_ancestor=lambda call: (parents or {}).get(call.session),
+        find_place=lambda session, _platform: structs.replace(known, session=session),
+        find_asker=lambda: known,
+    )

@@ -31,17 +31,9 @@ from warmstart.store import (
     TrialRow,
     TrialStore,
 )
+from warmstart.store.trials import read_scope
 
 _seed = msgspec.json.Decoder(Seed)
-
-
-class _TrialScope(Struct, frozen=True):
-    """The scope among a trial's facts."""
-
-    scope: str = ""
-
-
-_scope = msgspec.json.Decoder(_TrialScope)
 
 
 class _Ticket(Struct, frozen=True):
@@ -284,14 +276,6 @@ class Provisioner:
                 if template and template.addendum:
                     addenda[f"{name}@{version}"] = template.addendum
         return list(addenda.items())
-
-
-def read_scope(trial: TrialRow) -> str:
-    """Return the scope of a trial's session. Trials of earlier versions name none: the machine's own user."""
-    try:
-        return _scope.decode(trial.task).scope
-    except msgspec.DecodeError:
-        return ""
 
 
 def _digest_seed(task: Task, composed: Composed) -> str:

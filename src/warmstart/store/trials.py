@@ -16,6 +16,23 @@ _picks = msgspec.json.Decoder(list[Pick])
 _measures = msgspec.json.Decoder(Measures)
 
 
+class _TrialScope(msgspec.Struct, frozen=True):
+    """The scope among a trial's facts."""
+
+    scope: str = ""
+
+
+_scope = msgspec.json.Decoder(_TrialScope)
+
+
+def read_scope(trial: TrialRow) -> str:
+    """Return the scope of a trial's session. Trials of earlier versions name none: the machine's own user."""
+    try:
+        return _scope.decode(trial.task).scope
+    except _BROKEN:
+        return ""
+
+
 class TrialStore:
     """The trials and experiments of a store. Make changes inside the store's `writing()`."""
 

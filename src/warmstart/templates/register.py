@@ -156,15 +156,18 @@ class TemplateRegister:
 
     # Deciding
 
-    def approve(self, name: str, *, reason: str = "", by: str = PERSON) -> Decision:
-        """Activate the latest version, as a person's decision."""
+    def approve(self, name: str, *, reason: str = "", by: str = PERSON, share: bool = False) -> Decision:
+        """Activate the latest version, as a person's decision. `share`: every profile, person and project may use it."""
         with self._store.writing():
             row = self.latest(name)
             template = self._load(row)
-            if row.status == "active":
+            if row.status == "active" and not share:
                 raise Refused(f"{row.name}@{row.version} is already active")
-            self._activate(row, template, by, self._redact()(reason) or "approved")
-            self._make_room({(row.category, row.project, row.scope)}, {row.name})
+            if row.status != "active":
+                self._activate(row, template, by, self._redact()(reason) or "approved")
+                self._make_room({(row.category, row.project, row.scope)}, {row.name})
+            if share:
+                self.share(name, reason=reason)
         return self._templates.decisions(row.name)[-1]
 
     def share(self, name: str, *, reason: str = "") -> Decision:

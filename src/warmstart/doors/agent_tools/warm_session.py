@@ -7,7 +7,7 @@ for an agent's mistake.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 from msgspec import structs
@@ -18,6 +18,7 @@ from warmstart.doors.render.terminal import format_iso
 from warmstart.errors import WarmstartError
 from warmstart.model import Pick, Template
 from warmstart.pipeline import Warmstart
+from warmstart.scopes import SHARED, Border
 from warmstart.store import SessionRow, TemplateRow
 
 ACTIONS = ("build", "list", "load", "delete")
@@ -74,27 +75,44 @@ class _Wrong(Exception):
     """The agent's mistake; the message says what to do."""
 
 
-def warm_session(ws: Warmstart, arguments: Mapping[str, Any], door: WarmSessionHost | None = None) -> dict[str, Any]:
-    """Run the action that the agent names."""
+def warm_session(
+    ws: Warmstart, arguments: Mapping[str, Any], door: WarmSessionHost | None = None, border: Border | None = None
+) -> dict[str, Any]:
+    """Run the action that the agent names. Nothing beyond the border exists for it; None: the machine's owner asks."""
     try:
         action = arguments.get("action")
         if not isinstance(action, str) or action not in ACTIONS:
             raise _Wrong(f"unknown action {action!r}; there are: {', '.join(ACTIONS)}")
-        return {"success": True, "action": action} | _DO[action](ws, arguments, door)
+        return {"success": True, "action": action} | _DO[action](_Request(ws, arguments, door, border))
     except (_Wrong, WarmstartError) as error:
         return {"success": False, "error": str(error)}
 
 
-def _build(ws: Warmstart, arguments: Mapping[str, Any], door: WarmSessionHost | None) -> dict[str, Any]:
+class _Request(NamedTuple):
+    """One call of the tool."""
+
+    ws: Warmstart
+    arguments: Mapping[str, Any]
+    door: WarmSessionHost | None
+    border: Border | None
+
+    def list_sessions(self, agent: str | None = None) -> list[SessionRow]:
+        """Return the sessions within the border, the latest first."""
+        rows = self.ws.sessions(limit=None, agent=agent)
+        return [row for row in rows if self.border is None or self.border.admits(row.scope, row.project or "")]
+
+
+def _build(request: _Request) -> dict[str, Any]:
     from warmstart.templates.build import BuildRequest  # loads all of mining, which a host may never need
 
+    ws, arguments, door, _border = request
     name = _read_name(arguments)
     least = _number(arguments, "min_messages", _MIN_MESSAGES, 0)
     most = min(_number(arguments, "max_sessions", _MAX_SESSIONS, 1), _MOST_SESSIONS)
     warning = door.refresh() if door else None
-    rows = [row for row in _list_candidates(ws, arguments, door) if row.length >= least][:most]
-    request = BuildRequest(name, description=_text(arguments, "description"), tags=_tags(arguments))
-    built = ws.templates.build(rows, request)
+    rows = [row for row in _list_candidates(request) if row.length >= least][:most]
+    wanted = BuildRequest(name, description=_text(arguments, "description"), tags=_tags(arguments))
+    built = ws.templates.build(rows, wanted)
     template = built.template
     return {
         "name": template.name,
@@ -110,31 +128,32 @@ def _build(ws: Warmstart, arguments: Mapping[str, Any], door: WarmSessionHost | 
     } | ({"note": warning} if warning else {})
 
 
-def _list_candidates(ws: Warmstart, arguments: Mapping[str, Any], door: WarmSessionHost | None) -> list[SessionRow]:
+def _list_candidates(request: _Request) -> list[SessionRow]:
     """Return the sessions to build from, the latest first."""
-    source = _text(arguments, "source_filter")
+    source, door = _text(request.arguments, "source_filter"), request.door
     if not source:
-        return ws.sessions(limit=None, agent=door.agent if door else None)
-    if of_agent := ws.sessions(limit=None, agent=source):
+        return request.list_sessions(door.agent if door else None)
+    if of_agent := request.list_sessions(source):
         return of_agent
     ids = door.list_sessions(source) if door else None
     if not ids:
-        known = ", ".join(sorted({row.agent for row in ws.sessions(limit=None)})) or "none yet"
+        known = ", ".join(sorted({row.agent for row in request.list_sessions()})) or "none yet"
         raise _Wrong(f"no sessions of the source {source!r}; agents with sessions: {known}")
-    return [row for row in ws.sessions(limit=None) if row.id in ids]
+    return [row for row in request.list_sessions() if row.id in ids]
 
 
-def _list(ws: Warmstart, _arguments: Mapping[str, Any], _door: WarmSessionHost | None) -> dict[str, Any]:
+def _list(request: _Request) -> dict[str, Any]:
     latest: dict[str, tuple[TemplateRow, Template]] = {}
-    for row, template in ws.templates.find():
+    for row, template in request.ws.templates.find(border=request.border):
         if row.name not in latest or latest[row.name][0].version < row.version:
             latest[row.name] = (row, template)
     listed = [_brief(row, template) for row, template in latest.values()]
     return {"count": len(listed), "sessions": listed}
 
 
-def _load(ws: Warmstart, arguments: Mapping[str, Any], _door: WarmSessionHost | None) -> dict[str, Any]:
-    row, template, _decisions = ws.templates.show(_read_name(arguments))
+def _load(request: _Request) -> dict[str, Any]:
+    ws = request.ws
+    row, template, _decisions = ws.templates.show(_read_name(request.arguments), border=request.border)
     picks = [Pick(template=row.name, version=row.version, example=example) for example in template.examples]
     addenda = [(row.name, template.addendum)] if template.addendum else []
     conversation = compose(picks, dialect="openai", budget=ws.settings.budget, count=estimate, addenda=addenda)
@@ -147,11 +166,17 @@ def _load(ws: Warmstart, arguments: Mapping[str, Any], _door: WarmSessionHost | 
     }
 
 
-def _delete(ws: Warmstart, arguments: Mapping[str, Any], _door: WarmSessionHost | None) -> dict[str, Any]:
-    return {"deleted": ws.templates.delete(_read_name(arguments))}
+def _delete(request: _Request) -> dict[str, Any]:
+    ws, border, name = request.ws, request.border, _read_name(request.arguments)
+    row = ws.templates.find_version(name, border)
+    if border is not None and row.scope == SHARED:
+        raise _Wrong(
+            f"{row.name} is shared with others; a person takes it back: warmstart templates unshare {row.name}"
+        )
+    return {"deleted": ws.templates.delete(name if border is None else row.name)}
 
 
-_DO: dict[str, Callable[[Warmstart, Mapping[str, Any], WarmSessionHost | None], dict[str, Any]]] = {
+_DO: dict[str, Callable[[_Request], dict[str, Any]]] = {
     "build": _build,
     "list": _list,
     "load": _load,

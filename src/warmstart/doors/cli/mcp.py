@@ -9,12 +9,14 @@ from pathlib import Path
 
 import click
 
+from warmstart.config import Settings
 from warmstart.doors.cli.main import PATH, json_option
 from warmstart.doors.cli.options import project_settings_option
 from warmstart.doors.install.mcp import CLIENTS, McpEntry
 from warmstart.doors.render.terminal import clean, print_json
 from warmstart.errors import Refused
 from warmstart.pipeline import Warmstart
+from warmstart.scopes import Border, find_profile, name_profile
 
 _SDK = 2  # major version
 
@@ -37,9 +39,21 @@ _SDK = 2  # major version
     metavar="FOLDER",
     help="Let `record` read from this folder too, besides the agents' usual places and the current folder.",
 )
+@click.option("--scope", help="The agent's profile and person.  [default: the profile of HERMES_HOME]")
+@click.option(
+    "--project",
+    help="The project of the sessions that are served; '*': every project.  [default: the folder it is started in]",
+)
 @click.pass_context
 def mcp(
-    ctx: click.Context, http: bool, host: str, port: int, token_file: Path | None, transcripts: tuple[Path, ...]
+    ctx: click.Context,
+    http: bool,
+    host: str,
+    port: int,
+    token_file: Path | None,
+    transcripts: tuple[Path, ...],
+    scope: str | None,
+    project: str | None,
 ) -> None:
     """Serve MCP clients over standard input and output, or over HTTP on this machine."""
     if ctx.invoked_subcommand is not None:
@@ -52,13 +66,22 @@ def mcp(
 
     ws: Warmstart = ctx.obj
     _open_once(ws)
-    server = build_server(McpDoor(ws.settings, transcripts))
+    server = build_server(McpDoor(ws.settings, transcripts, border=find_border(ws.settings, scope, project)))
     if not http:
         anyio.run(transports.serve_stdio, server)
         return
     token = transports.read_token(token_file)
     with transports.open_listener(host, port) as listener:
         anyio.run(transports.serve_http, server, listener, token)
+
+
+def find_border(settings: Settings, scope: str | None, project: str | None) -> Border:
+    """Return what the server's callers may see."""
+    from warmstart.doors.mcp.transcripts import find_project
+
+    home = settings.places.get("HERMES_HOME")
+    own = name_profile(find_profile(home)) if home else ""
+    return Border(own if scope is None else scope, project or find_project(settings.user_home, Path.cwd()))
 
 
 def check_sdk(find_version: Callable[[str], str] = metadata.version) -> None:

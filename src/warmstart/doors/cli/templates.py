@@ -22,8 +22,9 @@ from warmstart.doors.render.terminal import (
     print_table,
     progress_bar,
 )
-from warmstart.model import Category, Problem, TaskType, Template, TemplateStatus, Verdict
+from warmstart.model import Category, Decision, Problem, TaskType, Template, TemplateStatus, Verdict
 from warmstart.pipeline import Warmstart
+from warmstart.scopes import EVERYWHERE, SHARED, Border
 from warmstart.store import SessionRow
 from warmstart.templates.mine import LearnLimits, RefusedSession
 from warmstart.templates.register import LearnedTemplate
@@ -160,6 +161,7 @@ def templates() -> None:
 @click.option("--type", "task_type", type=_TYPES, help="Only this kind of work.")
 @click.option("--tags", help="Only with any of these tags, separated by commas.")
 @click.option("--status", type=click.Choice(["proposed", "active", "retired"]), help="Only with this status.")
+@click.option("--scope", help="Only what this profile or person may see; '': the machine's own user.")
 @json_option
 @click.pass_obj
 def list_templates(
@@ -168,20 +170,25 @@ def list_templates(
     task_type: TaskType | None,
     tags: str | None,
     status: TemplateStatus | None,
+    scope: str | None,
     as_json: bool,
 ) -> None:
     """List the templates, in every version."""
     library = ws.templates
     wanted = set(split(tags))
-    matching = [pair for pair in library.find(status, category, task_type) if not wanted or wanted & set(pair[1].tags)]
+    border = Border(scope, EVERYWHERE) if scope is not None else None
+    found = library.find(status, category, task_type, border=border)
+    matching = [pair for pair in found if not wanted or wanted & set(pair[1].tags)]
     if as_json:
         print_json([summarise_template(row, template) for row, template in matching])
     elif matching:
+        scopes = ("scope",) if any(row.scope for row, _template in matching) else ()
         print_table(
-            ("template", "status", "kind", "#examples", "#used", "created (UTC)", "description"),
+            ("template", "status", "kind", *scopes, "#examples", "#used", "created (UTC)", "description"),
             [
-                (f"{r.name}@{r.version}", coloured(r.status), f"{r.category}/{r.task_type}", len(t.examples), r.used)
-                + (format_time(r.created), t.description[:80])
+                (f"{r.name}@{r.version}", coloured(r.status), f"{r.category}/{r.task_type}")
+                + ((name_scope(r.scope),) if scopes else ())
+                + (len(t.examples), r.used, format_time(r.created), t.description[:80])
                 for r, t in matching
             ],
         )
@@ -244,12 +251,40 @@ def _list_sources(ws: Warmstart, template: Template) -> list[dict[str, str | Non
 @templates.command()
 @click.argument("name")
 @click.option("--reason", default="", help="Kept on the record.")
+@click.option("--share", is_flag=True, help="Let every profile, person and project use it.")
 @json_option
 @click.pass_obj
-def approve(ws: Warmstart, name: str, reason: str, as_json: bool) -> None:
+def approve(ws: Warmstart, name: str, reason: str, share: bool, as_json: bool) -> None:
     """Allow a template to be used. NAME or NAME@VERSION."""
-    decision = ws.templates.approve(name, reason=reason)
+    decision = ws.templates.approve(name, reason=reason, share=share)
     print_json(decision) if as_json else click.echo(f"{clean(decision.template)}@{decision.version} is active")
+
+
+@templates.command("share")
+@click.argument("name")
+@click.option("--reason", default="", help="Kept on the record.")
+@json_option
+@click.pass_obj
+def share_template(ws: Warmstart, name: str, reason: str, as_json: bool) -> None:
+    """Let every profile, person and project use a template. NAME or NAME@VERSION."""
+    _show_sharing(ws.templates.share(name, reason=reason), as_json)
+
+
+@templates.command("unshare")
+@click.argument("name")
+@click.option("--reason", default="", help="Kept on the record.")
+@json_option
+@click.pass_obj
+def unshare_template(ws: Warmstart, name: str, reason: str, as_json: bool) -> None:
+    """Take a template back into the profile, chat and project that it comes from. NAME or NAME@VERSION."""
+    _show_sharing(ws.templates.unshare(name, reason=reason), as_json)
+
+
+def _show_sharing(decision: Decision, as_json: bool) -> None:
+    if as_json:
+        print_json(decision)
+    else:
+        click.echo(f"{clean(decision.template)}@{decision.version}: {clean(decision.reason)}")
 
 
 @templates.command()
@@ -292,11 +327,16 @@ def delete(ws: Warmstart, name: str, yes: bool, as_json: bool) -> None:
 @click.option(
     "--private", is_flag=True, help="Keep e-mail addresses, home folders and host names: for your own machines only."
 )
+@click.option("--scope", help="The templates of this profile or person, as `templates list` shows it, and shared ones.")
 @click.pass_obj
-def export(ws: Warmstart, names: tuple[str, ...], output: Path | None, private: bool) -> None:
-    """Write templates as a bundle that `import` reads. Without names: all but the retired ones."""
+def export(ws: Warmstart, names: tuple[str, ...], output: Path | None, private: bool, scope: str | None) -> None:
+    """Write templates as a bundle that `import` reads.
+
+    Without names: all of the machine's own user and all shared ones, but for the retired.
+    """
     library = ws.templates
-    data = library.export(*names, share=not private)
+    border = None if names and scope is None else Border(scope or "", EVERYWHERE)
+    data = library.export(*names, share=not private, border=border)
     _print_problems(library.problems)
     if output is None:
         sys.stdout.write(data.decode())
@@ -343,6 +383,11 @@ def stats(ws: Warmstart, as_json: bool) -> None:
     if counts["recent"]:
         rows = [(r["session"], r["arm"], format_time(r["at"]), ", ".join(r["templates"])) for r in counts["recent"]]
         print_table(("session", "arm", "when (UTC)", "templates"), rows, title="recent provisions")
+
+
+def name_scope(scope: str) -> str:
+    """Return a scope for a table."""
+    return "shared" if scope == SHARED else scope or "own"
 
 
 def _print_problems(problems: Iterable[Problem]) -> None:

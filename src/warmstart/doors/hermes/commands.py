@@ -13,12 +13,15 @@ from typing import Any
 from warmstart.dialects.compose import Seed
 from warmstart.doors.hermes import host
 from warmstart.doors.hermes.journal import Journal, UnseededSession, describe
+from warmstart.doors.hermes.place import SessionPlace
 from warmstart.doors.hermes.seeder import AGENT, Seeder
 from warmstart.doors.render.terminal import clean, format_time
 from warmstart.errors import WarmstartError
-from warmstart.model import Task
+from warmstart.model import Task, Template
 from warmstart.pipeline import Warmstart
-from warmstart.store import TrialStore
+from warmstart.scopes import EVERYWHERE, Border, ScopeNamer
+from warmstart.store import TemplateRow, TrialStore
+from warmstart.store.trials import read_scope
 
 HINT = "status | templates | why | cold"
 USAGE = "/warm [status] | templates | why [SESSION] | cold [SESSION]"
@@ -30,11 +33,16 @@ class WarmCommand:
     """Answers `/warm` with plain text."""
 
     def __init__(
-        self, open: Callable[[], Warmstart], seeder: Seeder, notes: Callable[[], Journal[UnseededSession]]
+        self,
+        open: Callable[[], Warmstart],
+        seeder: Seeder,
+        notes: Callable[[], Journal[UnseededSession]],
+        find_asker: Callable[[], SessionPlace],
     ) -> None:
         self._open = open
         self._seeder = seeder
         self._notes = notes
+        self._find_asker = find_asker
 
     def answer(self, words: str = "") -> str:
         """Answer the words after `/warm`."""
@@ -61,16 +69,28 @@ class WarmCommand:
         current = session or self._find_current()
         if current is None:
             raise WarmstartError(f"the current session is not known; name it: {USAGE}")
+        if self._find_asker().is_personal and current != host.find_session():
+            raise WarmstartError("only the session of this chat can be named here")
         return current
 
     def _find_current(self) -> str | None:
+        if self._find_asker().is_personal:
+            return host.find_session()
         return host.find_session() or next(iter(self._seeder.list_sessions()[-1:]), None)
+
+    def _find_border(self) -> Border:
+        """Return what the asker may see: the machine's own user sees all projects."""
+        place = self._find_asker()
+        border = place.find_border(ScopeNamer(self._open().settings.home))
+        return border if place.is_personal else Border(border.scope, EVERYWHERE)
 
     def _show_status(self) -> list[str]:
         ws = self._open()
         lines = []
         if session := self._find_current():
             lines.append(f"This session ({clean(session)}): {self._summarise(session)}")
+        if self._find_asker().is_personal:
+            return [*lines, f"Templates of this chat, and shared ones: {len(self._list_usable())}."]
         stats = ws.templates.stats()
         counts = ", ".join(f"{count} {status}" for status, count in sorted(stats["by_status"].items())) or "none yet"
         lines.append(f"Templates: {counts}. Sessions started with Warmstart: {stats['provisions']}.")
@@ -97,7 +117,13 @@ class WarmCommand:
         if decision is not None:
             return decision.seed
         ws = self._open()
-        return ws.provision(Task(session=session, agent=AGENT)) if TrialStore(ws.store).trial(session) else None
+        trial = TrialStore(ws.store).trial(session)
+        return ws.provision(Task(session=session, agent=AGENT, scope=self._find_scope(session))) if trial else None
+
+    def _find_scope(self, session: str) -> str:
+        """Return the scope of a session that the asker may ask about."""
+        trial = TrialStore(self._open().store).trial(session)
+        return read_scope(trial) if trial else self._find_border().scope
 
     def _not_seeded(self, session: str) -> str | None:
         reasons = [note.reason for note in self._notes().read() if note.session == session]
@@ -115,12 +141,12 @@ class WarmCommand:
         return lines
 
     def _make_cold(self, session: str) -> str:
-        self._open().provision(Task(session=session, agent=AGENT, cold=True))
+        self._open().provision(Task(session=session, agent=AGENT, cold=True, scope=self._find_scope(session)))
         self._seeder.forget(session)
         return f"Session {clean(session)} continues cold and is left out of the comparison."
 
     def _list_templates(self) -> list[str]:
-        usable = [(row, template) for row, template in self._open().templates.find() if row.status != "retired"]
+        usable = self._list_usable()
         lines = [
             f"{clean(row.name)}@{row.version}  {row.status}  {len(template.examples)} examples, used {row.used} times, "
             f"{format_time(row.created)}  {clean(template.description)[:80]}"
@@ -129,6 +155,10 @@ class WarmCommand:
         if len(usable) > _SHOWN:
             lines.append(f"... and {len(usable) - _SHOWN} more: hermes warmstart templates list")
         return lines or ["No templates yet. To learn some, run: hermes warmstart ingest; hermes warmstart learn"]
+
+    def _list_usable(self) -> list[tuple[TemplateRow, Template]]:
+        found = self._open().templates.find(border=self._find_border())
+        return [(row, template) for row, template in found if row.status != "retired"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

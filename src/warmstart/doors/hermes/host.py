@@ -13,9 +13,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
+from warmstart.model import SessionOwner
+from warmstart.scopes import find_profile
+
 _MOST_SESSIONS = 10_000
 
 _chat_session: ContextVar[str | None] = ContextVar("warmstart_gateway_session", default=None)
+_chat_owner: ContextVar[SessionOwner | None] = ContextVar("warmstart_gateway_sender", default=None)
 
 
 class HermesContext(Protocol):
@@ -41,11 +45,16 @@ def find_database() -> Path:
     return find_home() / "state.db"
 
 
+def find_row(session: str) -> dict[str, Any]:
+    """Return what Hermes has stored about a session; empty if nothing."""
+    with _database() as database:
+        row = database.get_session(session) if database is not None and session else None
+    return dict(row) if row else {}
+
+
 def find_parent(session: str) -> str | None:
     """Return the session that this one continues: compression and /branch start a new id with the same conversation."""
-    with _database() as database:
-        row = database.get_session(session) if database is not None else None
-    parent = (row or {}).get("parent_session_id")
+    parent = find_row(session).get("parent_session_id")
     return parent if isinstance(parent, str) and parent else None
 
 
@@ -80,10 +89,33 @@ def _database() -> Iterator[Any]:
 
 
 def remember_chat(event: Any, session_store: Any) -> None:
-    """Remember the session of a message to the gateway: the message may be a command."""
+    """Remember the sender and the session of a message to the gateway: the message may be a command."""
     _chat_session.set(None)
+    _chat_owner.set(_read_source(event.source))
     key = session_store._generate_session_key(event.source)
     _chat_session.set(session_store.peek_session_id(key))
+
+
+def _read_source(source: Any) -> SessionOwner:
+    platform = getattr(source, "platform", "")
+    profile = str(getattr(source, "profile", None) or "") or find_profile(find_home())
+    return SessionOwner(
+        profile="" if profile == "default" else profile,
+        platform=str(getattr(platform, "value", platform) or "unknown"),
+        chat=str(getattr(source, "chat_id", None) or ""),
+        user=str(getattr(source, "user_id", None) or ""),
+    )
+
+
+def find_chat() -> SessionOwner | None:
+    """Return the sender of the message to the gateway that is being handled; None outside the gateway."""
+    return _chat_owner.get()
+
+
+def find_peer() -> SessionOwner:
+    """Return the platform, chat and person that the gateway has bound to the running task; empty outside the gateway."""
+    names = {"platform": "HERMES_SESSION_PLATFORM", "chat": "HERMES_SESSION_CHAT_ID", "user": "HERMES_SESSION_USER_ID"}
+    return SessionOwner(**{field: _read_bound(name) for field, name in names.items()})
 
 
 def find_session() -> str | None:
@@ -109,8 +141,11 @@ def _find_keyboard_session() -> str | None:
 
 
 def _find_task_session() -> str | None:
+    return _read_bound("HERMES_SESSION_ID") or None
+
+
+def _read_bound(name: str) -> str:
     try:
-        session = import_module("gateway.session_context").get_session_env("HERMES_SESSION_ID", "")
+        return str(import_module("gateway.session_context").get_session_env(name, "") or "")
     except (ImportError, AttributeError):
-        return None
-    return session or None
+        return ""

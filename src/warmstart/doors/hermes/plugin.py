@@ -13,7 +13,7 @@ from warmstart import config
 from warmstart.dialects.providers import text_of_content
 from warmstart.doors.agent_tools.warm_session import DESCRIPTION, NAME
 from warmstart.doors.guard.hermes import is_wanted, make_hook
-from warmstart.doors.hermes import cron, host
+from warmstart.doors.hermes import cron, host, place
 from warmstart.doors.hermes.close import Closer
 from warmstart.doors.hermes.commands import HINT, WarmCommand, add_arguments, run_warmstart
 from warmstart.doors.hermes.journal import (
@@ -28,6 +28,7 @@ from warmstart.doors.hermes.journal import (
     open_sightings,
 )
 from warmstart.doors.hermes.opener import Opener
+from warmstart.doors.hermes.place import FindPlace, SessionPlace
 from warmstart.doors.hermes.review import TurnReviewer
 from warmstart.doors.hermes.seeder import SUBAGENT, Ancestry, HermesCall, Seeder, TurnOpening
 from warmstart.doors.hermes.tool import SCHEMA, TOOLSET, HermesTool
@@ -69,15 +70,20 @@ def register(ctx: host.HermesContext) -> None:
 class Plugin:
     """The entry points. They read Hermes' arguments and pass them on."""
 
-    def __init__(self, find_ancestor: Ancestry | None = None) -> None:
+    def __init__(
+        self,
+        find_ancestor: Ancestry | None = None,
+        find_place: FindPlace = place.find_place,
+        find_asker: Callable[[], SessionPlace] = place.find_asker,
+    ) -> None:
         self._open = Opener()
         self._closer = Closer()
-        self._seeder = Seeder(self._open, self._notes, find_ancestor or find_in_hermes)
+        self._seeder = Seeder(self._open, self._notes, find_ancestor or find_in_hermes, find_place)
         self._reviewer = TurnReviewer(self._open)
         self._review_turns: deque[str] = deque(maxlen=_MOST_TURNS)
         self._complained: set[str] = set()
-        self.command = WarmCommand(self._open, self._seeder, self._notes)
-        self.tool = HermesTool(self._open, self._closer)
+        self.command = WarmCommand(self._open, self._seeder, self._notes, find_asker)
+        self.tool = HermesTool(self._open, self._closer, find_place, find_asker)
 
     # Around every call to a model
 

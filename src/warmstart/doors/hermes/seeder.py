@@ -13,9 +13,11 @@ from warmstart.dialects.compose import Seed
 from warmstart.doors.hermes import cron
 from warmstart.doors.hermes.journal import Journal, UnseededSession, describe
 from warmstart.doors.hermes.latest import Latest
+from warmstart.doors.hermes.place import FindPlace
 from warmstart.doors.hermes.wire import FORMS, Form, put_seed, read_opening
 from warmstart.model import Dialect, Task
 from warmstart.pipeline import Warmstart
+from warmstart.scopes import ScopeNamer
 from warmstart.store import TrialStore
 
 log = logging.getLogger("warmstart.hermes")
@@ -60,11 +62,16 @@ class Seeder:
     """Decides on each session's seed and puts it into the session's calls. Thread-safe."""
 
     def __init__(
-        self, open: Callable[[], Warmstart], notes: Callable[[], Journal[UnseededSession]], ancestry: Ancestry
+        self,
+        open: Callable[[], Warmstart],
+        notes: Callable[[], Journal[UnseededSession]],
+        ancestry: Ancestry,
+        find_place: FindPlace,
     ) -> None:
         self._open = open
         self._notes = notes
         self._ancestry = ancestry
+        self._find_place = find_place
         self._decided: Latest[tuple[str, Dialect], SeedDecision] = Latest(_REMEMBERED)
         self._openings: Latest[str, TurnOpening] = Latest(_REMEMBERED)
         self._refusals: Latest[str, int] = Latest(_REMEMBERED)  # evidence against the seed; 0: it was accepted
@@ -168,12 +175,15 @@ class Seeder:
         elif reason := self._was_refused(call.session):
             return SeedDecision(None, reason)
         job = cron.find_job(call.session, call.platform)
+        border = self._find_place(call.session, call.platform).find_border(ScopeNamer(ws.settings.home))
         seed = ws.provision(
             Task(
                 text=cron.find_prompt(job) or turn.text if job else turn.text,
                 job=job,
                 agent=AGENT,
                 model=call.model,
+                project=border.project,
+                scope=border.scope,
                 tools=opening.tools,
                 budget=ws.settings.budget,
                 examples=ws.settings.examples,

@@ -13,8 +13,10 @@ from warmstart.doors.agent_tools.warm_session import DESCRIPTION, NAME, PARAMETE
 from warmstart.doors.hermes import host
 from warmstart.doors.hermes.close import Closer
 from warmstart.doors.hermes.journal import describe
+from warmstart.doors.hermes.place import FindPlace, SessionPlace
 from warmstart.doors.hermes.seeder import AGENT
 from warmstart.pipeline import Warmstart
+from warmstart.scopes import ScopeNamer
 
 TOOLSET = "skills"
 SCHEMA: dict[str, Any] = {"name": NAME, "description": DESCRIPTION, "parameters": PARAMETERS}
@@ -26,14 +28,27 @@ class HermesTool:
 
     agent = AGENT
 
-    def __init__(self, open: Callable[[], Warmstart], closer: Closer) -> None:
+    def __init__(
+        self,
+        open: Callable[[], Warmstart],
+        closer: Closer,
+        find_place: FindPlace,
+        find_asker: Callable[[], SessionPlace],
+    ) -> None:
         self._open = open
         self._closer = closer
+        self._find_place = find_place
+        self._find_asker = find_asker
 
-    def handle(self, arguments: Any, **_context: Any) -> str:
+    def handle(self, arguments: Any, session_id: Any = None, **_context: Any) -> str:
         """Answer a call of the agent: arguments in, JSON out, never an exception."""
         try:
-            answer = warm_session(self._open(), arguments if isinstance(arguments, dict) else {}, self)
+            ws = self._open()
+            place = (
+                self._find_place(session_id, "") if isinstance(session_id, str) and session_id else self._find_asker()
+            )
+            border = place.find_border(ScopeNamer(ws.settings.home))
+            answer = warm_session(ws, arguments if isinstance(arguments, dict) else {}, self, border)
         except Exception as error:  # noqa: BLE001  # the agent reads it instead of failing
             answer = {"success": False, "error": describe(error)}
         return msgspec.json.encode(answer, enc_hook=str).decode()

@@ -10,6 +10,7 @@ from warmstart.doors.mcp.arguments import ProvisionArguments, WrongArguments, re
 from warmstart.errors import NotFound
 from warmstart.model import Task, Template
 from warmstart.pipeline import Warmstart
+from warmstart.scopes import Border
 from warmstart.store import TemplateRow
 
 PREFIX = "warmstart://templates/"
@@ -19,14 +20,16 @@ PROMPT = "start_warm"
 PAGE = 100  # resources in one answer
 
 
-def list_resources(ws: Warmstart, cursor: str | None) -> tuple[list[tuple[TemplateRow, Template]], str | None]:
+def list_resources(
+    ws: Warmstart, cursor: str | None, border: Border
+) -> tuple[list[tuple[TemplateRow, Template]], str | None]:
     """Return a page of the active templates, and the cursor of the next page."""
     start = 0
     if cursor is not None:
         if not cursor.isascii() or not cursor.isdecimal() or len(cursor) > 9:
             raise WrongArguments("no such cursor")
         start = int(cursor)
-    active = ws.templates.find("active")
+    active = ws.templates.find("active", border=border)
     following = str(start + PAGE) if start + PAGE < len(active) else None
     return active[start : start + PAGE], following
 
@@ -35,23 +38,20 @@ def name_resource(name: str) -> str:
     return PREFIX + quote(name, safe="")
 
 
-def read_resource(ws: Warmstart, uri: str) -> str:
+def read_resource(ws: Warmstart, uri: str, border: Border) -> str:
     """Return an active template as a page. Others, which nobody has decided to use, are refused."""
     if not uri.startswith(PREFIX) or len(uri) > 2_000:
         raise NotFound(f"no resource {uri[:100]!r}; resources are named {URI_TEMPLATE}")
     name = unquote(uri.removeprefix(PREFIX), errors="replace")
-    rows = [row for row in ws.templates.versions(name) if row.status == "active"]
-    if not rows:
+    known = ws.templates.find_version(name, border).name_key
+    active = (pair for pair in ws.templates.find("active", border=border) if pair[0].name_key == known)
+    page = next((write_template(row, template) for row, template in active), None)
+    if page is None:
         raise NotFound(f"the template {name} is not active; read it with the tool template_show")
-    wanted = rows[0].name, rows[0].version
-    return next(
-        write_template(row, template)
-        for row, template in ws.templates.find("active")
-        if (row.name, row.version) == wanted
-    )
+    return page
 
 
-def write_prompt(ws: Warmstart, given: dict[str, str]) -> str:
+def write_prompt(ws: Warmstart, given: dict[str, str], border: Border) -> str:
     """Return the task, preceded by a seed. It is a preview: a client's prompt has no session yet."""
     arguments = read_arguments(ProvisionArguments, {"task": given.get("task", "")})
     if given.keys() - {"task"}:
@@ -60,5 +60,5 @@ def write_prompt(ws: Warmstart, given: dict[str, str]) -> str:
         raise WrongArguments("the argument task is missing: what is to be done?")
     settings = ws.settings
     wanted: dict[str, Any] = {"budget": settings.budget, "examples": settings.examples, "dialect": "text"}
-    seed = ws.provision(Task(text=arguments.text, **wanted))
+    seed = ws.provision(Task(text=arguments.text, scope=border.scope, project=border.project, **wanted))
     return f"{seed.text}\n\nThe task now:\n{arguments.text}" if seed.text else arguments.text

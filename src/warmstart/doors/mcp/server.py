@@ -29,9 +29,10 @@ from warmstart.doors.mcp.answers import write_answer
 from warmstart.doors.mcp.arguments import WrongArguments
 from warmstart.doors.mcp.confirmation import WAITING
 from warmstart.doors.mcp.tools import TOOLS, McpTool, ToolInvocation
-from warmstart.doors.mcp.transcripts import choose_folders
+from warmstart.doors.mcp.transcripts import choose_folders, find_project
 from warmstart.errors import NotFound, WarmstartError
 from warmstart.pipeline import Warmstart
+from warmstart.scopes import Border
 
 INSTRUCTIONS = (
     "Warmstart keeps tool calls that worked in earlier sessions. At the start of a task call provision with what is to be "
@@ -64,10 +65,18 @@ class ProgressReporter:
 class McpDoor:
     """Translates between the protocol and the library."""
 
-    def __init__(self, settings: Settings, folders: Sequence[Path] = (), started_in: Path | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        folders: Sequence[Path] = (),
+        started_in: Path | None = None,
+        border: Border | None = None,
+    ) -> None:
+        """`border`: what callers may see; without it, the machine's own user in the folder the server was started in."""
         self._settings = settings
         self._named = tuple(folders)
         self._started_in = started_in or Path.cwd()
+        self._border = border or Border("", find_project(settings.user_home, self._started_in))
         self._quick = anyio.CapacityLimiter(QUICK)
         self._long = anyio.CapacityLimiter(LONG)
 
@@ -89,7 +98,7 @@ class McpDoor:
 
         def run(ws: Warmstart) -> str:
             folders = choose_folders(ws, self._named, self._started_in)
-            return write_answer(tool.run(ToolInvocation(ws, given, progress, folders)))
+            return write_answer(tool.run(ToolInvocation(ws, given, progress, folders, self._border)))
 
         try:
             return _make_result(await self._work(run, long=tool.takes_long))
@@ -102,7 +111,7 @@ class McpDoor:
         self, _ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         cursor = params.cursor if params else None
-        page, following = await self._work_for_client(lambda ws: resources.list_resources(ws, cursor))
+        page, following = await self._work_for_client(lambda ws: resources.list_resources(ws, cursor, self._border))
         listed = [
             types.Resource(
                 uri=resources.name_resource(row.name),
@@ -125,7 +134,7 @@ class McpDoor:
 
     async def read_resource(self, _ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
-        page = await self._work_for_client(lambda ws: resources.read_resource(ws, uri))
+        page = await self._work_for_client(lambda ws: resources.read_resource(ws, uri, self._border))
         contents = types.TextResourceContents(uri=uri, text=page, mime_type=resources.MARKDOWN)
         return types.ReadResourceResult(contents=[contents])
 
@@ -144,7 +153,7 @@ class McpDoor:
     async def get_prompt(self, _ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if params.name != resources.PROMPT:
             raise MCPError(types.INVALID_PARAMS, f"no prompt {params.name[:100]!r}; there is: {resources.PROMPT}")
-        text = await self._work_for_client(lambda ws: resources.write_prompt(ws, params.arguments or {}))
+        text = await self._work_for_client(lambda ws: resources.write_prompt(ws, params.arguments or {}, self._border))
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(messages=[message])
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-from msgspec import UnsetType
+from msgspec import UnsetType, structs
 
 from warmstart.doors.agent_tools import warm_session as warm
 from warmstart.doors.mcp.arguments import (
@@ -36,9 +36,11 @@ from warmstart.doors.render.as_json import (
     summarise_template,
 )
 from warmstart.doors.render.times import read_since
+from warmstart.errors import NotFound, Refused
 from warmstart.model import Task, TemplateStatus
 from warmstart.pipeline import Warmstart
 from warmstart.ports import Progress
+from warmstart.scopes import Border
 from warmstart.templates.mine import LearnLimits
 
 if TYPE_CHECKING:
@@ -55,6 +57,11 @@ class ToolInvocation(NamedTuple):
     given: Mapping[str, Any]  # as the agent wrote it
     progress: Progress
     folders: tuple[Path, ...]  # transcripts may be read from these
+    border: Border  # nothing beyond it is shown
+
+    def find_border(self, project: str | UnsetType) -> Border:
+        """Return the border for a call that may name another project of the same scope."""
+        return self.border if isinstance(project, UnsetType) else self.border._replace(project=project)
 
 
 class McpTool(NamedTuple):
@@ -71,7 +78,8 @@ class McpTool(NamedTuple):
 def provision(call: ToolInvocation) -> dict[str, Any]:
     given = read_arguments(ProvisionArguments, call.given).given()
     settings = call.ws.settings
-    given = {"budget": settings.budget, "examples": settings.examples} | given
+    defaults = {"budget": settings.budget, "examples": settings.examples, "project": call.border.project}
+    given = defaults | given | {"scope": call.border.scope}
     return describe_seed(call.ws.provision(msgspec.convert(given, Task)))
 
 
@@ -81,20 +89,23 @@ def list_templates(call: ToolInvocation) -> dict[str, Any]:
     status: TemplateStatus | None = or_none(given.status)
     listed = [
         summarise_template(row, template)
-        for row, template in call.ws.templates.find(status, or_none(given.category), or_none(given.task_type))
+        for row, template in call.ws.templates.find(
+            status, or_none(given.category), or_none(given.task_type), border=call.border
+        )
         if (status or row.status != "retired") and (not tags or tags & set(template.tags))
     ]
     return {"templates": listed[:MAX_LISTED], "more": max(0, len(listed) - MAX_LISTED)}
 
 
 def show_template(call: ToolInvocation) -> dict[str, Any]:
-    return describe_template(*call.ws.templates.show(read_arguments(TemplateShowArguments, call.given).name))
+    name = read_arguments(TemplateShowArguments, call.given).name
+    return describe_template(*call.ws.templates.show(name, border=call.border))
 
 
 def capture(call: ToolInvocation) -> LearnedTemplate:
     given = read_arguments(CaptureArguments, call.given)
     return call.ws.capture(
-        given.session,
+        _find_session(call, given.session),
         name=or_none(given.name),
         task_type=or_none(given.task_type),
         max_examples=or_none(given.max_examples),
@@ -103,9 +114,21 @@ def capture(call: ToolInvocation) -> LearnedTemplate:
     )
 
 
+def _find_session(call: ToolInvocation, name: str) -> str:
+    """Return the key of a session within the border. A name that fits others too is not explained: it would list them."""
+    try:
+        row = call.ws.store.find_session(name)
+    except Refused:
+        raise NotFound(f"no single session {name!r}; give its whole id") from None
+    if not call.border.admits(row.scope, row.project or ""):
+        raise NotFound(f"no session {name!r}; see: warmstart sessions list")
+    return row.key
+
+
 def learn(call: ToolInvocation) -> Learned:
+    """Learn from every session, and answer with what this border admits."""
     given = read_arguments(LearnArguments, call.given)
-    return call.ws.learn(
+    learned = call.ws.learn(
         agent=or_none(given.agent),
         since=_read_since(given.since),
         project=or_none(given.project),
@@ -113,6 +136,9 @@ def learn(call: ToolInvocation) -> Learned:
         limits=LearnLimits(min_calls=or_none(given.min_calls), max_error_rate=or_none(given.max_error_rate)),
         progress=call.progress,
     )
+    visible = {row.name for row, _template in call.ws.templates.find(border=call.border)}
+    templates = tuple(template for template in learned.templates if template.name in visible)
+    return structs.replace(learned, templates=templates, refusals=())
 
 
 def show_insights(call: ToolInvocation) -> dict[str, Any]:
@@ -120,9 +146,9 @@ def show_insights(call: ToolInvocation) -> dict[str, Any]:
     insights = call.ws.insights(
         top=given.top,
         agent=or_none(given.agent),
-        project=or_none(given.project),
         since=_read_since(given.since),
         progress=call.progress,
+        border=call.find_border(given.project),
     )
     return describe_insights(insights)
 
@@ -135,7 +161,7 @@ def record(call: ToolInvocation) -> dict[str, Any]:
 
 def warm_session(call: ToolInvocation) -> dict[str, Any]:
     check_texts(call.given)
-    answer = warm.warm_session(call.ws, call.given)
+    answer = warm.warm_session(call.ws, call.given, border=call.border)
     if not answer["success"]:
         raise WrongArguments(msgspec.json.encode(answer).decode())
     return answer

@@ -24,14 +24,19 @@ MAX_SIZE = 512 << 20
 def choose_folders(ws: Warmstart, named: Sequence[Path], started_in: Path) -> tuple[Path, ...]:
     """Return the folders, and single files, that transcripts may be read from."""
     usual = (path for _agent, path in ws.places())
-    return tuple(dict.fromkeys(_resolve(path) for path in (*usual, *named, *_find_project(ws, started_in))))
+    return tuple(dict.fromkeys(_resolve(path) for path in (*usual, *named, *_find_folder(ws, started_in))))
 
 
-def _find_project(ws: Warmstart, started_in: Path) -> Iterator[Path]:
+def _find_folder(ws: Warmstart, started_in: Path) -> Iterator[Path]:
     """Yield the folder a client started the server in, unless it is the home folder or above: that would allow too much."""
-    folder, home = _resolve(started_in), _resolve(ws.settings.user_home)
-    if not home.is_relative_to(folder):
-        yield folder
+    if find_project(ws.settings.user_home, started_in) is not None:
+        yield _resolve(started_in)
+
+
+def find_project(user_home: Path, started_in: Path) -> str | None:
+    """Return the folder a client started the server in as a project; the home folder and those above it are none."""
+    folder = _resolve(started_in)
+    return None if _resolve(user_home).is_relative_to(folder) else str(folder)
 
 
 def check_transcript(path: str, folders: Iterable[Path]) -> Path:
