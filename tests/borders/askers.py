@@ -15,7 +15,7 @@ from mcp import Client, MCPError
 
 from borders.world import PLACES, TASK, Place, ask_for
 from hermes.plugin_calls import make_plugin, make_request, send
-from warmstart.doors.cli.main import run as run_cli
+from warmstart.doors.cli.main import main as run_cli
 from warmstart.doors.hermes.place import SessionPlace
 from warmstart.doors.hooks.run import HookCall
 from warmstart.doors.hooks.run import run as run_hook

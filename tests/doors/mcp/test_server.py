@@ -26,6 +26,7 @@ from warmstart import config
 from warmstart.doors.cli.main import main as run_cli
 from warmstart.doors.mcp.server import McpDoor, build_server
 from warmstart.doors.mcp.tools import TOOLS
+from warmstart.scopes import EVERYWHERE, Border
 
 SAMPLES = Path(warmstart.__file__).parent / "samples"
 TASK = "the order total test fails again, please fix it"
@@ -53,7 +54,7 @@ def project(tmp_path: Path) -> Path:
 def serving(folder: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """The server over HTTP: its address and process."""
     process = subprocess.Popen(
-        [SCRIPT, "mcp", "--http", "--port", "0", *words],
+        [SCRIPT, "mcp", "--http", "--port", "0", "--project", "*", *words],
         cwd=folder,
         env=environment(),
         stdout=subprocess.PIPE,
@@ -74,7 +75,9 @@ def serving(folder: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[s
 @asynccontextmanager
 async def connected(transport: str, folder: Path, log: Path) -> AsyncIterator[Client]:
     if transport == "memory":
-        async with Client(build_server(McpDoor(config.load(), started_in=folder))) as client:
+        async with Client(
+            build_server(McpDoor(config.load(), started_in=folder, border=Border("", EVERYWHERE)))
+        ) as client:
             yield client
         return
     if transport == "http":
@@ -82,7 +85,7 @@ async def connected(transport: str, folder: Path, log: Path) -> AsyncIterator[Cl
             async with Client(url) as client:
                 yield client
         return
-    server = StdioServerParameters(command=str(SCRIPT), args=["mcp"], env=environment(), cwd=folder)
+    server = StdioServerParameters(command=str(SCRIPT), args=["mcp", "--project", "*"], env=environment(), cwd=folder)
     with log.open("w") as errors:
         async with Client(stdio_client(server, errlog=errors)) as client:
             yield client
