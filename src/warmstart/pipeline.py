@@ -14,7 +14,7 @@ from warmstart import config
 from warmstart.ingest.queue import Queue
 from warmstart.model import TaskType, Verdict
 from warmstart.ports import Progress
-from warmstart.store import SessionRow, SqliteStore, TrialRow, TrialStore, UsageStore, open_store
+from warmstart.store import ProjectStore, SessionRow, SqliteStore, TrialRow, TrialStore, UsageStore, open_store
 
 if TYPE_CHECKING:
     from warmstart.dialects.compose import Seed
@@ -237,6 +237,15 @@ class Warmstart:
         from warmstart.ingest.project_book import ProjectBook
 
         return ProjectBook(self.store, self._clock)
+
+    def draw_border(self, scope: str, folder: str | None) -> Border:
+        """Return what a session of a scope, in a working folder, may see. "*" stands for every project."""
+        from warmstart.projects.resolve import resolve_project
+        from warmstart.scopes import EVERYWHERE, Border
+
+        if not folder or folder == EVERYWHERE:
+            return Border(scope, folder or None)
+        return Border(scope, resolve_project(ProjectStore(self.store), folder).name)
 
     def _find_project(self, text: str | None) -> str | None:
         """Return the identity of the project that a caller names; None for all projects."""

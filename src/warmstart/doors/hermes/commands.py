@@ -19,7 +19,7 @@ from warmstart.doors.render.terminal import clean, format_time
 from warmstart.errors import WarmstartError
 from warmstart.model import Task, Template
 from warmstart.pipeline import Warmstart
-from warmstart.scopes import EVERYWHERE, Border, ScopeNamer
+from warmstart.scopes import EVERYWHERE, Border
 from warmstart.store import TemplateRow, TrialStore
 from warmstart.store.trials import read_scope
 
@@ -81,7 +81,7 @@ class WarmCommand:
     def _find_border(self) -> Border:
         """Return what the asker may see: the machine's own user sees all projects."""
         place = self._find_asker()
-        border = place.find_border(ScopeNamer(self._open().settings.home))
+        border = place.draw_border(self._open())
         return border if place.is_personal else Border(border.scope, EVERYWHERE)
 
     def _show_status(self) -> list[str]:

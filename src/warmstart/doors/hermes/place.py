@@ -12,6 +12,7 @@ from warmstart.doors.hermes import host
 from warmstart.formats.fields import string_of
 from warmstart.formats.hermes_rows import HermesSession, find_owner, inherit_owner
 from warmstart.model import SessionOwner
+from warmstart.pipeline import Warmstart
 from warmstart.scopes import EVERYWHERE, Border, ScopeNamer, find_profile
 
 _GENERATIONS = 50  # of sessions that continue or start each other
@@ -30,9 +31,12 @@ class SessionPlace(Struct, frozen=True):
         """Whether a person of a gateway owns the session, not the machine's own user."""
         return bool(self.owner.platform)
 
-    def find_border(self, scopes: ScopeNamer) -> Border:
+    def name_scope(self, ws: Warmstart) -> str:
+        return ScopeNamer(ws.settings.home).name(self.owner, self.session)
+
+    def draw_border(self, ws: Warmstart) -> Border:
         """Return what this session may see."""
-        return Border(scopes.name(self.owner, self.session), self.project)
+        return ws.draw_border(self.name_scope(ws), self.project)
 
 
 FindPlace = Callable[[str, str], SessionPlace]  # session, platform -> its place

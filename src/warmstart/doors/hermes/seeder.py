@@ -17,7 +17,6 @@ from warmstart.doors.hermes.place import FindPlace
 from warmstart.doors.hermes.wire import FORMS, Form, put_seed, read_opening
 from warmstart.model import Dialect, Task
 from warmstart.pipeline import Warmstart
-from warmstart.scopes import ScopeNamer
 from warmstart.store import TrialStore
 
 log = logging.getLogger("warmstart.hermes")
@@ -175,15 +174,15 @@ class Seeder:
         elif reason := self._was_refused(call.session):
             return SeedDecision(None, reason)
         job = cron.find_job(call.session, call.platform)
-        border = self._find_place(call.session, call.platform).find_border(ScopeNamer(ws.settings.home))
+        place = self._find_place(call.session, call.platform)
         seed = ws.provision(
             Task(
                 text=cron.find_prompt(job) or turn.text if job else turn.text,
                 job=job,
                 agent=AGENT,
                 model=call.model,
-                project=border.project,
-                scope=border.scope,
+                project=place.project,
+                scope=place.name_scope(ws),
                 tools=opening.tools,
                 budget=ws.settings.budget,
                 examples=ws.settings.examples,

@@ -16,7 +16,6 @@ from warmstart.doors.hermes.journal import describe
 from warmstart.doors.hermes.place import FindPlace, SessionPlace
 from warmstart.doors.hermes.seeder import AGENT
 from warmstart.pipeline import Warmstart
-from warmstart.scopes import ScopeNamer
 
 TOOLSET = "skills"
 SCHEMA: dict[str, Any] = {"name": NAME, "description": DESCRIPTION, "parameters": PARAMETERS}
@@ -47,7 +46,7 @@ class HermesTool:
             place = (
                 self._find_place(session_id, "") if isinstance(session_id, str) and session_id else self._find_asker()
             )
-            border = place.find_border(ScopeNamer(ws.settings.home))
+            border = place.draw_border(ws)
             answer = warm_session(ws, arguments if isinstance(arguments, dict) else {}, self, border)
         except Exception as error:  # noqa: BLE001  # the agent reads it instead of failing
             answer = {"success": False, "error": describe(error)}

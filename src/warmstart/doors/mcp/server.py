@@ -98,7 +98,8 @@ class McpDoor:
 
         def run(ws: Warmstart) -> str:
             folders = choose_folders(ws, self._named, self._started_in)
-            return write_answer(tool.run(ToolInvocation(ws, given, progress, folders, self._border)))
+            border = ws.draw_border(*self._border)
+            return write_answer(tool.run(ToolInvocation(ws, given, progress, folders, border, self._border.project)))
 
         try:
             return _make_result(await self._work(run, long=tool.takes_long))
@@ -111,7 +112,9 @@ class McpDoor:
         self, _ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         cursor = params.cursor if params else None
-        page, following = await self._work_for_client(lambda ws: resources.list_resources(ws, cursor, self._border))
+        page, following = await self._work_for_client(
+            lambda ws: resources.list_resources(ws, cursor, ws.draw_border(*self._border))
+        )
         listed = [
             types.Resource(
                 uri=resources.name_resource(row.name),
@@ -134,7 +137,7 @@ class McpDoor:
 
     async def read_resource(self, _ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
-        page = await self._work_for_client(lambda ws: resources.read_resource(ws, uri, self._border))
+        page = await self._work_for_client(lambda ws: resources.read_resource(ws, uri, ws.draw_border(*self._border)))
         contents = types.TextResourceContents(uri=uri, text=page, mime_type=resources.MARKDOWN)
         return types.ReadResourceResult(contents=[contents])
 

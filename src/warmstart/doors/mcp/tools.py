@@ -58,10 +58,11 @@ class ToolInvocation(NamedTuple):
     progress: Progress
     folders: tuple[Path, ...]  # transcripts may be read from these
     border: Border  # nothing beyond it is shown
+    project: str | None = None  # the folder whose project the border names
 
     def find_border(self, project: str | UnsetType) -> Border:
         """Return the border for a call that may name another project of the same scope."""
-        return self.border if isinstance(project, UnsetType) else self.border._replace(project=project)
+        return self.border if isinstance(project, UnsetType) else self.ws.draw_border(self.border.scope, project)
 
 
 class McpTool(NamedTuple):
@@ -78,7 +79,7 @@ class McpTool(NamedTuple):
 def provision(call: ToolInvocation) -> dict[str, Any]:
     given = read_arguments(ProvisionArguments, call.given).given()
     settings = call.ws.settings
-    defaults = {"budget": settings.budget, "examples": settings.examples, "project": call.border.project}
+    defaults = {"budget": settings.budget, "examples": settings.examples, "project": call.project}
     given = defaults | given | {"scope": call.border.scope}
     return describe_seed(call.ws.provision(msgspec.convert(given, Task)))
 
