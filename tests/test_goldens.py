@@ -20,7 +20,7 @@ COMMANDS = {
     "inspect": ["inspect", str(SAMPLES)],
     "ingest": ["ingest", str(SAMPLES)],
     "learn": ["learn"],
-    "provision": ["provision", TASK, "--session", "golden-1", "--budget", "1500"],
+    "provision": ["provision", TASK, "--session", "golden-1", "--project", "*", "--budget", "1500"],
     "provision-text": ["provision", TASK, "--dialect", "text"],
     "report": ["report"],
 }

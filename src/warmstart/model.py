@@ -320,6 +320,7 @@ class Provenance(Struct, frozen=True, kw_only=True):
     parent: str | None = None  # name@version that it replaces
     source: str | None = None  # file that it was imported from
     suspicions: tuple[str, ...] = ()  # reasons why a person should look first
+    partial: bool = False  # learned by a run with a filter; the next run without one replaces it
 
 
 class Template(Struct, frozen=True, kw_only=True):

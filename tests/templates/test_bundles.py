@@ -360,7 +360,7 @@ def test_no_field_is_forgotten() -> None:
         *("support", "successes", "failures"),
     }  # fmt: skip
     assert set(Provenance.__struct_fields__) == {
-        *("origin", "project", "scope", "agent", "parent", "source", "suspicions")
+        *("origin", "project", "scope", "agent", "parent", "source", "suspicions", "partial")
     }  # fmt: skip
     written = json.loads(write_bundle([Template(name="n")], redact=None))["templates"][0]
     assert set(written) == set(Template.__struct_fields__) - {"status", "used"}

@@ -178,6 +178,12 @@ DELETE FROM examples WHERE id = :id;
 -- name: set_body
 UPDATE templates SET body = :body WHERE name = :name AND version = :version;
 
+-- name: set_facts
+UPDATE templates SET body = :body, strength = :strength WHERE name = :name AND version = :version;
+
+-- name: set_example
+UPDATE examples SET body = :body WHERE id = :id;
+
 -- name: put_decision
 INSERT INTO decisions (name, version, status, by, reason, at)
 VALUES (:name, :version, :status, :by, :reason, :at);

@@ -211,6 +211,14 @@ class TemplateStore:
         """Replace the JSON of a version."""
         self.store.run("set_body", (body, row.name, row.version))
 
+    def update(self, row: TemplateRow, body: str, strength: float, examples: Sequence[Example]) -> None:
+        """Replace the facts of a version and of its examples; what they show stays the same."""
+        if body != row.body or strength != row.strength:
+            self.store.run("set_facts", (body, strength, row.name, row.version))
+        for (known, value), example in zip(self.examples(row.name, row.version), examples, strict=False):
+            if value != example:
+                self.store.run("set_example", (msgspec.json.encode(example).decode(), known.id))
+
     def delete_version(self, row: TemplateRow) -> None:
         """Delete one version with its examples."""
         self.unindex(row)

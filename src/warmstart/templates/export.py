@@ -36,7 +36,7 @@ def _to_record(template: Template) -> dict[str, Any]:
         structs.asdict(example) | {"arguments": clean_value(example.arguments)} for example in template.examples
     ]
     fields["provenance"] = structs.asdict(template.provenance)
-    for local in ("origin", "source", "scope"):  # they describe its place in this store
+    for local in ("origin", "source", "scope", "partial"):  # they describe its place in this store
         del fields["provenance"][local]
     return {key: list(value) if isinstance(value, tuple) else value for key, value in fields.items()}
 

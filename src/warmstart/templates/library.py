@@ -35,7 +35,8 @@ from warmstart.templates.build import BuildRequest, Built, explain_refusal, merg
 from warmstart.templates.bundles import read_bundles
 from warmstart.templates.export import redact_template, write_bundle
 from warmstart.templates.mine import LearnLimits, MiningOptions, RefusedSession, capture, check_capture, mine
-from warmstart.templates.register import PERSON, LearnedTemplate, TemplateRegister, kind_of
+from warmstart.templates.register import PERSON, LearnedTemplate, kind_of
+from warmstart.templates.settle import LearnedTemplates
 
 _REDACTED_ID = "{{SECRET:"
 _UNREADABLE = "its record cannot be read"
@@ -61,7 +62,7 @@ class Imported(Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...]  # parts of the files that could not be read
 
 
-class TemplateLibrary(TemplateRegister):
+class TemplateLibrary(LearnedTemplates):
     """Learns templates from sessions, and moves them in and out of files."""
 
     def learn(
@@ -74,19 +75,27 @@ class TemplateLibrary(TemplateRegister):
         limits: LearnLimits | None = None,
         progress: Progress | None = None,
     ) -> Learned:
-        """Mine every stored session that matches and store new templates, in one transaction."""
+        """Mine the stored sessions and settle the learned templates, in one transaction.
+
+        With a filter or limits, only templates change all of whose sessions match; without them, the learned templates
+        become those that the whole history leads to.
+        """
+        wanted = {name: value for name, value in structs.asdict(limits or LearnLimits()).items() if value is not None}
+        is_whole = not wanted and agent is None and since is None and project is None and verdict is None
         history = read_history(
             self._store, agent=agent, since=since, project=project, verdict=verdict, progress=progress
         )
         lessons = _Lessons(self, history)
         mined = mine(lessons, self._options(limits), seeded=lessons.seeded)
         with self._store.writing():
-            learned = tuple(self._keep(draft) for draft in mined.drafts)
-            self._make_room(set(map(kind_of, mined.drafts)))
+            if is_whole:
+                learned = self._settle_all(mined.drafts)
+            else:
+                learned = self._settle_some(mined.drafts, lessons.keys)
         return Learned(
             considered=lessons.considered,
             refused=mined.refused | dict(lessons.refused),
-            templates=tuple(map(self._refresh, learned)),
+            templates=tuple(learned),
             refusals=mined.refusals,
         )
 
@@ -317,12 +326,14 @@ class _Lessons:
         self._library = library
         self._history = history
         self.considered = 0
+        self.keys: set[str] = set()
         self.refused: Counter[str] = Counter()
         self.seeded: dict[str, set[Signature]] = {}  # by session key; filled before the session is yielded
 
     def __iter__(self) -> Iterator[PastSession]:
         for session in self._history:
             self.considered += 1
+            self.keys |= {session.key} if session else set()
             seeded = self._library.find_seeded(session) if session else None
             if session is None or seeded is None:
                 self.refused[_UNREADABLE] += 1

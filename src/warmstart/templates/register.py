@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct, structs
@@ -45,6 +45,14 @@ class LearnedTemplate(Struct, frozen=True, kw_only=True):
     reason: str  # why it has its status
 
 
+class StoredVersion(NamedTuple):
+    """A version in the store, with the draft that it was made of."""
+
+    row: TemplateRow
+    template: Template
+    change: str  # new, updated, same
+
+
 class TemplateRegister:
     """The templates of a store, with versions and recorded decisions."""
 
@@ -59,6 +67,14 @@ class TemplateRegister:
 
     def _keep(self, draft: Template) -> LearnedTemplate:
         """Store a draft as a new version and decide its status, unless its content is already stored."""
+        stored = self._put_version(draft)
+        row = stored.row
+        if stored.change != "same" and not self._why_waiting(stored.template):
+            row = self._activate(row, stored.template, POLICY, explain_support(stored.template))
+        return self._summarise(stored.template, row, stored.change)
+
+    def _put_version(self, draft: Template) -> StoredVersion:
+        """Store a draft as a proposed new version; return the stored one if its content is the same."""
         scope = draft.provenance.scope
         name = check_name(mark_name(draft.name, scope))
         versions = self._templates.versions(name_key(name))
@@ -67,7 +83,7 @@ class TemplateRegister:
         digest = _digest(draft)
         alike = next((row for row in versions if self._origin(row) in (draft.provenance.origin, None)), None)
         if alike is not None and alike.digest == digest:
-            return self._summarise(draft, alike, "same")
+            return StoredVersion(alike, structs.replace(draft, name=alike.name, version=alike.version), "same")
         parent = f"{versions[0].name}@{versions[0].version}" if versions else draft.provenance.parent
         template = structs.replace(
             draft,
@@ -94,10 +110,17 @@ class TemplateRegister:
             {dialect: cost(example, dialect, estimate) for dialect in DIALECTS} for example in template.examples
         ]
         self._templates.put(row, list(zip(template.examples, costs, strict=True)))
-        if not self._why_waiting(template):
-            support = f"mined from {len(template.source_sessions)} of your own sessions, nothing suspicious"
-            row = self._activate(row, template, POLICY, support)
-        return self._summarise(template, row, "updated" if versions else "new")
+        return StoredVersion(row, template, "updated" if versions else "new")
+
+    def _update_facts(self, stored: StoredVersion) -> StoredVersion:
+        """Replace the numbers and sources of a stored version by those of a draft that shows the same."""
+        row, template = stored.row, stored.template
+        known = self._templates.facts(row.name, row.version, row.body)
+        parent = known.provenance.parent if known else None
+        template = structs.replace(template, provenance=structs.replace(template.provenance, parent=parent))
+        body = _encode(structs.replace(template, examples=())).decode()
+        self._templates.update(row, body, _strength(template), template.examples)
+        return StoredVersion(structs.replace(row, body=body, strength=_strength(template)), template, stored.change)
 
     def _why_waiting(self, template: Template) -> str | None:
         """Return why a person must decide; None if the local policy may."""
@@ -110,15 +133,19 @@ class TemplateRegister:
         )  # does not count forks and subagents
         if min(support, len(template.source_sessions)) < self._settings.min_support:
             return f"seen in fewer than {self._settings.min_support} sessions"
-        decisions = self._templates.decisions(template.name)
-        if decisions and (decisions[-1].by, decisions[-1].status) == (MEASURED, "retired"):
-            return f"version {decisions[-1].version} was {decisions[-1].reason}"
-        by_person = [decision for decision in decisions if not decision.by.startswith("policy:")]
-        if by_person and by_person[-1].status == "retired":
-            return f"a person retired version {by_person[-1].version}"
+        last = self._find_verdict(template.name)
+        if last is not None and last.status == "retired":
+            if last.by == MEASURED:
+                return f"version {last.version} was {last.reason}"
+            return f"a person retired version {last.version}"
         if shared := [row for row in self._templates.versions(name_key(template.name)) if _is_shared(row)]:
             return f"a person shared version {shared[0].version}: a person decides about the next"
         return None
+
+    def _find_verdict(self, name: str) -> Decision | None:
+        """Return the last decision about a template that a person or a measurement made."""
+        decisions = self._templates.decisions(name)
+        return next((decision for decision in reversed(decisions) if decision.by != POLICY), None)
 
     def _scope_of(self, row: TemplateRow) -> str:
         """Return the scope that a version was made in; sharing it does not change that."""
@@ -317,6 +344,11 @@ def project_of(template: Template) -> str:
     return "" if project == EVERYWHERE else project
 
 
+def explain_support(template: Template) -> str:
+    """Return why the policy uses a template."""
+    return f"mined from {len(template.source_sessions)} of your own sessions, nothing suspicious"
+
+
 def _strength(template: Template) -> float:
     """Rank by number of sessions and success rate, then by number of examples."""
     tries = sum(e.successes + e.failures for e in template.examples)
@@ -326,6 +358,7 @@ def _strength(template: Template) -> float:
 
 def _digest(template: Template) -> str:
     """Return a hash of everything that a session would see or a person would decide on."""
-    shown = [(e.tool, e.arguments, e.result, e.intent, e.correction) for e in template.examples]
+    shown = [(e.tool, e.arguments, e.result, e.intent, e.correction, e.task) for e in template.examples]
     content = [template.description, template.addendum, sorted(template.tags), shown, template.provenance.origin]
+    content += [template.category, template.task_type, project_of(template)]
     return hashlib.blake2b(_encode(content), digest_size=16).hexdigest()
