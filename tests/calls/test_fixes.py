@@ -205,6 +205,13 @@ class TestCommands:
             ("git cherry-pick abc1234", "The previous cherry-pick is now empty; use --skip", "git cherry-pick --skip"),
             ("sleep 5 & curl -o x http://a", "sleep: invalid option -- 'o'", "curl -H y http://a"),
             ("gh pr view 12", "could not find pull request 12", "gh pr view 13"),
+            ("python a.py", "ModuleNotFoundError: No module named 'shop.cart'", "python -m pytest shop/cart.py"),
+            (
+                "ls /shop/web/node_modules/@shop",
+                "ls: /shop/web/node_modules/@shop: No such file or directory",
+                "ls /shop/node_modules/@shop",
+            ),
+            ("docker ps", "command not found: docker", "which docker || /usr/local/bin/docker ps || echo none"),
             ("cargo fmt --check", "Diff in src/a.rs:43", "cargo fmt"),
             ("gh pr edit 3 --title x", "GraphQL: Projects (classic) is deprecated", "gh pr checks 3"),
         ],
@@ -225,6 +232,13 @@ class TestCommands:
         failed = shell("bun run lint", 'error: Script not found "lint"')
         ran = shell("cd /shop && bun run lint", "3 errors", "other")
         assert pair_of(failed, ran, shell("bun run lint:fix")) == ("cwd", "", "/shop")
+
+    def test_where_name_and_folder_changed_together_the_cause_cannot_be_told(self) -> None:
+        failed = shell("bun verify", 'error: Script not found "verify"')
+        again = shell("bun run verify", 'error: Script not found "verify"')
+        assert fix_of(failed, again, shell("cd /shop && bun run verify")) is None
+        assert fix_of(failed, shell("cd /shop && bun run verify")) is None
+        assert fix_of(failed, again, shell("bun run verify")) is None
 
 
 class TestArguments:
@@ -280,6 +294,12 @@ class TestSameCall:
     def test_an_installation_that_the_message_asks_for(self) -> None:
         failed = shell("bun run typecheck", "Could not locate executable `turbo` in your project.")
         assert pair_of(failed, shell("bun install"), shell("bun run typecheck")) == ("precondition", "", "bun install")
+
+    def test_of_several_installations_the_one_that_the_message_names(self) -> None:
+        failed = shell("python repro.py", "ModuleNotFoundError: No module named 'pytz'", "environment")
+        others = (shell("pip install pytz -q"), failed, shell("pip install sqlparse"))
+        assert pair_of(failed, *others, shell("python repro.py")) == ("precondition", "", "pip install pytz")
+        assert fix_of(failed, shell("pip install sqlparse"), shell("python repro.py")) is None
 
     def test_a_failing_check_that_passes_after_an_edit_is_work(self) -> None:
         edit = call("Edit", {"file_path": "/a.py", "old_string": "a", "new_string": "b"})

@@ -28,7 +28,7 @@ _STRICT = re.compile(
 _MARKS = re.compile(r"[\s'\"\\`]+")
 _SPEAKER = re.compile(r"(?:^|[\n;&|(]\s*)([a-z][\w.-]*)")  # the first word of a command
 _SURPLUS = re.compile(r"unexpected|too many|extra", re.I)
-_ALIKE = 0.6
+_ALIKE, _NEAR = 0.6, 0.75
 _LOOKERS = COMMONPLACE | frozenset("fd ag ack bat eza exa awk less more egrep fgrep fdfind batcat".split())
 _DATA = re.compile(r"\d|^[0-9a-f]{7,}$")
 
@@ -55,10 +55,14 @@ def _split_folder(call: PastCall, line: str) -> tuple[str, str]:
 
 def explain_command(old: str, new: str, between: Sequence[PastCall], text: str) -> CallChange | None:
     """Return the change of a command line that its message asks for."""
-    if old.split() == new.split():
+    if old.split() == new.split() or ("||" in new and "||" not in old):  # which of the alternatives worked is unknown
         return None
     change = _find_change(old, new, text) or _explain_dropped(old, new, between)
-    return None if change is None or _got_further(old, between) else change
+    if change is None or _got_further(old, between) or _failed_too(change, between):
+        return None
+    same_program = change.failed.split()[:1] == change.worked.split()[:1]
+    moved = _find_cd(new) not in ("", _find_cd(old))
+    return None if change.kind == "program" and same_program and moved else change  # the folder or the name: who knows
 
 
 def _explain_dropped(old: str, new: str, between: Sequence[PastCall]) -> CallChange | None:
@@ -113,6 +117,20 @@ def _got_further(old: str, between: Sequence[PastCall]) -> bool:
     )
 
 
+def _failed_too(change: CallChange, between: Sequence[PastCall]) -> bool:
+    """Return whether the new form had failed in between for the same kind of reason: then it was not the form."""
+    for call in between:
+        line = command_line(call) if call.outcome.status == "error" and change.kind == "program" else None
+        if line is not None and change.worked in line and find_program_complaints(call.excerpt or ""):
+            return any(stage.lead.startswith(change.worked) for stage in split_stages(line))
+    return False
+
+
+def _find_cd(line: str) -> str:
+    folder = _FOLDER.match(line)
+    return folder["folder"].strip("'\"").rstrip("/") if folder else ""
+
+
 def _repeats_complaint(call: PastCall, old: str) -> bool:
     text = call.excerpt or ""
     stages = split_stages(old)
@@ -129,7 +147,7 @@ def _explain_program(stage: Stage, other: Stage, text: str, line: str) -> CallCh
             wrong, right = _find_inner(stage, other) or (wrong, None)
         if right is None and _replaces(complaint, stage, other, line):
             wrong, right = _show_pair(stage, other)
-        if right is not None:
+        if right is not None and right != wrong:
             lesson = f"`{right}` works here, `{wrong}` fails" if is_plain(right, wrong) else None
             return CallChange("program", wrong, right, f"`{right}` instead of `{wrong}`", lesson, form=True)
     return None
@@ -259,7 +277,7 @@ def _explain_surplus(stage: Stage, other: Stage, text: str) -> CallChange | None
 def _change_value(lead: str, value: str, fresh: list[str], *, is_list: bool) -> CallChange:
     """Return the change of one value after a flag: replaced, or left out of a list."""
     wrong = f"{lead} {value}"
-    near = [part for part in fresh if SequenceMatcher(None, part, value).ratio() >= _ALIKE]
+    near = [part for part in fresh if SequenceMatcher(None, part, value).ratio() >= _NEAR]
     instead = near[0] if near else "" if is_list or len(fresh) != 1 else fresh[0]
     if not instead:
         lesson = f"`{lead}` works without {value}" if is_plain(wrong) else None

@@ -15,6 +15,9 @@ _COMMON = frozenset(  # stems of files that every folder may have
     "makefile dockerfile cargo tsconfig schema models model constants styles style go changelog license node_modules src "
     "dist build out target docs bin scripts public assets components services hooks pages routes api commands".split()
 )
+_MADE = frozenset(
+    "node_modules target dist build .git __pycache__ .venv venv .cache .next coverage".split()
+)  # by programs
 _DIGITS = re.compile(r"\d+")
 _WORDS = re.compile(r"[A-Za-z][a-z]+|[A-Z]+|\d+")
 
@@ -23,6 +26,8 @@ def is_near(wrong: str, right: str, *, searched: bool = False) -> bool:
     """Return whether `right` is what `wrong` should have been. `searched`: the session searched for the name between."""
     old, new = split_path(wrong), split_path(right)
     if not old or not new or old == new or is_inside(old, new) or is_inside(new, old) or old[: len(new)] == new:
+        return False
+    if _MADE & {*old, *new}:
         return False
     if old[-1].casefold() == new[-1].casefold():
         return _is_moved(old, new, searched=searched)
@@ -89,9 +94,9 @@ def _is_unfolded(file: list[str], inside: list[str]) -> bool:
 def _is_moved(old: list[str], new: list[str], *, searched: bool) -> bool:
     """Return whether a file of the same name lies in a folder that differs in few places."""
     before, after = strip_common(old[:-1], new[:-1])
+    if is_common(old[-1]):
+        return False
     one_inserted = not before or not after  # src/cart.py and packages/shop/src/cart.py
-    if old[-1].partition(".")[0].casefold() in _COMMON:
-        return searched and one_inserted and len(before) + len(after) <= 2
     return one_inserted or searched or len(before) + len(after) <= 3
 
 

@@ -92,19 +92,23 @@ def _find_preparation(failed: PastCall, between: Sequence[PastCall], text: str) 
                 return _prepare(failed, call, shared)
             continue
         for stage in split_stages(line):
-            if _is_asked(stage, own, text) and is_plain(stage.head):
-                return CallChange("precondition", "", stage.head, f"after `{stage.head}`")
+            asked = _find_asked(stage, own, text)
+            if asked and is_plain(asked):
+                return CallChange("precondition", "", asked, f"after `{asked}`")
     return None
 
 
-def _is_asked(stage: Stage, own: str | None, text: str) -> bool:
-    """Return whether a message asks for a command: an installation, or a subcommand of the same program that it names."""
+def _find_asked(stage: Stage, own: str | None, text: str) -> str | None:
+    """Return a command that a message asks for: an installation, or a subcommand of the same program that it names."""
     if _INSTALLS.search(stage.head) and NOT_HERE.search(text):
-        return True
+        packages = [word.strip("'\"") for word in stage.words if not word.startswith("-")]
+        named = next((word for word in packages if len(word) > 2 and re.split(r"[=<>@\[]", word)[0] in text), None)
+        return f"{stage.head} {named}" if named else None if packages else stage.head
     if own is None or runs_check(own):
-        return False
+        return None
     same_program = any(stage.program == other.program for other in split_stages(own))
-    return same_program and any(len(word) > 3 and names_word(text, word) for word in stage.head.split()[1:])
+    asked = same_program and any(len(word) > 3 and names_word(text, word) for word in stage.head.split()[1:])
+    return stage.head if asked else None
 
 
 def _find_shared(failed: PastCall, call: PastCall) -> str | None:
