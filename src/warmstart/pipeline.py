@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from warmstart.insights import Insights
     from warmstart.model import Task
     from warmstart.notes.library import NoteLibrary
+    from warmstart.notes.types import Brief
     from warmstart.review import Reviews
     from warmstart.scopes import Border
     from warmstart.store.search import FoundCalls
@@ -264,6 +265,34 @@ class Warmstart:
         from warmstart.notes.library import NoteLibrary
 
         return NoteLibrary(self.store, self.settings, self._clock)
+
+    def brief_project(
+        self,
+        project: str | None,
+        folder: Path | None = None,
+        task: str = "",
+        *,
+        agent: str | None = None,
+        scope: str = "",
+        budget: int | None = None,
+    ) -> Brief:
+        """Return the brief of a project, or of the project at a folder, checked on that folder's disk."""
+        place = self.projects.find(project or str(folder)) if project or folder else None
+        root = Path(place.root) if place and place.root and folder else folder
+        return self.notes.brief(
+            project=place.name if place else None,
+            task=task,
+            agent=agent,
+            scope=scope,
+            root=root,
+            budget=self.settings.brief if budget is None else budget,
+        )
+
+    def brief(self, task: Task) -> Brief:
+        """Return what the task's project knows, in a few lines for the start of its session."""
+        folder = Path(task.project) if task.project and Path(task.project).is_absolute() else None
+        known = task.project if task.project and folder is None else None
+        return self.brief_project(known, folder, task.text, agent=task.agent, scope=task.scope)
 
     @property
     def experiments(self) -> Experiments:

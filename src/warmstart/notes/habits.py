@@ -11,8 +11,8 @@ from warmstart.notes.types import Note
 
 SLOW = 120.0  # seconds
 _PURPOSES = (
-    ("lint", re.compile(r"lint|clippy|vet\b|ruff|flake8|check(?!out)", re.I)),
     ("type check", re.compile(r"type-?check|\btsc\b|mypy|pyright", re.I)),
+    ("lint", re.compile(r"lint|clippy|vet\b|ruff|flake8|check(?!out)", re.I)),
     ("format", re.compile(r"fmt|format|prettier|black\b", re.I)),
     ("build", re.compile(r"build|compile|\bmake\b", re.I)),
     ("test", re.compile(r"test|spec\b|pytest|jest|vitest|verify", re.I)),

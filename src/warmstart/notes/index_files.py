@@ -27,7 +27,7 @@ def write_index(home: Path, project: str, notes: Iterable[Note], *, scope: str =
         if note.status != "active":
             continue
         entry = _encode(note)
-        keys = [key for mark in (note.trigger, f"={note.kind}:{note.subject}") if mark and (key := make_key(mark))]
+        keys = [key for mark in (note.trigger, f"={note.key}") if mark and (key := make_key(mark))]
         lines += [(key, -note.support, entry) for key in keys if len(key) + len(entry) < _LARGEST_NOTE]
         count += 1
     body = b"".join(key + entry + b"\n" for key, _support, entry in sorted(lines))

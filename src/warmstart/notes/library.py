@@ -14,7 +14,9 @@ from warmstart.errors import Refused
 from warmstart.model import LearnedNotes
 from warmstart.notes.brief import write_brief
 from warmstart.notes.digest import Digest, digest_session
+from warmstart.notes.index_files import delete_indexes, write_folders, write_index
 from warmstart.notes.mine import ProjectHistory, add_up, make_id
+from warmstart.notes.publish import Published, prepare
 from warmstart.notes.trust import find_suspicions
 from warmstart.notes.types import Brief, Note, NoteKind, NoteStatus
 from warmstart.ports import Progress
@@ -73,6 +75,7 @@ class NoteLibrary:
         if project is None:
             for agent, digests in sorted(histories.items()):
                 _add(totals, self._keep(_find_rules(agent, digests), "", "", agent))
+        self.write_indexes()
         active, proposed, new, retired = totals
         return LearnedNotes(projects=len(places), notes=active, proposed=proposed, new=new, retired=retired)
 
@@ -163,6 +166,21 @@ class NoteLibrary:
         self._notes.decide(NoteDecision(note.id, "retired", by, reason, now))
         return retired
 
+    def write_indexes(self) -> None:
+        """Write the index files that hooks read, one a project, and the map from folders to them."""
+        home = self._settings.home
+        rules = self.list(project="", status="active")
+        paths: dict[tuple[str, str], Path] = {}
+        for project, scope, _count in self._notes.projects():
+            own = [note for note in self.list(project=project, status="active") if note.scope in (scope, "*")]
+            known = () if scope else rules
+            if own or known:
+                roots = self._notes.roots(project)
+                paths[project, scope] = write_index(home, project, [*own, *known], scope=scope, roots=roots)
+        folders = {root: paths[project, ""] for project, scope, root in self._notes.folders() if (project, "") in paths}
+        write_folders(home, folders)
+        delete_indexes(home, paths.values())
+
     # Reading and deciding
 
     def list(
@@ -217,6 +235,7 @@ class NoteLibrary:
         note = self._find(name)
         with self._store.writing():
             self._notes.delete(note.id)
+        self.write_indexes()
         return note
 
     def import_(self, notes: Iterable[Note], source: str) -> tuple[Note, ...]:
@@ -251,6 +270,7 @@ class NoteLibrary:
                 NoteRow(note.id, note.project, decided.scope, note.kind, status, _encode(decided).decode(), now)
             )
             self._notes.decide(NoteDecision(note.id, status, PERSON, verb, now))
+        self.write_indexes()
         return decided
 
     def _find(self, name: str) -> Note:
@@ -292,6 +312,11 @@ class NoteLibrary:
             notes = tuple(note for note in notes if still_holds(note, root))
         said = read_own_files(root) if root is not None else ""
         return write_brief(notes, estimate, task=task, budget=budget, said=said, project=project)
+
+    def publish(self, file: Path, *, project: str) -> Published:
+        """Return a file with the project's active notes in its managed block; call write() on it to write it."""
+        notes = [note for note in self.list(project=project, status="active") if note.scope in ("", "*")]
+        return prepare(file, notes)
 
     def record(self, showings: Sequence[Showing]) -> None:
         """Record what sessions were shown."""

@@ -32,6 +32,7 @@ COMMANDS = {  # name -> module and attribute
     "learn": "templates:learn",
     "capture": "templates:capture",
     "templates": "templates:templates",
+    "notes": "notes:notes",
     "provision": "provision:provision",
     "record": "effect:record",
     "report": "effect:report",
