@@ -30,8 +30,8 @@ demo: $(VENV)/.core  ## the main job on sample transcripts, offline
 check: $(VENV)/.dev  ## the inner loop: style, types, layers and the fast tests, side by side
 	@$(MAKE) --no-print-directory -j2 lint fast
 
-fast: $(VENV)/.dev  ## every test that is not marked slow
-	$(PYTEST) -q -m "not slow"
+fast: $(VENV)/.dev  ## every test that is not marked slow, with fewer examples per property
+	WARMSTART_QUICK=1 $(PYTEST) -q -m "not slow"
 
 test: $(VENV)/.dev  ## every test
 	$(PYTEST)

@@ -13,12 +13,19 @@ from hypothesis import HealthCheck, settings
 from places import CORPUS, NO_CORPUS
 from skips import find_unexpected, is_strict
 
-OURS = ("WARMSTART_FULL", "WARMSTART_LAB", "WARMSTART_GOLDENS", "WARMSTART_NO_SKIPS")  # variables that tests read
+OURS = (
+    "WARMSTART_FULL",
+    "WARMSTART_LAB",
+    "WARMSTART_GOLDENS",
+    "WARMSTART_NO_SKIPS",
+    "WARMSTART_QUICK",
+)  # variables that tests read
 THEIRS = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "HERMES_HOME", "FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 LONGEST_FIRST = (  # test files that take the most seconds: a worker that starts one last keeps the other one waiting
     "tests/doors/guard/test_guard.py",
+    "tests/borders/test_borders.py",
     "tests/confirm/test_client.py",
     "tests/lab/sandbox/test_workshop.py",
     "tests/lab/sandbox/test_processes.py",
@@ -32,12 +39,17 @@ LONGEST_FIRST = (  # test files that take the most seconds: a worker that starts
     "tests/confirm/test_proof.py",
     "tests/confirm/test_first_start.py",
     "tests/trials/test_trials.py",
+    "tests/doors/cli/test_effect.py",
+    "tests/doors/cli/test_insights.py",
     "tests/store/test_faults.py",
     "tests/confirm/test_policies.py",
 )
 
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("busy")  # on a busy machine every example is slow
+settings.register_profile("quick", settings.get_profile("busy"), max_examples=25)
+settings.load_profile(
+    "quick" if os.environ.get("WARMSTART_QUICK") else "busy"
+)  # on a busy machine every example is slow
 
 
 @pytest.fixture(autouse=True)

@@ -117,6 +117,7 @@ def test_power_says_what_traffic_can_show(measured):
     assert sizes == sorted(sizes, reverse=True), "a larger drop is detected sooner"
 
 
+@pytest.mark.slow
 def test_power_takes_a_window(measured):
     every = run_json("experiment", "power")["sessions"]
     assert "too few" in run("experiment", "power", "--since", "2200-01-01", code=1).stderr

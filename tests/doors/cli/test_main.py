@@ -125,7 +125,16 @@ def test_doctor_prints_no_empty_table_heads():
     assert len(rules) == 1, "only the agents' table has a head"
 
 
-@pytest.mark.parametrize("words", [("--help",), ("doctor",), ("doctor", "--json"), ("sessions", "list"), ("usage",)])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--help",),
+        ("doctor",),
+        pytest.param(("doctor", "--json"), marks=pytest.mark.slow),
+        pytest.param(("sessions", "list"), marks=pytest.mark.slow),
+        pytest.param(("usage",), marks=pytest.mark.slow),
+    ],
+)
 def test_a_reader_that_goes_away_is_no_error(transcript, words):
     """`warmstart ... | head -1` ends like other programs: silently, with 128 + SIGPIPE."""
     run("ingest", transcript)
