@@ -127,7 +127,7 @@ def _programs_in(command: str) -> frozenset[str]:
 
 def _find_exception(rows: Sequence[str]) -> int | None:
     """Return the index of the last exception's row: pytest's first, else the one below the last traceback."""
-    raised = next((at for at, row in enumerate(rows) if _PYTEST.match(row)), None)
+    raised = next((at for at, row in enumerate(rows) if row.startswith("E ") and _PYTEST.match(row)), None)
     if raised is not None:
         return raised
     starts = [at for at, row in enumerate(rows) if row.startswith("Traceback (most recent call last)")]

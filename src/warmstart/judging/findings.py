@@ -12,7 +12,10 @@ from itertools import pairwise
 
 _MOST = 20
 _NAME = 120  # characters of a finding
-_HINT = re.compile(r"\d:|\d\)|\d\]|fail|error|━|\[\*\]|rule|lint/|SC\d|✕|×|✖|●|✘|›|not ok|rspec|`", re.I)
+_HINTS = (  # a row without any of these, and without a place, holds no finding
+    *("error", "ERROR", "FAIL", "fail", "Fail", "warning", "= note", "lint/", "assist/", " format", "SC", "Issue"),
+    *("✕", "×", "✖", "●", "✘", "›", "not ok", "rspec", "::", "!", "⚠", ") "),
+)
 _RULE = r"[A-Za-z@][\w@./:-]{1,80}"
 
 
@@ -97,7 +100,7 @@ _NUMBERED = re.compile(r"\s+\d+\) (\S.*?):?$")
 
 def find_findings(rows: Sequence[str]) -> tuple[str, ...]:
     """Return the unique findings, the most frequent first: `rule:errcheck`, `code:TS2345`, `test:TestTotal`."""
-    hinted = [row for row in rows if _HINT.search(row)]
+    hinted = [row for row in rows if any(hint in row for hint in _HINTS) or _PLACE.match(row)]
     counts = Counter(_name_findings(hinted))
     counts.update(_name_unittests(hinted))
     counts.update(_name_pairs(rows))
@@ -147,7 +150,7 @@ def _name_pairs(rows: Sequence[str]) -> Iterable[str]:
 
 
 def _name_mocha(rows: Sequence[str]) -> Iterable[str]:
-    start = next((at for at, row in enumerate(rows) if _FAILING.match(row)), None)
+    start = next((at for at, row in enumerate(rows) if "failing" in row and _FAILING.match(row)), None)
     for at in range(start + 1 if start is not None else len(rows), len(rows)):
         if match := _NUMBERED.match(rows[at]):
             below = rows[at + 1].strip() if at + 1 < len(rows) and not rows[at].endswith(":") else ""

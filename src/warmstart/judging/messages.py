@@ -47,6 +47,9 @@ _PREFIX = re.compile(  # a task runner's name of the task: turbo, mise, pnpm, do
 )
 
 
+_PREFIXED = frozenset("[#")
+
+
 def parse_json(text: str) -> Any:
     """Return the JSON value that a result begins with, None if it begins with something else."""
     start = _WRAPPED.match(text[:2_000])
@@ -62,7 +65,7 @@ def read_rows(text: str) -> list[str]:
         if "\r" in row:  # a progress bar writes over its own line
             row = next((part for part in reversed(row.split("\r")) if part.strip()), "")
         row = row[:_WIDTH].rstrip()
-        if prefix := _PREFIX.match(row):
+        if (": " in row or row[:1] in _PREFIXED or "| " in row) and (prefix := _PREFIX.match(row)):
             row = row[prefix.end() :]
         if row and not row.isspace():
             rows.append(row)

@@ -81,31 +81,34 @@ _NAMED = _join(  # a failed test or check by its name
 )
 _SUMMARY = _join(  # says that something failed, not why
     r"\W*(?:fail(?:ed|ures?)?|errors?|command failed|(?:the )?build fail(?:ed|ure)|abort(?:ing|ed)|terminated)\W*$",
-    r".*\b(?:exit(?:ed|s)?|failed|terminated|finished|completed|died|killed|ended|errored|returned)\b"
-    r"(?: \w+){0,2}? (?:non-zero )?(?:exit )?(?<!status )(?:code|status(?! code)|signal)\b",
-    r".*\bexit(?:ed)?:? ?\(?(?:code|status)?:? ?\(?[1-9]\d*\)?\.?$|.*returned non-zero",
-    r".*\belifecycle\b|.*err_pnpm_recursive_\w+_fail|error command failed|error: command ",
+    r"error command failed|error: command |compilation failed|failure: build failed|task: failed",
     r"npm (?:error|err!) (?:code|path|command|errno|syscall|lifecycle|workspace|location|dest|signal|sh |in workspace)\b",
     r"npm (?:error|err!) (?:at location|exit status|failed at|this is|node-gyp|gyp|run \"|or, with|options|fix the)\b",
     r"g?make(?:\[\d+\])?: |ninja: build stopped|error: (?:could not compile|aborting due|test failed|script |recipe )",
-    r"error: (?:\d+ target|failed to push some refs|process didn't)|compilation failed|failure: build failed",
+    r"error: (?:\d+ target|failed to push some refs|process didn't)|\[error\] (?:failures|errors)",
     r"\[error\] (?:failed to execute goal|tests run|there are|build|to see|re-run|for more|->|\[help|compilation error)",
-    r"\[error\] (?:failures|errors)|task: failed|.*execution failed for task",
     r"\W*\d+ (?:of \d+ )?(?:fail(?:ed|ing|ures?)?|errors?|problems?|issues?|tests?|examples?)\b",
     r"(?:tests?|test suites|test files)\W+\d|tests: |ran \d+|failed:\s|test result: failed|found \d+ errors?|=+ .* =+$",
     r"\W*(?:error\W+)?(?:[\w-]+ ){1,3}failed[.!]?$",
-    r".*\b(?:process completed|run failed|(?:tasks?|hook|checks?|commands?) failed|some errors were emitted)\b",
     r"\W*(?:husky|lefthook|🥊)|\W*(?:one or more|some) \w+|fail(?:ed)?\s+\S+\s+[\d.]+s$",
     flags=re.I,
 )
-_TELLING = _join(
-    r".*\b(?:error|exception|denied|invalid|fatal|cannot|can't|unknown|must|required?|requires|missing|unable|already)\b",
-    r".*\b(?:expected|conflict|undefined|unmatched|unresolved|unsupported|forbidden|unauthori[sz]ed|timed out)\b",
-    r".*\b(?:no such|no matches|failed to|could not|couldn't|does not|doesn't|did not|(?:is|are|was) not)\b",
-    r".*\bnot (?:found|permitted|allowed|available|been|defined)\b|.*(?:unexpected|unrecogni[sz]ed|refus(?:ed|ing))",
+_SUMMARY_INSIDE = _join(  # the same, anywhere in the row
+    r"\b(?:exit(?:ed|s)?|failed|terminated|finished|completed|died|killed|ended|errored|returned)\b"
+    r"(?: \w+){0,2}? (?:non-zero )?(?:exit )?(?<!status )(?:code|status(?! code)|signal)\b",
+    r"\bexit(?:ed)?:? ?\(?(?:code|status)?:? ?\(?[1-9]\d*\)?\.?$|returned non-zero",
+    r"\belifecycle\b|err_pnpm_recursive_\w+_fail|execution failed for task",
+    r"\b(?:process completed|run failed|(?:tasks?|hook|checks?|commands?) failed|some errors were emitted)\b",
     flags=re.I,
 )
-_FORMS = ((SUMMARY, _SUMMARY), (PLACED, _PLACED), (MESSAGE, _MESSAGE), (NAMED, _NAMED), (TELLING, _TELLING))
+_SUMMARY_HINTS = ("fail", "exit", "code", "status", "signal", "non-zero", "elifecycle", "completed", "emitted")
+_TELLING = _join(  # reads like an error
+    r"\b(?:error|exception|denied|invalid|fatal|cannot|can't|unknown|must|required?|requires|missing|unable|already)\b",
+    r"\b(?:expected|conflict|undefined|unmatched|unresolved|unsupported|forbidden|unauthori[sz]ed|timed out)\b",
+    r"\b(?:no such|no matches|failed to|could not|couldn't|does not|doesn't|did not|(?:is|are|was) not)\b",
+    r"\bnot (?:found|permitted|allowed|available|been|defined)\b|unexpected|unrecogni[sz]ed|refus(?:ed|ing)",
+)
+_FORMS = ((PLACED, _PLACED), (MESSAGE, _MESSAGE), (NAMED, _NAMED))
 
 
 def is_noise(row: str) -> bool:
@@ -116,4 +119,12 @@ def is_noise(row: str) -> bool:
 def rank_row(row: str) -> int:
     """Return the rank of a row that is no noise."""
     stripped = row.strip()
-    return next((rank for rank, form in _FORMS if form.match(stripped)), PLAIN)
+    lowered = stripped.lower()
+    if _SUMMARY.match(stripped):
+        return SUMMARY
+    if any(hint in lowered for hint in _SUMMARY_HINTS) and _SUMMARY_INSIDE.search(stripped):
+        return SUMMARY
+    for rank, form in _FORMS:
+        if form.match(stripped):
+            return rank
+    return TELLING if _TELLING.search(lowered) else PLAIN
