@@ -49,6 +49,22 @@ CAUSES = [
         "total_test.go:12: got 2, want 3",
     ),
     (
+        "go test ./...",
+        "--- FAIL: TestTotal (0.00s)\n    total_test.go:9: step 1: order\n    total_test.go:11: step 2: tax\n        net 2\n"
+        "    total_test.go:12: got 2, want 3\nFAIL",
+        "total_test.go:12: got 2, want 3",
+    ),
+    (
+        "pnpm exec biome check",
+        'undefined\n/w/apps/web:\n ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL  Command "biome" not found',
+        'ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL Command "biome" not found',
+    ),
+    (
+        "node upload.js",
+        "Error: Upload failed: Request failed with status code 500\n    at send (/w/upload.js:3:9)",
+        "Error: Upload failed: Request failed with status code 500",
+    ),
+    (
         "go build ./...",
         "# shop/orders\norders/total.go:12:2: undefined: sum",
         "orders/total.go:12:2: undefined: sum",
@@ -307,6 +323,8 @@ def test_findings_keep_the_names_of_rules_codes_and_tests(text: str, findings: t
         "test orders::total ... ok",
         "✓ totals (3 ms)",
         "a.go:3: look here",
+        "    total_test.go:9: step 2 (incremental)",
+        "ERROR: e2e test of orders failed: exited with status code 1",
         "E0308 is a code",
         "Fixed F401 in a.py",
     ],

@@ -14,7 +14,7 @@ from warmstart.calls import tools
 from warmstart.calls.shell import command_in, find_program, read_line, split_line
 from warmstart.judging.findings import find_findings
 from warmstart.judging.messages import read_rows
-from warmstart.judging.row_forms import MESSAGE, NAMED, PLAIN, SUMMARY, TELLING, is_noise, rank_row
+from warmstart.judging.row_forms import MESSAGE, NAMED, PLACED, PLAIN, SUMMARY, TELLING, is_noise, rank_row
 from warmstart.model import ToolCall
 
 _LONGEST = 200
@@ -36,6 +36,7 @@ _REFUSED = re.compile(
 )
 _ANNOUNCES = re.compile(r"^(?!\s*Diff in ).*:$")
 _HEADING = re.compile(r"\s*(?:● |\d+\) \[|FAIL\s+.* > )")  # jest, playwright, vitest: the reason stands below
+_GO_LOG = re.compile(r"\s+\S+_test\.go:\d+: ")
 _SANDBOX = re.compile(r"failed in sandbox .*?stderr: (?=\S)")
 _LIST = re.compile(r"\[[^\[\]]{60,}\]")
 _COMPARED = re.compile(r"\s*(?:Expected|Received|expected|actual|received|left|right)(?: \w+)? ?:\s*\S")
@@ -71,7 +72,9 @@ def find_cause(rows: Sequence[str], programs: Collection[str] = ()) -> str | Non
     rank, at = min(ranked, default=(SUMMARY, 0))
     if rank >= SUMMARY and (exception is not None or rank == SUMMARY or len(ranked) > _FEW):
         return _finish(rows, exception)
-    if rank == MESSAGE:
+    if rank == PLACED:
+        at = _choose_log(rows, at)
+    elif rank == MESSAGE:
         at = _choose_message(rows, ranked)
     elif rank == NAMED:
         at = _choose_test(rows, ranked)
@@ -83,6 +86,17 @@ def _choose_test(rows: Sequence[str], ranked: Sequence[tuple[int, int]]) -> int:
     reasons = {at for rank, at in ranked if rank in (TELLING, PLAIN)}
     tests = [at for rank, at in ranked if rank == NAMED]
     return next((at + 1 for at in tests if at + 1 in reasons and _HEADING.match(rows[at])), tests[0])
+
+
+def _choose_log(rows: Sequence[str], at: int) -> int:
+    """Return the last row that a Go test logged, where `at` is one: a test logs on until it fails."""
+    last = at
+    while at < len(rows) and _GO_LOG.match(rows[at]):
+        last, at = (
+            at,
+            next((n for n in range(at + 1, min(at + 6, len(rows))) if not rows[n].startswith("        ")), len(rows)),
+        )
+    return last
 
 
 def _choose_message(rows: Sequence[str], ranked: Sequence[tuple[int, int]]) -> int:

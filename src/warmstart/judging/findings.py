@@ -24,7 +24,7 @@ def _compile(*patterns: str) -> tuple[re.Pattern[str], ...]:
 
 
 # A row that begins with a place, `file:3:4: `, and what may follow it.
-_PLACE = re.compile(r"\s*(\S{1,240}?):\d+(?::\d+)?(?::| -)? ")
+_PLACE = re.compile(r"\s*(\S{1,240}?):\d+(:\d+)?(?::| -)? ")
 _AFTER_PLACE = _compile(
     r"[CRWEF]\d{4}: .*\(([a-z][\w-]+)\)$",  # pylint
     r"[CWEFR]: (?:\[\w+\] )?([A-Z]\w+(?:/[A-Z]\w+)+): ",  # rubocop
@@ -36,7 +36,7 @@ _AFTER_PLACE = _compile(
     rf"(?:fatal )?error: .*\s[\[(]({_RULE})[\])]$",  # mypy, pyright, swiftlint
 )
 _AFTER_FILE = (  # forms that only the type of the file tells from other text
-    (".go", re.compile(r".*\s\(([a-z][\w-]{1,40})\)$")),  # golangci-lint
+    (".go:", re.compile(r".*\s\(([a-z][\w-]{1,40})\)$")),  # golangci-lint; without a column it is a test's log
     (".py", re.compile(r"([A-Z]{1,4}\d{2,4})\b")),  # ruff, flake8
     (".pyi", re.compile(r"([A-Z]{1,4}\d{2,4})\b")),
     (".ipynb", re.compile(r"([A-Z]{1,4}\d{2,4})\b")),
@@ -129,8 +129,9 @@ def _match_place(row: str) -> str | None:
     rest = row[place.end() :]
     if rule := _match(_AFTER_PLACE, "rule", rest):
         return rule
+    file = f"{place[1]}:" if place[2] and place[1].endswith(".go") else place[1]
     for ending, pattern in _AFTER_FILE:
-        if place[1].endswith(ending) and (match := pattern.match(rest)):
+        if file.endswith(ending) and (match := pattern.match(rest)):
             return _format("rule", match[1])
     return None
 

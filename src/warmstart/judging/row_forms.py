@@ -95,9 +95,9 @@ _SUMMARY = _join(  # says that something failed, not why
 )
 _SUMMARY_INSIDE = _join(  # the same, anywhere in the row
     r"\b(?:exit(?:ed|s)?|failed|terminated|finished|completed|died|killed|ended|errored|returned)\b"
-    r"(?: \w+){0,2}? (?:non-zero )?(?:exit )?(?<!status )(?:code|status(?! code)|signal)\b",
+    r"(?: \w+){0,2}? (?:non-zero )?(?:exit )?(?:status code|code|status(?! code)|signal)\b(?! [345]\d\d\b)",
     r"\bexit(?:ed)?:? ?\(?(?:code|status)?:? ?\(?[1-9]\d*\)?\.?$|returned non-zero",
-    r"\belifecycle\b|err_pnpm_recursive_\w+_fail|execution failed for task",
+    r"\belifecycle\b|err_pnpm_recursive_\w+_fail(?!.*not found)|execution failed for task",
     r"\b(?:process completed|run failed|(?:tasks?|hook|checks?|commands?) failed|some errors were emitted)\b",
     flags=re.I,
 )
@@ -127,4 +127,4 @@ def rank_row(row: str) -> int:
     for rank, form in _FORMS:
         if form.match(stripped):
             return rank
-    return TELLING if _TELLING.search(lowered) else PLAIN
+    return TELLING if " " in lowered and _TELLING.search(lowered) else PLAIN
