@@ -213,6 +213,17 @@ class TestPersons:
         teach(ws, work("c", "/Users/ann/code/shop", FILES, day=3))
         assert projects_of(ws)["c"] == "/Users/ann/code/shop", "it stays apart"
 
+    def test_projects_that_are_no_folders_are_merged_and_split_too(self, ws, tmp_path):
+        for name in ("airline", "retail"):
+            record = {"id": name, "project": name, "messages": [{"role": "user", "content": "hi"}]}
+            (tmp_path / f"{name}.json").write_text(json.dumps(record))
+            ws.ingest(tmp_path / f"{name}.json")
+        before = projects_of(ws)
+        assert ws.projects.merge("airline", "retail").moved == 1
+        assert set(projects_of(ws).values()) == {"airline"}
+        ws.projects.split("retail")
+        assert projects_of(ws) == before
+
     def test_mistakes_say_what_to_do(self, ws):
         teach(ws, work("a", "/home/ann/x/shop"), work("b", "/home/bob/y/shop"))
         with pytest.raises(NotFound, match="warmstart projects list"):
@@ -234,6 +245,15 @@ class TestExamples:
         shown = str(ws.templates.show(row.name))
         assert str(repo) not in shown
         assert "'src/cart.py'" in shown and "uv run pytest -q tests/test_cart.py" in shown
+
+    def test_nor_do_the_requests_that_are_searched(self, ws, code):
+        repo = make_repository(code / "shop", REMOTE)
+        for n in range(3):
+            lines = work(f"s-{n}", repo, day=n + 1)
+            lines[0]["message"]["content"] = f"work in {repo} only: fix the failing cart tests"
+            teach(ws, lines)
+        ws.learn()
+        assert str(repo) not in str(ws.store.rows("examples_of", (TemplateStore(ws.store).find()[0].name, 1)))
 
     def test_they_are_written_for_the_session_s_own_root(self, ws, code):
         repo = make_repository(code / "shop", REMOTE)

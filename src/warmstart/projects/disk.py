@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from pathlib import Path
 
 from msgspec import Struct
@@ -51,6 +50,8 @@ def find_checkout(folder: str, home: str | None = None) -> Checkout | None:
 
 def find_root_commit(checkout: Checkout, timeout: float = TIMEOUT) -> str | None:
     """Return the first commit of the repository; None if it is unknown here (no git, no commit, a shallow clone)."""
+    import subprocess  # costs a hook's start 15 ms, and most repositories have a remote
+
     common = Path(checkout.common)
     try:
         if (common / "shallow").exists() or not (common / "objects").is_dir():

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from warmstart.calls import tools
 from warmstart.calls.fixes import Fix, find_fixes
@@ -16,6 +16,7 @@ from warmstart.calls.prose import opening, plain
 from warmstart.calls.shapes import COMMONPLACE, canonical, command_of, heads, kind, operands, shape, values_of
 from warmstart.excerpt import first
 from warmstart.model import Arguments, Category, Example, PastCall, PastSession, TaskType
+from warmstart.projects.paths import mask_root
 from warmstart.templates.suspicion import gives_orders, hosts_in, without_reminders
 
 TASK = 300  # maximum characters of a task, which is searched and not shown
@@ -61,6 +62,7 @@ class SessionDigest(Struct):
 
 def digest_session(session: PastSession, calls: Sequence[PastCall]) -> SessionDigest:
     """Reduce a session to its best calls."""
+    session = structs.replace(session, task=mask_root(session.task, session.root))
     fixes = find_fixes(calls)
     orders = {at for at, call in enumerate(calls) if gives_orders(call.excerpt or "")}
     candidates: list[Candidate] = []
