@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 import warmstart
 from warmstart.judging.gate import check_verdict
 from warmstart.judging.score import score
-from warmstart.model import Message, Outcome, Session, Step, ToolCall, ToolResult
+from warmstart.model import Message, Outcome, Score, Session, Step, ToolCall, ToolResult
 
 OK, ERROR, REJECTED = Outcome("ok", "flag"), Outcome("error", "flag", "other"), Outcome("rejected", "flag")
 
@@ -156,3 +158,54 @@ def test_plain_openai_messages_can_be_judged_and_scored():
     scored = warmstart.score(messages)
     assert (scored.counts.tool_calls, scored.counts.error_count, scored.category) == (2, 1, "ops")
     assert msgspec.json.encode(scored)
+
+
+class TestJobRuns:
+    """Runs of scheduled jobs: the answer decides."""
+
+    def run(self, answer: str | None, **facts: Any) -> Score:
+        steps: list[Step] = [
+            Message("user", "make the backup"),
+            ToolCall("c", "terminal", {"command": "tar czf b.tgz /home"}),
+            ToolResult("c", "done", Outcome("ok", "structure")),
+        ]
+        if answer is not None:
+            steps.append(Message("assistant", answer))
+        given: dict[str, Any] = {"project": "job:backup", "ended": 9.0, "end_reason": "cron_complete"} | facts
+        return score(Session("s", "hermes", "file:///x", "hermes", tuple(steps), **given))
+
+    @pytest.mark.parametrize(
+        ("answer", "sign"),
+        [
+            ("[SCRIPT_FAILED]: the disk is full", "job_failed"),
+            ("I tried it twice.\n[SCRIPT_FAILED]", "job_failed"),
+            ("The backup script crashed with exit code 1.", "job_failed"),
+            ("", "job_without_answer"),
+            (None, "job_without_answer"),
+            ("(No response generated)", "job_without_answer"),
+            ("\u26a0\ufe0f No reply: the model returned nothing", "job_without_answer"),
+        ],
+    )
+    def test_failed(self, answer: str | None, sign: str) -> None:
+        found = self.run(answer)
+        assert found.verdict == "failure" and not found.is_successful
+        assert sign in {evidence.sign for evidence in found.evidence}
+
+    @pytest.mark.parametrize(
+        "answer",
+        ["[SILENT]", "Backed up 12 GB.", "CI: 3 of 48 workflows failed, `lint` among them.", "No reply from Ann."],
+    )
+    def test_delivered_or_silent(self, answer: str) -> None:
+        assert self.run(answer).verdict != "failure"
+
+    def test_a_run_that_is_still_going_on_has_not_failed(self) -> None:
+        assert self.run(None, ended=None, end_reason=None).verdict != "failure"
+
+    def test_the_mark_counts_in_every_session_and_the_words_only_in_jobs(self) -> None:
+        assert self.run("[SCRIPT_FAILED]: no key", project="/srv").verdict == "failure"
+        assert self.run("The backup script crashed with exit code 1.", project="/srv").verdict != "failure"
+        asked = "make the backup. Answer [SILENT] if there is nothing, [SCRIPT_FAILED]: reason if it fails."
+        assert self.run("The backup script crashed.", project="/srv", task=asked).verdict == "failure"
+
+    def test_a_label_outweighs_the_answer(self) -> None:
+        assert self.run("[SCRIPT_FAILED]", label=True).verdict == "success"

@@ -19,6 +19,7 @@ SILENT_MARK = "[SILENT]"
 FAILED_MARK = "[SCRIPT_FAILED]"
 
 _SILENT = frozenset(("[SILENT]", "SILENT", "NO_REPLY", "NO REPLY"))
+_NO_ANSWER = re.compile(r"\W*(?:\(no (?:response|answer|reply)(?: generated)?\)\W*\Z|no reply: )", re.I)
 _MOST_TEXT = 20_000
 _MOST_REASON = 200
 _MOST_SENTENCE = 600  # characters looked at of one sentence
@@ -49,6 +50,11 @@ def classify_job_output(text: str) -> JobOutput:
 def says_it_failed(text: str) -> bool:
     """Return whether an answer carries the mark of a failed run, in its first or last line."""
     return FAILED_MARK in text.upper() and bool(_find_mark(_split_lines(cut(text, _MOST_TEXT))))
+
+
+def is_no_answer(text: str) -> bool:
+    """Return whether an answer is empty, or only the agent program's note that there was none."""
+    return not text.strip() or _NO_ANSWER.match(text) is not None
 
 
 def asks_for_marks(request: str) -> bool:

@@ -16,7 +16,7 @@ import msgspec
 
 from warmstart.calls import tools
 from warmstart.calls.shell import command_in
-from warmstart.judging.job_answer import asks_for_marks, classify_job_output, says_it_failed
+from warmstart.judging.job_answer import asks_for_marks, classify_job_output, is_no_answer, says_it_failed
 from warmstart.model import (
     Category,
     Counts,
@@ -233,7 +233,7 @@ def _job_run(session: Session) -> Iterator[Evidence]:
     if says_it_failed(answer):
         yield Evidence(JOB_FAILED, -3.0, index)
     elif is_job(session.project) or asks_for_marks(session.task or ""):
-        if answer.strip():
+        if not is_no_answer(answer):
             if classify_job_output(answer).status == "failed":
                 yield Evidence(JOB_FAILED, -3.0, index)
         elif session.end_reason is not None or session.ended is not None:

@@ -29,7 +29,10 @@ def test_inspect_json_has_the_promised_fields(transcript):
     told = json.loads(line)
     assert (
         list(told)
-        == "id source_uri format agent model started messages calls category task_type verdict quality label usage".split()
+        == (
+            "id source_uri format agent model started messages calls category task_type verdict quality "
+            "error_rate is_proficient is_successful label usage"
+        ).split()
     )
     assert told["calls"][2] == {
         "id": "toolu_5e551011-aaaa_2",

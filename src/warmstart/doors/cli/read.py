@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from warmstart.doors.cli.main import PATH, json_lines_option, json_option
+from warmstart.doors.render.fitted import Column, print_fitted
 from warmstart.doors.render.terminal import (
     clean,
     coloured,
@@ -17,7 +18,6 @@ from warmstart.doors.render.terminal import (
     format_time,
     print_error_json,
     print_json,
-    print_table,
     progress_bar,
 )
 from warmstart.errors import SourceError
@@ -49,7 +49,7 @@ def inspect(ws: Warmstart, paths: tuple[Path, ...], as_json: bool) -> None:
                     rows.append(_session_line(scored, recorder))
             problems += source.problems
     if rows:
-        print_table(_SESSION_COLUMNS, rows)
+        print_fitted(_SESSION_COLUMNS, rows)
     _print_problems(problems, recorder, as_json)
     if problems and not sessions:
         sys.exit(1)
@@ -63,13 +63,23 @@ def _find_sources(paths: tuple[Path, ...], problems: list[Problem]) -> Iterator[
             problems.append(Problem(error.path, error.reason))
 
 
-_SESSION_COLUMNS = ("session", "agent", "model", "started (UTC)", "#calls", "#errors", "kind", "verdict", "#quality")
+_SESSION_COLUMNS = (
+    Column("session", 36),
+    Column("agent", 14, drop=1),
+    Column("model", 24, drop=5),
+    Column("started (UTC)", 16, drop=2),
+    Column("#calls", 7),
+    Column("#errors", 7),
+    Column("kind", 16, drop=4),
+    Column("verdict", 8),
+    Column("#quality", 7, drop=3),
+)
 
 
 def _session_line(scored: Scored, recorder: Recorder) -> list[Any]:
     session, score = scored.session, scored.score
     return [
-        recorder.name(session.id)[:36],
+        recorder.name(session.id),
         session.agent,
         recorder.name(session.model or ""),
         format_time(session.started),

@@ -37,7 +37,7 @@ _LIST_COLUMNS = (
     Column("task", grows=True),
 )
 _CALL_COLUMNS = (
-    Column("#call", 6),
+    Column("#n", 6),
     Column("tool", 24),
     Column("outcome", 9),
     Column("basis", 9, drop=2),

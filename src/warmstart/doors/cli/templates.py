@@ -89,7 +89,9 @@ def _give_example(reason: str, count: int, refusals: tuple[RefusedSession, ...])
     refusal = next((refusal for refusal in refusals if refusal.reason == reason), None)
     if refusal is None or refusal.detail == reason:
         return ""
-    return f" ({'such as ' if count > 1 else ''}{clean(refusal.key[:8])}: {clean(refusal.detail)})"
+    numbers = clean(refusal.detail.removeprefix(reason).strip(" ;"))
+    session = f"{'such as ' if count > 1 else 'session '}{clean(refusal.key[:8])}"
+    return f", {session}{' ' if numbers.startswith('(') else ': '}{numbers}"
 
 
 def _show_learned(templates: tuple[LearnedTemplate, ...]) -> None:
