@@ -6,7 +6,7 @@ import sys
 def main() -> None:
     """Run a command. Hooks bypass the command line, because an agent waits for them and for every import."""
     if sys.argv[1:3] == ["hook", "run"]:
-        from warmstart.doors.hooks.run import main as run_hook
+        from warmstart.doors.hooks.calls import main as run_hook
 
         run_hook(sys.argv[3:])
     elif sys.argv[1:4] == ["confirm", "guard", "claude-code"] and "--help" not in sys.argv:

@@ -1,4 +1,4 @@
-"""Settings from `config.toml` and the environment. Nothing else reads os.environ."""
+"""Settings from `config.toml` and the environment. Nothing else reads os.environ, but for hooks at calls."""
 
 from __future__ import annotations
 

@@ -98,6 +98,8 @@ def advise_before(
             best = advice
     if best is not None:
         state.add(_WORDS[best["action"]], best["note"], "" if best["action"] == "stop" else context)
+        if call.get("call_id"):
+            state.add("call", best["note"], call["call_id"])
     return best
 
 
@@ -271,6 +273,8 @@ def advise_after(
                 continue
             if state.has("after", note["id"], context) or state.has("wrong", note["id"]):
                 continue
+            if state.has("call", note["id"], call.get("call_id") or " "):
+                continue  # told before this very call: the agent reads both with its result
             if disk and kind == "path" and not _has_fix(note.get("fix", ""), place):
                 state.add_wrong(note["id"])
                 continue

@@ -1,6 +1,6 @@
 """The index of a project's active notes, as hooks read it: a file of lines sorted by mark, searched by byte offset.
 
-    {"warmstart_notes": 1, "project": "/home/mira/shop", "scope": "", "roots": [...], "notes": 2, "bytes": 431}
+    {"warmstart_notes": 1, "project": "/home/mira/shop", "scope": "", "roots": [...], ...}
     =path:a.yml<TAB>{"id": ..., "kind": "path", ...}      by its key, for failed calls
     path:a.yml<TAB>{"id": ..., "kind": "path", ...}       by its trigger, for calls about to be made
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 VERSION = 1
 FOLDER = "notes"  # under the home
 FOLDERS = "folders"
+LEVELS = "levels"
 _MOST = 16  # notes returned for one mark
 _LONGEST_HEADER = 65_536
 _LARGEST_MAP = 8_000_000  # bytes of the map of folders
@@ -30,13 +31,14 @@ _LARGEST_MAP = 8_000_000  # bytes of the map of folders
 class NoteIndex:
     """An open index file. `find` returns the notes of a mark."""
 
-    __slots__ = ("_end", "_file", "_start", "project", "roots", "scope")
+    __slots__ = ("_end", "_file", "_start", "project", "roots", "scope", "watches_files")
 
     def __init__(self, file: BinaryIO, header: dict[str, Any], start: int, end: int) -> None:
         self._file, self._start, self._end = file, start, end
         self.project = str(header.get("project", ""))
         self.scope = str(header.get("scope", ""))
         self.roots = [root for root in header.get("roots", ()) if isinstance(root, str)]
+        self.watches_files = header.get("watches_files") is True  # a note is about files that were not read before
 
     def find(self, mark: str) -> list[dict[str, Any]]:
         """Return the notes with this trigger, those with the most support first."""
@@ -129,6 +131,30 @@ def _read_header(file: BinaryIO) -> NoteIndex | None:
     if header.get("bytes") != size - len(line):
         return None
     return NoteIndex(file, header, len(line), size)
+
+
+def read_levels(home: str) -> dict[str, str] | None:
+    """Return the levels of advice by kind, under "" for all others; None where `config.toml` has changed since."""
+    stamp = stamp_settings(home)
+    if not stamp:
+        return {}
+    try:
+        with open(os.path.join(home, FOLDER, LEVELS), "rb") as file:
+            lines = file.read(_LONGEST_HEADER).decode("ascii", "replace").split("\n")
+    except (OSError, ValueError):
+        return None
+    if lines[0] != stamp or lines[-1] != "":
+        return None
+    return {kind: level for kind, _, level in (line.partition("\t") for line in lines[1:-1])}
+
+
+def stamp_settings(home: str) -> str:
+    """Return what tells one state of `config.toml` from another; "" where there is none."""
+    try:
+        known = os.stat(os.path.join(home, "config.toml"))
+    except (OSError, ValueError):
+        return ""
+    return f"{VERSION} {known.st_mtime_ns} {known.st_size} {known.st_ino}"
 
 
 def find_index(home: str, folder: str | None) -> str | None:

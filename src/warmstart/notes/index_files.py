@@ -6,9 +6,12 @@ import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from msgspec import structs
+
 from warmstart.atomic_files import sweep_unfinished, write_whole
+from warmstart.config import AdviceSettings
 from warmstart.notes.compact_json import dump_json
-from warmstart.notes.index import FOLDER, FOLDERS, VERSION, make_key
+from warmstart.notes.index import FOLDER, FOLDERS, LEVELS, VERSION, make_key, stamp_settings
 from warmstart.notes.types import Note
 
 _LARGEST_NOTE = 4_096  # bytes of one line; a longer note cannot be shown anyway
@@ -22,7 +25,7 @@ def write_index(home: Path, project: str, notes: Iterable[Note], *, scope: str =
     `roots`: folders that the project's paths are relative to. Give the rules of agents (notes without a project) too.
     """
     lines: list[tuple[bytes, int, bytes]] = []
-    count = 0
+    count, watches_files = 0, False
     for note in notes:
         if note.status != "active":
             continue
@@ -30,6 +33,7 @@ def write_index(home: Path, project: str, notes: Iterable[Note], *, scope: str =
         keys = [key for mark in (note.trigger, f"={note.key}") if mark and (key := make_key(mark))]
         lines += [(key, -note.support, entry) for key in keys if len(key) + len(entry) < _LARGEST_NOTE]
         count += 1
+        watches_files = watches_files or note.trigger.startswith("fresh:")
     body = b"".join(key + entry + b"\n" for key, _support, entry in sorted(lines))
     header = {
         "warmstart_notes": VERSION,
@@ -37,6 +41,7 @@ def write_index(home: Path, project: str, notes: Iterable[Note], *, scope: str =
         "scope": scope,
         "roots": list(roots),
         "notes": count,
+        "watches_files": watches_files,
         "bytes": len(body),
     }
     path = _make_folder(home) / name_index(project, scope)
@@ -58,6 +63,21 @@ def write_folders(home: Path, folders: Mapping[str, Path]) -> None:
         if not any(ord(char) < 32 for char in folder)
     ]
     write_whole(_make_folder(home) / FOLDERS, b"".join(sorted(lines)))
+
+
+def write_levels(home: Path, advice: AdviceSettings) -> dict[str, str]:
+    """Write the levels of advice as `config.toml` has them now, and return them."""
+    stamp = stamp_settings(str(home))
+    levels = list_levels(advice)
+    lines = [stamp, *(f"{kind}\t{level}" for kind, level in levels.items()), ""]
+    write_whole(_make_folder(home) / LEVELS, "\n".join(lines).encode())
+    return levels
+
+
+def list_levels(advice: AdviceSettings) -> dict[str, str]:
+    """Return the levels by kind, under "" for all others."""
+    chosen = {kind: level for kind, level in structs.asdict(advice).items() if kind != "level" and level is not None}
+    return {"": advice.level, **chosen}
 
 
 def delete_indexes(home: Path, keep: Collection[Path]) -> None:

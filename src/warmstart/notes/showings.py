@@ -18,7 +18,7 @@ _KEPT = 14 * 86_400.0  # seconds that a session's state is kept after its last c
 _ABANDONED = 60  # seconds after which a process that took showings must have died
 
 
-class Showing(Struct, frozen=True):
+class RecordedShowing(Struct, frozen=True):
     """A note that was shown to a session, or that was left out because the disk contradicts it."""
 
     note: str
@@ -27,17 +27,17 @@ class Showing(Struct, frozen=True):
     how: str  # told, stopped, corrected, after; wrong: contradicted by the disk, not shown
 
 
-_showing = msgspec.json.Decoder(Showing)
+_showing = msgspec.json.Decoder(RecordedShowing)
 
 
-def read_showings(home: Path) -> list[Showing]:
+def read_showings(home: Path) -> list[RecordedShowing]:
     """Return the recorded showings and forget them. Of two processes, each showing goes to one."""
     with take_showings(home) as showings:
         return showings
 
 
 @contextmanager
-def take_showings(home: Path) -> Iterator[list[Showing]]:
+def take_showings(home: Path) -> Iterator[list[RecordedShowing]]:
     """Give the recorded showings; they are forgotten when the block ends well, and given again later if it fails."""
     taken = list(_claim(home / FOLDER))
     yield [showing for path in taken for showing in _read(path)]
@@ -61,7 +61,7 @@ def _read_time(taken: Path) -> int:
     return int(stamp) if stamp.isdigit() else 0
 
 
-def _read(path: Path) -> Iterator[Showing]:
+def _read(path: Path) -> Iterator[RecordedShowing]:
     try:
         handle = os.open(path, os.O_RDONLY)
     except FileNotFoundError:

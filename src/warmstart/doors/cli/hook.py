@@ -135,6 +135,6 @@ def _examine(agent: HookAgent, settings: config.Settings, project: bool) -> dict
 @click.argument("words", nargs=-1, metavar="AGENT", type=click.UNPROCESSED)
 def run(words: tuple[str, ...]) -> None:
     """Answer one hook event: JSON on standard input, JSON on standard output. Agents call this."""
-    from warmstart.doors.hooks.run import main
+    from warmstart.doors.hooks.calls import main
 
     main(words)

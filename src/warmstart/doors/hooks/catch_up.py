@@ -14,6 +14,7 @@ from pathlib import Path
 from warmstart import config
 from warmstart.doors.hooks.log import log_trouble
 from warmstart.ingest.queue import Queue
+from warmstart.notes.showings import sweep_states
 
 _SETTLE = 1.0  # seconds: agents write a transcript's end shortly after they report the session's end
 _REST = 10  # learning pauses this many times as long as it took
@@ -66,6 +67,7 @@ def _work(settings: config.Settings) -> list[Path]:
     from warmstart.pipeline import Warmstart
 
     with Warmstart(settings) as ws:
+        sweep_states(settings.home, time.time())
         ended = _list_transcripts(settings) if settings.review.claude_code else []
         report = ws.catch_up()
         if (report.new or report.updated) and _is_rested(settings.home):

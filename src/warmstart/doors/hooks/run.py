@@ -1,4 +1,4 @@
-"""The process behind agents' hooks, `warmstart hook run AGENT`: one JSON object in, at most one out.
+"""The process behind agents' hooks, `warmstart hook run AGENT`: one JSON object in, at most one out (see calls, too).
 
 An agent waits for it, so it loads only what it needs and gives up in time. It always exits with 0 and prints nothing but
 the protocol's answer; errors go to a log under the home.
@@ -18,6 +18,7 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
@@ -31,17 +32,20 @@ from warmstart.errors import ConfigError, Refused
 from warmstart.ingest.queue import Queue
 from warmstart.model import Task
 from warmstart.names import could_hide_secret
+from warmstart.notes.session_state import SessionFile
 
 if TYPE_CHECKING:
     from warmstart.pipeline import Warmstart
 
 _TIME = 3.0  # seconds until the hook gives up: a person waits
 _PATIENCE = 2.0  # seconds to wait for a busy store
+_SHORT_PATIENCE = 0.5  # at a call, which has an answer at the next one, too
 _LARGEST_INPUT = 32_000_000  # bytes
 _LONGEST_ANSWER = 10_000  # characters; Claude Code shows no more, Codex counts bytes
 _MOST_TOKENS = 2_000  # always fit in there
 _OPENING_SHARE = 3  # the opening gets a third of the budget and of the examples
 _COLD = "cold"
+_WITHOUT_ADVICE = frozenset((_COLD, "brief"))  # arms whose sessions get nothing at their calls
 
 _finishing = threading.Lock()  # held by the thread that ends the process: with the answer, or because time is up
 
@@ -70,14 +74,14 @@ class Event(Struct, frozen=True):
 _event = msgspec.json.Decoder(Event)
 
 
-def main(words: Sequence[str]) -> None:
-    """Run the hook: AGENT [--home PATH] [--store URL]."""
+def main(words: Sequence[str], data: bytes | None = None) -> None:
+    """Run the hook: AGENT [--home PATH] [--store URL]. `data`: the event, if it has been read already."""
     call = _read_words(words)
     folder = config.find_homes(call.home)[1]
     threading.Timer(_TIME, _give_up, (folder, call.agent)).start()
     answer: bytes | None = None
     try:
-        answer = run(call, sys.stdin.buffer)
+        answer = run(call, sys.stdin.buffer if data is None else BytesIO(data))
     except Exception as error:  # noqa: BLE001 - an agent's session must not suffer; the log reports it
         log_trouble(folder, call.agent, error)
     _finishing.acquire()
@@ -101,6 +105,13 @@ def run(call: HookCall, stdin: BinaryIO) -> bytes | None:
         return None
     context = {"hookEventName": event.hook_event_name, "additionalContext": text}
     return msgspec.json.encode({"hookSpecificOutput": context}) + b"\n"
+
+
+def admit_session(call: HookCall, session: str, folder: str) -> None:
+    """Assign a session to an arm that is met in the middle, and record whether it gets advice at its calls."""
+    if call.agent in AGENTS:
+        event = Event(session_id=session, cwd=folder)
+        _Hook(call, config.load(call.home, call.store), event).admit()
 
 
 class _Hook:
@@ -142,14 +153,33 @@ class _Hook:
 
         source = self._event.source
         with self._open() as ws:
-            if source == "resume" and self._agent.repeats_itself and TrialStore(ws.store).trial(self._session):
+            known = TrialStore(ws.store).trial(self._session)
+            if source == "resume" and self._agent.repeats_itself and known:
+                self._remember(known.arm)
                 return None
             # A fork continues its parent's conversation, whose arm is not known here: it gets nothing and is left out.
             opening = ws.provision(self._opening(cold=source == "fork"))
+            self._remember(opening.arm)
             parts = [opening.text or ""]
             if source == "compact" and opening.arm != _COLD and TrialStore(ws.store).trial(self._refined):
                 parts.append(ws.provision(self._refinement()).text or "")
         return _join(parts)
+
+    def admit(self) -> None:
+        """Open a session without an opening: it began before the hook was there."""
+        from warmstart.store import TrialStore
+
+        with self._open(_SHORT_PATIENCE) as ws:
+            known = TrialStore(ws.store).trial(self._session)
+            self._remember(known.arm if known else ws.provision(self._opening(examples=0)).arm)
+
+    def _remember(self, arm: str | None) -> None:
+        """Write down for the hooks at calls whether the session gets advice, and which files it has read."""
+        source = self._event.source
+        with SessionFile(str(self._settings.home), self._session) as state:
+            state.start(advises=arm not in _WITHOUT_ADVICE, knows_files=source in ("startup", "clear"))
+            if source in ("compact", "clear"):
+                state.forget_files()
 
     def _refine(self) -> str | None:
         from warmstart.store import TrialStore
@@ -159,13 +189,13 @@ class _Hook:
             if trials.trial(self._refined):
                 return None
             if trials.trial(self._session) is None:  # the hook was installed in mid-session: there was no opening
-                ws.provision(self._opening(examples=0))
+                self._remember(ws.provision(self._opening(examples=0)).arm)
             return _join([ws.provision(self._refinement()).text or ""])
 
-    def _open(self) -> Warmstart:
+    def _open(self, patience: float = _PATIENCE) -> Warmstart:
         from warmstart.pipeline import Warmstart
 
-        return Warmstart(self._settings, patience=_PATIENCE)
+        return Warmstart(self._settings, patience=patience)
 
     @property
     def _session(self) -> str:
