@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from notes.making import make_note, write_notes
-from warmstart.judging.text import stopped_by
+from warmstart.judging.stops import stopped_by
 from warmstart.notes.adviser import Adviser
 from warmstart.notes.rewrite import only_reads
 from warmstart.notes.session_state import SessionFile, add_showing, find_state, sweep_sessions

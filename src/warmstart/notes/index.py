@@ -166,7 +166,7 @@ def find_index(home: str, folder: str | None) -> str | None:
     except (OSError, ValueError):
         return None
     name = _look_up(known, folder or "")
-    if name is None and folder and os.path.isabs(folder):
+    if name is None and folder and os.path.isabs(folder) and "\0" not in folder:
         name = _look_up(known, os.path.realpath(folder))
     name = name or _get_line(known, "")
     return None if name is None or "/" in name or os.sep in name else os.path.join(notes, name)

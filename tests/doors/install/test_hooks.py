@@ -16,14 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from places import HOWTO
+from warmstart import config
 from warmstart.doors.cli.main import main
-from warmstart.doors.hooks.agents import CLAUDE_CODE
-from warmstart.doors.install.hook_settings import add_groups, calls, remove_handlers
+from warmstart.doors.hooks.agents import CLAUDE_CODE, CODEX
+from warmstart.doors.install.hook_settings import HookSettings, add_groups, calls, remove_handlers
 from warmstart.doors.install.hooks import make_command, make_groups
 from warmstart.doors.settings_edit import json_text
 
 PROGRAM = Path(sys.executable).with_name("warmstart")
-EVENTS = ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"]
+EVENTS = list(CLAUDE_CODE.timeouts)
+OLD_EVENTS = ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"]  # of version 0.2
 is_ours = calls("hook run claude-code")
 GROUPS = make_groups(CLAUDE_CODE, "warmstart hook run claude-code")
 OTHERS = {"type": "command", "command": "~/bin/notify.sh", "timeout": 3}
@@ -129,6 +131,26 @@ class TestMerging:
         assert value["hooks"]["Stop"][0] == {"hooks": [like]}
         assert sorted(ours(value)) == sorted(EVENTS) and "/old/venv" not in file.read_text()
 
+    def test_hooks_of_an_older_version_are_upgraded(self, file):
+        before = SETTINGS["theirs"]
+        file.write_text(before)
+        groups = {
+            event: group
+            for event, group in make_groups(CLAUDE_CODE, make_command(CLAUDE_CODE)).items()
+            if event in OLD_EVENTS
+        }
+        assert HookSettings(CLAUDE_CODE, config.load(), None, "hook run claude-code").install(groups)
+        (place, *_others) = tell("status")["hooks"]
+        assert place["events"] == OLD_EVENTS
+        assert place["missing"] == ["PreToolUse", "PostToolUse", "PostToolUseFailure"]
+        (line,) = json.loads(run("doctor", "--json").stdout)["hooks"]
+        assert "PostToolUseFailure" in line and "warmstart hook install claude-code" in line
+        assert "older version" in run("doctor").stdout and "older version" in run("hook", "status").stdout
+        assert tell("install", "claude-code")["events"] == EVENTS
+        assert json.loads(run("doctor", "--json").stdout)["hooks"] == []
+        tell("uninstall", "claude-code")
+        assert file.read_text() == before
+
     def test_the_command_is_whole_quoted_and_never_fails(self, file, tmp_path):
         (tmp_path / "my home").mkdir()
         run("--home", tmp_path / "my home", "hook", "install", "claude-code")
@@ -178,7 +200,8 @@ class TestCodex:
     def test_its_hooks_have_a_file_of_their_own(self):
         told = tell("install", "codex")
         path = Path(os.environ["HOME"], ".codex", "hooks.json")
-        assert (told["path"], told["events"]) == (str(path), EVENTS)
+        assert (told["path"], told["events"]) == (str(path), list(CODEX.timeouts))
+        assert "PostToolUseFailure" not in told["events"], "Codex has no such event"
         assert "/hooks" in told["notes"][0]
         value = json.loads(path.read_text())
         assert list(value) == ["hooks"], "older versions refuse other keys"

@@ -11,8 +11,9 @@ from typing import Any
 import click
 
 from warmstart import __version__
+from warmstart.doors.cli.hook import describe_old_hooks, examine_hooks
 from warmstart.doors.cli.main import json_option
-from warmstart.doors.render.terminal import print_json, print_table
+from warmstart.doors.render.terminal import clean, print_json, print_table
 from warmstart.errors import SourceError, WarmstartError
 from warmstart.formats import find_files
 from warmstart.pipeline import Warmstart
@@ -36,6 +37,8 @@ def doctor(ws: Warmstart, as_json: bool) -> None:
         unreadable = report["templates"].pop("unreadable", [])
         rows = [*report["templates"].items(), *(("cannot be read", problem) for problem in unreadable)]
         print_table(("", ""), rows or [("none", "")], title="templates")
+        for line in report["hooks"]:
+            click.echo(clean(line))
     if not report["healthy"]:
         sys.exit(1)
 
@@ -65,6 +68,7 @@ def examine(ws: Warmstart) -> dict[str, Any]:
         "places": places,
         "store": store,
         "templates": templates,
+        "hooks": describe_old_hooks(examine_hooks(ws.settings)),
         "healthy": healthy,
     }
 

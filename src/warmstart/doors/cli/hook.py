@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from warmstart.doors.cli.options import project_settings_option
 from warmstart.doors.hooks.agents import AGENTS, CODEX, HookAgent, find_home
 from warmstart.doors.hooks.log import read_troubles
 from warmstart.doors.install.hook_settings import HookSettings
-from warmstart.doors.install.hooks import make_command, make_groups, name_command
+from warmstart.doors.install.hooks import find_missing_events, make_command, make_groups, name_command
 from warmstart.doors.render.terminal import clean, print_json, print_table
 from warmstart.errors import Refused
 from warmstart.ingest.queue import Queue
@@ -106,7 +107,7 @@ def _are_hooks_off(file: Path) -> bool:
 @click.pass_obj
 def status(ws: Warmstart, as_json: bool) -> None:
     """Show where our hooks are installed, how many transcripts wait to be read, and recent errors."""
-    places = [_examine(agent, ws.settings, project) for agent in AGENTS.values() for project in (False, True)]
+    places = examine_hooks(ws.settings)
     waiting = Queue(ws.settings.home).count()
     troubles = read_troubles(ws.settings.home)
     if as_json:
@@ -115,8 +116,23 @@ def status(ws: Warmstart, as_json: bool) -> None:
     rows = [(f["agent"], f["scope"], ", ".join(f["events"]) or "none", f["problem"] or f["path"]) for f in places]
     print_table(("agent", "for", "hooks", "where"), rows)
     click.echo(f"transcripts waiting to be read: {waiting}" + ("; WARMSTART_OFF is set" if config.is_off() else ""))
-    for line in troubles:
+    for line in (*describe_old_hooks(places), *troubles):
         click.echo(clean(line))
+
+
+def describe_old_hooks(places: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return a line for every place with hooks of an older version."""
+    return [
+        f"{place['agent']} ({place['path']}): the hooks are of an older version, without {', '.join(place['missing'])}; "
+        f"run: warmstart hook install {place['agent']}{' --project' if place['scope'] == 'project' else ''}"
+        for place in places
+        if place["missing"]
+    ]
+
+
+def examine_hooks(settings: config.Settings) -> list[dict[str, Any]]:
+    """Return where our hooks are installed, for the user and for the project in the working folder."""
+    return [_examine(agent, settings, project) for agent in AGENTS.values() for project in (False, True)]
 
 
 def _examine(agent: HookAgent, settings: config.Settings, project: bool) -> dict[str, Any]:
@@ -128,7 +144,9 @@ def _examine(agent: HookAgent, settings: config.Settings, project: bool) -> dict
     except Refused as error:
         problem = str(error)
     scope = "project" if project else "user"
-    return {"agent": agent.name, "scope": scope, "path": hooks.path, "events": events, "problem": problem}
+    missing = find_missing_events(agent, events)
+    place = {"agent": agent.name, "scope": scope, "path": hooks.path, "events": events}
+    return place | {"missing": missing, "problem": problem}
 
 
 @hook.command(context_settings={"ignore_unknown_options": True})

@@ -1,6 +1,6 @@
 """The agents whose hooks we know: where their settings and transcripts are, and how their hooks behave.
 
-Sources: the documentation of Claude Code (October 2026), and the documentation and source of Codex (0.160).
+Sources: the documentation of Claude Code (October 2026) and of Codex (0.160), its source, and both programs (2.1, 0.166).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class HookAgent(NamedTuple):
     transcripts: tuple[str, ...]  # folders in the folder
     endings: tuple[str, ...]  # of transcripts
     timeouts: Mapping[str, int]  # hooked events, with the seconds each may take
+    matchers: Mapping[str, str]  # events that are hooked only for some tools
     repeats_itself: bool  # a resumed session still has everything that hooks gave it
 
 
@@ -38,7 +39,16 @@ CLAUDE_CODE = HookAgent(
     file="settings.json",
     transcripts=("projects",),
     endings=(".jsonl",),
-    timeouts={"SessionStart": 10, "UserPromptSubmit": 10, "Stop": 10, "SessionEnd": 5},
+    timeouts={
+        "SessionStart": 10,
+        "UserPromptSubmit": 10,
+        "PreToolUse": 5,
+        "PostToolUse": 5,
+        "PostToolUseFailure": 10,
+        "Stop": 10,
+        "SessionEnd": 5,
+    },
+    matchers={"PostToolUse": "Read|Edit|MultiEdit|Write|NotebookEdit"},  # after other tools there is nothing to do
     repeats_itself=False,  # it replays only what came with prompts, and calls SessionStart again
 )
 CODEX = HookAgent(
@@ -49,7 +59,15 @@ CODEX = HookAgent(
     file="hooks.json",
     transcripts=("sessions", "archived_sessions"),
     endings=(".jsonl", ".jsonl.zst"),
-    timeouts={"SessionStart": 10, "UserPromptSubmit": 10, "Stop": 10, "SessionEnd": 3},  # more is cut to 3
+    timeouts={
+        "SessionStart": 10,
+        "UserPromptSubmit": 10,
+        "PreToolUse": 5,
+        "PostToolUse": 10,  # after failed calls, too: there is no PostToolUseFailure
+        "Stop": 10,
+        "SessionEnd": 3,  # more is cut to 3
+    },
+    matchers={},
     repeats_itself=True,  # hooks' output becomes part of the recorded conversation
 )
 AGENTS = {agent.name: agent for agent in (CLAUDE_CODE, CODEX)}

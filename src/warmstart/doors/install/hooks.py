@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,17 @@ def name_command(agent: HookAgent) -> str:
 
 
 def make_groups(agent: HookAgent, command: str) -> dict[str, dict[str, Any]]:
-    """Return our group for every event. It has no matcher: it applies to every way in which a session can start."""
-    return {
-        event: {"hooks": [{"type": "command", "command": command, "timeout": seconds}]}
-        for event, seconds in agent.timeouts.items()
-    }
+    """Return our group for every event. Most have no matcher: they apply to every start of a session, and every tool."""
+    groups: dict[str, dict[str, Any]] = {}
+    for event, seconds in agent.timeouts.items():
+        matcher = {"matcher": agent.matchers[event]} if event in agent.matchers else {}
+        groups[event] = matcher | {"hooks": [{"type": "command", "command": command, "timeout": seconds}]}
+    return groups
+
+
+def find_missing_events(agent: HookAgent, events: Collection[str]) -> list[str]:
+    """Return the events that an older version did not hook; none where no hook of ours is installed."""
+    return [event for event in agent.timeouts if event not in events] if events else []
 
 
 def make_command(agent: HookAgent, home: Path | None = None, store: str | None = None, *, shared: bool = False) -> str:
