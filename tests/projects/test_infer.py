@@ -182,6 +182,7 @@ FACTS = [
 ]
 
 
+@pytest.mark.slow
 def test_the_order_of_folders_changes_nothing():
     expected = place_folders(FACTS)
     for order in itertools.permutations(FACTS):

@@ -160,6 +160,7 @@ def test_a_task_that_is_not_known_yet_gets_the_strongest_templates(ws):
     assert choose(ws, "")
 
 
+@pytest.mark.slow
 @needs_corpus
 def test_real_prompts_of_any_length_get_the_same_templates(corpus):
     with warmstart.open() as learned:

@@ -283,7 +283,7 @@ def test_filters(home):
     assert json.loads(run(home, "--json", "--project", "/home/dev/shop"))["totals"]["sessions"] == 3
     assert json.loads(run(home, "--json", "--since", "2026-10-02"))["totals"]["input"] is None
     assert json.loads(run(home, "--json", "--since", "36500"))["totals"]["sessions"] == 3
-    assert "no sessions" in run(home, "--until", "2026-09-30")
+    assert "no session with usage matches" in run(home, "--until", "2026-09-30")
     assert "1 more rows are not shown" in run(home, "--by", "session", "--limit", "2")
 
 
