@@ -141,6 +141,8 @@ class TestDoors:
         given = {"session": "mostly-failed", "anyway": True}
         with pytest.raises(WrongArguments, match="anyway"):
             TOOLS["capture"].run(ToolInvocation(ws, given, lambda _done, _total, _what: None, ()))
+        with pytest.raises(WrongArguments, match="max_error_rate"):
+            TOOLS["learn"].run(ToolInvocation(ws, {"max_error_rate": 1.0}, lambda _done, _total, _what: None, ()))
         assert not {"anyway", "approve"} & set(TOOLS["capture"].schema["properties"])
 
 

@@ -85,6 +85,9 @@ SELECT session_key, ordinal, call_id, tool, arguments, intent, excerpt, status, 
        flagged, cause, findings, words
 FROM calls WHERE session_key = :key AND ordinal = :ordinal;
 
+-- name: first_intent
+SELECT intent FROM calls WHERE session_key = :key AND intent IS NOT NULL ORDER BY ordinal LIMIT 1;
+
 -- name: search_calls
 -- ?1: a pattern for texts; ?2: the same for JSON. LIKE ignores the case of ASCII letters.
 SELECT calls.session_key, calls.ordinal FROM calls JOIN sessions ON sessions.key = calls.session_key

@@ -88,6 +88,19 @@ class TestList:
                 assert len(short) <= 16
                 assert run_json("sessions", "show", short)["id"] == row.id
 
+    @pytest.mark.parametrize(
+        ("task", "shown"),
+        [
+            ("<system_instruction>\nWork in /x.\n</system_instruction>\n\nimplement the cart", "implement the cart"),
+            ("<environment_context>cwd</environment_context><system-reminder>a</system-reminder>go on", "go on"),
+            ("<pr_description>Fix the totals</pr_description>", "Fix the totals"),
+        ],
+    )
+    def test_the_task_is_the_persons(self, tmp_path: Path, task: str, shown: str) -> None:
+        run("ingest", write_jsonl(tmp_path / "a.jsonl", work_lines("s-1", ("Bash", {"command": "ls"}, "a"), task=task)))
+        (row,) = [line for line in run("sessions", "list").stdout.splitlines() if "s-1" in line]
+        assert row.rstrip().endswith(f"  {shown}")
+
     def test_empty_lists_say_why(self, seventy: None) -> None:
         assert "none of the 70 sessions matches" in run("sessions", "list", "--agent", "codex").stdout
         assert "beyond the 70 sessions" in run("sessions", "list", "--offset", 99).stdout

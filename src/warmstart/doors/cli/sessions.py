@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -24,6 +25,11 @@ _LISTED = 50
 _CALLS = 200  # calls of one session in a table
 _RESULT = 600  # characters of a result among errors
 
+_PROGRAM_BLOCKS = re.compile(  # <system_instruction>, <environment_context>, <recommended_plugins> ...
+    r"\A(?:\s*<([a-z_-]*(?:system|instruction|context|environment|reminder|plugins|notification)[a-z_-]*)>"
+    r".*?(?:</\1>|\Z))+",
+    re.S,
+)
 _LIST_COLUMNS = (
     Column("session", 16),
     Column("started (UTC)", 16, drop=2),
@@ -98,12 +104,20 @@ def list_sessions(
         _LIST_COLUMNS,
         [
             (ws.store.shorten_id(r), format_time(r.started), r.agent, r.model or "", f"{r.category}/{r.task_type}")
-            + (r.calls, r.errors, coloured(r.verdict), f"{r.quality:.2f}", plain(r.task or "") or r.task or "")
+            + (r.calls, r.errors, coloured(r.verdict), f"{r.quality:.2f}", describe_task(ws, r))
             for r in rows
         ],
     )
     if len(rows) < total:
         click.echo(f"{len(rows)} of {total} sessions; --limit / --offset for more")
+
+
+def describe_task(ws: Warmstart, row: SessionRow) -> str:
+    """Return a session's request without the blocks that programs put before it; else what its first call was for."""
+    if task := plain(_PROGRAM_BLOCKS.sub("", row.task or "")):
+        return task
+    intents = ws.store.rows("first_intent", (row.key,))
+    return str(intents[0][0]) if intents else row.task or ""
 
 
 def _explain_none(ws: Warmstart, matching: int, offset: int) -> None:

@@ -86,7 +86,8 @@ class LearnArguments(Arguments):
         | UnsetType
     ) = UNSET
     max_error_rate: (
-        Annotated[float, Meta(ge=0, le=1, description="Of a session's judged calls. Default 0.5.")] | UnsetType
+        Annotated[float, Meta(ge=0, le=0.5, description="Of a session's judged calls. Default and most: 0.5.")]
+        | UnsetType
     ) = UNSET
 
 
