@@ -19,7 +19,7 @@ TokenBasis = Literal["reported", "completed", "estimated"]  # completed: reporte
 CostBasis = Literal[
     "reported", "priced", "estimated"
 ]  # priced: list price of reported tokens; estimated: of estimated ones
-EffectRole = Literal["decides", "guard", "context"]
+EffectRole = Literal["decides", "guardrail", "context"]
 
 Arguments = dict[str, Any] | str  # a string if the agent wrote something other than a JSON object
 

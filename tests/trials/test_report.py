@@ -182,7 +182,7 @@ class TestGuardrails:
 
     def guard(self, report: Report, name: str = "working_calls") -> Effect:
         (effect,) = [effect for effect in report.secondary if effect.metric == name]
-        assert effect.role == "guard"
+        assert effect.role == "guardrail"
         return effect
 
     def test_doing_less_is_no_gain(self):
@@ -243,8 +243,8 @@ class TestGuardrails:
         roles = {effect.metric: effect.role for effect in (*report.effects, *report.secondary)}
         assert roles == dict.fromkeys(METRICS, "context") | {
             "error_rate": "decides",
-            "working_calls": "guard",
-            "success": "guard",
+            "working_calls": "guardrail",
+            "success": "guardrail",
         }
         assert all(effect.reason for effect in (*report.effects, *report.secondary))
 

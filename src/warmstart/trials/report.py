@@ -18,7 +18,7 @@ from warmstart.stats.many_arms import missing_mismatch, ratio_mismatch
 from warmstart.stats.paired import Crossing
 from warmstart.stats.survival import Wait, restricted_mean_difference
 from warmstart.trials.bases import keep_one_basis
-from warmstart.trials.guards import GUARDS, NET_CALLS, check_guard
+from warmstart.trials.guardrails import GUARDRAILS, NET_CALLS, check_guardrail
 from warmstart.trials.metrics import METRICS, Metric, Pair
 
 MISMATCH = 0.001  # below this probability the arms are not what was drawn
@@ -144,7 +144,7 @@ def analyse(
 def _compare_context(
     compare_on: Callable[[Metric], tuple[Effect, Estimate]], deciding: str
 ) -> tuple[list[Effect], list[str]]:
-    """Return an arm's effects on the metrics that do not decide, and what the guards among them hold against it."""
+    """Return an arm's effects on the metrics that do not decide, and what the guardrails among them hold against it."""
     net, _estimate = compare_on(NET_CALLS)
     effects: list[Effect] = []
     against: list[str] = []
@@ -152,8 +152,8 @@ def _compare_context(
         if metric.name == deciding:
             continue
         effect, _estimate = compare_on(metric)
-        if metric.name in GUARDS:
-            check = check_guard(effect, net)
+        if metric.name in GUARDRAILS:
+            check = check_guardrail(effect, net)
             effect = check.effect
             against += [check.harm] if check.harm else []
         effects.append(effect)

@@ -75,7 +75,7 @@ def test_the_report(measured):
         "lesson@1",
         "different tools used with success",
         "decides",
-        "guard, does not block:",
+        "guardrail, does not block:",
         "context, includes zero",
         "~ tokens, including the seed: estimated from the text",
     ):

@@ -53,7 +53,7 @@ def show_report(report: Report, templates: Sequence[TemplateEffect], outlook: st
     if shown:
         columns = ("metric", "arm", "#arm", "#control", "#difference", "#95 % interval", f"{'less':<10}0{'more':>10}")
         print_table((*columns, "counts"), [_format_row(effect) for effect in shown])
-        click.echo(_VALID[report.design] + " Only the first metric decides, and guards can block it.")
+        click.echo(_VALID[report.design] + " Only the first metric decides, and guardrails can block it.")
         for note in _list_notes(shown):
             click.echo(note)
     if templates:
@@ -101,8 +101,8 @@ def _list_notes(effects: Sequence[Effect]) -> list[str]:
 
 def _explain_role(effect: Effect) -> str:
     """Say whether the metric counts for the verdict, and why."""
-    if effect.role == "guard":
-        return f"guard, {effect.reason}"
+    if effect.role == "guardrail":
+        return f"guardrail, {effect.reason}"
     if effect.role == "decides":
         return "decides" if effect.blocked is None else "no verdict"
     return f"context, {_SHORT[effect.verdict]}"

@@ -1,7 +1,7 @@
-"""Guards: metrics that can hold back a verdict of "better", and why each does or does not. Pure.
+"""Guardrails: metrics that can hold back a verdict of "better", and why each does or does not. Pure.
 
 An agent that calls less, or gives up, makes fewer errors too. So an arm does not win if its calls that work fall, or if
-labelled tasks succeed less often. A guard blocks only if the interval that the report shows lies wholly on the bad side
+labelled tasks succeed less often. A guardrail blocks only if the interval that the report shows lies wholly on the bad side
 and the fall exceeds the tolerated share of the control's value: an interval that includes zero shows no harm.
 
 An error that does not happen needs no call that recovers from it. So a fall of the calls that work counts only if it
@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 from warmstart.model import Effect
 from warmstart.trials.metrics import METRICS, Metric
 
-GUARDS = {"working_calls": 0.1, "success": 0.0}  # metric -> tolerated fall, as a share of the control's value
+GUARDRAILS = {"working_calls": 0.1, "success": 0.0}  # metric -> tolerated fall, as a share of the control's value
 
 NET_CALLS = Metric(
     name="working_calls",
@@ -25,22 +25,22 @@ NET_CALLS = Metric(
 )
 
 
-class GuardCheck(Struct, frozen=True, kw_only=True):
-    """A guard's effect with the reason for its answer, and what it holds against the arm."""
+class GuardrailCheck(Struct, frozen=True, kw_only=True):
+    """A guardrail's effect with the reason for its answer, and what it holds against the arm."""
 
     effect: Effect
-    harm: str | None  # None: the guard does not block
+    harm: str | None  # None: the guardrail does not block
 
 
-def check_guard(effect: Effect, net: Effect) -> GuardCheck:
-    """Check a guard. `net` is the arm's effect on the calls that work, less one for every error."""
+def check_guardrail(effect: Effect, net: Effect) -> GuardrailCheck:
+    """Check a guardrail. `net` is the arm's effect on the calls that work, less one for every error."""
     harm = _find_harm(effect, net)
     reason = f"blocks: {harm}" if harm else f"does not block: {_excuse(effect)}"
-    return GuardCheck(effect=structs.replace(effect, role="guard", reason=reason), harm=harm)
+    return GuardrailCheck(effect=structs.replace(effect, role="guardrail", reason=reason), harm=harm)
 
 
 def _find_harm(effect: Effect, net: Effect) -> str | None:
-    limit = GUARDS[effect.metric] * abs(effect.values.get(effect.control) or 0.0)
+    limit = GUARDRAILS[effect.metric] * abs(effect.values.get(effect.control) or 0.0)
     if not _is_below(effect, limit) or (effect.metric == NET_CALLS.name and not _is_below(net, limit)):
         return None
     title = METRICS[effect.metric].title
@@ -61,7 +61,7 @@ def _excuse(effect: Effect) -> str:
         return "the interval includes zero"
     if effect.low > 0:
         return "it rises"
-    tolerated = GUARDS[effect.metric]
+    tolerated = GUARDRAILS[effect.metric]
     if effect.relative is not None and -effect.relative <= tolerated:
         return f"it falls by {-effect.relative:.0%}, and {tolerated:.0%} are tolerated"
     return "the errors that are avoided need no calls to recover from them"
