@@ -265,3 +265,27 @@ def test_hostile_text_takes_no_time(text):
     judge_result(call("Bash", text[:20_000]), text)
     judge_result(call("x"), text)
     assert time.process_time() - started < 2.0
+
+
+@pytest.mark.parametrize("tool", ["shell_command", "Read", "lookup"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "unsupported call: {}",
+        "unsupported custom tool call: {}",
+        'Tool "{}" not found in registry. Tools must use the exact names that are registered.',
+        "Unknown tool: {}",
+        "Tool '{}' does not exist. Available tools: terminal, patch",
+        "Model tried to call unavailable tool '{}'. Available tools: bash, edit.",
+        "{} is not a valid tool, try one of [search].",
+        "<tool_use_error>Error: No such tool available: {}</tool_use_error>",
+        '{{"error": "Unknown tool: {}"}}',
+    ],
+)
+def test_a_tool_that_does_not_exist_is_an_error(tool, answer):
+    assert judge_result(call(tool, "ls | head"), answer.format(tool)).status == "error"
+
+
+@pytest.mark.parametrize("text", ["Unknown tool: hammer", "Tool 'hammer' not found\nin the shed"])
+def test_another_tool_in_the_output_is_no_error(text):
+    assert judge_result(call("Bash", "cat shed.log | head"), text).status == "ok"

@@ -13,7 +13,7 @@ from warmstart.judging.causes import explain
 from warmstart.judging.checks import check_failed
 from warmstart.judging.messages import open_result, parse_json
 from warmstart.judging.stops import find_words, stopped_by
-from warmstart.judging.text import answer_failed, clear, error_kind, plain, shell_failed
+from warmstart.judging.text import answer_failed, clear, error_kind, plain, shell_failed, tool_is_unknown
 from warmstart.model import Basis, Outcome, Signal, ToolCall
 
 _OK = {basis: Outcome("ok", basis) for basis in ("flag", "exit_code", "structure", "text")}
@@ -65,6 +65,8 @@ def _judge(call: ToolCall | None, text: str, signal: Signal | None) -> Outcome:
     stopped = stopped_by(text)
     if stopped:
         return _STOPPED[stopped, "text"]
+    if call is not None and tool_is_unknown(call.tool, text):
+        return _error(text, "text")
     base = tools.base_tool(call.tool) if call else None
     outcome = _by_printed_code(call, text) or _by_structure(call, base, text) or _by_text(call, base, text)
     return _unmask(call, text) or outcome if outcome.status == "ok" else outcome

@@ -256,6 +256,25 @@ def answer_failed(text: str, *, quotes: bool) -> bool:
     return short and len(first) <= 240 and bool(_REFUSAL.search(first)) and not _NO_REFUSAL.search(first)
 
 
+_UNKNOWN_TOOL = re.compile(  # the agent called a tool that is not there; \x00 stands for its name
+    r"unsupported (?:custom tool )?(?:call|tool):? \x00|(?:unknown|invalid) (?:tool|function)(?: name)?:? \x00|tool not found: \x00"
+    r"|no (?:such )?tool (?:available|named|called):? \x00|(?:the )?(?:tool|function) \x00 (?:(?:was |is )?not |does not |isn't )"
+    r"|model tried to call unavailable tool \x00|\x00 is not (?:a valid|an available|a known) (?:tool|function)",
+    re.I,
+)
+_QUOTES = "'\"`"
+
+
+def tool_is_unknown(tool: str, text: str) -> bool:
+    """Return whether an answer says that the called tool does not exist."""
+    if not tool or tool not in text[:300]:
+        return False
+    opening = _tags.sub("", text[:300]).lstrip().removeprefix("Error: ")
+    for quote in _QUOTES:
+        opening = opening.replace(quote, "")
+    return bool(_UNKNOWN_TOOL.match(opening.replace(tool, "\x00")))
+
+
 _KINDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = (
     (
         "permission",
