@@ -16,6 +16,7 @@ import pytest
 import warmstart
 from homes import read_everything
 from projects.repositories import git, make_repository
+from template_files import example, template, write_bundle
 from transcripts import teach, work_lines, write_jsonl
 from warmstart import store
 from warmstart.errors import NotFound, Refused
@@ -265,6 +266,19 @@ class TestExamples:
         assert f"{code}/copy/src/cart.py" in text
         assert str(repo) not in text
         assert f"cd {code}" not in text
+
+    def test_an_older_template_with_absolute_paths_is_written_for_it_too(self, ws, code, tmp_path):
+        repo = make_repository(code / "shop", REMOTE)
+        teach(ws, work("a", repo))
+        command = f"cd {repo} && uv run pytest -q tests/cart"
+        old = example("Bash", command, "run the cart tests", result=f"{repo}/tests/cart.py passed")
+        provenance = {"project": NAME, "agent": "claude-code"}
+        bundle = write_bundle(tmp_path / "t.json", template("cart", old, provenance=provenance))
+        ws.templates.import_(bundle, approve=True)
+        git(code, "clone", "-q", str(repo), "copy")
+        seed = ws.provision(Task(text="run the cart tests", project=str(code / "copy"), session="s"))
+        assert "uv run pytest -q tests/cart" in str(seed.messages)
+        assert str(repo) not in str(seed.messages)
 
     def test_a_seeded_call_is_not_mined_back_from_another_clone(self, ws, code):
         repo = make_repository(code / "shop", REMOTE)

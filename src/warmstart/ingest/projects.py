@@ -27,13 +27,16 @@ class ProjectSettler:
         self._clock = clock
         self._home = home
         self._names = projects.names()
+        self._placed: dict[str, str] = {}  # projects of folders, as far as they were asked for
 
     def place(self, row: SessionRow) -> SessionRow:
         """Return a new session in the project of its folder, if that is known already."""
         known = self._names.get(row.folder or "")
         if known is None or row.folder is None or (row.remote and known.by not in ("remote", "person")):
             return row
-        return structs.replace(row, project=follow_folder(row.folder, self._names), root=known.root)
+        if row.folder not in self._placed:
+            self._placed[row.folder] = follow_folder(row.folder, self._names)
+        return structs.replace(row, project=self._placed[row.folder], root=known.root)
 
     def settle(self) -> int:
         """Give every folder its project. Returns the number of sessions that moved to another project."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from msgspec import structs
@@ -37,15 +38,22 @@ def make_call_relative(call: PastCall, root: str | None) -> PastCall:
     )
 
 
-def make_local(pick: Pick, root: str | None) -> Pick:
-    """Return a pick for a session in this root: tools that need absolute paths get them; commands stay relative."""
-    arguments = pick.example.arguments
-    if root is None or isinstance(arguments, str):
+def make_local(pick: Pick, root: str | None, others: Collection[str] = ()) -> Pick:
+    """Return a pick for a session in this root: tools that need absolute paths get them; commands stay relative.
+
+    `others` are roots of the project elsewhere, which templates of older versions still name.
+    """
+    if root is None:
         return pick
-    local = {name: _lengthen(name, value, root) for name, value in arguments.items()}
-    if local == arguments:
+    example = pick.example
+    arguments, result = example.arguments, example.result
+    for other in others:
+        arguments, result = make_relative(arguments, other), mask_root(result, other)
+    if not isinstance(arguments, str):
+        arguments = {name: _lengthen(name, value, root) for name, value in arguments.items()}
+    if (arguments, result) == (example.arguments, example.result):
         return pick
-    return structs.replace(pick, example=structs.replace(pick.example, arguments=local), tokens=None)
+    return structs.replace(pick, example=structs.replace(example, arguments=arguments, result=result), tokens=None)
 
 
 def _shorten(value: Any, root: str, depth: int) -> Any:

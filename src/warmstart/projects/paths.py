@@ -91,7 +91,7 @@ def is_broad(folder: str) -> bool:
     return bool(_BROAD.match(plain) or (home and home[0] == plain))
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=8_192)
 def clean_folder(folder: str) -> str:
     """Return a folder with forward slashes, without `..`, trailing slash and macOS' /private; a drive in upper case."""
     if folder.startswith("file://"):

@@ -223,7 +223,8 @@ class Provisioner:
 
     def _compose(self, task: Task, chosen: ChosenExamples, arm: str | None) -> tuple[Seed, tuple[Pick, ...]]:
         """Return the seed and the examples it shows. A cold seed is empty; its examples are those it would have shown."""
-        local = [make_local(pick, task.root) for pick in chosen.picks]
+        roots = ProjectStore(self._store).roots(task.project) if task.project and task.root else []
+        local = [make_local(pick, task.root, roots) for pick in chosen.picks]
         composed = compose(
             local,
             dialect="text" if arm == TEXT else task.dialect,

@@ -16,6 +16,7 @@ from warmstart.store.templates import TemplateStore
 
 # Named queries that move the rows of one table to another project: (new project, old project).
 MOVES = ("move_live", "move_trials")
+_ROOTS = 20  # roots of one project that are looked for in older examples
 _SESSIONS = 40  # sessions of a folder whose calls are evidence
 
 
@@ -58,6 +59,10 @@ class ProjectStore:
         for folder, remote in self.store.rows("folder_remotes"):
             latest[folder] = remote or latest.get(folder)
         return latest
+
+    def roots(self, project: str) -> list[str]:
+        """Return the roots of a project's checkouts, the latest first."""
+        return [root for (root,) in self.store.rows("latest_roots", (project, _ROOTS))]
 
     def has_unplaced(self) -> bool:
         """Return whether there are sessions in folders that were never given a project."""

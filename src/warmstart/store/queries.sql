@@ -614,3 +614,7 @@ DELETE FROM showings WHERE note = :note;
 -- name: delete_digests_in
 -- Digests hold paths relative to the root, so a session with another root needs a new one.
 DELETE FROM digests WHERE session_key IN (SELECT key FROM sessions WHERE folder = :folder);
+
+-- name: latest_roots
+SELECT root FROM sessions WHERE project = ?1 AND root IS NOT NULL
+GROUP BY root ORDER BY max(coalesce(started, 0)) DESC, root LIMIT ?2;
