@@ -26,6 +26,7 @@ from warmstart.redact import Redactor
 from warmstart.review.proposal_drafts import ProposalDraft
 from warmstart.review.proposals import POLICY, ProposalDesk
 from warmstart.review.snapshot import take_session
+from warmstart.scopes import Border
 from warmstart.store import ProposalRow
 from warmstart.store.history import decode_session
 from warmstart.templates.build import BuildRequest
@@ -140,9 +141,11 @@ class TestDoors:
     def test_an_agent_cannot_overrule_over_mcp(self, ws: Warmstart) -> None:
         given = {"session": "mostly-failed", "anyway": True}
         with pytest.raises(WrongArguments, match="anyway"):
-            TOOLS["capture"].run(ToolInvocation(ws, given, lambda _done, _total, _what: None, ()))
+            TOOLS["capture"].run(ToolInvocation(ws, given, lambda _done, _total, _what: None, (), Border()))
         with pytest.raises(WrongArguments, match="max_error_rate"):
-            TOOLS["learn"].run(ToolInvocation(ws, {"max_error_rate": 1.0}, lambda _done, _total, _what: None, ()))
+            TOOLS["learn"].run(
+                ToolInvocation(ws, {"max_error_rate": 1.0}, lambda _done, _total, _what: None, (), Border())
+            )
         assert not {"anyway", "approve"} & set(TOOLS["capture"].schema["properties"])
 
 
