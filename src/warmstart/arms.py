@@ -16,13 +16,24 @@ from warmstart.errors import Refused
 
 COLD, WARM, SEED, TEXT = "cold", "warm", "seed", "text"
 RANDOM, MISMATCHED = "random", "mismatched"
+BRIEF, ADVICE = "brief", "brief+advice"  # without examples: what the project knows, at the start and at its calls
 CONTROLS = frozenset((RANDOM, MISMATCHED))  # examples not chosen for the task, to see whether their content matters
 WORDS = (
-    frozenset((COLD, WARM, SEED, TEXT)) | CONTROLS
+    frozenset((COLD, WARM, SEED, TEXT, BRIEF, ADVICE)) | CONTROLS
 )  # arms that are not template names; "seed" is another word for "warm"
 HOLDOUT = ""  # the name of the standing comparison, used when no experiment runs
 _shares = msgspec.json.Decoder(dict[str, float])
 _SALT = "warmstart holdout"  # the same on all machines of a team, so that they agree
+
+
+def gets_brief(arm: str | None) -> bool:
+    """Return whether sessions of an arm start with the brief; None is a preview."""
+    return arm is None or (arm != COLD and arm not in CONTROLS)
+
+
+def gets_advice(arm: str | None) -> bool:
+    """Return whether sessions of an arm are advised at their calls."""
+    return gets_brief(arm) and arm != BRIEF
 
 
 def holdout_shares(share: float) -> dict[str, float]:

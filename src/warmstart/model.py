@@ -351,6 +351,16 @@ class LearnedNotes(Struct, frozen=True, kw_only=True):
     retired: int  # that no longer hold
 
 
+class Brief(Struct, frozen=True, kw_only=True):
+    """What a project knows, in a few lines for the start of a session."""
+
+    project: str | None = None
+    text: str = ""  # empty: nothing is worth saying
+    tokens: int = 0
+    budget: int = 300
+    notes: tuple[str, ...] = ()  # ids of the notes in it
+
+
 class Pick(Struct, frozen=True, kw_only=True):
     """An example chosen for a task, with its template."""
 
@@ -395,7 +405,8 @@ class Task(Struct, frozen=True, kw_only=True):
     task_type: TaskType | None = None
     tags: tuple[str, ...] = ()
     templates: tuple[str, ...] | None = None  # choose among these; None: among all
-    budget: int = 1_500  # maximum tokens of the seed
+    budget: int = 1_500  # maximum tokens of the seed's examples
+    brief: int | None = None  # maximum tokens of the brief; 0: none; None: as the settings say
     examples: int = 3  # maximum number of examples
     dialect: Dialect = "openai"
     thinking: bool = False  # the model uses signed thinking blocks (Anthropic)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Self
 from msgspec import structs
 
 from warmstart import config
+from warmstart.errors import WarmstartError
 from warmstart.ingest.queue import Queue
-from warmstart.model import TaskType, Verdict
+from warmstart.model import Brief, TaskType, Verdict
 from warmstart.ports import Progress
 from warmstart.store import ProjectStore, SessionRow, SqliteStore, TrialRow, TrialStore, UsageStore, open_store
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from warmstart.insights import Insights
     from warmstart.model import Task
     from warmstart.notes.library import NoteLibrary
-    from warmstart.notes.types import Brief
     from warmstart.review import Reviews
     from warmstart.scopes import Border
     from warmstart.store.search import FoundCalls
@@ -290,9 +290,23 @@ class Warmstart:
 
     def brief(self, task: Task) -> Brief:
         """Return what the task's project knows, in a few lines for the start of its session."""
-        folder = Path(task.project) if task.project and Path(task.project).is_absolute() else None
-        known = task.project if task.project and folder is None else None
-        return self.brief_project(known, folder, task.text, agent=task.agent, scope=task.scope)
+        place = self.projects.find(task.project) if task.project else None
+        root = task.root or (place.root if place else None)
+        return self.notes.brief(
+            project=place.name if place else None,
+            task=task.text,
+            agent=task.agent,
+            scope=task.scope,
+            root=Path(root) if root else None,
+            budget=self.settings.brief if task.brief is None else task.brief,
+        )
+
+    def _write_brief(self, task: Task) -> Brief:
+        """Return the brief of a seed; a fault in notes must not cost a session its examples."""
+        try:
+            return self.brief(task)
+        except (WarmstartError, OSError, ValueError):
+            return Brief()
 
     @property
     def experiments(self) -> Experiments:
@@ -327,4 +341,4 @@ class Warmstart:
         """Return the seed for a task: chosen once per session, then repeated unchanged; a preview without a session."""
         from warmstart.seeds.provision import Provisioner
 
-        return Provisioner(self.store, self.settings, self._clock).provision(task)
+        return Provisioner(self.store, self.settings, self._clock, self._write_brief).provision(task)

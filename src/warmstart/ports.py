@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from warmstart.model import Outcome, Signal, ToolCall
+from warmstart.model import Brief, Outcome, Signal, Task, ToolCall
 
 
 class Judge(Protocol):
@@ -17,3 +17,9 @@ class Progress(Protocol):
     """Receives the progress of a long piece of work."""
 
     def __call__(self, done: int, total: int | None, what: str) -> None: ...
+
+
+class BriefWriter(Protocol):
+    """Writes what a task's project knows, in a few lines for the start of its session."""
+
+    def __call__(self, task: Task) -> Brief: ...

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from warmstart.dialects.compose import NOTES_MARK, NOTES_REPLY, TEXT_HEADER
+from warmstart.dialects.compose import BRIEF_MARK, NOTES_MARK, NOTES_REPLY, TEXT_HEADER
 from warmstart.dialects.providers import CLOSING, EXAMPLE_MARK
 from warmstart.model import Message, Session, Step
 
-_MARKS = (EXAMPLE_MARK, NOTES_MARK, TEXT_HEADER)
+_MARKS = (EXAMPLE_MARK, BRIEF_MARK, NOTES_MARK, TEXT_HEADER)
 _ENDS = (CLOSING, NOTES_REPLY)
 _LEADING = 8  # a seed begins within these steps, after the system messages
 

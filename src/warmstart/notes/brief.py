@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 
 from warmstart.calls.words import GENERIC_WORDS, find_words, stem
-from warmstart.notes.types import Brief, Note, NoteKind
+from warmstart.model import Brief
+from warmstart.notes.types import Note, NoteKind
 
 BUDGET = 300
 HEADING = "Known in this project from earlier sessions (in brackets: how many met it):"

@@ -11,14 +11,14 @@ from msgspec import Struct, structs
 from warmstart.config import Settings
 from warmstart.dialects.tokens import estimate
 from warmstart.errors import Refused
-from warmstart.model import LearnedNotes
+from warmstart.model import Brief, LearnedNotes
 from warmstart.notes.brief import write_brief
 from warmstart.notes.digest import Digest, digest_session
 from warmstart.notes.index_files import delete_indexes, write_folders, write_index
 from warmstart.notes.mine import ProjectHistory, add_up, make_id
 from warmstart.notes.publish import Published, prepare
 from warmstart.notes.trust import find_suspicions
-from warmstart.notes.types import Brief, Note, NoteKind, NoteStatus
+from warmstart.notes.types import Note, NoteKind, NoteStatus
 from warmstart.ports import Progress
 from warmstart.store import SqliteStore
 from warmstart.store.history import decode_session

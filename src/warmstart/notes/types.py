@@ -49,23 +49,6 @@ class Note(Struct, frozen=True, kw_only=True):
         return self.failures / (self.failures + self.against + 0.5) if self.failures else 0.0
 
 
-class BriefLine(Struct, frozen=True):
-    """One line of a brief, and the notes that it states."""
-
-    text: str
-    notes: tuple[str, ...]  # ids
-
-
-class Brief(Struct, frozen=True, kw_only=True):
-    """What a project knows, in a few lines for the start of a session."""
-
-    project: str | None = None
-    text: str = ""  # empty: nothing is worth saying
-    tokens: int = 0
-    budget: int = 300
-    notes: tuple[str, ...] = ()  # ids of the notes in it
-
-
 class CallEvent(Struct, frozen=True, kw_only=True):
     """A call that an agent is about to make, or has made."""
 

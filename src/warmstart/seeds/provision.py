@@ -9,14 +9,28 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import Struct, structs
 
-from warmstart.arms import COLD, HOLDOUT, MISMATCHED, RANDOM, TEXT, WORDS, assign, holdout_shares, read_shares
+from warmstart.arms import (
+    ADVICE,
+    BRIEF,
+    COLD,
+    HOLDOUT,
+    MISMATCHED,
+    RANDOM,
+    TEXT,
+    WORDS,
+    assign,
+    gets_brief,
+    holdout_shares,
+    read_shares,
+)
 from warmstart.config import Settings
-from warmstart.dialects.compose import Composed, Seed, compose, wrap_text
+from warmstart.dialects.compose import Composed, Seed, add_brief, compose, wrap_text
 from warmstart.dialects.providers import call_id
 from warmstart.dialects.tokens import estimate
 from warmstart.errors import Refused
-from warmstart.model import Assignment, Pick, Task, name_job
+from warmstart.model import Assignment, Brief, Pick, Task, name_job
 from warmstart.names import name_key
+from warmstart.ports import BriefWriter
 from warmstart.projects.examples import make_local
 from warmstart.projects.resolve import resolve_project
 from warmstart.redact.identifiers import IdentifierRedactor
@@ -31,6 +45,7 @@ from warmstart.store import (
     TrialRow,
     TrialStore,
 )
+from warmstart.store.notes import NoteStore, Showing
 from warmstart.store.trials import read_scope
 
 _seed = msgspec.json.Decoder(Seed)
@@ -49,8 +64,16 @@ class _Ticket(Struct, frozen=True):
 class Provisioner:
     """Provisions sessions from a store."""
 
-    def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        store: SqliteStore,
+        settings: Settings,
+        clock: Callable[[], float],
+        write_brief: BriefWriter | None = None,
+    ) -> None:
+        """`write_brief`: writes what a task's project knows; without it seeds hold examples only."""
         self._store = store
+        self._write_brief = write_brief
         self._templates = TemplateStore(store)
         self._trials = TrialStore(store)
         self._settings = settings
@@ -134,6 +157,9 @@ class Provisioner:
             ticket, chosen = fresh
             seed, used = self._compose(task, chosen, ticket.arm)
             self._write_trial(task, ticket, used)
+            NoteStore(self._store).put_showings(
+                [Showing(note, task.session, "brief", self._clock()) for note in seed.notes]
+            )
         self._trials.put_seed(task.session, task.dialect, msgspec.json.encode(seed).decode())
         return seed
 
@@ -240,6 +266,13 @@ class Provisioner:
         used = tuple(relative[id(shown)] for shown in composed.used)
         reason = f"{chosen.reason}; {composed.reason}" if chosen.picks else self._explain_nothing(task, chosen)
         omitted = (*chosen.omitted, *composed.omitted)
+        brief = self._brief(task, arm)
+        if arm in (BRIEF, ADVICE):
+            composed = compose((), dialect=task.dialect, budget=task.budget, count=estimate)
+            omitted, reason = (), "the brief alone, as the arm says"
+        if brief.text:
+            composed = add_brief(composed, brief.text, task.dialect, estimate)
+            reason = f"{_count(len(brief.notes), 'note')} about the project; {reason}"
         if arm == COLD:
             composed = compose((), dialect=task.dialect, budget=task.budget, count=estimate)
             held_back = f"{len(used)} examples were held back" if used else "no example would have been shown"
@@ -256,8 +289,15 @@ class Provisioner:
             templates=tuple(dict.fromkeys(f"{pick.template}@{pick.version}" for pick in composed.used)),
             omitted=omitted,
             reason=reason,
+            notes=brief.notes,
         )
         return seed, used
+
+    def _brief(self, task: Task, arm: str | None) -> Brief:
+        """Return what the project knows; nothing in a cold arm, nor where the conversation has it already."""
+        if self._write_brief is None or not gets_brief(arm) or task.cold or task.adds or task.job or task.brief == 0:
+            return Brief()
+        return self._write_brief(task)
 
     def _explain_nothing(self, task: Task, chosen: ChosenExamples) -> str:
         """Return why nothing is shown: what spoke against the examples, and whether templates wait for a person."""
@@ -277,6 +317,10 @@ class Provisioner:
                 if template and template.addendum:
                     addenda[f"{name}@{version}"] = template.addendum
         return list(addenda.items())
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 
 def _digest_seed(task: Task, composed: Composed) -> str:

@@ -158,7 +158,10 @@ class _Hook:
                 self._remember(known.arm)
                 return None
             # A fork continues its parent's conversation, whose arm is not known here: it gets nothing and is left out.
-            opening = ws.provision(self._opening(cold=source == "fork"))
+            task = self._opening(cold=source == "fork")
+            if not task.cold and ws.brief(task).text:  # what the project knows replaces general examples
+                task = self._opening(examples=0)
+            opening = ws.provision(task)
             self._remember(opening.arm)
             parts = [opening.text or ""]
             if source == "compact" and opening.arm != _COLD and TrialStore(ws.store).trial(self._refined):
