@@ -55,6 +55,8 @@ class SessionDigest(Struct):
     task: str
     started: float
     tools: Counter[str]
+    worked: Counter[str]  # calls that worked, by shape
+    failed: Counter[str]  # calls that failed, by shape
     candidates: list[Candidate]
     hosts: set[str]
     has_orders: bool
@@ -91,6 +93,8 @@ def digest_session(session: PastSession, calls: Sequence[PastCall]) -> SessionDi
         task=first(plain(session.task), 2 * TASK),
         started=session.started or 0.0,
         tools=Counter(kind(call.tool, call.arguments) for call in calls),
+        worked=Counter(shape(call.tool, call.arguments) for call in calls if call.outcome.status == "ok"),
+        failed=Counter(shape(call.tool, call.arguments) for call in calls if call.outcome.status == "error"),
         candidates=best,
         hosts=hosts,
         has_orders=bool(orders),

@@ -106,11 +106,11 @@ class TemplateDraft:
             name="",
             category=category,
             task_type=task_type,
-            description=self._describe(used, examples),
+            description=self._describe(used, chosen),
             tags=_tags(used, topic_words),
             addendum=self._lessons(),
             examples=examples,
-            source_sessions=tuple(sorted(session.key for session in self._sessions)),
+            source_sessions=self._find_supporters(chosen),
         )
         reasons = suspicions(template, self._support.hosts)
         if number := sum(session.has_orders for session in self._sessions):
@@ -213,17 +213,30 @@ class TemplateDraft:
             failures=pattern.failures,
         )
 
-    def _describe(self, used: Sequence[str], examples: Sequence[Example]) -> str:
+    def _find_supporters(self, chosen: Sequence[DraftExample]) -> tuple[str, ...]:
+        """Return the sessions that made such calls: one of each origin, because a fork is no second opinion."""
+        shapes = {example.candidate.shape for example in chosen}
+        shown = {example.candidate.example.session for example in chosen}
+        supporters: dict[str, str] = {}
+        for session in sorted(self._sessions, key=lambda session: (session.key not in shown, session.key)):
+            if session.key in shown or any(candidate.shape in shapes for candidate in session.candidates):
+                supporters.setdefault(session.origin, session.key)
+        return tuple(sorted(supporters.values()))
+
+    def _describe(self, used: Sequence[str], chosen: Sequence[DraftExample]) -> str:
+        """Return one sentence: the programs and tools, the sessions, the share that worked, and a request."""
         _project, agent, _category, _type = self._sessions[0].group
-        tasks = topics.drop_boilerplate([session.task for session in self._sessions])
-        gists = [text for task in tasks if find_topic_words(text := gist(task, 90))]
-        such = f", such as “{max(gists, key=lambda text: (len(text), text))}”" if gists else ""
-        names = ", ".join(name.removeprefix(f"{name.partition(': ')[0]}: ") for name in used[:5])
-        corrected = sum(example.correction is not None for example in examples)
-        also = f", {corrected} of them corrected after a failure," if corrected else ""
-        sessions = _count(len(self._sessions), "session")
-        text = f"{_count(len(examples), 'example')}{also} from {sessions} of {agent}{such}: {names}"
-        return text + ("." if len(used) <= 5 else " and others.")
+        gists = [text for session in self._sessions if find_topic_words(text := gist(session.task, 90))]
+        such = f", for requests such as “{max(gists, key=lambda text: (len(text), text))}”" if gists else ""
+        names = list(dict.fromkeys(name.rpartition(": ")[2] for name in used))
+        tools = ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")
+        shapes = {example.candidate.shape for example in chosen}
+        worked = sum(session.worked[name] for session in self._sessions for name in shapes)
+        tries = worked + sum(session.failed[name] for session in self._sessions for name in shapes)
+        corrected = sum(example.candidate.fix is not None for example in chosen)
+        also = f", {_count(corrected, 'example')} after a failure" if corrected else ""
+        sessions = _count(len(self._find_supporters(chosen)), "session")
+        return f"{tools} in {sessions} of {agent}{such}; {worked} of {tries} such calls worked{also}."
 
     def _lessons(self) -> str:
         """Return rules that several sessions learned from failures, made of names and forms alone."""

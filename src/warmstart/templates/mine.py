@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from warmstart.calls.prose import find_topic_words
 from warmstart.calls.shapes import signature
 from warmstart.judging.gate import GateLimits, Refusal, check_session
 from warmstart.model import PastCall, PastSession, TaskType, Template
@@ -20,6 +19,7 @@ from warmstart.projects.examples import make_call_relative
 from warmstart.templates import topics
 from warmstart.templates.candidates import SessionDigest, digest_session
 from warmstart.templates.drafts import Support, TemplateDraft
+from warmstart.templates.naming import WorkNames
 
 SEED_IDS = "warm_"  # prefix of the call ids in a seed
 _TOOL_NAME = re.compile(r"[\w.:/-]{1,128}")
@@ -97,12 +97,15 @@ def mine(sessions: Iterable[PastSession], options: MiningOptions, seeded: Seeded
         else:
             kept.append(digest_session(session, calls))
     kept.sort(key=lambda digest: (digest.started, digest.key))
+    _drop_boilerplate(kept)
     drafts: list[Template] = []
+    shown: set[str] = set()
     for scope, support in sorted(supports.items()):
         own = [digest for digest in kept if digest.scope == scope]
         support.settle(own, options.min_support)
-        drafts += _draft_all(own, support, options)
-    shown = {key for draft in drafts for key in draft.source_sessions}
+        for draft, members in _draft_all(own, support, options):
+            drafts.append(draft)
+            shown |= {digest.key for digest in members}
     if barren := sum(digest.key not in shown for digest in kept):
         refused["no call works more often than it fails"] = barren
     samples = tuple(refusals[reason] for reason in sorted(refusals))
@@ -130,9 +133,10 @@ def capture(
     digest = digest_session(session, calls)
     support.settle([digest], options.min_support)
     limit = options.max_examples if max_examples is None else max(1, max_examples)
-    topic_words = topics.top_words([digest.task], Counter(), 0)
+    names = WorkNames([digest])
+    topic_words = names.find_topics([digest])
     draft = TemplateDraft([digest], support, limit, options.min_support).make(topic_words, "captured")
-    draft = structs.replace(draft, name=_name(draft, digest, topic_words, set()))
+    draft = structs.replace(draft, name=names.name([digest], draft.category, ()))
     changes: dict[str, object] = {"name": name, "description": description, "task_type": task_type}
     changes["tags"] = tuple(tags) if tags else None
     return structs.replace(draft, **{field: value for field, value in changes.items() if value is not None})
@@ -173,30 +177,36 @@ def _own_calls(session: PastSession, options: MiningOptions, seeded: Collection[
     return own
 
 
-def _draft_all(kept: Sequence[SessionDigest], support: Support, options: MiningOptions) -> list[Template]:
-    """Draft the earliest work first, so that a template keeps its name when similar work follows."""
-    drafts: list[Template] = []
-    taken: set[str] = set()
-    work = sorted(_kinds_of_work(kept, options.max_kinds), key=lambda kind: (kind[0][0].started, kind[0][0].key))
-    for members, topic_words in work:
+def _drop_boilerplate(kept: Sequence[SessionDigest]) -> None:
+    """Remove from the tasks what an agent's program adds to every request of a project."""
+    groups: defaultdict[tuple[str, str, str], list[SessionDigest]] = defaultdict(list)
+    for digest in kept:
+        groups[digest.scope, digest.group[0], digest.group[1]].append(digest)
+    for group in groups.values():
+        for digest, task in zip(group, topics.drop_boilerplate([digest.task for digest in group]), strict=True):
+            digest.task = task
+
+
+def _draft_all(
+    kept: Sequence[SessionDigest], support: Support, options: MiningOptions
+) -> Iterator[tuple[Template, list[SessionDigest]]]:
+    """Yield drafts with their sessions, the earliest work first."""
+    names, taken = WorkNames(kept), set[str]()
+    work = sorted(_kinds_of_work(kept, options.max_kinds), key=lambda kind: (kind[0].started, kind[0].key))
+    for members in work:
+        topic_words = names.find_topics(members)
         draft = TemplateDraft(members, support, options.max_examples, options.min_support).make(topic_words, "learned")
         if draft.examples:
-            name = _name(draft, members[0], topic_words, taken)
+            name = names.name(members, draft.category, taken)
             taken.add(name)
-            drafts.append(structs.replace(draft, name=name))
-    return drafts
+            yield structs.replace(draft, name=name), members
 
 
-def _kinds_of_work(kept: Sequence[SessionDigest], max_kinds: int) -> Iterator[tuple[list[SessionDigest], list[str]]]:
-    """Yield the sessions of each kind of work, with the words that set it apart."""
+def _kinds_of_work(kept: Sequence[SessionDigest], max_kinds: int) -> Iterator[list[SessionDigest]]:
+    """Yield the sessions of each kind of work."""
     for group in _groups(kept):
-        tasks = topics.drop_boilerplate([digest.task for digest in group])
-        everywhere = Counter(word for task in tasks for word in set(find_topic_words(task)))
-        for indices in topics.cluster(tasks, [digest.tools for digest in group], max_kinds):
-            inside = [tasks[index] for index in indices]
-            elsewhere = everywhere - Counter(word for task in inside for word in set(find_topic_words(task)))
-            topic_words = topics.top_words(inside, elsewhere, len(group) - len(indices))
-            yield [group[index] for index in indices], topic_words
+        for indices in topics.cluster([digest.task for digest in group], [digest.tools for digest in group], max_kinds):
+            yield [group[index] for index in indices]
 
 
 def _groups(kept: Sequence[SessionDigest]) -> Iterator[list[SessionDigest]]:
@@ -220,11 +230,3 @@ def _groups(kept: Sequence[SessionDigest]) -> Iterator[list[SessionDigest]]:
             home += singles
             home.sort(key=lambda digest: (digest.started, digest.key))
     yield from kinds.values()
-
-
-def _name(draft: Template, earliest: SessionDigest, topic_words: Sequence[str], taken: set[str]) -> str:
-    project, agent, _category, _type = earliest.group
-    category, task_type = draft.category, draft.task_type
-    place = topics.place_name(project, agent)
-    about = [*topic_words[:2], *draft.tags[len(topic_words[:3]) :]][:2]
-    return topics.unique_name((place, category, *about), (agent, task_type, *topic_words[2:3], project), taken)

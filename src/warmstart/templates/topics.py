@@ -13,6 +13,7 @@ from warmstart.calls.prose import find_topic_words, plain
 
 _NO_NAMES = frozenset(("tmp", "home", "root", "testbed", "workspace", "project", "src", "app"))
 _COMMIT = re.compile(r"@[0-9a-f]{12}$")  # of a project that is known by its root commit
+_PATHS = re.compile(r"\S*[/\\\d]\S*")  # they differ where a program fills them in
 _NEAR = 0.22  # minimum cosine for a session to join a cluster
 _LEADERS = 40  # maximum clusters while clustering
 _FEW = 4  # from this many sessions on, a word of a single session does not count
@@ -24,9 +25,9 @@ Vector = dict[str, float]
 def drop_boilerplate(tasks: Sequence[str]) -> list[str]:
     """Return tasks without the lines that a program adds to every request. A task of such lines only stays."""
     lines = [[line.strip() for line in plain(task).splitlines() if line.strip()] for task in tasks]
-    counts = Counter(line for task_lines in lines for line in set(task_lines))
+    counts = Counter(mask for task_lines in lines for mask in {_PATHS.sub("_", line) for line in task_lines})
     often = max(3, len(tasks) // 2)
-    kept = ([line for line in task_lines if counts[line] < often] for task_lines in lines)
+    kept = ([line for line in task_lines if counts[_PATHS.sub("_", line)] < often] for task_lines in lines)
     return ["\n".join(own or task_lines) for own, task_lines in zip(kept, lines, strict=True)]
 
 
@@ -94,14 +95,6 @@ def _length(vector: Vector) -> float:
     return math.sqrt(sum(weight * weight for weight in vector.values())) or 1.0
 
 
-def top_words(tasks: Sequence[str], elsewhere: Counter[str], total: int, limit: int = 3) -> list[str]:
-    """Return the words that many of these tasks have and others lack; among equals, the earliest."""
-    inside = Counter(word for task in tasks for word in dict.fromkeys(find_topic_words(task)))
-    least = max(1, math.ceil(len(tasks) / 3))
-    scores = {word: count * _rarity(elsewhere[word], total) for word, count in inside.items() if count >= least}
-    return sorted(scores, key=lambda word: -scores[word])[:limit]
-
-
 def slug(text: str, limit: int = 40) -> str:
     """Return a text as lower-case letters, digits and dashes."""
     folded = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
@@ -126,11 +119,12 @@ def unique_name(parts: Iterable[str], extra: Sequence[str], taken: set[str]) -> 
     """Return a name made of these parts, longer only if another template has it already."""
     base = slug("-".join(filter(None, parts)), 60)
     for more in ("", *extra):
-        name = slug(f"{base[: 60 - len(more) - 1]}-{more}", 60) if more else base
+        name = f"{slug(base, 59 - len(slug(more, 24)))}-{slug(more, 24)}" if more else base
         if name and name not in taken:
             return name
     mark = hashlib.blake2b("\0".join((base, *extra)).encode(), digest_size=3).hexdigest()
-    name, number = f"{base[:53]}-{mark}", 2
+    base = slug(base, 50)
+    name, number = f"{base}-{mark}", 2
     while name in taken:
-        name, number = f"{base[:50]}-{mark}{number}", number + 1
+        name, number = f"{base}-{mark}{number}", number + 1
     return name
