@@ -191,11 +191,16 @@ def test_errors_that_passing_tests_log_are_not_the_cause() -> None:
     log = "error: queue is full\n      at push (/w/queue.ts:3:9)\n" + "(pass) refuses when full\n" * 30
     failed = "error: Cannot find package 'zod'\n(fail) parses orders [1.00ms]\n 30 pass\n 1 fail"
     assert cause_of(log + failed, "bun test") == "error: Cannot find package 'zod'"
+    assert cause_of(log + " 30 pass\n 1 fail\nRan 31 tests across 2 files.", "bun test") is None
+    broken = "# Unhandled error between tests\n-------\nerror: Cannot find module 'b'\n 30 pass\n 1 fail"
+    assert cause_of(log + broken, "bun test") == "error: Cannot find module 'b'"
 
 
 def test_text_that_a_reader_prints_is_not_the_cause() -> None:
     printed = "import sys\nraise ValueError('x')\nerror: not this\ndef a(): ...\n"
     assert cause_of(f"Exit code 1\n{printed}", "cat a.py missing.py") is None
+    assert cause_of("docs/a.md:64:scala", "rg scala docs missing 2>/dev/null") is None
+    assert cause_of("run 288 is still in progress", "gh run view 288 --log") == "run 288 is still in progress"
     named = cause_of(f"Exit code 1\n{printed}cat: missing.py: No such file or directory", "cat a.py missing.py")
     assert named == "cat: missing.py: No such file or directory"
 

@@ -37,6 +37,8 @@ _REFUSED = re.compile(
 _ANNOUNCES = re.compile(r"^(?!\s*Diff in ).*:$")
 _HEADING = re.compile(r"\s*(?:● |\d+\) \[|FAIL\s+.* > )")  # jest, playwright, vitest: the reason stands below
 _GO_LOG = re.compile(r"\s+\S+_test\.go:\d+: ")
+_DEEPER = "        "  # below a Go test's log: the rest of its message
+_TEST_RUN = re.compile(r"\s*\d+ pass(?:ed|ing)?$|Ran \d+ tests")
 _SANDBOX = re.compile(r"failed in sandbox .*?stderr: (?=\S)")
 _LIST = re.compile(r"\[[^\[\]]{60,}\]")
 _COMPARED = re.compile(r"\s*(?:Expected|Received|expected|actual|received|left|right)(?: \w+)? ?:\s*\S")
@@ -53,7 +55,7 @@ def explain(call: ToolCall | None, text: str) -> tuple[str | None, tuple[str, ..
     line = read_line(command)
     programs = _programs_in(command)
     if line.quotes and line.reach != "none":
-        return _find_own_message(rows, programs), ()
+        return _find_own_message(rows, programs, few=0 if line.matches else _FEW), ()
     return find_cause(rows, programs), find_findings(rows)
 
 
@@ -73,12 +75,10 @@ def find_cause(rows: Sequence[str], programs: Collection[str] = ()) -> str | Non
     if rank >= SUMMARY and (exception is not None or rank == SUMMARY or len(ranked) > _FEW):
         return _finish(rows, exception)
     if rank == PLACED:
-        at = _choose_log(rows, at)
-    elif rank == MESSAGE:
-        at = _choose_message(rows, ranked)
-    elif rank == NAMED:
-        at = _choose_test(rows, ranked)
-    return _finish(rows, at)
+        return _finish(rows, _choose_log(rows, at))
+    if rank == NAMED:
+        return _finish(rows, _choose_test(rows, ranked))
+    return _finish(rows, _choose_message(rows, ranked))
 
 
 def _choose_test(rows: Sequence[str], ranked: Sequence[tuple[int, int]]) -> int:
@@ -91,19 +91,24 @@ def _choose_test(rows: Sequence[str], ranked: Sequence[tuple[int, int]]) -> int:
 def _choose_log(rows: Sequence[str], at: int) -> int:
     """Return the last row that a Go test logged, where `at` is one: a test logs on until it fails."""
     last = at
-    while at < len(rows) and _GO_LOG.match(rows[at]):
-        last, at = (
-            at,
-            next((n for n in range(at + 1, min(at + 6, len(rows))) if not rows[n].startswith("        ")), len(rows)),
-        )
+    while at < len(rows) and (_GO_LOG.match(rows[at]) or (at > last and rows[at].startswith(_DEEPER))):
+        if not rows[at].startswith(_DEEPER):
+            last = at
+        at += 1
     return last
 
 
-def _choose_message(rows: Sequence[str], ranked: Sequence[tuple[int, int]]) -> int:
-    """Return the first message, but the root of a chain of causes, and in a test run the one beside the failed test."""
+def _choose_message(rows: Sequence[str], ranked: Sequence[tuple[int, int]]) -> int | None:
+    """Return the first message, but the root of a chain of causes.
+
+    Tests that pass print errors too: in a test run only the message beside the failed test or of the runner itself counts.
+    """
     tests = [at for rank, at in ranked if rank == NAMED]
     if tests:
         return _find_beside(ranked, tests[0])
+    if any(map(_TEST_RUN.match, rows)):
+        start = next((at for at, row in enumerate(rows) if "Unhandled error" in row), len(rows))
+        return next((at for rank, at in ranked if rank == MESSAGE and at > start), None)
     chained = [at for _rank, at in ranked if _CHAINED.match(rows[at])]
     return chained[-1] if chained else min(ranked)[1]
 
@@ -115,11 +120,14 @@ def _find_beside(ranked: Sequence[tuple[int, int]], test: int) -> int:
     return above[-1] if above else below[0] if below else test
 
 
-def _find_own_message(rows: Sequence[str], programs: Collection[str]) -> str | None:
-    """Return what a program that prints other text (files, logs, listings) says under its own name or its shell's."""
+def _find_own_message(rows: Sequence[str], programs: Collection[str], *, few: int) -> str | None:
+    """Return what a program that prints other text (files, logs, listings) says under its own name or its shell's.
+
+    An output of a few rows is a message as a whole.
+    """
     own = (at for at, row in enumerate(rows) if _speaks_for(row, (*programs, *_SHELLS)))
     at = next(own, None)
-    if at is None and rows and (len(rows) <= _FEW or _REFUSED.match(rows[0])):
+    if at is None and rows and (len(rows) <= few or _REFUSED.match(rows[0])):
         return find_message(rows)
     return _finish(rows, at)
 
