@@ -94,6 +94,8 @@ def test_a_home_folder_is_no_root():
         ("cd /home/me/repo/sub && ls", "cd sub && ls"),
         ("ls /home/me/repo", "ls ."),
         ("ls /home/me/repo/", "ls ."),
+        ("I work in /home/me/repo.", "I work in ."),
+        ("It is in /home/me/repo. Next", "It is in . Next"),
         ("cat '/home/me/repo/a b.py'", "cat 'a b.py'"),
         ("$HOME/repo/x:12: error", "x:12: error"),
         ("PYTHONPATH=/home/me/repo/src:/home/me/repo", "PYTHONPATH=src:."),
@@ -119,6 +121,15 @@ def test_mask_root(text, masked):
 )
 def test_mask_root_on_windows(text, masked):
     assert mask_root(text, WINDOWS) == masked
+
+
+def test_a_root_that_is_also_a_route_is_left_in_texts():
+    assert (
+        mask_root("cd /app && curl localhost/app/users; GET /app/users", "/app")
+        == "curl localhost/app/users; GET /app/users"
+    )
+    assert relative_path("/app/src/x.py", "/app") == "src/x.py"
+    assert mask_root("cat /testbed/x.py", "/testbed") == "cat x.py"
 
 
 def test_paths_are_written_for_the_own_root():

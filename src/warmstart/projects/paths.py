@@ -22,6 +22,8 @@ _MOUNTED_DRIVE = re.compile(r"^/(?:mnt/|cygdrive/)?([A-Za-z])(?=/|$)")  # of WSL
 _PRIVATE = re.compile(r"^/private(?=/(?:tmp|var|etc)(?:/|$))")  # macOS: /tmp is a link to /private/tmp
 _HOME = re.compile(r"^(?:/(?:home|Users)/[^/]+|/root|[A-Za-z]:/Users/[^/]+)(?=/|$)")
 _BROAD = re.compile(r"^(?:(?:[A-Za-z]:)?/?|/(?:tmp|var|home|Users|mnt|opt|usr|etc|srv|var/folders|var/tmp))$")
+# Roots in containers that texts also name as routes of a web server: `GET /app/users`. Only a leading `cd` is removed.
+_ROUTES = frozenset(f"/{name}" for name in "app api web admin docs data public static src site www assets".split())
 _INNER_WORKTREE = re.compile(r"^(?:\.(?:claude|codex|cursor|gemini)/)?\.?worktrees/[^/]+(?:/|$)")
 _DOTTED_WORKTREE = r"\.(?:(?:claude|codex|cursor|gemini)[\\/])?\.?worktrees"
 
@@ -65,6 +67,8 @@ def mask_root(text: str, root: str | None, others: Collection[str] = ()) -> str:
             continue
         leading, anywhere = _compile(base)
         text = leading.sub("", text)
+        if base in _ROUTES:
+            continue
         text = anywhere.sub(lambda match: "" if match["below"] else ".", text)
     return text
 
@@ -175,7 +179,7 @@ def _compile(base: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     leading = re.compile(
         rf"^\s*(?:cd|pushd|Set-Location)\s+(?:/d\s+)?(?P<quote>['\"]?){place}[\\/]*(?P=quote)\s*(?:&&|;|\n)\s*", flags
     )
-    ends = r"(?P<below>[\\/]+(?=[^\s\\/'\"`;:,)&|<>]))|[\\/]*(?![\w@+~-]|\.\w)"
+    ends = r"(?P<below>[\\/]+(?=[^\s\\/'\"`;:,)&|<>]))|[\\/]*(?:\.(?=\s|$)|(?![\w@+~-]|\.\w))"
     return leading, re.compile(rf"(?<![\w.~/\\@+-])(?:{place})(?:{ends})", flags)
 
 
