@@ -83,6 +83,7 @@ class TestPaths:
             ("/shop/src/cart.test.ts", "/shop/src/cart.ts"),  # not its test
             ("/shop/src/cart/cart.py", "/shop/src/cart"),  # only its folder
             ("/shop/.env.example", "/shop/.env"),
+            (".env.example", ".env"),
         ],
     )
     def test_another_file_is_no_fix(self, wrong: str, other: str) -> None:

@@ -214,6 +214,8 @@ def test_guidance_and_insights_count_the_same_sessions():
     mined = mine(sessions, MiningOptions())
     assert [fix.sessions for fix in error.fixes] == [error.sessions] == [3]
     assert all("(seen failing in 3 sessions)" in draft.addendum for draft in mined.drafts)
+    corrected = [example for draft in mined.drafts for example in draft.examples if example.correction]
+    assert corrected and all(one.why.startswith("corrects a failure seen in 3 sessions") for one in corrected)
 
 
 def test_a_row_leads_to_its_occurrences():

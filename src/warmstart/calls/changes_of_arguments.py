@@ -17,6 +17,7 @@ _DATA = frozenset(("id", "digits", "email", "date", "number"))
 _UNFIT = re.compile(r"eisdir|is a directory|too (?:large|long|big)|exceeds|binary|unsupported|not supported", re.I)
 _SEVERAL = re.compile(r"(?:multiple|several|found \d+) (?:matches|occurrences)|not unique", re.I)
 _NOT_FOUND = re.compile(r"not found|no such|does not exist|doesn't exist|unknown", re.I)
+_PLACE = re.compile(r"path|file|dir|folder", re.I)  # names of arguments that hold a path, whatever its form
 _SHOWN = 40  # characters of a value
 _OLD_TEXT = ("old_string", "old_str", "oldText", "old_text", "search")
 _NEW_TEXT = ("new_string", "new_str", "newText", "new_text", "replace")
@@ -49,7 +50,7 @@ def explain_arguments(failed: PastCall, worked: PastCall, between: Sequence[Past
 
 def _is_about_same(old: Values, new: Values, changed: Sequence[str]) -> bool:
     """Return whether two calls of a tool serve one purpose: the same path, and something in common where there is more."""
-    if any("path" in old[name][0] for name in changed):
+    if any("path" in old[name][0] or _PLACE.search(name) for name in changed):
         return False
     kept = [name for name in old.keys() & new.keys() if old[name] == new[name]]
     return bool(kept) or len(old) <= 1 or len(changed) <= 1

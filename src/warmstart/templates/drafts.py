@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from warmstart.calls.fixes import list_fixes
+from warmstart.calls.fixes import Fix, list_fixes
 from warmstart.calls.origins import Origins
 from warmstart.calls.prose import find_topic_words, gist
 from warmstart.calls.shapes import ShapeCounts, alike, shape, tokens
@@ -35,18 +35,15 @@ class Support:
 
     def __init__(self) -> None:
         self.patterns: dict[str, ShapeCounts] = {}
-        self.fixes: defaultdict[str, set[str]] = defaultdict(set)
-        self.lessons: defaultdict[str, set[str]] = defaultdict(set)
+        self.fixes: defaultdict[tuple[str, str], set[str]] = defaultdict(set)  # project and name of the fix -> origins
         self.hosts: set[str] = set()
         self._origins = Origins()
 
     def count(self, session: PastSession, calls: Sequence[PastCall]) -> None:
         """Count the calls of a session."""
         origin = self._origins.add(session)
-        for _index, fix in list_fixes(session.calls):
-            self.fixes[fix.pair].add(origin)
-            if fix.lesson:
-                self.lessons[fix.lesson].add(origin)
+        for _index, fix in list_fixes(calls):
+            self.fixes[session.project or "", name_fix(fix)].add(origin)
         for call in calls:
             if call.outcome.counts:
                 name = shape(call.tool, call.arguments)
@@ -61,15 +58,19 @@ class Support:
         """Count origins and hosts, after all sessions were counted."""
         for pattern in self.patterns.values():  # a subagent's calls count for the session that started it
             pattern.sessions = self._origins.settle(pattern.sessions)
-        for counts in (self.fixes, self.lessons):
-            for name, origins in counts.items():
-                counts[name] = self._origins.settle(origins)
+        for fix, origins in self.fixes.items():
+            self.fixes[fix] = self._origins.settle(origins)
         hosts: defaultdict[str, set[str]] = defaultdict(set)
         for session in sessions:
             session.origin = self._origins.find_root(session.origin)
             for host in session.hosts:
                 hosts[host].add(session.origin)
         self.hosts = {host for host, origins in hosts.items() if len(origins) >= min_support}
+
+
+def name_fix(fix: Fix) -> str:
+    """Return what is the same for a fix in every session: its rule, else the change and the shapes of both calls."""
+    return fix.lesson or f"{fix.words} {fix.pair}"
 
 
 class DraftExample(Struct):
@@ -201,7 +202,7 @@ class TemplateDraft:
         support, tries = len(pattern.sessions), pattern.successes + pattern.failures
         why = f"used in {_count(support, 'session')}, worked {pattern.successes} of {tries} times"
         if candidate.fix:
-            failed = max(1, len(self._support.fixes[candidate.fix.pair]))
+            failed = max(1, self._count_fixed(name_fix(candidate.fix)))
             why = f"corrects a failure seen in {_count(failed, 'session')}; {why}"
         elif example.merged > 1:
             why += f"; the best of {example.merged} alike"
@@ -238,11 +239,15 @@ class TemplateDraft:
         sessions = _count(len(self._find_supporters(chosen)), "session")
         return f"{tools} in {sessions} of {agent}{such}; {worked} of {tries} such calls worked{also}."
 
+    def _count_fixed(self, fix: str) -> int:
+        """Return in how many sessions of the project a failure was fixed this way."""
+        return len(self._support.fixes[self._sessions[0].group[0], fix])
+
     def _lessons(self) -> str:
         """Return rules that several sessions learned from failures, made of names and forms alone."""
         fixes = (candidate.fix for session in self._sessions for candidate in session.candidates)
         lessons = {fix.lesson for fix in fixes if fix and fix.lesson}
-        ranked = sorted((-len(self._support.lessons[lesson]), lesson) for lesson in lessons)
+        ranked = sorted((-self._count_fixed(lesson), lesson) for lesson in lessons)
         rules = [(lesson, -minus) for minus, lesson in ranked if -minus >= self._min_support]
         return "\n".join(f"{lesson} (seen failing in {count} sessions)." for lesson, count in rules[:_MOST_LESSONS])
 

@@ -148,6 +148,14 @@ def test_the_page_is_only_for_its_owner_and_may_be_written_again(history, tmp_pa
     assert [file.name for file in tmp_path.iterdir() if "page" in file.name] == ["page.html"]
 
 
+def test_the_page_shows_the_course_of_each_kind_of_work():
+    page = render_page(gather_insights(many(3, GOOD, FAIL, call("Bash", {"command": "make"}))), made=0.0)
+    for kind in ("code", "file"):
+        assert f"Error rate of {kind} calls over the first turns" in page
+    assert "Error rate of research calls" not in page
+    assert all(f">{first}-{first + 4}<" in page for first in range(1, 31, 5))
+
+
 def test_an_empty_store_makes_a_page_too(tmp_path):
     run("insights", "--html", tmp_path / "page.html")
     assert "No session is stored yet" in (tmp_path / "page.html").read_text()
