@@ -506,7 +506,7 @@ class TestKindsOfWork:
         failed = bash("uv run pytest -q tests/test_sum.py", "Exit code 1", wrong("semantic"))
         text = learn_one(*(session(f"s{at}", *WORK, failed, task="fix the cart tests") for at in range(3))).description
         assert text.count(". ") == 0 and text.endswith(".")
-        assert "in 3 sessions of claude-code, for requests such as “fix the cart tests”" in text
+        assert "from 3 sessions of claude-code, for requests such as “fix the cart tests”" in text
         ((worked, tries),) = re.findall(r"(\d+) of (\d+) such calls worked", text)
         assert 0 < int(worked) < int(tries) <= 15
 

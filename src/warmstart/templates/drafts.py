@@ -235,9 +235,10 @@ class TemplateDraft:
         worked = sum(session.worked[name] for session in self._sessions for name in shapes)
         tries = worked + sum(session.failed[name] for session in self._sessions for name in shapes)
         corrected = sum(example.candidate.fix is not None for example in chosen)
-        also = f", {_count(corrected, 'example')} after a failure" if corrected else ""
+        also = f", {corrected} of the examples after a failure" if corrected else ""
         sessions = _count(len(self._find_supporters(chosen)), "session")
-        return f"{tools} in {sessions} of {agent}{such}; {worked} of {tries} such calls worked{also}."
+        examples = _count(len(chosen), "example")
+        return f"{examples} from {sessions} of {agent}{such}: {tools}; {worked} of {tries} such calls worked{also}."
 
     def _count_fixed(self, fix: str) -> int:
         """Return in how many sessions of the project a failure was fixed this way."""

@@ -33,7 +33,7 @@ _ACTIONS: dict[str, re.Pattern[str]] = {
         "release": r"publish|release|twine|changeset|goreleaser",
         "test": r"py\.?test|unittest|jest|vitest|mocha|rspec|phpunit|ctest|tests?(?![a-z])|nextest|tox|nox|playwright",
         "lint": r"ruff|eslint|[a-z-]*lint|flake8|mypy|pyright|tsc|clippy|biome|prettier|fmt|type-?check",
-        "build": r"build|make|gradle|mvn|webpack|vite|docker compose",
+        "build": r"build|make|gradle|mvn|webpack|vite(?![a-z])|docker build",
         "review": r"gh (?:pr|issue|run|api)",
         "commit": r"git (?:commit|push|rebase|merge|cherry-pick)",
         "install": r"(?:pip3?|npm|pnpm|yarn|bun|apt|apt-get|brew|uv|poetry|cargo|gem)(?: \w+)? (?:install|add)",
@@ -54,7 +54,7 @@ _VAGUE = (
         """able across along also attached based bug case complete correctly detail different error errors etc
         exist existing expect expected extra fail failed failing fails failure implementation inside left lets
         like line lot make mention missing please proper properly quick really related request sample screenshot
-        section several similar simple still stuff support thought various""".split()
+        section several similar simple still stuff support thought various week year yesterday month""".split()
     )
 )
 
