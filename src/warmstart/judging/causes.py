@@ -70,7 +70,7 @@ def find_cause(rows: Sequence[str], programs: Collection[str] = ()) -> str | Non
     exception = _find_exception(rows)
     if exception is not None and rank_row(rows[exception]) != SUMMARY:
         return _finish(rows, exception)
-    ranked = [(_rank(row, programs), at) for at, row in enumerate(rows) if _LETTERS.search(row) and not is_noise(row)]
+    ranked = _rank_rows(rows, programs)
     rank, at = min(ranked, default=(SUMMARY, 0))
     if rank >= SUMMARY and (exception is not None or rank == SUMMARY or len(ranked) > _FEW):
         return _finish(rows, exception)
@@ -79,6 +79,18 @@ def find_cause(rows: Sequence[str], programs: Collection[str] = ()) -> str | Non
     if rank == NAMED:
         return _finish(rows, _choose_test(rows, ranked))
     return _finish(rows, _choose_message(rows, ranked))
+
+
+def _rank_rows(rows: Sequence[str], programs: Collection[str]) -> list[tuple[int, int]]:
+    """Return the rank and the index of each row that can be a cause, up to the first of the best rank."""
+    ranked: list[tuple[int, int]] = []
+    for at, row in enumerate(rows):
+        if _LETTERS.search(row) and not is_noise(row):
+            rank = _rank(row, programs)
+            ranked.append((rank, at))
+            if rank == PLACED:
+                break
+    return ranked
 
 
 def _choose_test(rows: Sequence[str], ranked: Sequence[tuple[int, int]]) -> int:

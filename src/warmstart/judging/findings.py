@@ -19,8 +19,9 @@ _HINTS = (  # a row without any of these, and without a place, holds no finding
 _RULE = r"[A-Za-z@][\w@./:-]{1,80}"
 
 
-def _compile(*patterns: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(pattern) for pattern in patterns)
+def _compile(*patterns: str) -> re.Pattern[str]:
+    """Return one pattern of several alternatives, each with one group: the name."""
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
 
 
 # A row that begins with a place, `file:3:4: `, and what may follow it.
@@ -100,7 +101,9 @@ _NUMBERED = re.compile(r"\s+\d+\) (\S.*?):?$")
 
 def find_findings(rows: Sequence[str]) -> tuple[str, ...]:
     """Return the unique findings, the most frequent first: `rule:errcheck`, `code:TS2345`, `test:TestTotal`."""
-    hinted = [row for row in rows if any(hint in row for hint in _HINTS) or _PLACE.match(row)]
+    text = "\n".join(rows)
+    hints = [hint for hint in _HINTS if hint in text]
+    hinted = [row for row in rows if any(hint in row for hint in hints) or _PLACE.match(row)]
     counts = Counter(_name_findings(hinted))
     counts.update(_name_unittests(hinted))
     counts.update(_name_pairs(rows))
@@ -158,11 +161,9 @@ def _name_mocha(rows: Sequence[str]) -> Iterable[str]:
             yield _format("test", f"{match[1]} {below.rstrip(':') if below.endswith(':') else ''}")
 
 
-def _match(patterns: Iterable[re.Pattern[str]], kind: str, row: str) -> str | None:
-    for pattern in patterns:
-        if match := pattern.match(row):
-            return _format(kind, match[1])
-    return None
+def _match(pattern: re.Pattern[str], kind: str, row: str) -> str | None:
+    match = pattern.match(row)
+    return _format(kind, match[match.lastindex or 0]) if match else None
 
 
 def _format(kind: str, name: str) -> str:
