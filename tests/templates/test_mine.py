@@ -16,7 +16,7 @@ from msgspec import structs
 from warmstart.calls.shapes import kind, name_statement, shape, signature
 from warmstart.judging.gate import GateLimits
 from warmstart.model import Arguments, ErrorKind, Example, Outcome, PastCall, PastSession, Template
-from warmstart.templates.mine import MiningOptions, MiningResult, capture, mine
+from warmstart.templates.mine import MiningOptions, MiningResult, capture, check_capture, mine
 from warmstart.templates.suspicion import suspicions
 
 OK = Outcome("ok", "flag")
@@ -616,7 +616,7 @@ class TestSuspicion:
 class TestCapture:
     def test_one_session_made_into_a_template(self) -> None:
         template = capture(
-            session("s1", *WORK, verdict="failure"),
+            session("s1", *WORK),
             OPTIONS,
             name="my-way",
             description="How I test.",
@@ -642,10 +642,18 @@ class TestCapture:
         assert template.description and template.tags
 
     def test_a_single_call_that_worked_is_enough(self) -> None:
-        flaky = [bash("deploy --now", "quota exceeded", wrong("other")) for _ in range(3)]
-        template = capture(session("s1", *flaky, bash("deploy --now", "deployed")), OPTIONS)
+        alone = session("s1", bash("deploy --now", "deployed"))
+        assert check_capture(alone, OPTIONS) is None
+        template = capture(alone, OPTIONS)
         assert isinstance(template, Template)
         assert len(template.examples) == 1
+
+    def test_the_gate_refuses_what_failed(self) -> None:
+        flaky = [bash("deploy --now", "quota exceeded", wrong("other")) for _ in range(3)]
+        refusal = check_capture(session("s1", *flaky, bash("deploy --now", "deployed")), OPTIONS)
+        assert refusal is not None and refusal.detail == "3 of 4 calls failed (75 %, limit 50 %)"
+        refusal = check_capture(session("s1", *WORK, verdict="failure"), OPTIONS)
+        assert refusal is not None and refusal.reason == "the session failed"
 
     @pytest.mark.parametrize(
         ("calls", "reason"),
