@@ -136,13 +136,14 @@ class ProjectHistory:
 
     def _choose_trigger(self, tally: _Tally) -> str:
         """Return the mark by which calls with this cause are told best from calls that work."""
-        best, score = "", (0.0, 0, 0, -999)
+        best, score = "", (0.0, False, 0, 0, -999)
         for mark, count in tally.marks.items():
             if count * 2 < tally.calls or not _is_about(mark, tally):
                 continue
             failed, worked = self._failed[mark], self._worked[mark]
             share = round(failed / (failed + worked + 0.5), 1)
-            rank = (share, _SPECIFIC.get(mark.partition(":")[0], 0), count, -len(mark))
+            names = tally.subject in mark.partition(":")[2].split()
+            rank = (share, names, _SPECIFIC.get(mark.partition(":")[0], 0), count, -len(mark))
             if rank > score:
                 best, score = mark, rank
         return best

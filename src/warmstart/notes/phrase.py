@@ -44,6 +44,7 @@ def phrase_note(note: Note, details: Details) -> str:
         case "slow":
             return f"`{details.form or subject}` is slow or times out" + _state_fix(fix)
         case "refusal":
+            quote = state_quote(details.quote, least=2)
             return f"a person refuses `{subject}`" + (f": {quote}" if quote else "")
         case "tool" if quote:
             where = f", most in `{details.files[0]}`" if details.files else ""
@@ -64,10 +65,10 @@ def _state_fix(fix: str) -> str:
     return f"; run `{fix[:-6]}` first" if fix.endswith(" first") else f"; `{fix}` works"
 
 
-def state_quote(quote: str) -> str:
-    """Return the first words of a message in quotation marks; "" unless it is plain text that says something."""
+def state_quote(quote: str, least: int = 8) -> str:
+    """Return the first words of a message in quotation marks; "" unless it is plain text with enough letters."""
     words = _MASK.sub(" …", quote).split()
     text = " ".join(words[:_WORDS])[:_LONGEST].strip(" …:,")
-    if sum(char.isalpha() for char in text) < 8 or not _PLAIN.fullmatch(text):
+    if sum(char.isalpha() for char in text) < least or not _PLAIN.fullmatch(text):
         return ""
     return '"' + text.replace('"', "'") + '"'
