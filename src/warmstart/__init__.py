@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from warmstart.jobs.prompt import JobPrompt, build_job_prompt
     from warmstart.judging.job_answer import JobOutput, classify_job_output
     from warmstart.model import (
+        Brief,
         Counts,
         Decision,
         Effect,
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
         ToolResult,
         Usage,
     )
+    from warmstart.notes.types import Advice, CallEvent, Note
     from warmstart.pipeline import Warmstart
     from warmstart.review import Reviewed, ReviewRuntime, spawn_review
     from warmstart.store.rows import CallRow, SessionRow, TemplateRow, TrialRow
@@ -78,7 +80,10 @@ if TYPE_CHECKING:
     from warmstart.usage.report import UsageReport
 
 __all__ = [
+    "Advice",
     "BadName",
+    "Brief",
+    "CallEvent",
     "CallRow",
     "ConfigError",
     "Counts",
@@ -102,6 +107,7 @@ __all__ = [
     "Message",
     "ModelContextError",
     "NotFound",
+    "Note",
     "Omission",
     "Outcome",
     "Power",
@@ -167,8 +173,9 @@ _HOMES = {
     "ingest.records": "Record",
     "dialects.lint": "lint",
     "dialects.lint_calls": "Finding",
-    "model": "Counts Decision Effect Evidence Example LiveUsage Measures Message Omission Outcome Problem Score Session "
+    "model": "Brief Counts Decision Effect Evidence Example LiveUsage Measures Message Omission Outcome Problem Score Session "
     "Spent Step Task Template ToolCall ToolResult Usage",
+    "notes.types": "Advice CallEvent Note",
     "pipeline": "Warmstart",
     "ingest.read": "Ingested Inspection Scored inspect judge scan score",
     "review": "Reviewed ReviewRuntime spawn_review",

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from warmstart.ingest.records import Record
     from warmstart.insights import Insights
     from warmstart.model import Task
+    from warmstart.notes.adviser import Adviser
     from warmstart.notes.library import NoteLibrary
+    from warmstart.notes.types import Advice, CallEvent
     from warmstart.review import Reviews
     from warmstart.scopes import Border
     from warmstart.store.search import FoundCalls
@@ -48,6 +50,7 @@ class Warmstart:
         self._clock = clock
         self._patience = patience
         self._store: SqliteStore | None = None
+        self._advisers: dict[bool, Adviser] = {}  # with and without the check on disk
 
     def __enter__(self) -> Self:
         return self
@@ -307,6 +310,18 @@ class Warmstart:
             return self.brief(task)
         except (WarmstartError, OSError, ValueError):
             return Brief()
+
+    def advise(self, event: CallEvent, *, disk: bool = True) -> Advice:
+        """Return what to do about a call that an agent is about to make, or has made. No store is needed.
+
+        A session is told a note once. `disk`: check on the real disk that a note still holds before it is shown.
+        """
+        if disk not in self._advisers:
+            from warmstart.notes.adviser import Adviser
+            from warmstart.notes.index_files import list_levels
+
+            self._advisers[disk] = Adviser(self.settings.home, list_levels(self.settings.advice), disk=disk)
+        return self._advisers[disk].advise(event)
 
     @property
     def experiments(self) -> Experiments:

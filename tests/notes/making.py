@@ -24,6 +24,7 @@ def make_note(kind: str = "path", subject: str = ".golangci.yml", **more: Any) -
         "support": 7,
         "failures": 9,
         "status": "active",
+        "key": f"{kind}:{subject}",
     }
     return Note(**(facts | more))
 

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notes.making import make_note, write_notes
+from notes.making import PROJECT, make_note, write_notes
 from warmstart.notes.compact_json import dump_json, parse_json
 from warmstart.notes.index import LoadedIndex, NoteIndex, find_index, make_key, open_index
-from warmstart.notes.index_files import delete_indexes, name_index, write_folders, write_index
+from warmstart.notes.index_files import add_folder, delete_indexes, name_index, write_folders, write_index
 
 
 class CountingFile(io.BufferedReader):
@@ -90,21 +90,30 @@ class TestFolders:
             for folder in ("/p", "/p/x/y", "/p/web", "/p/web/src", "/px", "/", "", None)
         }
         assert found == {
-            "/p": str(outer), "/p/x/y": str(outer), "/p/web": str(inner), "/p/web/src": str(inner),
+            "/p": (str(outer), "/p"), "/p/x/y": (str(outer), "/p"), "/p/web": (str(inner), "/p/web"), "/p/web/src": (str(inner), "/p/web"),
             "/px": None, "/": None, "": None, None: None,
         }  # fmt: skip
 
     def test_a_folder_may_stand_for_all_others(self, tmp_path):
         rules = write_index(tmp_path, "", [])
         write_folders(tmp_path, {"": rules})
-        assert find_index(str(tmp_path), "/anywhere") == str(rules)
+        assert find_index(str(tmp_path), "/anywhere") == (str(rules), "")
 
     def test_a_linked_folder_leads_to_its_project(self, tmp_path):
         (tmp_path / "real").mkdir()
         (tmp_path / "link").symlink_to(tmp_path / "real")
         index = write_index(tmp_path, "p", [])
         write_folders(tmp_path, {str((tmp_path / "real").resolve()): index})
-        assert find_index(str(tmp_path), str(tmp_path / "link")) == str(index)
+        assert find_index(str(tmp_path), str(tmp_path / "link")) == (str(index), str((tmp_path / "real").resolve()))
+
+    def test_a_fresh_clone_joins_the_folders_of_its_project(self, tmp_path):
+        index = write_notes(tmp_path, make_note())
+        assert add_folder(tmp_path, "/home/dev/clone", index)
+        assert not add_folder(tmp_path, "/home/dev/clone/", index)
+        assert find_index(str(tmp_path), "/home/dev/clone/src") == (str(index), "/home/dev/clone")
+        assert find_index(str(tmp_path), PROJECT) == (str(index), PROJECT)
+        for folder, path in (("relative", index), ("/a\nb", index), ("/c", tmp_path / "none.index")):
+            assert not add_folder(tmp_path, folder, path)
 
     @pytest.mark.parametrize("line", ["/p\t../../etc/passwd\n", "/p\t/etc/passwd\n", "/p\tx.index", "/p", "\x00"])
     def test_a_damaged_map_leads_nowhere_else(self, tmp_path, line):
@@ -155,7 +164,7 @@ class TestDamage:
         path = write_notes(tmp_path, *many)
         code = (
             "import sys; sys.path[:0] = sys.argv[2:]\n"
-            "from pathlib import Path; from notes.making import make_note, write_notes\n"
+            "from pathlib import Path; from notes.making import PROJECT, make_note, write_notes\n"
             "for n in range(40): write_notes(Path(sys.argv[1]), *(make_note(subject=f'{i}.yml') for i in range(300 - n % 2)))"
         )
         writer = subprocess.Popen([sys.executable, "-c", code, str(tmp_path), *sys.path])

@@ -21,17 +21,27 @@ class _Context:
     parse_constant = float
 
 
+def _make_scanner() -> Any:
+    try:
+        import _json
+
+        make_scanner: Any = _json.make_scanner
+        return make_scanner(_Context())
+    except (ImportError, AttributeError, TypeError):
+        return None
+
+
+_scan = _make_scanner()  # calling None is a TypeError, like a text that is none
+
+
 def parse_json(data: bytes | str) -> Any:
     """Return the value of a JSON text. Raises ValueError."""
     text = data if isinstance(data, str) else data.decode("utf-8", "surrogatepass")
     text = text.strip(" \t\r\n")
     value: Any = None
     try:
-        import _json
-
-        make_scanner: Any = _json.make_scanner
-        value, end = make_scanner(_Context())(text, 0)
-    except (ImportError, AttributeError, TypeError, ValueError, StopIteration, SystemError):
+        value, end = _scan(text, 0)
+    except (TypeError, ValueError, StopIteration, SystemError):
         end = -1
     if end == len(text):
         return value

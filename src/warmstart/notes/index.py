@@ -102,13 +102,13 @@ def _is_before(line: bytes, key: bytes) -> bool:
 
 def make_key(mark: str) -> bytes | None:
     """Return the beginning of a mark's lines; None for a mark that no line can have."""
-    if not mark or any(ord(char) < 32 for char in mark):
+    if not mark or (not mark.isprintable() and any(ord(char) < 32 for char in mark)):
         return None
     return mark.encode("utf-8", "surrogatepass") + b"\t"
 
 
-def open_index(path: str) -> NoteIndex | None:
-    """Open an index file; None where there is none, or one of another version or cut short."""
+def open_index(path: str, root: str = "") -> NoteIndex | None:
+    """Open an index file; None where there is none, or one of another version or cut short. `root`: one more."""
     try:
         file = open(path, "rb")
     except (OSError, ValueError):
@@ -116,6 +116,8 @@ def open_index(path: str) -> NoteIndex | None:
     index = _read_header(file)
     if index is None:
         file.close()
+    elif root and root not in index.roots:
+        index.roots.append(root)
     return index
 
 
@@ -157,27 +159,30 @@ def stamp_settings(home: str) -> str:
     return f"{VERSION} {known.st_mtime_ns} {known.st_size} {known.st_ino}"
 
 
-def find_index(home: str, folder: str | None) -> str | None:
-    """Return the path of the index for a working folder: that of the longest folder around it; None without one."""
+def find_index(home: str, folder: str | None) -> tuple[str, str] | None:
+    """Return the index for a working folder, with the folder that it belongs to: the longest around the working folder.
+
+    None where there is no index. The folder "" stands for all others.
+    """
     notes = os.path.join(home, FOLDER)
     try:
         with open(os.path.join(notes, FOLDERS), "rb") as file:
             known = b"\n" + file.read(_LARGEST_MAP)
     except (OSError, ValueError):
         return None
-    name = _look_up(known, folder or "")
-    if name is None and folder and os.path.isabs(folder) and "\0" not in folder:
-        name = _look_up(known, os.path.realpath(folder))
-    name = name or _get_line(known, "")
-    return None if name is None or "/" in name or os.sep in name else os.path.join(notes, name)
+    entry = _look_up(known, folder or "")
+    if entry is None and folder and os.path.isabs(folder) and "\0" not in folder:
+        entry = _look_up(known, os.path.realpath(folder))
+    name, around = entry or (_get_line(known, ""), "")
+    return None if name is None or "/" in name or os.sep in name else (os.path.join(notes, name), around)
 
 
-def _look_up(known: bytes, folder: str) -> str | None:
+def _look_up(known: bytes, folder: str) -> tuple[str, str] | None:
     while folder:
         folder = folder.rstrip("/")
         name = _get_line(known, folder) if folder else None
         if name is not None:
-            return name
+            return name, folder
         folder = folder.rpartition("/")[0]
     return None
 

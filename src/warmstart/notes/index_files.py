@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import structs
@@ -78,6 +79,21 @@ def list_levels(advice: AdviceSettings) -> dict[str, str]:
     """Return the levels by kind, under "" for all others."""
     chosen = {kind: level for kind, level in structs.asdict(advice).items() if kind != "level" and level is not None}
     return {"": advice.level, **chosen}
+
+
+def add_folder(home: Path, folder: str, index: Path) -> bool:
+    """Let a folder use an index, beside those that the map names; return False if it is known or there is no index."""
+    path = home / FOLDER / FOLDERS
+    line = f"{folder.rstrip('/')}\t{index.name}\n".encode("utf-8", "surrogatepass")
+    if any(ord(char) < 32 for char in folder) or not folder.startswith("/") or not index.exists():
+        return False
+    with suppress(FileNotFoundError):
+        known = path.read_bytes()
+        if b"\n" + line in b"\n" + known:
+            return False
+        write_whole(path, b"".join(sorted({*known.splitlines(keepends=True), line})))
+        return True
+    return False
 
 
 def delete_indexes(home: Path, keep: Collection[Path]) -> None:

@@ -90,7 +90,7 @@ class Place:
     def relate(self, path: str, folder: str | None = None) -> str | None:
         """Return a path relative to the project: `~/...` for one in a home folder; None for one that names nothing."""
         path = path.strip().rstrip("/")
-        if not path or len(path) > 400 or any(ord(char) < 32 for char in path) or "\x7f" in path:
+        if not path or len(path) > 400 or (not path.isprintable() and _has_controls(path)):
             return None
         if path.startswith("file://"):
             path = path[7:]
@@ -110,6 +110,10 @@ class Place:
             if slug in path:
                 path = path.replace(slug, "*")
         return _shorten_home(path)
+
+
+def _has_controls(text: str) -> bool:
+    return any(ord(char) < 32 for char in text) or "\x7f" in text
 
 
 def mask_digits(path: str) -> str:

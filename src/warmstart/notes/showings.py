@@ -24,7 +24,7 @@ class RecordedShowing(Struct, frozen=True):
     note: str
     session: str
     at: float  # seconds since the epoch
-    how: str  # told, stopped, corrected, after; wrong: contradicted by the disk, not shown
+    how: str  # tell, correct, stop, after; wrong: contradicted by the disk, not shown
 
 
 _showing = msgspec.json.Decoder(RecordedShowing)

@@ -85,7 +85,7 @@ class TestAnswers:
         assert ask(at_call(project, command="cat .golangci.yml")) is None
         assert ask(at_call(project, command="ls")) is None
         assert [(shown.note, shown.session, shown.how) for shown in read_showings(home())] == [
-            (NOTE.id, SESSION, "told")
+            (NOTE.id, SESSION, "tell")
         ]
 
     def test_a_call_is_corrected_where_the_user_chose_it(self, project):
@@ -97,7 +97,7 @@ class TestAnswers:
             "updatedInput": {"command": "cat .golangci.yaml", "description": "look"},
             "additionalContext": TEXT.replace("] ", "] corrected the call: ", 1),
         }
-        assert [shown.how for shown in read_showings(home())] == ["corrected"]
+        assert [shown.how for shown in read_showings(home())] == ["correct"]
 
     def test_a_call_is_stopped_once_where_the_user_chose_it(self, project):
         open_session()
@@ -106,7 +106,7 @@ class TestAnswers:
         assert given is not None and given["permissionDecision"] == "deny" and len(given) == 2
         assert stopped_by(given["permissionDecisionReason"]) == "denied"
         assert ask(at_call(project, "PreToolUse", "Read", file_path=str(project / ".golangci.yml"))) is None
-        assert [shown.how for shown in read_showings(home())] == ["stopped"]
+        assert [shown.how for shown in read_showings(home())] == ["stop"]
 
     def test_a_level_counts_from_the_moment_it_is_chosen(self, project):
         choose('path = "off"')

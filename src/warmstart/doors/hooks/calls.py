@@ -31,7 +31,6 @@ _TIME = 3.0  # seconds until the hook gives up
 _LARGEST_INPUT = 32_000_000  # bytes
 _LONGEST_SESSION = 200  # characters
 _NO = frozenset(("", "0", "false", "no", "off"))
-_RECORDED = {"tell": "told", "correct": "corrected", "stop": "stopped"}
 
 _finishing = allocate_lock()  # held by the thread that ends the process
 
@@ -95,8 +94,8 @@ class CallHook:
             return None
         from warmstart.notes.index import find_index, open_index
 
-        path = find_index(self._home, folder)
-        index = open_index(path) if path else None
+        known = find_index(self._home, folder)
+        index = open_index(*known) if known else None
         if index is None:
             return None
         try:
@@ -129,7 +128,7 @@ class CallHook:
         if advice is None:
             return None
         advice = _keep_permissions(advice, event)
-        self._record(event, [advice["note"]], _RECORDED[advice["action"]])
+        self._record(event, [advice["note"]], advice["action"])
         return _encode("PreToolUse", advice)
 
     def _remember(self, event: dict[str, Any], call: dict[str, Any], index: NoteIndex) -> None:
