@@ -203,8 +203,8 @@ class TestGate:
 
 CORRECTED: list[tuple[PastCall, PastCall, str]] = [
     (  # the form of a value
-        call("get_order", {"order_id": "9502127"}, "Error: Order not found", wrong("precondition")),
-        call("get_order", {"order_id": "#W9502127"}, '{"total": 10}'),
+        call("get_order", {"order_id": "0000001"}, "Error: Order not found", wrong("precondition")),
+        call("get_order", {"order_id": "#W0000002"}, '{"total": 10}'),
         "Order not found (order_id: digits -> #id)",
     ),
     (  # a missing argument

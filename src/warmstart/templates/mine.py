@@ -20,6 +20,7 @@ from warmstart.templates import topics
 from warmstart.templates.candidates import SessionDigest, digest_session
 from warmstart.templates.drafts import Support, TemplateDraft
 from warmstart.templates.naming import WorkNames
+from warmstart.templates.stand_ins import put_stand_ins
 
 SEED_IDS = "warm_"  # prefix of the call ids in a seed
 _TOOL_NAME = re.compile(r"[\w.:/-]{1,128}")
@@ -51,6 +52,7 @@ class MiningOptions(Struct, frozen=True, kw_only=True):
     max_examples: int = 8  # per template
     max_kinds: int = 5  # kinds of work per project, agent and category
     min_support: int = 2  # sessions that must agree before a host is known or a lesson becomes a rule
+    stand_ins: bool = True  # show stand-ins for the values of people and cases
 
     def is_trivial(self, tool: str) -> bool:
         """Return whether a tool teaches nothing, also behind the name of an MCP server (`mcp__journal__think`)."""
@@ -88,6 +90,8 @@ def mine(sessions: Iterable[PastSession], options: MiningOptions, seeded: Seeded
     kept: list[SessionDigest] = []
     for session in sessions:
         calls = _own_calls(session, options, (seeded or {}).get(session.key, ()))
+        if options.stand_ins:
+            session, calls = put_stand_ins(session, calls)
         supports[session.scope].count(session, calls)
         refusal = check_session(session, calls, options.gate)
         if refusal:
@@ -127,7 +131,7 @@ def capture(
     reason = _refuse_capture(session, options, seeded)
     if reason:
         return reason
-    calls = _own_calls(session, options, seeded)
+    session, calls = put_stand_ins(session, _own_calls(session, options, seeded))
     support = Support()
     support.count(session, calls)
     digest = digest_session(session, calls)

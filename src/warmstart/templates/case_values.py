@@ -1,0 +1,246 @@
+"""Find the values in a session that belong to a person or a case: names, addresses, e-mails, ids, birthdays, cards.
+
+A value is known by its field in the arguments and results of business tools (`"last_name": "Li"`), and by its form in
+messages. Sessions that use only files, shells and the web have no such values: their names and paths are the project's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from warmstart.calls import tools
+from warmstart.model import PastCall
+
+Kind = Literal["first", "last", "street", "email", "phone", "birth", "zip", "user", "id", "digits"]
+
+_DEPTH = 12  # levels of a value that are searched
+_LONGEST = 120  # characters of a value
+_SHORT = 4  # digits of a security code; a longer number must be a card's
+_WORD = re.compile(r"[A-Z]?[a-z]+\d*|[A-Z]+(?![a-z])\d*|\d+")
+_PAIR = re.compile(r'"([\w -]{1,60})"\s*:\s*(?:"([^"\\]{1,120})"|(\d{3,19})\b)')
+_LIST = re.compile(r'"([\w -]{1,60})"\s*:\s*\[((?:\s*"[^"\\]{1,120}"\s*,?)+)')
+_CUT_OFF = re.compile(r'"([\w -]{1,60})"\s*:\s*"([^"\n]{1,120})\n\[\.\.\. \d+ characters left out')
+_LEFT = re.compile(r'characters left out \.\.\.\]\n[^"\w]{0,4}"?([\w@.#\' -]{2,60})"')
+_NAMES_IN_ID = re.compile(r"([a-z]{2,})[_.]([a-z]{2,})[_.]?\d*(?:@|$)")
+_TEXT = re.compile(r'"([^"\\]{1,120})"')
+
+_CATALOGUE = frozenset("product item flight sku variant model tool file host server branch commit session call".split())
+_PEOPLE = frozenset("user customer client member patient employee guest account subscriber buyer".split())
+_PERSONS = frozenset(
+    "full customer passenger patient holder recipient contact client guest employee person traveller traveler".split()
+)
+_CASES = frozenset(
+    """order reservation booking payment transaction invoice ticket case claim passenger patient loyalty membership
+    passport ssn license licence tracking card certificate confirmation policy shipment refund contract loan iban
+    insurance voucher""".split()
+)
+_ID_ENDS = frozenset("id ids number numbers no num code ref reference key".split())
+_PHONES = frozenset("phone telephone tel mobile cell fax msisdn".split())
+_BIRTHS = frozenset("dob birth birthday birthdate".split())
+_ZIPS = frozenset("zip zipcode postal postcode plz".split())
+_STREETS = frozenset("street address1 address2 addr line1 line2".split())
+_NO_STREETS = frozenset("ip mac url web email mail memory wallet bind remote".split())
+_NUMBERS = frozenset("cvv cvc pin last4".split())
+_FIRST, _LAST = (
+    frozenset(("first", "given", "firstname", "forename")),
+    frozenset(("last", "family", "lastname", "surname")),
+)
+
+_STREET_KINDS = "|".join(
+    """Street St Avenue Ave Road Rd Drive Dr Lane Ln Boulevard Blvd Court Ct Way Place Pl Highway Hwy Terrace Parkway
+    Circle""".split()
+)
+_CASE_WORDS = "reservation|booking|confirmation"
+_NAME = r"([A-Z][a-z]+(?:[-'’][A-Z]?[a-z]+)?)\s+([A-Z][a-z]+(?:[-'’][A-Z]?[a-z]+)?)\b"
+_DATE = (
+    r"(\d{4}-\d\d?-\d\d?|\d\d?[/.]\d\d?[/.]\d{2,4}|[A-Z][a-z]+ \d\d?(?:st|nd|rd|th)?,? \d{4}|\d\d? [A-Z][a-z]+ \d{4})"
+)
+_EVERYWHERE: tuple[tuple[Kind, re.Pattern[str]], ...] = (  # in messages of every session
+    ("digits", re.compile(r"\b(?:cvv|cvc|cv2|security code|card code)\d?\b\D{0,15}(\d{3,4})\b", re.I)),
+    ("digits", re.compile(r"(?<![\w-])(\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7})(?![\w-])")),
+)
+_MESSAGES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    ("email", re.compile(r"\b([\w.+-]+@[\w-]+(?:\.[\w-]+)+)\b")),
+    ("user", re.compile(r"\b([a-z]+(?:_[a-z]+)+_\d{3,})\b")),
+    ("id", re.compile(r"(?<!\w)(#[A-Z]{0,3}\d{4,})\b")),
+    ("id", re.compile(rf"(?i:\b(?:{_CASE_WORDS}|order|ticket|claim)s?\b)[^.\n]{{0,30}}?\b((?=\w*\d)[A-Z0-9]{{6,12}})\b")),
+    ("id", re.compile(rf"(?i:\b(?:{_CASE_WORDS})s?\b)[^.\n]{{0,20}}?\b([A-Z]{{6}})\b")),
+    ("street", re.compile(rf"\b(\d{{1,5}}(?: [A-Z][a-z]+){{1,3}} (?:{_STREET_KINDS}))\b\.?")),
+    ("street", re.compile(r"\b((?:Suite|Apt\.?|Apartment|Unit) #?\d{1,5}[A-Z]?)\b")),
+    ("zip", re.compile(r"(?i:\b(?:zip|postal|post)[ -]?code\b|\bzip\b)\D{0,12}(\d{5}(?:-\d{4})?)\b")),
+    ("zip", re.compile(r"\b[A-Z]{2},? (\d{5}(?:-\d{4})?)\b")),
+    ("birth", re.compile(rf"(?i:\bborn\b|\bbirth\w*|\bdob\b)[^.\n]{{0,30}}?{_DATE}")),
+    ("phone", re.compile(r"(?<![\w-])(\+?\d{0,2}[ -]?\(?\d{3}\)?[ -]\d{3}[ -]\d{4})(?![\w-])")),
+)  # fmt: skip
+_NAMED = re.compile(
+    rf"(?i:\bname(?:['’]s|\s+is)?\s*:?\**\s+(?:is\s+)?|\bI['’]m\s+|\bI am\s+|\bthis is\s+"
+    rf"|\b(?:user|customer|passenger|client|patient|mr|mrs|ms|dr)\.?\s+){_NAME}"
+)
+
+
+class CaseValue(NamedTuple):
+    """A value that belongs to a person or a case."""
+
+    kind: Kind
+    text: str
+
+
+def find_case_values(messages: Sequence[str], calls: Sequence[PastCall]) -> list[CaseValue]:
+    """Return the distinct values, in the order in which they appear. `messages`: the task and the intents of the calls."""
+    business = [call for call in calls if tools.base_tool(call.tool) is None]
+    fields = [value for call in business for value in (*_walk(call.arguments), *_read_result(call.excerpt or ""))]
+    found = [CaseValue(kind, text) for message in messages for kind, text in _scan(message, _EVERYWHERE)]
+    found += fields
+    if fields or (business and len(business) == len(calls)):  # about people and cases: its messages name them too
+        texts = [
+            *messages,
+            *(call.excerpt or "" for call in business),
+            *_list_texts(call.arguments for call in business),
+        ]
+        for text in texts:
+            found += [CaseValue(kind, value) for kind, value in _scan(text, (*_EVERYWHERE, *_MESSAGES))]
+            for named in _NAMED.finditer(text):
+                found += [CaseValue("first", named[1]), CaseValue("last", named[2])]
+    found += [name for value in found for name in _read_names(value)]
+    return list(dict.fromkeys(found))
+
+
+def _read_names(value: CaseValue) -> Iterator[CaseValue]:
+    """Yield the names that an id or an e-mail address is made of: `mia_li_3668`, `mia.li@example.com`."""
+    named = _NAMES_IN_ID.match(value.text) if value.kind in ("user", "email") else None
+    if named:
+        yield CaseValue("first", named[1].title())
+        yield CaseValue("last", named[2].title())
+
+
+def _scan(text: str, patterns: Iterable[tuple[Kind, re.Pattern[str]]]) -> Iterator[tuple[Kind, str]]:
+    for kind, pattern in patterns:
+        for match in pattern.finditer(text):
+            if kind != "digits" or len(match[1]) <= _SHORT or _is_card_number(match[1]):
+                yield kind, match[1]
+
+
+def _is_card_number(text: str) -> bool:
+    """Return whether the last digit checks the others, as in every card's number (Luhn)."""
+    digits = [int(character) for character in reversed(text) if character.isdigit()]
+    doubled = [sum(divmod(2 * digit, 10)) for digit in digits[1::2]]
+    return (sum(digits[::2]) + sum(doubled)) % 10 == 0
+
+
+def _list_texts(values: Iterable[Any]) -> Iterator[str]:
+    pending = list(values)
+    while pending:
+        value = pending.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            pending += value.values()
+        elif isinstance(value, list):
+            pending += value
+
+
+def _read_result(text: str) -> Iterator[CaseValue]:
+    """Yield the values of a result's fields. A shortened result is no JSON any more: its pairs are read one by one."""
+    try:
+        document = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        for key, word, number in _PAIR.findall(text):
+            yield from _take(key, "", word or number)
+        for key, items in _LIST.findall(text):
+            for item in _TEXT.findall(items):
+                yield from _take(key, key, item)
+        for key, start in _CUT_OFF.findall(text):  # the beginning of a value, before the gap
+            kind = _classify([word.lower() for word in _WORD.findall(key)], "")
+            yield from [CaseValue(kind, start)] if kind and len(start) > 2 else []
+        for end in _LEFT.findall(text):  # a value after the gap, whose field is lost
+            yield from (CaseValue(kind, end) for kind, form in _BY_FORM if form.fullmatch(end))
+    else:
+        yield from _walk(document)
+
+
+def _walk(value: Any, key: str = "", parent: str = "", depth: int = 0) -> Iterator[CaseValue]:
+    if depth > _DEPTH:
+        return
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _walk(inner, str(name), key, depth + 1)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _walk(inner, key, key, depth + 1)
+    elif isinstance(value, str | int) and not isinstance(value, bool):
+        yield from _take(key, parent, str(value))
+
+
+def _take(key: str, parent: str, text: str) -> Iterator[CaseValue]:
+    text = text.strip()
+    if not text or len(text) > _LONGEST or "{{" in text:
+        return
+    words = [word.lower() for word in _WORD.findall(key)]
+    if words and words[-1] == "name" and _is_person(words, parent):
+        names = [name for name in text.split() if name[:1].isupper() and name.strip("-'’.").isalpha()]
+        if len(names) > 1:
+            yield from (CaseValue("first", name) for name in names[:-1])
+            yield CaseValue("last", names[-1])
+        return
+    kind = _classify(words, parent)
+    if kind and _FORMS[kind].fullmatch(text):
+        yield CaseValue(kind, text)
+
+
+def _is_person(words: Sequence[str], parent: str) -> bool:
+    around = {word.lower().rstrip("s") for word in _WORD.findall(parent)}
+    return bool(_PERSONS & set(words)) or (words == ["name"] and bool((_PERSONS | _PEOPLE) & around))
+
+
+def _classify(words: Sequence[str], parent: str) -> Kind | None:
+    """Return the kind of value that a field of this name holds."""
+    known = {*words, *(word.rstrip("s") for word in words)}
+    if not words or known & _CATALOGUE:
+        return None
+    last = words[-1]
+    for kind, names in _BY_NAME:
+        if known & names:
+            return kind
+    if (known & _STREETS or words == ["address"]) and not known & _NO_STREETS:
+        return "street"
+    if known & _FIRST and (last == "name" or len(words) == 1):
+        return "first"
+    if known & _LAST and (last == "name" or len(words) == 1):
+        return "last"
+    if (known & _PEOPLE and last in (*_ID_ENDS, "name")) or words in (["username"], ["login"]):
+        return "user"
+    if known & _NUMBERS or {"last", "four"} <= known:
+        return "digits"
+    if known & _CASES and (last in _ID_ENDS or len(words) == 1):
+        return "id"
+    return "id" if words == ["id"] else None
+
+
+_BY_NAME: tuple[tuple[Kind, frozenset[str]], ...] = (
+    ("email", frozenset(("email", "mail"))),
+    ("phone", _PHONES),
+    ("birth", _BIRTHS),
+    ("zip", _ZIPS),
+)
+_BY_FORM: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    ("birth", re.compile(r"\d{4}-\d\d-\d\d")),
+    ("first", re.compile(r"[A-Z][a-z]+")),
+    ("email", re.compile(r"[\w.+-]*@[\w.-]+")),
+    ("user", re.compile(r"\w*_\d{3,}")),
+)
+_FORMS: dict[Kind, re.Pattern[str]] = {
+    "first": re.compile(r"[^\W\d_][\w'’.-]+"),
+    "last": re.compile(r"[^\W\d_][\w'’.-]+"),
+    "street": re.compile(r"(?=.*[^\W\d_])(?=.*(?:\d|\s)).{4,}"),
+    "email": re.compile(r"\S+@\S+"),
+    "phone": re.compile(r"[+\d(][\d ()./-]{5,}"),
+    "birth": re.compile(r".*\d.*"),
+    "zip": re.compile(r"(?=.*\d)[\w -]{3,10}"),
+    "user": re.compile(r"(?=.*[\d_.-])[\w.@-]{4,}"),
+    "id": re.compile(r"#?(?=.*\d)[\w#-]{4,}|[A-Z]{5,}"),
+    "digits": re.compile(r"[\d -]{3,23}"),
+}

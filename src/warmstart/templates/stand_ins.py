@@ -1,0 +1,138 @@
+"""Put stand-ins in the place of people's values: obviously fictional, of the same shape, the same throughout a session.
+
+`mia_li_3668` becomes `user_name_0001`, `#W1234567` becomes `#W0000001`, `4 Elm St` becomes `1 Example Street`. An id in a
+request and in an argument still agree, so the example still shows where the value comes from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from msgspec import structs
+
+from warmstart.model import PastCall, PastSession
+from warmstart.templates.case_values import CaseValue, Kind, find_case_values
+
+_FIRST = ("Alex", "Robin", "Kim", "Sam", "Jo", "Dana", "Noa", "Chris", "Pat", "Terry")
+_LAST = ("Example", "Sample", "Specimen", "Placeholder", "Fictional", "Pattern", "Instance", "Model", "Proxy", "Dummy")
+_RUN = re.compile(r"[A-Za-z]+|\d+")
+_MOST = 2_000  # values of one session
+
+
+def put_stand_ins(session: PastSession, calls: Sequence[PastCall]) -> tuple[PastSession, list[PastCall]]:
+    """Return a session's task and some of its calls with stand-ins for the values of people and cases."""
+    messages = [session.task, *dict.fromkeys(call.intent for call in calls)]
+    values = find_case_values(messages, session.calls)
+    if not values:
+        return session, list(calls)
+    replace = make_replacer(values)
+    stored = tuple(_change_call(call, replace) for call in session.calls)
+    changed = [_change_call(call, replace) for call in calls]
+    return structs.replace(session, task=replace(session.task), calls=stored), changed
+
+
+def _change_call(call: PastCall, replace: Callable[[str], str]) -> PastCall:
+    cause = replace(call.outcome.cause) if call.outcome.cause else call.outcome.cause
+    return structs.replace(
+        call,
+        arguments=replace_in(call.arguments, replace),
+        intent=replace(call.intent),
+        excerpt=replace(call.excerpt) if call.excerpt else call.excerpt,
+        outcome=structs.replace(call.outcome, cause=cause),
+    )
+
+
+def make_replacer(values: Iterable[CaseValue]) -> Callable[[str], str]:
+    """Return a function that replaces the values in a text, the longest first and whole words only."""
+    stand_ins: dict[str, str] = {}
+    counts: Counter[Kind] = Counter()
+    for value in list(values)[:_MOST]:
+        if value.text not in stand_ins:
+            counts[value.kind] += 1
+            stand_ins[value.text] = make_stand_in(value, counts[value.kind])
+    for text, stand_in in list(stand_ins.items()):  # people also write their names and ids in other letters
+        for other in (str.upper, str.lower):
+            if len(text) > 4:
+                stand_ins.setdefault(other(text), other(stand_in))
+    words = sorted(stand_ins, key=lambda text: (-len(text), text))
+    pattern = re.compile(r"(?<!\w)(?:" + "|".join(map(re.escape, words)) + r")(?!\w)")
+    return lambda text: pattern.sub(lambda match: stand_ins[match[0]], text)
+
+
+def replace_in(value: Any, replace: Callable[[str], str]) -> Any:
+    """Return a value with every text replaced, also keys: some tools name fields by an id."""
+    if isinstance(value, str):
+        return replace(value)
+    if isinstance(value, dict):
+        return {
+            replace(key) if isinstance(key, str) else key: replace_in(inner, replace) for key, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [replace_in(inner, replace) for inner in value]
+    if isinstance(value, int) and not isinstance(value, bool) and (text := replace(str(value))) != str(value):
+        return int(text)
+    return value
+
+
+def make_stand_in(value: CaseValue, number: int) -> str:
+    """Return the stand-in for the number-th value of its kind in a session."""
+    text = value.text
+    match value.kind:
+        case "first":
+            return _pick(_FIRST, number)
+        case "last":
+            return _pick(_LAST, number)
+        case "email":
+            return f"name{number}@example.com"
+        case "street":
+            return f"{number} Example Street" if text[0].isdigit() else _number_digits(text, number)
+        case "birth":
+            return _make_date(text, number)
+        case "user":
+            return _make_user(text, number)
+        case "id":
+            return _make_id(text, number)
+        case "phone" | "zip" | "digits":
+            return _number_digits(text, number)
+
+
+def _pick(names: Sequence[str], number: int) -> str:
+    name = names[(number - 1) % len(names)]
+    return name if number <= len(names) else f"{name}{(number - 1) // len(names) + 1}"
+
+
+def _make_date(text: str, number: int) -> str:
+    day = (number - 1) % 28 + 1
+    if re.match(r"\d{4}-\d", text):
+        return f"1990-01-{day:02}" + text[10:]
+    return f"January {day}, 1990" if re.search(r"[A-Za-z]", text) else f"01/{day:02}/1990"
+
+
+def _make_user(text: str, number: int) -> str:
+    """Return words for words and digits for digits: `mia_li_3668` -> `user_name_0001`."""
+    if "@" in text:
+        return f"name{number}@example.com"
+    words = iter(("user", "name"))
+    shape = _RUN.sub(lambda run: run[0] if run[0].isdigit() else next(words, "x"), text)
+    return _number_digits(shape, number) if re.search(r"\d", shape) else f"{shape}{number}"
+
+
+def _make_id(text: str, number: int) -> str:
+    """Return an id of the same shape. Words that only name its kind stay: `credit_card_4421486` -> `credit_card_0000001`."""
+    if re.fullmatch(r"#?[A-Z]{0,4}-?\d+|[a-z]+(?:[_-][a-z]+)*[_-]?\d+", text):
+        return _number_digits(text, number)
+    shape = re.sub(r"[A-Z]", "X", re.sub(r"[a-z]", "x", re.sub(r"\d", "0", text)))
+    digits = str(number)
+    return shape[: max(1, len(shape) - len(digits))] + digits
+
+
+def _number_digits(text: str, number: int) -> str:
+    """Return the text with zeros for its digits, and the number in the last ones."""
+    places = [at for at, character in enumerate(text) if character.isdigit()]
+    characters = ["0" if character.isdigit() else character for character in text]
+    for at, digit in zip(reversed(places), reversed(str(number)), strict=False):
+        characters[at] = digit
+    return "".join(characters)

@@ -1,0 +1,163 @@
+"""Stand-ins: examples show no person's values, and the project's own are left alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import warmstart
+from warmstart.model import Outcome, PastCall, PastSession
+from warmstart.templates.case_values import CaseValue
+from warmstart.templates.stand_ins import make_stand_in, put_stand_ins
+
+CUSTOMER = {
+    "user_id": "mia_li_3668",
+    "name": {"first_name": "Mia", "last_name": "Li"},
+    "address": {"address1": "975 Sunset Drive", "address2": "Suite 217", "city": "Austin", "zip": "78750"},
+    "email": "mia.li3818@mail.test",
+    "dob": "1987-03-14",
+    "payment_methods": {"credit_card_4421486": {"id": "credit_card_4421486", "last_four": "7334"}},
+    "orders": ["#W1234567", "#W7654321"],
+}
+REQUEST = "Hi, I'm Mia Li, zip code 78750. Where is my order #W1234567? It should go to 975 Sunset Drive."
+PRIVATE = (
+    *("mia_li_3668", "Mia", "975 Sunset", "Suite 217", "78750", "mia.li3818", "1987-03-14", "4421486", "7334"),
+    *("1234567", "7654321"),
+)
+
+
+def make_call(tool: str, arguments: Any, result: Any, intent: str = REQUEST, ordinal: int = 0) -> PastCall:
+    text = result if isinstance(result, str) else json.dumps(result)
+    return PastCall(
+        ordinal=ordinal, call_id=f"c{ordinal}", tool=tool, arguments=arguments, intent=intent, excerpt=text,
+        outcome=Outcome("ok", "structure"),
+    )  # fmt: skip
+
+
+def make_session(*calls: PastCall, task: str = REQUEST) -> PastSession:
+    return PastSession(
+        key="k", id="s", agent="shop", category="general", task_type="mixed", verdict="success", quality=0.9,
+        task=task, calls=calls,
+    )  # fmt: skip
+
+
+def show(session: PastSession, calls: list[PastCall]) -> str:
+    return repr((session.task, [(call.arguments, call.intent, call.excerpt) for call in calls]))
+
+
+ORDER = {"order_id": "#W1234567", "user_id": "mia_li_3668", "items": [{"name": "Lamp", "item_id": "6817146515"}]}
+
+
+def test_a_customer_is_not_shown() -> None:
+    calls = (
+        make_call("get_user_details", {"user_id": "mia_li_3668"}, CUSTOMER),
+        make_call("get_order_details", {"order_id": "#W1234567"}, ORDER, ordinal=1),
+    )
+    session, changed = put_stand_ins(make_session(*calls), calls)
+    text = show(session, changed)
+    for value in PRIVATE:
+        assert value not in text, value
+    assert changed[0].arguments == {"user_id": "user_name_0001"}
+    assert changed[1].arguments == {"order_id": "#W0000002"}, "the card's id came first"
+    assert "order #W0000002" in changed[1].intent and "Alex Example" in session.task, (
+        "the same value, the same stand-in"
+    )
+    assert json.loads(changed[1].excerpt or "") == ORDER | {"order_id": "#W0000002", "user_id": "user_name_0001"}
+    details = json.loads(changed[0].excerpt or "")
+    assert details["address"] | {"city": "Austin"} == details["address"], "a city names nobody"
+    again, twice = put_stand_ins(session, changed)
+    assert show(again, twice) == text, "stand-ins have the shape of what they stand for"
+
+
+def test_a_shortened_result_is_read_too() -> None:
+    whole = json.dumps(CUSTOMER)
+    cut = whole[:95] + "\n[... 120 characters left out ...]\n" + whole[-190:]
+    calls = (make_call("get_user_details", {"user_id": "mia_li_3668"}, cut),)
+    text = show(*put_stand_ins(make_session(*calls), calls))
+    assert not [value for value in PRIVATE if value in text]
+
+
+def test_free_text_of_a_business_tool() -> None:
+    summary = "Customer Ivan Garcia (born April 26, 1999, +1 415-555-2671) wants reservation PEP4E0 back, card 4111 1111 1111 1111."
+    calls = (make_call("transfer_to_agent", {"summary": summary}, "Transfer successful", "my cvv is 123"),)
+    session, changed = put_stand_ins(make_session(*calls, task="My booking is PEP4E0, mail a.b@c.test"), calls)
+    text = show(session, changed)
+    for value in ("Ivan", "Garcia", "April 26", "555-2671", "PEP4E0", "4111", "a.b@c.test", "123"):
+        assert value not in text, value
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        make_call("Bash", {"command": "git log --author 'Mia Li' -3"}, "Author: Mia Li <mia@shop.test>\n  fix order 1234567", "look"),
+        make_call("Read", {"file_path": "/srv/shop/users.json"}, json.dumps(CUSTOMER), "read the fixture"),
+        make_call("Grep", {"pattern": "first_name"}, 'fixtures.py: "first_name": "Mia", "user_id": "mia_li_3668"', "find it"),
+        make_call("Edit", {"file_path": "a.py", "old_string": "zip = '78750'", "new_string": "zip = ''"}, "ok", "edit"),
+        make_call("mcp__browser__click", {"ref": "e12", "element": "Save"}, "Page title: Orders", "click"),
+        make_call("get_weather", {"city": "Austin", "unit": "celsius"}, '{"name": "Austin", "temp": 31}', "weather"),
+        make_call("get_product", {"product_id": "6817146515"}, '{"name": "Desk Lamp", "sku": "LAMP-1234"}', "lamp"),
+    ],
+    ids=lambda call: call.tool,
+)  # fmt: skip
+def test_what_belongs_to_the_project_stays(call: PastCall) -> None:
+    session = (
+        make_session(call, task="Fix the import of users: Ann Doe wrote it at 4 Elm Street")
+        if call.tool != "get"
+        else None
+    )
+    assert session is not None
+    _session, (changed,) = put_stand_ins(session, [call])
+    assert (changed.arguments, changed.excerpt) == (call.arguments, call.excerpt)
+
+
+@pytest.mark.parametrize(
+    ("value", "number", "stand_in"),
+    [
+        (CaseValue("user", "mia_li_3668"), 1, "user_name_0001"),
+        (CaseValue("id", "#W1234567"), 12, "#W0000012"),
+        (CaseValue("id", "credit_card_4421486"), 2, "credit_card_0000002"),
+        (CaseValue("id", "ZFA04Y"), 1, "XXX001"),
+        (CaseValue("street", "4 Elm St"), 1, "1 Example Street"),
+        (CaseValue("street", "Suite 217"), 2, "Suite 002"),
+        (CaseValue("birth", "1987-03-14"), 1, "1990-01-01"),
+        (CaseValue("email", "mia@li.test"), 3, "name3@example.com"),
+        (CaseValue("zip", "78750-1234"), 1, "00000-0001"),
+        (CaseValue("first", "Mia"), 11, "Alex2"),
+        (CaseValue("last", "Li"), 1, "Example"),
+        (CaseValue("phone", "+1 415-555-2671"), 7, "+0 000-000-0007"),
+    ],
+)
+def test_each_has_the_shape_of_its_value(value: CaseValue, number: int, stand_in: str) -> None:
+    assert make_stand_in(value, number) == stand_in
+
+
+def test_a_learned_template_shows_nobody(tmp_path: Path) -> None:
+    people = (("mia_li_3668", "Mia", "Li", "#W1234567"), ("noah_brown_6181", "Noah", "Brown", "#W5500123"))
+    for number, (user, first, last, order) in enumerate(people):
+        details = {"user_id": user, "name": {"first_name": first, "last_name": last}, "orders": [order]}
+        messages: list[dict[str, Any]] = [
+            {"role": "user", "content": f"My name is {first} {last}, cancel order {order}, my id is {user}"}
+        ]
+        for step, (tool, arguments, result) in enumerate(
+            (
+                ("get_user_details", {"user_id": user}, details),
+                ("cancel_order", {"order_id": order, "user_id": user}, {"order_id": order, "status": "cancelled"}),
+            )
+        ):
+            function = {"name": tool, "arguments": json.dumps(arguments)}
+            call = {"id": f"call-{number}-{step}", "type": "function", "function": function}
+            messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
+            messages.append({"role": "tool", "tool_call_id": call["id"], "content": json.dumps(result)})
+        messages.append({"role": "assistant", "content": "It is cancelled."})
+        (tmp_path / f"{number}.json").write_text(json.dumps({"messages": messages}))
+    with warmstart.open() as ws:
+        ws.ingest(tmp_path)
+        (learned,) = ws.learn().templates
+        shown = repr(ws.templates.show(learned.name)) + ws.templates.export(share=False).decode()
+        seed = ws.provision(warmstart.Task(text="My name is Ann Doe, cancel order #W9999999"))
+    for value in (value for person in people for value in person if len(value) > 2):
+        assert value not in shown and value not in str(seed), value
+    assert "user_name_0001" in str(seed) and "#W0000001" in str(seed)
