@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,6 +17,7 @@ from warmstart.notes.digest import Digest, digest_session
 from warmstart.notes.index_files import delete_indexes, write_folders, write_index
 from warmstart.notes.mine import ProjectHistory, add_up, make_id
 from warmstart.notes.publish import Published, prepare
+from warmstart.notes.showings import sweep_states, take_showings
 from warmstart.notes.trust import find_suspicions
 from warmstart.notes.types import Note, NoteKind, NoteStatus
 from warmstart.ports import Progress
@@ -60,18 +61,23 @@ class NoteLibrary:
 
     def learn(self, *, project: str | None = None, progress: Progress | None = None) -> LearnedNotes:
         """Make the notes of every project, or of one, from all its sessions. New sessions only add their digests."""
+        self._take_showings()
+        shown = self._notes.sessions_shown()
         places = [(name, scope) for name, scope, _count in self._notes.projects() if project in (None, name)]
         totals = [0, 0, 0, 0]
         histories: dict[str, list[Digest]] = {}
         for done, (name, scope) in enumerate(places):
             if progress:
                 progress(done, len(places), name)
-            digests = self._read_digests(name, scope)
+            read = self._read_digests(name, scope)
+            digests = [digest for _key, digest in read]
+            met = {key: digest.causes.keys() for key, digest in read}
             if not scope:
                 for digest in digests:
                     histories.setdefault(digest.agent, []).append(digest)
             history = add_up(name, digests, scope)
-            _add(totals, self._keep(history.make_notes(min_support=1), name, scope))
+            mined = [_count_showings(note, shown, met) for note in history.make_notes(min_support=1)]
+            _add(totals, self._keep(mined, name, scope))
         if project is None:
             for agent, digests in sorted(histories.items()):
                 _add(totals, self._keep(_find_rules(agent, digests), "", "", agent))
@@ -79,7 +85,13 @@ class NoteLibrary:
         active, proposed, new, retired = totals
         return LearnedNotes(projects=len(places), notes=active, proposed=proposed, new=new, retired=retired)
 
-    def _read_digests(self, project: str, scope: str) -> list[Digest]:
+    def _take_showings(self) -> None:
+        """Store what hooks noted down about notes that they showed."""
+        with take_showings(self._settings.home) as taken, self._store.writing():
+            self._notes.put_showings([Showing(one.note, one.session, one.how, one.at) for one in taken])
+        sweep_states(self._settings.home, self._clock())
+
+    def _read_digests(self, project: str, scope: str) -> list[tuple[str, Digest]]:
         roots = self._notes.roots(project)
         digests = []
         for key, body in self._notes.digests(project, scope, RULES):
@@ -87,7 +99,7 @@ class NoteLibrary:
             if digest is None:
                 digest = self._make_digest(key, roots)
             if digest is not None:
-                digests.append(digest)
+                digests.append((key, digest))
         return digests
 
     def _make_digest(self, key: str, roots: Sequence[str]) -> Digest | None:
@@ -134,11 +146,10 @@ class NoteLibrary:
     def _decide(self, note: Note, old: Note | None, by_person: str | None, newest: float) -> Note:
         """Return a mined note with its status: a person's word stands, else the policy decides."""
         suspicions = find_suspicions(note)
-        shown = {"shown": old.shown, "recurred": old.recurred} if old else {}
         text = (
             old.text if old is not None and by_person == "active" and old.decision.startswith("edited") else note.text
         )
-        note = structs.replace(note, suspicions=suspicions, text=text, **shown)
+        note = structs.replace(note, suspicions=suspicions, text=text)
         if by_person is not None and old is not None:
             return structs.replace(note, status=old.status, decision=old.decision)
         if note.last_seen is not None and newest - note.last_seen > _STALE:
@@ -371,6 +382,15 @@ def _find_rules(agent: str, digests: Sequence[Digest]) -> list[Note]:
         history.add(structs.replace(digest, causes=causes))
     rules = [note for note in history.make_notes(min_support=3) if note.kind == "tool"]
     return [structs.replace(note, agent=agent, id=make_id("", "", f"{agent}:{note.key}")) for note in rules]
+
+
+def _count_showings(
+    note: Note, shown: Mapping[str, Mapping[str, str | None]], met: Mapping[str, Collection[str]]
+) -> Note:
+    """Return a note with the number of sessions that were shown it, and of those that met it all the same."""
+    keys = shown.get(note.id, {})
+    recurred = sum(key is not None and note.key in met.get(key, ()) for key in keys.values())
+    return structs.replace(note, shown=len(keys), recurred=recurred)
 
 
 def _add(totals: list[int], counts: Iterable[int]) -> None:

@@ -135,6 +135,13 @@ class NoteStore:
             self.store.run("delete_showings", (note,))
             self.store.run("delete_note", (note,))
 
+    def sessions_shown(self) -> dict[str, dict[str, str | None]]:
+        """Return by note the sessions that were shown it, each with its key; None while its transcript is not stored."""
+        shown: dict[str, dict[str, str | None]] = {}
+        for note, session, key in self.store.rows("sessions_shown"):
+            shown.setdefault(note, {})[session] = key
+        return shown
+
     def roots(self, project: str) -> list[str]:
         """Return the folders in which a project was worked on."""
         return [root for (root,) in self.store.rows("project_roots", (project,))]

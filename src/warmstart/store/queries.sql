@@ -618,3 +618,8 @@ DELETE FROM digests WHERE session_key IN (SELECT key FROM sessions WHERE folder 
 -- name: latest_roots
 SELECT root FROM sessions WHERE project = ?1 AND root IS NOT NULL
 GROUP BY root ORDER BY max(coalesce(started, 0)) DESC, root LIMIT ?2;
+
+-- name: sessions_shown
+-- Each note with the sessions that were shown it; the key is null while no transcript of the session is stored.
+SELECT DISTINCT h.note, h.session, s.key FROM showings AS h LEFT JOIN sessions AS s ON s.id = h.session
+WHERE h.how <> 'wrong';
