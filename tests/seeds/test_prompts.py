@@ -177,3 +177,26 @@ def test_real_prompts_of_any_length_get_the_same_templates(corpus):
                 same += learned.provision(Task(text=prompt, project=where)).templates == alone
         assert tried > 100
         assert same >= 0.97 * tried, f"{same} of {tried}"
+
+
+def test_a_call_that_differs_only_in_an_id_a_number_or_a_file_is_shown_once(tmp_path):
+    lookups = [
+        example("terminal", command, f"look up the order of customer {who}")
+        for who, command in (
+            ("ann", "orders show W8123 --limit 5 src/ann.json"),
+            ("ben", "orders show W9947 --limit 7 src/ben.json"),
+            ("cid", "orders show W1100 --limit 5 src/cid.json"),
+        )
+    ]
+    refund = example("terminal", "orders refund W8123 src/ann.json", "refund the order of a customer")
+    with warmstart.open() as opened:
+        bundle = write_bundle(
+            tmp_path / "t.json",
+            template("lookup", *lookups),
+            template("twin", *lookups[:2]),
+            template("refund", refund),
+        )
+        opened.templates.import_(bundle, approve=True)
+        calls = choose(opened, "look up the order of a customer and refund it")
+        assert len(calls) == 2
+        assert sum("orders show" in call for call in calls) == sum("orders refund" in call for call in calls) == 1

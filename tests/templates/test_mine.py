@@ -727,3 +727,30 @@ def test_only_calls_that_worked_are_shown_and_all_is_accounted_for(history: list
 
 def all_examples(drafts: Iterable[Template]) -> Iterable[Example]:
     return (example for draft in drafts for example in draft.examples)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        '{"error": "no such file", "exit_code": 2}',
+        '[{"type": "text", "text": "boom"}]',
+        "{<text>: <text>, <text>: <n>}",
+    ],
+)
+def test_a_correction_is_a_sentence_and_no_data(message: str) -> None:
+    failed = call("Fetch", {"url": "x.test", "mode": "html"}, message, wrong("arguments"))
+    worked = call("Fetch", {"url": "https://x.test", "mode": "html"}, "page")
+    corrections = [e.correction or "" for e in learn_one(session("s1", failed, worked, *WORK)).examples]
+    assert not [text for text in corrections if "{" in text or "[" in text]
+
+
+def test_a_correction_names_the_cause() -> None:
+    edit = {"file_path": "/home/ann/shop/cart.py", "old_string": "a", "new_string": "b"}
+    failed = call(
+        "Edit", edit, "File has not been read yet. Read it first before writing to it.", wrong("precondition")
+    )
+    read = call("Read", {"file_path": "/home/ann/shop/cart.py"}, "1 a")
+    worked = call("Edit", edit | {"new_string": "c"}, "updated")
+    draft = learn_one(session("s1", failed, read, worked, bash("uv run pytest -q", "3 passed")))
+    corrections = [example.correction for example in draft.examples if example.correction]
+    assert not [text for text in corrections if "new_string" in text]

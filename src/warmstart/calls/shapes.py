@@ -63,6 +63,8 @@ _STATEMENT = re.compile(
 _AGGREGATE = re.compile(r"\s+(count|sum|avg|min|max)\s*\(", re.I)
 _SPACE, _DIGIT = re.compile(r"\s"), re.compile(r"\d")
 _TOKEN = re.compile(r"[A-Za-z0-9_./#@:+*-]+")
+_VARYING = re.compile(r"\b(?=[\w-]*\d)[\w-]+|[#@]\w+")  # an id or a number
+_STEM = re.compile(r"/[\w-]+(?=(?:\.\w+)+\b)")
 _CODE_LIMIT, _LONG, _STAGES, _OPERANDS = 2_000, 500, 4, 4
 
 canonical = msgspec.json.Encoder(order="deterministic").encode
@@ -107,6 +109,14 @@ class Stage(NamedTuple):
 def signature(tool: str, arguments: Arguments) -> tuple[str, str]:
     """Return a call as a key, to compare it with the calls of a seed."""
     return tool, canonical(arguments).decode("utf-8", "replace")
+
+
+def mask_call(tool: str, arguments: Arguments) -> tuple[str, str]:
+    """Return a call as a key that calls share which differ only in an id, a number or the stem of a file's name."""
+    if isinstance(arguments, dict):
+        arguments = {name: value for name, value in arguments.items() if name.lower() not in _COMMENTARY}
+    text = canonical(arguments).decode("utf-8", "replace")
+    return tool, _VARYING.sub("#", _STEM.sub("/#", text))
 
 
 def shape(tool: str, arguments: Arguments) -> str:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from msgspec import Struct, structs
 
 from warmstart.arms import draw
-from warmstart.calls.shapes import kind
+from warmstart.calls.shapes import kind, mask_call
 from warmstart.model import Example, Omission, Pick, Task, Template, name_job
 from warmstart.names import name_key
 from warmstart.scopes import EVERYWHERE, SHARED, Border
@@ -73,7 +73,8 @@ class ExampleChooser:
         rows = [row for row in pool if may_show(row, task) and self._explain_misfit(row, task) is None]
         rows.sort(key=lambda row: draw(f"{task.session}\0{row.name}\0{row.version}\0{row.ordinal}", "examples"))
         readable = [(row, example) for row in rows if (example := self._templates.decode(row)) is not None]
-        picks = tuple(self._make_pick(row, example, task) for row, example in readable[: task.examples])
+        different = _drop_repeats(readable, {})
+        picks = tuple(self._make_pick(row, example, task) for row, example in different[: task.examples])
         return ChosenExamples(picks, (), "drawn at random, as a control" if picks else _NOTHING_USABLE)
 
     def mismatch(self, task: Task) -> ChosenExamples:
@@ -184,7 +185,7 @@ class ExampleChooser:
                 *(pair[0].used, pair[0].name, pair[0].ordinal),
             )
         )
-        fitting = self._keep_one_agent(fitting, omitted)
+        fitting = _drop_repeats(self._keep_one_agent(fitting, omitted), omitted)
         most: dict[tuple[str, int], int] = {}
         for row, example in fitting:
             most[row.name, row.version] = max(most.get((row.name, row.version), 1), example.support)
@@ -258,6 +259,17 @@ class ExampleChooser:
 def may_show(row: FoundRow | TemplateRow, task: Task) -> bool:
     """Return whether a template is of the task's scope and project, of no project, or shared by a person."""
     return Border(task.scope, task.project).admits(row.scope, row.project)
+
+
+def _drop_repeats(
+    fitting: Iterable[tuple[FoundRow, Example]], omitted: dict[str, str]
+) -> list[tuple[FoundRow, Example]]:
+    """Keep the first of the calls that differ only in an id, a number or the stem of a file's name."""
+    kept: dict[tuple[str, str], tuple[FoundRow, Example]] = {}
+    for row, example in fitting:
+        if kept.setdefault(mask_call(example.tool, example.arguments), (row, example))[0] is not row:
+            omitted.setdefault(f"{row.name}@{row.version}", "another template shows the same calls")
+    return list(kept.values())
 
 
 def _project(task: Task) -> str | None:

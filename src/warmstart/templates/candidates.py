@@ -12,7 +12,7 @@ from warmstart.calls import tools
 from warmstart.calls.fixes import Fix, find_fixes
 from warmstart.calls.intents import restate_intent
 from warmstart.calls.origins import find_origin
-from warmstart.calls.prose import opening, plain
+from warmstart.calls.prose import opening, plain, shorten
 from warmstart.calls.shapes import COMMONPLACE, canonical, command_of, heads, kind, operands, shape, values_of
 from warmstart.excerpt import first
 from warmstart.model import Arguments, Category, Example, PastCall, PastSession, TaskType
@@ -24,6 +24,8 @@ _PER_SHAPE, _PER_SESSION = 2, 40  # maximum candidates
 
 _NOTHING = frozenset(("", "[]", "{}", "null", "none", "no matches found", "no files found", "(no output)", "[image]"))
 _REDIRECTED = re.compile(r">\s*([\w./-]+\.\w+)")
+_DATA = re.compile(r"^\W*[\[{]|[{,]\s*[\"']\w+[\"']\s*:|<text>|<n>")  # JSON, or a masked message
+_CORRECTION = 220  # maximum characters
 _SCRIPTS = (".py", ".sh", ".js", ".ts", ".rb", ".pl", ".mjs")
 _MARKUP = re.compile(r"<returncode>\d+</returncode>|</?output>")
 _BROKEN = re.compile(  # output of a failed command whose exit code a pipe hid
@@ -125,7 +127,7 @@ def _make_candidate(session: PastSession, call: PastCall, fix: Fix | None) -> Ca
         result=result,
         intent=restate_intent(call.tool, call.arguments, call.intent, session.task),
         task=opening(session.task, TASK),
-        correction=fix.said if fix else None,
+        correction=_state_correction(fix) if fix else None,
         session=session.key,
         step=call.ordinal,
     )
@@ -134,6 +136,12 @@ def _make_candidate(session: PastSession, call: PastCall, fix: Fix | None) -> Ca
     worth -= 2.0 * ("characters left out ...]" in exact) + _blandness(call.tool, call.arguments, result)
     at = call.at if call.at is not None else session.started or 0.0
     return Candidate(example, shape(call.tool, call.arguments), kind(call.tool, call.arguments), worth, at, exact, fix)
+
+
+def _state_correction(fix: Fix) -> str | None:
+    """Return a fix as a sentence: the error and what changed; what changed alone where the error is data."""
+    said = fix.words if _DATA.search(fix.said.removesuffix(f" ({fix.words})")) else fix.said
+    return shorten(" ".join(said.split()), _CORRECTION) or None
 
 
 def _blandness(tool: str, arguments: Arguments, result: str) -> float:
