@@ -119,6 +119,8 @@ class TestByChoice:
         assert (seed.arm, bool(seed), seed.reason) == ("cold", False, "cold by choice")
         assert (trial(ws, name).assignment, trial(ws, name).propensities) == ("choice", "{}")
         assert ws.provision(task(name)).arm == "cold"  # and stays so
+        later = ws.provision(task(name, dialect="text"))
+        assert later.reason == "cold by choice", "also where the seed is asked for again without the wish"
 
     def test_a_warm_session_can_be_made_cold(self, ws):
         (name,) = ids("warm", 1)

@@ -276,7 +276,8 @@ class Provisioner:
         if arm == COLD:
             composed = compose((), dialect=task.dialect, budget=task.budget, count=estimate)
             held_back = f"{len(used)} examples were held back" if used else "no example would have been shown"
-            reason = "cold by choice" if task.cold else f"cold, to compare with: {held_back}"
+            by_choice = task.cold or self._is_cold_by_choice(task)
+            reason = "cold by choice" if by_choice else f"cold, to compare with: {held_back}"
             omitted = ()
         seed = Seed(
             id=_digest_seed(task, composed),

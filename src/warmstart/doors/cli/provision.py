@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from warmstart.doors.cli.main import json_option
+from warmstart.doors.render.terminal import clean
 from warmstart.model import DIALECTS, Category, Dialect, Task, TaskType
 from warmstart.pipeline import Warmstart
+from warmstart.projects.resolve import Project
 from warmstart.scopes import EVERYWHERE
 
 
@@ -22,8 +26,8 @@ from warmstart.scopes import EVERYWHERE
 @click.option("--templates", help="Only these templates, separated by commas.")
 @click.option(
     "--project",
-    help="A project or working folder; only its templates, and templates of no project, are used. '*': those of every project, "
-    "as in a preview without this option.",
+    help="A project or working folder; only its templates, and templates of no project, are used. '*': those of every "
+    "project.  [default: the project of this folder; if no session of it is stored, every project in a preview]",
 )
 @click.option("--scope", default="", help="The agent's profile and person, as `templates list` shows it.")
 @click.option("--budget", type=click.IntRange(0), help="Maximum tokens of the seed.  [default: 1500]")
@@ -66,7 +70,7 @@ def provision(
     TASK may also be the name of a template or of a category.
     """
     settings = ws.settings
-    place = ws.projects.find(project) if project else None
+    place = ws.projects.find(project) if project else _find_own_project(ws)
     seed = ws.provision(
         Task(
             text=task,
@@ -95,11 +99,28 @@ def provision(
         from warmstart.doors.render.as_json import describe_seed
         from warmstart.doors.render.terminal import print_json
 
-        print_json(describe_seed(seed))
+        assumed = place.name if place else EVERYWHERE if session is None else None
+        print_json(describe_seed(seed) | {"project": assumed})
         return
     from warmstart.doors.render.seed import show_seed
 
+    if not project:
+        click.echo(_explain_project(place, session), err=True)
     show_seed(seed)
+
+
+def _find_own_project(ws: Warmstart) -> Project | None:
+    """Return the project of the current folder, as a hook would; None if no session of it is stored."""
+    place = ws.projects.find(str(Path.cwd()))
+    return place if ws.sessions(limit=1, project=place.name) else None
+
+
+def _explain_project(place: Project | None, session: str | None) -> str:
+    """Return which project's templates were looked at without --project."""
+    if place is not None:
+        return f"project: {clean(place.name)}, of this folder; for all projects: --project '*'"
+    which = "all" if session is None else "none"
+    return f"project: {which}, because no session of this folder is stored; to choose one: --project NAME"
 
 
 def split(text: str | None) -> tuple[str, ...]:
