@@ -225,6 +225,15 @@ class TestPersons:
         ws.projects.split("retail")
         assert projects_of(ws) == before
 
+    def test_a_renamed_folder_is_suggested_and_not_merged(self, ws):
+        files = tuple(f"src/{name}/{name}_rules.py" for name in "ant bee cat dog eel fox gnu hen ibis jay".split())
+        teach(ws, work("a", "/home/ann/shop", files), work("b", "/home/ann/store", (*files, "src/kiwi/kiwi.py"), day=2))
+        teach(ws, work("c", "/home/ann/hotel", FILES, day=3))
+        assert ws.projects.suggest() == (("/home/ann/store", "/home/ann/shop", 11),)  # ten and the test
+        assert len(set(projects_of(ws).values())) == 3
+        ws.projects.merge("store", "shop")
+        assert ws.projects.suggest() == ()
+
     def test_mistakes_say_what_to_do(self, ws):
         teach(ws, work("a", "/home/ann/x/shop"), work("b", "/home/bob/y/shop"))
         with pytest.raises(NotFound, match="warmstart projects list"):
@@ -354,11 +363,10 @@ class TestMoving:
         assert notes.bodies(project=str(repo)) == []
         assert len(notes.bodies(project="/elsewhere")) == 1
 
-    def test_a_template_is_named_after_the_repository(self, ws, code):
+    def test_no_commit_stands_in_the_name_of_a_template(self, ws, code):
         repo = make_repository(code / "bookshop")
         teach(ws, *(work(f"s-{n}", repo, day=n + 1) for n in range(3)))
         [learned] = ws.learn().templates
-        assert learned.name.startswith("bookshop-")
         assert git(repo, "rev-list", "HEAD")[:6] not in learned.name
 
     def test_gemini_names_a_folder_by_its_hash(self, ws, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections import defaultdict
 from collections.abc import Callable
@@ -11,12 +12,14 @@ from msgspec import Struct
 
 from warmstart.errors import NotFound, Refused
 from warmstart.ingest.projects import ProjectSettler
+from warmstart.projects.evidence import compare_specific, keep_specific
 from warmstart.projects.paths import is_absolute, is_plain
 from warmstart.projects.resolve import Project, find_project, follow_name
 from warmstart.store import ProjectNameRow, ProjectStore, SqliteStore
 
 _BY = ("person", "remote", "commit", "paths", "folder")  # the most certain first
 _LONGEST_NAME = 200
+_COMPARED = 60  # projects among which pairs are looked for, the latest
 
 
 class ProjectSummary(Struct, frozen=True, kw_only=True):
@@ -75,6 +78,27 @@ class ProjectBook:
                 )
             )
         return sorted(listed, key=lambda row: (-(row.last_seen or 0.0), row.project))
+
+    def suggest(self) -> tuple[tuple[str, str, int], ...]:
+        """Return pairs of projects that may be one, with the number of files that both touched.
+
+        They have different names and no remote, as after a renaming; a person must decide.
+        """
+        unknown = [row for row in self.list() if row.by in ("paths", "folder")][:_COMPARED]
+        settler = ProjectSettler(self._projects, self._clock)
+        names = self._projects.names()
+        touched = {
+            row.project: keep_specific(
+                {path for folder in row.folders if folder in names for path in settler.collect_paths(folder)}
+            )
+            for row in unknown
+            if is_absolute(row.project)
+        }
+        compared = (
+            (one, other, compare_specific(touched[one], touched[other]))
+            for one, other in itertools.combinations(touched, 2)
+        )
+        return tuple((one, other, evidence.files) for one, other, evidence in compared if evidence.is_striking)
 
     def merge(self, into: str, other: str) -> ProjectChange:
         """Make the sessions, templates and trials of another project those of the first one."""

@@ -51,6 +51,10 @@ class ProjectSettler:
         targets = self._follow(placements.values())
         return self._projects.place(rows, targets)
 
+    def collect_paths(self, folder: str) -> frozenset[str]:
+        """Return the files that sessions in a folder touched, relative to its root."""
+        return self._add_paths(FolderFacts(folder, root=self._names[folder].root)).paths
+
     def _follow(self, placements: Iterable[Placement]) -> dict[str, str]:
         """Return the project of each folder after all that a person said."""
         found = {placement.folder: _to_row(placement, 0.0) for placement in placements}

@@ -13,6 +13,7 @@ from collections.abc import Set
 from msgspec import Struct
 
 FILES, SHARED = 3, 5  # specific files, and specific files and folders, that two folders of one name share at least
+ALIKE_FILES, ALIKE_FITTING = 10, 0.75  # folders of different names that may be one: a person decides
 FITTING = 0.5  # share of the smaller folder's specific files that fit into the other one
 
 _GENERIC_WORDS = frozenset(
@@ -48,6 +49,11 @@ class Evidence(Struct, frozen=True):
     def is_enough(self) -> bool:
         """Whether two folders of the same name hold the same project."""
         return self.files >= FILES and self.files + self.folders >= SHARED and self.fitting >= FITTING
+
+    @property
+    def is_striking(self) -> bool:
+        """Whether folders of different names may hold the same project, such as a renamed one."""
+        return self.files >= ALIKE_FILES and self.fitting >= ALIKE_FITTING
 
 
 def compare_paths(one: Set[str], other: Set[str]) -> Evidence:

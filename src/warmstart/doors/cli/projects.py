@@ -46,6 +46,9 @@ def list_projects(ws: Warmstart, as_json: bool) -> None:
             for row in rows
         ],
     )
+    for one, other, files in ws.projects.suggest():
+        command = f"warmstart projects merge {clean(one)} {clean(other)}"
+        click.echo(f"{files} files have the same paths in both; if it is one project, run: {command}")
 
 
 @projects.command("merge")
