@@ -191,6 +191,7 @@ class TestCommands:
                 ("value", "cargo test", "cargo test"),
             ),
             ("cargo test one --lib", "error: no library targets found", "cargo test one", ("option", "cargo test --lib", "cargo test")),
+            ('sqlite3 shop.db "select * from order"', 'Error: near "order": syntax error', 'sqlite3 shop.db "select id from orders"', ("value", "order", "orders")),
             ("npm run lint", 'npm error Missing script: "lint"', "cd /shop/web && npm run lint", ("cwd", "", "/shop/web")),
             ("cat a(b).ts", "syntax error near unexpected token `('", "cat 'a(b).ts'", ("quoting", "", "")),
         ],

@@ -27,6 +27,7 @@ _STRICT = re.compile(
 )  # flags that look for faults
 _MARKS = re.compile(r"[\s'\"\\`]+")
 _SPEAKER = re.compile(r"(?:^|[\n;&|(]\s*)([a-z][\w.-]*)")  # the first word of a command
+_INNER = re.compile(r"[A-Za-z_]\w+")
 _SURPLUS = re.compile(r"unexpected|too many|extra", re.I)
 _ALIKE, _NEAR = 0.6, 0.75
 _LOOKERS = COMMONPLACE | frozenset("fd ag ack bat eza exa awk less more egrep fgrep fdfind batcat".split())
@@ -249,7 +250,7 @@ def _explain_value(stage: Stage, other: Stage, text: str) -> CallChange | None:
     """Return the change where a value that the message quotes was left out of a list or replaced after the same flag."""
     if stage.head != other.head or stage.head in _LOOKERS:
         return None
-    if change := _explain_surplus(stage, other, text):
+    if change := _explain_surplus(stage, other, text) or _explain_inner(stage, other, text):
         return change
     for value in find_values(text, stage.words):
         at = next(i for i, word in enumerate(stage.words) if value in word)
@@ -272,6 +273,16 @@ def _explain_surplus(stage: Stage, other: Stage, text: str) -> CallChange | None
         return None
     lesson = f"`{stage.head}` takes fewer arguments at a time" if is_plain(stage.head) else None
     return CallChange("value", stage.head, other.head, f"`{stage.head}` with fewer arguments at a time", lesson)
+
+
+def _explain_inner(stage: Stage, other: Stage, text: str) -> CallChange | None:
+    """Return the change of a word inside a quoted text, such as a statement: `orders` instead of `order`."""
+    old, new = (_INNER.findall(" ".join(word for word in part.words if " " in word)) for part in (stage, other))
+    for value in find_values(text, tuple(dict.fromkeys(old))):
+        fresh = [word for word in new if word not in old and SequenceMatcher(None, word, value).ratio() >= _NEAR]
+        if value not in new and fresh and not _DATA.search(value):
+            return CallChange("value", value, fresh[0], f"{fresh[0]} instead of {value} in `{stage.head}`")
+    return None
 
 
 def _change_value(lead: str, value: str, fresh: list[str], *, is_list: bool) -> CallChange:

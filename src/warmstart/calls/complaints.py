@@ -22,7 +22,7 @@ _REFUSED = re.compile(
     r"unknown|unrecogni[sz]ed|invalid|illegal|unexpected|no such|bad |not (?:a |an )?(?:recogni[sz]ed|defined|supported|valid"
     r"|allowed|permitted|found|available|exist)|ambiguous|cannot be used|conflict|mutually exclusive|incompatible|deprecated"
     r"|unsupported|could not (?:find|resolve|parse)|must be|can't (?:find|be)|doesn't (?:exist|support)"
-    r"|does not (?:exist|support)|wrong|expected|malformed|no .{0,40}found",
+    r"|does not (?:exist|support)|syntax error|wrong|expected|malformed|no .{0,40}found",
     re.I,
 )
 REQUIRED = re.compile(
