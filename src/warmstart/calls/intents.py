@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -156,6 +157,13 @@ def _words_of(call: ToolCall) -> frozenset[str]:
     return _stems(" ".join((call.tool, *texts[:12])))
 
 
+@lru_cache(256)
+def _weigh(text: str) -> int:
+    """Return how much a request says; every call of an answer asks for it."""
+    return count_meaning(plain(text))
+
+
+@lru_cache(2_048)
 def _stems(text: str) -> frozenset[str]:
     words = (word for word in find_words(text, camel=True) if word not in FILLER_WORDS and len(word) > 1)
     return frozenset(stem(word).removesuffix("e") for word in words)
@@ -164,10 +172,10 @@ def _stems(text: str) -> frozenset[str]:
 def _find_request(requests: Sequence[str], call: ToolCall, redact: Callable[[str], str]) -> str:
     """Return the latest request that names work; a single word must be about the call."""
     for text in reversed(requests):
-        meaning = count_meaning(plain(text))
+        meaning = _weigh(text)
         if meaning >= _SUBSTANTIVE or (meaning and _fit(text, call) > 1):
             return _finish(gist(redact(text), INTENT))
-    last = next((text for text in reversed(requests) if count_meaning(plain(text))), "")
+    last = next((text for text in reversed(requests) if _weigh(text)), "")
     return _finish(gist(redact(last), INTENT)) if last else ""
 
 
