@@ -31,8 +31,10 @@ _CRON_MARK = "[IMPORTANT: You are running as a scheduled cron job."  # Hermes' o
 _JSON_MARK = "\x00json:"
 _SUMMARIES = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]:")
 SUBAGENT = "subagent"  # the source of sessions that a session starts
-_OWN_SOURCES = frozenset(  # of the person at the machine; any other source is a platform for other people
-    ("", "cli", "tui", "desktop", "acp", "cron", "local", "tool", "batch", SUBAGENT)
+_GATEWAYS = frozenset(  # sources for other people, even where a row names none of them
+    """telegram discord whatsapp whatsapp_cloud slack signal mattermost matrix homeassistant email sms dingtalk api_server
+    webhook msgraph_webhook feishu wecom wecom_callback weixin bluebubbles qqbot yuanbao relay irc teams line imessage
+    unknown gateway""".split()
 )
 _DEFAULT_PROFILES = ("default", "custom")  # "custom": the only profile of a home in another place
 _LONG = 40  # a repeated text of so many characters is a copy, not a person repeating themselves
@@ -195,10 +197,10 @@ def find_owner(row: HermesSession, home: Path) -> SessionOwner:
     profile = find_profile(home) or string_of(row.profile_name)
     platform = string_of(row.source) or string_of(row.platform)
     chat, user = string_of(row.chat_id), string_of(row.user_id)
-    is_own = platform in _OWN_SOURCES and not chat and not user
+    is_personal = bool(chat or user) or platform.lower() in _GATEWAYS
     return SessionOwner(
         profile="" if profile in _DEFAULT_PROFILES else profile,
-        platform="" if is_own else platform or "unknown",
+        platform=(platform or "unknown") if is_personal else "",
         chat=chat,
         user=user,
     )
