@@ -6,6 +6,7 @@ thread of Hermes sends it after the scenario is over. The output is one line of 
 
 from __future__ import annotations
 
+import contextvars
 import json
 import os
 import sys
@@ -141,15 +142,23 @@ def review() -> Any:
 
 
 def gateway() -> Any:
-    """A chat's session: `/warm` finds it by the chat, and the gateway tells when it is over."""
+    """A chat's session, in a context of its own, as every message in Hermes' gateway."""
+    return contextvars.copy_context().run(_play_chat)
+
+
+def _play_chat() -> Any:
+    """`/warm` finds the session by the chat, and the gateway tells when it is over."""
     store = SessionStore(Path(os.environ["HERMES_HOME"]) / "sessions", GatewayConfig())
     source = SessionSource(platform=Platform.TELEGRAM, chat_id="7", user_id="7")
     session = store.get_or_create_session(source).session_id
     result = run(make_agent(platform="telegram", session_id=session))
     invoke_hook("pre_gateway_dispatch", event=SimpleNamespace(source=source), gateway=None, session_store=store)
-    why = get_plugin_command_handler("warm")("status")
+    warm = get_plugin_command_handler("warm")
+    why = warm("status")
+    shown = {"templates": warm("templates"), "other": warm("why someone-else")}
+    shown["tool"] = json.loads(registry.dispatch("warm_session", {"action": "list"}, session_id=session))
     invoke_hook("on_session_finalize", session_id=session, platform="telegram", reason="session_expired")
-    return [{**short(result)[0], "status": why}]
+    return [{**short(result)[0], **shown, "status": why}]
 
 
 def bad_arguments() -> Any:

@@ -170,7 +170,11 @@ def test_there_is_no_review_of_ours_unless_it_is_switched_on(played: Played) -> 
 
 def test_a_gateway(played: Played) -> None:
     (told,) = played.told["gateway"]
-    assert f"This session ({told['session']}): warm" in told["status"]
+    assert f"This session ({told['session']}): warm, nothing shown" in told["status"], "others' work is not its own"
+    assert "No templates yet" in told["templates"] and "only the session of this chat" in told["other"]
+    assert told["tool"]["success"] and told["tool"]["count"] == 0
+    requests = played.asked("gateway")
+    assert requests and not any(EXAMPLE_MARK in request.raw.decode() for request in requests)
     (trial,) = played.trials("gateway")
     played.hermes.wait_closed(trial.session, calls=1, errors=0, judged=1)
 
@@ -215,7 +219,7 @@ def test_the_tool(played: Played) -> None:
     assert not missing["success"] and "no template orders" in missing["error"]
     assert not nameless["success"] and "name is missing" in nameless["error"]
     assert not unknown["success"] and "build, list, load, delete" in unknown["error"]
-    assert not by_source["success"] and "of 1 sessions" in by_source["error"]
+    assert not by_source["success"] and "no stored session matches" in by_source["error"], "a chat's are its own"
     assert not by_nobody["success"] and "hermes" in by_nobody["error"]
     assert "warm_session" in [tool["function"]["name"] for tool in played.asked("arms")[0].body["tools"]]
 

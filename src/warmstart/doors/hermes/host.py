@@ -144,6 +144,14 @@ def _find_task_session() -> str | None:
     return _read_bound("HERMES_SESSION_ID") or None
 
 
+def serves_others() -> bool:
+    """Return whether this process runs sessions of several people: a gateway binds each task to its own."""
+    try:
+        return bool(import_module("gateway.session_context").session_context_engaged())
+    except (ImportError, AttributeError):
+        return False
+
+
 def _read_bound(name: str) -> str:
     try:
         return str(import_module("gateway.session_context").get_session_env(name, "") or "")

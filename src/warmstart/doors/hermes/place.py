@@ -64,7 +64,7 @@ def find_asker() -> SessionPlace:
     if session:
         return find_place(session)
     profile = find_profile(host.find_home())
-    if host.is_someone_at_the_keyboard():
+    if host.is_someone_at_the_keyboard() or not host.serves_others():
         return SessionPlace(SessionOwner(profile=profile), EVERYWHERE)
     return SessionPlace(SessionOwner(profile=profile, platform=_UNKNOWN), None, session)
 
