@@ -2,13 +2,15 @@
 
     python bench/hook.py [--json] [--rounds N]
 
-The store holds the templates learned from the sample transcripts and 1,000 made-up ones. Each event goes as JSON to its
-own process, as an agent starts a hook, alternating with the same interpreter doing nothing: the start of a session, its
-first prompt, a later prompt and a stop. Every round is a new session.
+The store holds the templates learned from the sample transcripts and 1,000 made-up ones, the project 1,000 notes. Each
+event goes as JSON to its own process, as an agent starts a hook, alternating with the same interpreter doing nothing:
+the start of a session, its first prompt, calls that no note and that one note concerns, a file that was read, a failed
+call, a later prompt and a stop. Every round is a new session.
 
-JSON keys: `bare_ms`, `events` {name: {p50_ms, p90_ms, over_bare}} for `start`, `first_prompt`, `later_prompt`, `stop`
-(`over_bare` is the median of the pairs' ratios), `worst_over_bare`, `answered` {name: share of the processes that
-answered}.
+JSON keys: `bare_ms`, `events` {name: {p50_ms, p90_ms, over_bare}} for `start`, `first_prompt`, `call` (PreToolUse, no
+note), `call_matched` (PreToolUse, told), `call_done` (PostToolUse), `call_failed` (PostToolUseFailure), `later_prompt`,
+`stop` (`over_bare` is the median of the pairs' ratios), `worst_over_bare` (of all), `worst_call_over_bare` (of `call`,
+`call_matched` and `call_done`; bar: 3), `answered` {name: share of the processes that answered}.
 """
 
 from __future__ import annotations
@@ -31,12 +33,16 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from provision import fill, make_template, quantile
 from warmstart import config
+from warmstart.notes.index_files import write_folders, write_index
+from warmstart.notes.types import Note
 from warmstart.pipeline import Warmstart
 
 PROJECT = "/home/mira/orders-api"  # the samples' project
 MODEL = "claude-sonnet-4-5-20250929"
 PROMPT = "the order total test fails again, please fix it"
-EVENTS = ("start", "first_prompt", "later_prompt", "stop")
+EVENTS = ("start", "first_prompt", "call", "call_matched", "call_done", "call_failed", "later_prompt", "stop")
+CALLS = ("call", "call_matched", "call_done")  # for which an agent waits at every call
+NOTES = 1_000
 
 
 def main() -> None:
@@ -56,6 +62,7 @@ def measure(user_home: Path, rounds: int) -> dict[str, Any]:
         ws.ingest(ROOT / "src" / "warmstart" / "samples")
         ws.learn()
         fill(ws, [make_template(number) for number in range(1_000)])
+    write_notes(user_home / ".warmstart")
     transcripts = user_home / ".claude" / "projects" / "-home-mira-orders-api"
     transcripts.mkdir(parents=True)
     taken: dict[str, list[float]] = {name: [] for name in EVENTS}
@@ -87,8 +94,30 @@ def measure(user_home: Path, rounds: int) -> dict[str, Any]:
         "bare_ms": round(statistics.median(bare), 1),
         "events": events,
         "worst_over_bare": max(row["over_bare"] for row in events.values()),
+        "worst_call_over_bare": max(events[name]["over_bare"] for name in CALLS),
         "answered": {name: round(n / rounds, 2) for name, n in answered.items()},
     }
+
+
+def write_notes(home: Path) -> None:
+    """Write the index that `learn` would write for a project with many notes."""
+    notes = [
+        Note(
+            id=f"{number:012x}",
+            project=PROJECT,
+            kind="command",
+            subject=f"--flag{number}",
+            key=f"command:--flag{number}",
+            trigger="fresh:Edit" if not number else f"with:make --flag{number}",
+            text=f"`make --flag{number}` fails; `make flag` works",
+            fix="make flag",
+            support=5,
+            failures=6,
+            status="active",
+        )
+        for number in range(NOTES)
+    ]
+    write_folders(home, {PROJECT: write_index(home, PROJECT, notes, roots=(PROJECT,))})
 
 
 def program() -> Path:
@@ -105,10 +134,26 @@ def event(name: str, session: str, transcript: Path) -> bytes:
     more: dict[str, dict[str, Any]] = {
         "start": {"hook_event_name": "SessionStart", "source": "startup", "model": MODEL},
         "first_prompt": {"hook_event_name": "UserPromptSubmit", "prompt": PROMPT},
+        "call": {"hook_event_name": "PreToolUse"} | call("Bash", command="git status && ls -la src | head -20"),
+        "call_matched": {"hook_event_name": "PreToolUse"} | call("Bash", command="make --flag7 -j4 2>&1 | tail -5"),
+        "call_done": {
+            "hook_event_name": "PostToolUse",
+            "tool_response": {"type": "text", "file": {"content": "x = 1\n" * 300}},
+        }
+        | call("Read", file_path=f"{PROJECT}/src/app.py"),
+        "call_failed": {
+            "hook_event_name": "PostToolUseFailure",
+            "error": "Exit code 2\nmake: unrecognized option '--flag9'",
+        }
+        | call("Bash", command="make --flag9"),
         "later_prompt": {"hook_event_name": "UserPromptSubmit", "prompt": "and now the other one"},
         "stop": {"hook_event_name": "Stop", "stop_hook_active": False},
     }
     return json.dumps(common | more[name]).encode()
+
+
+def call(tool: str, **arguments: str) -> dict[str, Any]:
+    return {"tool_name": tool, "tool_input": arguments, "tool_use_id": f"toolu_{uuid.uuid4().hex}"}
 
 
 def run(words: list[str], env: dict[str, str], data: bytes) -> tuple[float, bytes]:
