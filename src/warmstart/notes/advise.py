@@ -139,7 +139,7 @@ def _weigh(
             text = state_note(note, "[warmstart] corrected the call: ")
             return advice | {"action": "correct", "text": text, "arguments": arguments, "fallback": state_note(note)}
     if level == "stop" and _may_stop(note, call, certainty):
-        return advice | {"action": "stop", "text": state_note(note, STOPPED, ". The same call again goes through.")}
+        return advice | {"action": "stop", "text": state_note(note, STOPPED, ". The same call again goes through")}
     if certainty >= LIKELY or kind in _TOLD_ANYWAY:
         return advice | {"action": "tell", "text": state_note(note)}
     return None

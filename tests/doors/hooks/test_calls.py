@@ -19,6 +19,7 @@ from notes.making import make_note, write_notes
 from warmstart.arms import assign, holdout_shares
 from warmstart.doors.hooks.calls import CallHook
 from warmstart.judging.stops import stopped_by
+from warmstart.notes.index_files import write_folders, write_index
 from warmstart.notes.session_state import SessionFile, find_state
 from warmstart.notes.showings import read_showings, sweep_states
 from warmstart.store import TrialStore
@@ -231,6 +232,23 @@ class TestArms:
         os.utime(find_state(str(home()), "old"), (1, 1))
         open_session("new")
         assert sweep_states(home(), 10_000_000.0) == 1
+
+
+class TestPlaces:
+    def test_a_fresh_clone_gets_the_notes_of_its_repository(self, project, tmp_path):
+        """Its remote says which project it is; `learn` has never seen this folder."""
+        clone = tmp_path / "elsewhere" / "shop"
+        (clone / ".git").mkdir(parents=True)
+        (clone / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+        (clone / ".git" / "config").write_text('[remote "origin"]\n\turl = https://github.com/acme/shop.git\n')
+        (clone / ".golangci.yaml").write_text("")
+        (clone / "sub").mkdir()
+        index = write_index(home(), "github.com/acme/shop", [NOTE], roots=(str(project),))
+        write_folders(home(), {str(project): index})
+        said = at_call(clone / "sub", "PreToolUse", "Read", file_path=str(clone / ".golangci.yml"))
+        assert ask(said) is None
+        answer(start(cwd=str(clone / "sub")))
+        assert ask(said) == {"additionalContext": TEXT}
 
 
 class TestTheProgram:

@@ -210,7 +210,7 @@ def _looks_failed(event: dict[str, Any]) -> bool:
     return any(word in head for word in _FAILURES)
 
 
-_FAILURES = ("exit code", "exited with", "error", "not found", "no such file", "failed", "denied", "cannot ")
+_FAILURES = ("exit code", "exited with", "error:", "not found", "no such file", "failed", "denied", "cannot ")
 
 
 def _keep_permissions(advice: dict[str, Any], event: dict[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,8 @@ from warmstart.errors import ConfigError, Refused
 from warmstart.ingest.queue import Queue
 from warmstart.model import Task
 from warmstart.names import could_hide_secret
+from warmstart.notes.index import FOLDER, find_index
+from warmstart.notes.index_files import add_folder, name_index
 from warmstart.notes.session_state import SessionFile
 
 if TYPE_CHECKING:
@@ -163,6 +165,7 @@ class _Hook:
                 task = self._opening(examples=0)
             opening = ws.provision(task)
             self._remember(opening.arm)
+            self._join_project(ws)
             parts = [opening.text or ""]
             if source == "compact" and opening.arm != _COLD and TrialStore(ws.store).trial(self._refined):
                 parts.append(ws.provision(self._refinement()).text or "")
@@ -183,6 +186,13 @@ class _Hook:
             state.start(advises=arm not in _WITHOUT_ADVICE, knows_files=source in ("startup", "clear"))
             if source in ("compact", "clear"):
                 state.forget_files()
+
+    def _join_project(self, ws: Warmstart) -> None:
+        """Let the hooks at calls find the notes of a fresh clone or worktree, which `learn` does not know yet."""
+        home, folder = self._settings.home, self._project
+        if folder and find_index(str(home), folder) is None and (home / FOLDER).is_dir():
+            place = ws.projects.find(folder)
+            add_folder(home, place.root or folder, home / FOLDER / name_index(place.name))
 
     def _refine(self) -> str | None:
         from warmstart.store import TrialStore
