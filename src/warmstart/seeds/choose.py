@@ -73,8 +73,9 @@ class ExampleChooser:
         rows = [row for row in pool if may_show(row, task) and self._explain_misfit(row, task) is None]
         rows.sort(key=lambda row: draw(f"{task.session}\0{row.name}\0{row.version}\0{row.ordinal}", "examples"))
         readable = [(row, example) for row in rows if (example := self._templates.decode(row)) is not None]
-        different = _drop_repeats(readable, {})
-        picks = tuple(self._make_pick(row, example, task) for row, example in different[: task.examples])
+        different = {mask_call(example.tool, example.arguments): (row, example) for row, example in reversed(readable)}
+        chosen = [*reversed(different.values())][: task.examples]
+        picks = tuple(self._make_pick(row, example, task) for row, example in chosen)
         return ChosenExamples(picks, (), "drawn at random, as a control" if picks else _NOTHING_USABLE)
 
     def mismatch(self, task: Task) -> ChosenExamples:
@@ -185,7 +186,7 @@ class ExampleChooser:
                 *(pair[0].used, pair[0].name, pair[0].ordinal),
             )
         )
-        fitting = _drop_repeats(self._keep_one_agent(fitting, omitted), omitted)
+        fitting = self._keep_one_agent(fitting, omitted)
         most: dict[tuple[str, int], int] = {}
         for row, example in fitting:
             most[row.name, row.version] = max(most.get((row.name, row.version), 1), example.support)
@@ -196,6 +197,7 @@ class ExampleChooser:
                 scores.get(row.id, 0.0),
                 nearness.get((row.name, row.version), 0.0),
                 example.support / most[row.name, row.version],
+                mask_call(example.tool, example.arguments),
             )
             for row, example in fitting
         ]
@@ -259,17 +261,6 @@ class ExampleChooser:
 def may_show(row: FoundRow | TemplateRow, task: Task) -> bool:
     """Return whether a template is of the task's scope and project, of no project, or shared by a person."""
     return Border(task.scope, task.project).admits(row.scope, row.project)
-
-
-def _drop_repeats(
-    fitting: Iterable[tuple[FoundRow, Example]], omitted: dict[str, str]
-) -> list[tuple[FoundRow, Example]]:
-    """Keep the first of the calls that differ only in an id, a number or the stem of a file's name."""
-    kept: dict[tuple[str, str], tuple[FoundRow, Example]] = {}
-    for row, example in fitting:
-        if kept.setdefault(mask_call(example.tool, example.arguments), (row, example))[0] is not row:
-            omitted.setdefault(f"{row.name}@{row.version}", "another template shows the same calls")
-    return list(kept.values())
 
 
 def _project(task: Task) -> str | None:

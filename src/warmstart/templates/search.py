@@ -48,6 +48,7 @@ class Option(Struct, frozen=True):
     match: float = 0.0  # its own BM25
     template: float = 0.0  # BM25 of its template: the mean of the template's best examples
     usual: float = 1.0  # 0-1: number of sessions with such a call, relative to the maximum in its template
+    call: tuple[str, str] | None = None  # the same for calls that differ only in an id, a number or a file's name
 
 
 def search_words(text: str) -> list[str]:
@@ -128,7 +129,8 @@ def diversify(options: Sequence[Option], limit: int) -> list[int]:
     """Return the indices of the examples to show, nearest to the task first.
 
     Examples that fit the task and are usual in such work win, each kind once before any twice: a session that needs
-    several tools sees them all. Once the nearest template has shown all its kinds, more of the same beats other work.
+    several tools sees them all. The same call is shown once. Once the nearest template has shown all its kinds, more of
+    the same beats other work.
     """
     best_match = max((option.match for option in options), default=0.0) or 1.0
     best_template = max((option.template for option in options), default=0.0) or 1.0
@@ -147,11 +149,13 @@ def diversify(options: Sequence[Option], limit: int) -> list[int]:
     worths = [worth(option) for option in options]
     taken: list[int] = []
     shown: Counter[str] = Counter()
-    while len(taken) < min(limit, len(options)):
+    left = set(range(len(options)))
+    while len(taken) < limit and left:
         best = max(
-            (index for index in range(len(options)) if index not in taken),
-            key=lambda index: (worths[index] * again(options[index]) ** shown[options[index].kind], -index),
+            left, key=lambda index: (worths[index] * again(options[index]) ** shown[options[index].kind], -index)
         )
         taken.append(best)
+        call = options[best].call
+        left -= {best, *(index for index in left if call is not None and options[index].call == call)}
         shown[options[best].kind] += 1
     return sorted(taken, key=lambda index: (-options[index].match, taken.index(index)))
