@@ -17,13 +17,14 @@ The rules:
 - **fix given**: of the errors that were not stopped and whose fix the session then found, those for which the advice
   after the failure gives a fix; `fix_equal`: the same one that then worked. The bar is 25 %.
 - **false stops**: calls that worked but would have been stopped or rewritten. The bar is 0.3 % of the calls that worked.
+  `told_good`: calls that worked and would have been told something.
 - **seed**: the baseline. Templates are learned from the first 70 %; an error is named by the seed of its session if the
   seed's text contains the cause's subject: the path, program, rule, failing command or message. `brief_text` applies this
   same rule to the brief.
 
 JSON keys, for each project and for `all`: `sessions`, `errors`, `foreseeable`, `named`, `stopped`, `prevented`,
 `prevented_share`, `fixable`, `fix_given`, `fix_equal`, `fix_share`, `good`, `false_stops`, `false_share`,
-`false_by_kind`, `brief_tokens`, `seed_named`, `brief_text`, `seed_tokens`.
+`false_by_kind`, `told_good`, `brief_tokens`, `seed_named`, `brief_text`, `seed_tokens`.
 """
 
 from __future__ import annotations
@@ -38,25 +39,29 @@ from statistics import mean
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from msgspec import structs
+
 from corpus_projects import NAMES, PROJECTS, open_project
 from warmstart import Task, config
 from warmstart.dialects.tokens import estimate
 from warmstart.model import PastSession
+from warmstart.notes.adviser import Adviser
 from warmstart.notes.brief import write_brief
-from warmstart.notes.digest import REACH, digest_session, find_fix, read_calls
+from warmstart.notes.digest import REACH, digest_session, find_fix, read_calls, read_command
+from warmstart.notes.index_files import write_folders, write_index
 from warmstart.notes.marks import Place
 from warmstart.notes.mine import ProjectHistory
-from warmstart.notes.types import Note
+from warmstart.notes.types import Advice, CallEvent, Note
 from warmstart.pipeline import Warmstart
 
-SURE = 0.85  # certainty from which a note may stop a call
 SHARE = 0.7  # of the sessions, which only teach
 
 
 class Replay:
     """Replays one project and counts."""
 
-    def __init__(self, sessions: list[PastSession], seeds: dict[str, str]) -> None:
+    def __init__(self, sessions: list[PastSession], seeds: dict[str, str], home: Path) -> None:
+        self._home = home
         self.counts: Counter[str] = Counter()
         self.false_kinds: Counter[str] = Counter()
         self.brief_tokens: list[int] = []
@@ -77,23 +82,32 @@ class Replay:
         self.brief_tokens.append(brief.tokens)
         self.counts["sessions"] += 1
         by_key = {note.key: note for note in notes}
-        by_trigger: dict[str, list[Note]] = {}
-        for note in notes:
-            if note.trigger and note.certainty >= SURE:
-                by_trigger.setdefault(note.trigger, []).append(note)
-        stopped: set[str] = set()
+        by_id = {note.id: note for note in notes}
+        kinds = {note.id: note.kind for note in notes}
+        folder = session.folder or session.project or "/project"
+        adviser = self._make_adviser(notes, folder)
         seed = self._seeds.get(session.key, "")
         entries = read_calls(session, Place(session.folder or session.project))
         for at, entry in enumerate(entries):
             status = entry.call.outcome.status
             if entry.call.call_id in copied or status not in ("ok", "error"):
                 continue
-            stops = [note for mark in entry.marks for note in by_trigger.get(mark, ()) if note.id not in stopped]
-            stopped |= {note.id for note in stops[:1]}
+            event = CallEvent(
+                tool=entry.call.tool,
+                arguments=entry.call.arguments if not entry.commands else {"command": read_command(entry.call) or ""},
+                session=session.id,
+                agent=session.agent,
+                cwd=folder,
+            )
+            advice = adviser.advise(event)
+            stops = advice.action in ("stop", "correct")
+            after = structs.replace(event, when="after", result=entry.call.excerpt or "", error=status == "error")
+            help_after = adviser.advise(after) if not stops else Advice()
             if status == "ok":
                 self.counts["good"] += 1
-                self.counts["false_stops"] += bool(stops)
-                self.false_kinds.update(note.kind for note in stops[:1])
+                self.counts["false_stops"] += stops
+                self.counts["told_good"] += advice.action == "tell"
+                self.false_kinds.update([kinds.get(advice.note or "", "?")] if stops else [])
                 continue
             self.counts["errors"] += 1
             known = [by_key[sighting.key] for sighting in entry.sightings if sighting.key in by_key]
@@ -102,17 +116,25 @@ class Replay:
                 named = any(note.id in brief.notes for note in known)
                 self.counts["foreseeable"] += 1
                 self.counts["named"] += named
-                self.counts["stopped"] += bool(stops)
-                self.counts["prevented"] += bool(named or stops)
+                self.counts["stopped"] += stops
+                self.counts["prevented"] += named or stops
                 self.counts["seed_named"] += any(names(seed, note) for note in known)
                 self.counts["brief_text"] += any(names(brief.text, note) for note in known)
             if stops:
                 continue
             later = entries[at + 1 : at + 1 + REACH]
             fixes = {fix for sighting in entry.sightings if (fix := find_fix(sighting, entry, later))}
+            given = by_id.get(help_after.note or "")
             self.counts["fixable"] += bool(fixes)
-            self.counts["fix_given"] += bool(fixes) and any(note.fix for note in known)
-            self.counts["fix_equal"] += any(note.fix in fixes for note in known if note.fix)
+            self.counts["fix_given"] += bool(fixes) and given is not None and bool(given.fix)
+            self.counts["fix_equal"] += given is not None and given.fix in fixes
+
+    def _make_adviser(self, notes: list[Note], folder: str) -> Adviser:
+        """Return the adviser of a session: the index that `learn` would write, at level `stop` for every kind."""
+        active = [structs.replace(note, status="active") for note in notes]
+        index = write_index(self._home, "project", active, roots=[folder])
+        write_folders(self._home, {folder: index})
+        return Adviser(self._home, {"": "stop"}, disk=False)
 
 
 def names(text: str, note: Note) -> bool:
@@ -155,6 +177,7 @@ def figures(counts: Counter[str], false_kinds: Counter[str], briefs: list[int], 
         "false_stops": counts["false_stops"],
         "false_share": share(counts["false_stops"], counts["good"]),
         "false_by_kind": dict(false_kinds),
+        "told_good": counts["told_good"],
         "brief_tokens": round(mean(briefs), 1) if briefs else 0,
         "brief_text": counts["brief_text"],
         "seed_named": counts["seed_named"],
@@ -184,7 +207,8 @@ def main() -> None:
     for name in options.projects.split(","):
         with open_project(options.dir, name) as (transcripts, sessions):
             texts, tokens = make_seeds(transcripts, sessions)
-            replay = Replay(sessions, texts)
+            with TemporaryDirectory() as home:
+                replay = Replay(sessions, texts, Path(home))
         rows[name] = figures(replay.counts, replay.false_kinds, replay.brief_tokens, tokens)
         total += replay.counts
         kinds += replay.false_kinds

@@ -209,7 +209,7 @@ class _Run:
                 with ws.store.writing():
                     for record in records:
                         ws.store.put_session(record.session, record.calls, record.spent)
-                learned = ws.learn()
+                learned = ws.templates.learn()
                 ws.experiments.start(
                     EXPERIMENT, ",".join(self._plan.arms), design="paired", horizon=float(self._plan.turns)
                 )
@@ -286,6 +286,7 @@ class _Run:
             tools=tools,
             budget=self._plan.budget,
             examples=self._plan.examples,
+            brief=0,  # the replay measures examples
             session=f"{recording.name}-{arm}",
             arm=arm,
         )

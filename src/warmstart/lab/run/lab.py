@@ -171,7 +171,7 @@ class Lab:
             return
         self._train(progress)
         self.ws.ingest(self._training)
-        self.ws.learn()
+        self.ws.templates.learn()
         self.ws.experiments.start(
             EXPERIMENT,
             ",".join(self.plan.arms),
@@ -215,6 +215,7 @@ class Lab:
                 templates=held_out if arm in CONTROLS else None,
                 examples=self.plan.examples,
                 budget=self.plan.budget,
+                brief=0,  # the lab measures examples
             )
         )
         return agent.run(task, session, seed.inject)
