@@ -37,7 +37,7 @@ _line = msgspec.json.Decoder(CallLine)
 
 @click.command()
 @click.option("--no-disk", is_flag=True, help="Do not check notes on the real disk: for replays of other machines.")
-@click.option("--project", help="Of this project, whatever the calls' folders are: its name, its end, or a folder.")
+@click.option("--project", help="Of this project, wherever the calls run: its name, the end of its name, or a folder.")
 @json_lines_option
 @click.pass_obj
 def advise(ws: Warmstart, no_disk: bool, project: str | None, as_json: bool) -> None:
