@@ -14,6 +14,7 @@ import warmstart
 from borders.askers import ASKERS, Asking
 from borders.world import PLACES, TASK, Place, ask_for, build_world
 from homes import read_everything
+from template_files import DEPLOY, write_bundle
 from warmstart.errors import NotFound, Refused
 from warmstart.model import SessionOwner, Task
 from warmstart.pipeline import Warmstart
@@ -144,6 +145,14 @@ class TestSharing:
             border = Border(place.name_scope(own), place.project)
             assert place.canary in str(own.templates.show("mine", border=border))
         assert len(names) == 3 and "mine" in names
+
+    def test_an_import_cannot_take_a_name_of_another_scope(self, own: Warmstart, tmp_path: Path) -> None:
+        (row,) = [row for row, _t in own.templates.find("active") if row.scope == PLACES[5].name_scope(own)]
+        bundle = write_bundle(tmp_path / "b.json", DEPLOY | {"name": row.name}, DEPLOY)
+        imported = own.templates.import_(bundle, approve=True)
+        assert [template.name for template in imported.templates] == ["deploy"]
+        assert "taken in another scope" in imported.problems[0].reason
+        assert own.templates.latest(row.name).version == row.version
 
 
 def test_owners_are_told_apart(tmp_path: Path) -> None:

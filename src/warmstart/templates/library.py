@@ -238,7 +238,11 @@ class TemplateLibrary(LearnedTemplates):
             redact = self._redact()
             for template in bundle.templates:
                 with self._store.writing():
-                    kept.append(self._keep(redact_template(template, redact)))
+                    try:
+                        kept.append(self._keep(redact_template(template, redact)))
+                    except Refused as error:  # its name is another scope's; the others are imported
+                        problems.append(Problem(str(path), f"template {template.name}: {error}"))
+                        continue
                     row = self._row(kept[-1])
                     if approve and row.status != "active":
                         self._activate(row, self._load(row), PERSON, "approved at import")

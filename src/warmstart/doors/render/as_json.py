@@ -49,6 +49,7 @@ def summarise_template(row: TemplateRow, template: Template) -> dict[str, Any]:
         "sessions": len(template.source_sessions),
         "created": format_iso(row.created),
         "used": row.used,
+        "scope": row.scope,
         "provenance": template.provenance,
     }
 
