@@ -81,7 +81,8 @@ def provision(call: ToolInvocation) -> dict[str, Any]:
     settings = call.ws.settings
     defaults = {"budget": settings.budget, "examples": settings.examples, "project": call.project}
     given = defaults | given | {"scope": call.border.scope}
-    return describe_seed(call.ws.provision(msgspec.convert(given, Task))) | {"project": given["project"]}
+    seed = call.ws.provision(msgspec.convert(given, Task))
+    return describe_seed(seed) | {"project": call.ws.draw_border(call.border.scope, given["project"]).project}
 
 
 def list_templates(call: ToolInvocation) -> dict[str, Any]:
