@@ -102,6 +102,12 @@ class TestTelling:
         assert Desk(project, rule).ask("Edit", agent="codex", **call).action == "none"
         assert Desk(project, rule).ask("Edit", agent="claude-code", **call).action == "tell"
 
+    def test_the_same_fact_of_the_project_and_of_the_agent_is_told_once(self, project):
+        facts = {"kind": "tool", "subject": "read it first", "trigger": "tool:Edit", "text": "Edit needs a Read"}
+        desk = Desk(project, make_note(**facts), make_note(**facts, id="rule", project="", agent="claude-code"))
+        call = {"agent": "claude-code", "file_path": "main.go", "old_string": "a", "new_string": "b"}
+        assert [desk.ask("Edit", **call).action for _ in range(3)] == ["tell", "none", "none"]
+
     def test_an_edit_needs_its_file_read_in_this_session(self, project):
         rule = make_note("tool", "x", trigger="fresh:Edit", text="Edit needs a Read")
         desk = Desk(project, rule)

@@ -23,6 +23,7 @@ from warmstart.notes.marks import (
     split_simple,
     touched_path,
 )
+from warmstart.notes.session_state import hash_text
 from warmstart.notes.wording import STOPPED, make_inert, state_note
 
 TYPE_CHECKING = False
@@ -85,18 +86,20 @@ def advise_before(
     place = make_place(call, lookup)
     context = call.get("context", "")
     best: dict[str, Any] | None = None
+    fact = ""
     for mark, note in find_matches(call, lookup, place, state.list_files(context)):
         if state.has("wrong", note["id"]):
             continue
         advice = _weigh(note, call, place, levels, disk=disk)
-        if advice is None or _was_given(advice, note, state, context):
+        if advice is None or _was_given(note, state, context):
             continue
         if disk and not holds(mark, note, call, place):
             state.add_wrong(note["id"])
             continue
         if best is None or _rank(advice) > _rank(best):
-            best = advice
+            best, fact = advice, _name_fact(note)
     if best is not None:
+        state.add("said", fact, context)
         state.add(_WORDS[best["action"]], best["note"], "" if best["action"] == "stop" else context)
         if call.get("call_id"):
             state.add("call", best["note"], call["call_id"])
@@ -110,8 +113,15 @@ def _rank(advice: Mapping[str, Any]) -> tuple[int, float, int]:
     return _ORDER[advice["action"]], advice["certainty"], advice["support"]
 
 
-def _was_given(advice: dict[str, Any], note: Mapping[str, Any], state: SessionMemory, context: str) -> bool:
+def _was_given(note: Mapping[str, Any], state: SessionMemory, context: str) -> bool:
+    """Return whether a session knows this note, or another one of the same fact: of the project, or of the agent."""
+    if state.has("said", _name_fact(note), context):
+        return True
     return state.has("stopped", note["id"]) or state.has("told", note["id"], context)
+
+
+def _name_fact(note: Mapping[str, Any]) -> str:
+    return hash_text(f"{note.get('kind')}:{note.get('subject')}")
 
 
 def measure_certainty(note: Mapping[str, Any]) -> float:
@@ -253,6 +263,11 @@ def note_file(call: Mapping[str, Any], lookup: Lookup, state: SessionMemory) -> 
             state.add("file", path, call.get("context", ""))
 
 
+def helps_after(kind: str, fix: str) -> bool:
+    """Return whether a note says more after a failure than the failure itself does."""
+    return bool(fix) or kind in _AFTER
+
+
 def advise_after(
     keys: Iterable[str],
     call: Mapping[str, Any],
@@ -269,7 +284,7 @@ def advise_after(
     for key in keys:
         for note in lookup.find(f"={key}"):
             kind = note.get("kind", "")
-            if levels.get(kind, levels.get("", "tell")) == "off" or not (note.get("fix") or kind in _AFTER):
+            if levels.get(kind, levels.get("", "tell")) == "off" or not helps_after(kind, note.get("fix", "")):
                 continue
             if state.has("after", note["id"], context) or state.has("wrong", note["id"]):
                 continue

@@ -31,13 +31,14 @@ _LARGEST_MAP = 8_000_000  # bytes of the map of folders
 class NoteIndex:
     """An open index file. `find` returns the notes of a mark."""
 
-    __slots__ = ("_end", "_file", "_start", "project", "roots", "scope", "watches_files")
+    __slots__ = ("_end", "_file", "_start", "answers_failures", "project", "roots", "scope", "watches_files")
 
     def __init__(self, file: BinaryIO, header: dict[str, Any], start: int, end: int) -> None:
         self._file, self._start, self._end = file, start, end
         self.project = str(header.get("project", ""))
         self.scope = str(header.get("scope", ""))
         self.roots = [root for root in header.get("roots", ()) if isinstance(root, str)]
+        self.answers_failures = header.get("answers_failures") is True  # a note has something to say after a failure
         self.watches_files = header.get("watches_files") is True  # a note is about files that were not read before
 
     def find(self, mark: str) -> list[dict[str, Any]]:

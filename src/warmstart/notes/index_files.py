@@ -11,6 +11,7 @@ from msgspec import structs
 
 from warmstart.atomic_files import sweep_unfinished, write_whole
 from warmstart.config import AdviceSettings
+from warmstart.notes.advise import helps_after
 from warmstart.notes.compact_json import dump_json
 from warmstart.notes.index import FOLDER, FOLDERS, LEVELS, VERSION, make_key, stamp_settings
 from warmstart.notes.types import Note
@@ -26,7 +27,7 @@ def write_index(home: Path, project: str, notes: Iterable[Note], *, scope: str =
     `roots`: folders that the project's paths are relative to. Give the rules of agents (notes without a project) too.
     """
     lines: list[tuple[bytes, int, bytes]] = []
-    count, watches_files = 0, False
+    count, watches_files, answers_failures = 0, False, False
     for note in notes:
         if note.status != "active":
             continue
@@ -35,6 +36,7 @@ def write_index(home: Path, project: str, notes: Iterable[Note], *, scope: str =
         lines += [(key, -note.support, entry) for key in keys if len(key) + len(entry) < _LARGEST_NOTE]
         count += 1
         watches_files = watches_files or note.trigger.startswith("fresh:")
+        answers_failures = answers_failures or helps_after(note.kind, note.fix)
     body = b"".join(key + entry + b"\n" for key, _support, entry in sorted(lines))
     header = {
         "warmstart_notes": VERSION,
@@ -43,6 +45,7 @@ def write_index(home: Path, project: str, notes: Iterable[Note], *, scope: str =
         "roots": list(roots),
         "notes": count,
         "watches_files": watches_files,
+        "answers_failures": answers_failures,
         "bytes": len(body),
     }
     path = _make_folder(home) / name_index(project, scope)

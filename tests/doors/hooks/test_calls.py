@@ -79,6 +79,21 @@ def ask(said: dict[str, Any], agent: str = "claude-code") -> dict[str, Any] | No
     return dict(output["hookSpecificOutput"])
 
 
+HEAVY = {"re", "json", "msgspec", "pathlib", "typing", "sqlite3", "apsw", "click", "rich", "threading", "subprocess"}
+
+
+def run_and_list_modules(said: bytes) -> tuple[bool, set[str]]:
+    """Return whether the program answers an event, and the modules that it has loaded when it ends."""
+    code = (
+        "import os, sys\n"
+        "def leave(code): print(*sys.modules, file=sys.stderr, flush=True); sys.exit(code)\n"
+        "os._exit = leave; sys.argv[1:] = ['hook', 'run', 'claude-code']\n"
+        "from warmstart.__main__ import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input=said, capture_output=True, check=True)
+    return bool(done.stdout), set(done.stderr.decode().split())
+
+
 class TestAnswers:
     def test_a_note_is_told_with_the_result_once(self, project):
         open_session()
@@ -160,6 +175,16 @@ class TestAnswers:
         assert ask(said) is None
         assert ask(said | {"session_id": "other", "is_interrupt": True}) is None
         assert [shown.how for shown in read_showings(home())] == ["after"]
+
+    def test_a_failure_that_no_note_can_answer_costs_no_judge(self, project):
+        write_notes(home(), make_note(), folder=project)
+        open_session()
+        said = json.dumps(at_call(project, "PostToolUseFailure", command="cat .golangci.yml", error=FAILURE)).encode()
+        answered, loaded = run_and_list_modules(said)
+        assert not answered and not loaded & HEAVY
+        write_notes(home(), NOTE, folder=project)
+        answered, loaded = run_and_list_modules(said)
+        assert answered and "msgspec" in loaded
 
     def test_what_was_told_before_a_call_is_not_told_after_it_again(self, project):
         open_session()
@@ -263,28 +288,9 @@ class TestTheProgram:
     @pytest.mark.parametrize("command", ["ls -la", "cat .golangci.yml"])
     def test_it_loads_nothing_heavy(self, project, command):
         open_session()
-        code = (
-            "import sys, atexit, os; os._exit = lambda code: (print(*sorted(sys.modules), file=sys.stderr), sys.stderr.flush(), sys.exit(code))\n"
-            "sys.argv[1:] = ['hook', 'run', 'claude-code']; old = set(sys.modules)\n"
-            "from warmstart.__main__ import main; main()"
-        )
-        said = json.dumps(at_call(project, command=command)).encode()
-        done = subprocess.run([sys.executable, "-c", code], input=said, capture_output=True, check=True)
-        loaded = set(done.stderr.decode().split())
-        assert bool(done.stdout) == (command != "ls -la")
-        assert not loaded & {
-            "re",
-            "json",
-            "msgspec",
-            "pathlib",
-            "typing",
-            "sqlite3",
-            "apsw",
-            "click",
-            "rich",
-            "threading",
-            "subprocess",
-        }
+        answered, loaded = run_and_list_modules(json.dumps(at_call(project, command=command)).encode())
+        assert answered == (command != "ls -la")
+        assert not loaded & HEAVY
 
     def test_a_store_locked_by_another_process_is_not_even_noticed(self, project):
         open_session()

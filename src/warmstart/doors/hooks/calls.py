@@ -144,7 +144,7 @@ class CallHook:
 
     def _answer_failure(self, event: dict[str, Any], call: dict[str, Any], index: NoteIndex) -> str | None:
         text = event.get("error") or event.get("tool_response")
-        if event.get("is_interrupt") or text is None:
+        if event.get("is_interrupt") or text is None or not index.answers_failures:
             return None
         from warmstart.notes.session_state import SessionFile
 
