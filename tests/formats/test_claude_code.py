@@ -48,6 +48,34 @@ def test_an_output_counted_while_it_streamed_is_completed_from_the_text(tmp_path
     assert part.usage == session.usage
 
 
+def hooked(output: object, **more: object) -> dict[str, object]:
+    """Return what Claude Code 2.1 records of a hook that has answered."""
+    facts = {"type": "hook_success", "hookEvent": "PreToolUse", "toolUseID": "c0", "stdout": output} | more
+    return {"type": "attachment", "sessionId": "s", "attachment": facts}
+
+
+def test_a_call_that_a_hook_has_replaced_has_the_input_that_ran(tmp_path):
+    lines = claude_lines("s", calls=2)
+    call_ids = [lines[n]["message"]["content"][-1]["id"] for n in (1, 3)]
+    kept = lines[3]["message"]["content"][-1]["input"]
+    decision = {"permissionDecision": "allow", "updatedInput": {"file_path": "a.yaml"}}
+    answer = json.dumps({"hookSpecificOutput": decision})
+    lines.insert(2, hooked(answer, toolUseID=call_ids[0]))
+    refused = json.dumps({"hookSpecificOutput": decision | {"permissionDecision": "deny"}})
+    odd = (refused, "{updatedInput", "[]", 7, None, json.dumps({"hookSpecificOutput": {"updatedInput": "x"}}))
+    lines[5:5] = [
+        *(hooked(text, toolUseID=call_ids[1]) for text in odd),
+        hooked(answer, toolUseID=call_ids[1], hookEvent="PostToolUse"),
+        hooked(answer, toolUseID=None),
+        hooked(answer, toolUseID=call_ids[0]),  # its result is there
+        {"type": "attachment", "sessionId": "s", "attachment": "updatedInput"},
+    ]
+    source = Source(write_jsonl(tmp_path / "a.jsonl", lines))
+    (session,) = formats.read(source, judge_result)
+    assert [step.arguments for step in session.steps if isinstance(step, ToolCall)] == [{"file_path": "a.yaml"}, kept]
+    assert source.problems == []
+
+
 def test_subagents_in_their_folder_know_their_parent(tmp_path):
     lines = [line | {"isSidechain": True, "agentId": "a1"} for line in claude_lines("parent-id")]
     (session,) = read(write_jsonl(tmp_path / "parent-id" / "subagents" / "agent-a1.jsonl", lines))

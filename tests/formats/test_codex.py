@@ -170,6 +170,34 @@ def test_an_abort_is_forgotten_when_the_work_goes_on(tmp_path: Path) -> None:
     assert session.end_reason is None
 
 
+def ran(call_id: str, command: Any, **more: Any) -> str:
+    return event(type="item_completed", item={"type": "CommandExecution", "id": call_id, "command": command} | more)
+
+
+def test_a_corrected_command_is_the_one_that_ran(tmp_path: Path) -> None:
+    """As Codex 0.166 records it: the model's own words, our hook's, and then what ran."""
+    told = [{"type": "input_text", "text": "[warmstart] corrected the call: `a.yml` is not here; `a.yaml` is"}]
+    lines = (
+        item(type="function_call", name="exec_command", arguments='{"cmd": "cat a.yml"}', call_id="c1"),
+        item(type="message", role="developer", content=told),
+        ran("c1", ["/bin/bash", "-lc", "cat a.yaml"]),
+        item(type="function_call_output", call_id="c1", output="Exit code: 0\nWall time: 0 s\nOutput:\nx"),
+        ran("c1", ["/bin/bash", "-lc", "late"]),
+        item(type="function_call", name="exec_command", arguments='{"cmd": "ls"}', call_id="c2"),
+        *(ran("c2", odd) for odd in (None, "ls", ["ls"], ["bash", "-lc", 1], ["python", "-c", "x"], [[], {}, ""])),
+        event(type="item_completed", item="odd"),
+        event(type="item_completed"),
+    )
+    (session,), source = read(written(tmp_path, META, ASKED, *lines))
+    assert [step.arguments for step in session.steps if isinstance(step, ToolCall)] == [
+        {"cmd": "cat a.yaml"},
+        {"cmd": "ls"},
+    ]
+    assert source.problems == []
+    (untold,), _ = read(written(tmp_path, META, ASKED, lines[0], *lines[2:]))
+    assert next(step.arguments for step in untold.steps if isinstance(step, ToolCall)) == {"cmd": "cat a.yml"}
+
+
 def test_only_the_first_session_meta_counts(tmp_path: Path) -> None:
     (session,), _ = read(written(tmp_path, META, META.replace("s1", "parent"), ASKED))
     assert session.id == "s1"

@@ -4,7 +4,7 @@ Lines with the same `message.id` are one API message; the last `usage` among the
 the moment at which an answer began to stream, so an output far below the answer's own text is completed from that text. A
 file that holds lines of several sessions (a resumed session copies its past) yields one session per `sessionId`, and each
 chain of `isSidechain` lines is the session of a subagent. `is_error` marks a failed result; a result without the flag
-succeeded.
+succeeded. Where a hook replaced a call's input (an `attachment` line says so), the call has the input that really ran.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from warmstart.formats.fields import Count, text_of
+from warmstart.formats.replaced import find_replacement
 from warmstart.formats.session_builder import SessionBuilder, measure_value
 from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Session, Signal, Spent, Usage
@@ -90,6 +91,7 @@ class _Line(msgspec.Struct, gc=False):
     isCompactSummary: bool | None = None  # noqa: N815
     isApiErrorMessage: bool | None = None  # noqa: N815
     message: _Message | None = None
+    attachment: msgspec.Raw = msgspec.Raw()
 
 
 _decoder = msgspec.json.Decoder(_Line)
@@ -140,6 +142,8 @@ class _Reader:
 
     def take(self, line: _Line) -> None:
         message = line.message
+        if line.type == "attachment" and (replaced := find_replacement(line.attachment)):
+            self._draft_of(line).replace(*replaced)
         if message is None or line.isCompactSummary:
             return
         if line.type == "assistant":

@@ -3,7 +3,7 @@
 Lines are `{timestamp, type, payload}`; in the oldest files a line is the item itself. `event_msg` lines repeat the
 messages of `response_item` lines and are used only where there are none. No flag marks a failure: the exit code is in
 the output, as JSON or as a header line. A forked rollout also holds the `session_meta` of its parent; the first one is
-its own.
+its own. Where our hook has corrected a command, the call has the command that really ran.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from warmstart.formats.fields import count_of, parse_arguments, parse_time, text_of
+from warmstart.formats.replaced import CORRECTED, find_command_run, replace_command
 from warmstart.formats.session_builder import SessionBuilder
 from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Role, Session, Signal, Usage
@@ -90,6 +91,7 @@ class _Item(msgspec.Struct, gc=False):
     reason: str | None = None
     info: _Info | None = None
     git: Any = None
+    item: msgspec.Raw = msgspec.Raw()
 
 
 class _Line(_Item, gc=False):
@@ -131,6 +133,7 @@ class _Reader:
     def __init__(self, draft: SessionBuilder) -> None:
         self._draft = draft
         self._total: _Tokens | None = None  # the last running total of tokens
+        self._corrects = False  # our hook has corrected a call
         self._waiting: list[tuple[Role, str, float | None]] = []
         self._messages_in = ""  # "items" or "events", once it is clear which of them hold the messages
         self._unnamed = 0
@@ -179,6 +182,8 @@ class _Reader:
         content = item.message if item.content is None else item.content
         if item.role in ("user", "assistant"):
             self._add_text("user" if item.role == "user" else "assistant", content, at)
+        elif item.role == "developer" and _texts(content).startswith(CORRECTED):
+            self._corrects = True
 
     def _add_text(self, role: Role, content: Any, at: float | None) -> None:
         text = _texts(content, of_person=role == "user")
@@ -212,11 +217,18 @@ class _Reader:
             self._draft.end_reason = "error"
         elif kind == "task_started":
             self._draft.end_reason = None
+        elif kind == "item_completed" and self._corrects:
+            self._take_command(item)
         elif kind in ("user_message", "agent_message") and self._messages_in != "items":
             self._draft.end_reason = None
             self._waiting.append(("user" if kind == "user_message" else "assistant", _texts(item.message), at))
             if self._messages_in == "events" or len(self._waiting) > _WAITING:
                 self._use_events()
+
+    def _take_command(self, item: _Item) -> None:
+        call_id, command = find_command_run(item.item) or ("", "")
+        if call := self._draft.find_open(call_id):
+            self._draft.replace(call_id, replace_command(call.arguments, command))
 
     def _use_events(self) -> None:
         self._messages_in = "events" if self._waiting else ""

@@ -95,6 +95,23 @@ class SessionBuilder:
         self._open[call_id] = call
         self._add(call, at)
 
+    def find_open(self, call_id: str) -> ToolCall | None:
+        """Return a call that has no result yet."""
+        return self._open.get(call_id[:_NAME])
+
+    def replace(self, call_id: str, arguments: Arguments) -> None:
+        """Give a call without a result yet the arguments with which it really runs."""
+        call = self.find_open(call_id)
+        if call is None:
+            return
+        ran = msgspec.structs.replace(call, arguments=cut_value(arguments, ARGUMENT if self._kept < _FULL else _LITTLE))
+        for steps in (self._last, self._first):
+            for place in range(len(steps) - 1, -1, -1):
+                if steps[place] is call:
+                    steps[place] = ran
+                    self._open[ran.call_id] = ran
+                    return
+
     def result(self, call_id: str, text: str, at: float | None = None, signal: Signal | None = None) -> None:
         """Add a tool result. `signal` is what the transcript says about its success beside the text."""
         if not call_id:
