@@ -511,7 +511,8 @@ WHERE by = 'person' AND id = (SELECT max(id) FROM note_decisions AS l WHERE l.no
 INSERT INTO showings (note, session, how, at) VALUES (:note, :session, :how, :at) ON CONFLICT DO NOTHING;
 
 -- name: showings
-SELECT note, session, how, at FROM showings WHERE (?1 IS NULL OR note = ?1) ORDER BY at, session;
+-- Notes that the disk contradicted ('wrong') were not shown.
+SELECT note, session, how, at FROM showings WHERE (?1 IS NULL OR note = ?1) AND how <> 'wrong' ORDER BY at, session;
 
 -- name: project_roots
 SELECT DISTINCT coalesce(root, folder) FROM sessions WHERE project = :project AND coalesce(root, folder) IS NOT NULL;

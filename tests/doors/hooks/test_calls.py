@@ -259,6 +259,21 @@ class TestArms:
         assert sweep_states(home(), 10_000_000.0) == 1
 
 
+def test_learning_takes_up_what_was_shown(project):
+    with warmstart.open() as ws:
+        (note,) = ws.notes.import_([NOTE], "a test")
+        ws.notes.approve(note.id)
+        write_notes(home(), ws.notes.show(note.id).note, folder=project)
+        for session in ("told", "contradicted"):
+            open_session(session)
+        assert ask(at_call(project, session="told", command="cat .golangci.yml"))
+        (project / ".golangci.yml").write_text("")
+        assert ask(at_call(project, session="contradicted", command="cat .golangci.yml")) is None
+        ws.notes.learn(project="another")
+        assert ws.notes.show(note.id).sessions == ("told",)
+    assert read_showings(home()) == []
+
+
 class TestPlaces:
     def test_a_fresh_clone_gets_the_notes_of_its_repository(self, project, tmp_path):
         """Its remote says which project it is; `learn` has never seen this folder."""

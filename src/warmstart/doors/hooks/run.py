@@ -26,6 +26,7 @@ import msgspec
 from msgspec import Struct
 
 from warmstart import config
+from warmstart.arms import gets_advice
 from warmstart.doors.hooks.agents import AGENTS, find_transcripts
 from warmstart.doors.hooks.log import log_trouble
 from warmstart.errors import ConfigError, Refused
@@ -47,7 +48,6 @@ _LONGEST_ANSWER = 10_000  # characters; Claude Code shows no more, Codex counts 
 _MOST_TOKENS = 2_000  # always fit in there
 _OPENING_SHARE = 3  # the opening gets a third of the budget and of the examples
 _COLD = "cold"
-_WITHOUT_ADVICE = frozenset((_COLD, "brief"))  # arms whose sessions get nothing at their calls
 
 _finishing = threading.Lock()  # held by the thread that ends the process: with the answer, or because time is up
 
@@ -183,7 +183,7 @@ class _Hook:
         """Write down for the hooks at calls whether the session gets advice, and which files it has read."""
         source = self._event.source
         with SessionFile(str(self._settings.home), self._session) as state:
-            state.start(advises=arm not in _WITHOUT_ADVICE, knows_files=source in ("startup", "clear"))
+            state.start(advises=gets_advice(arm), knows_files=source in ("startup", "clear"))
             if source in ("compact", "clear"):
                 state.forget_files()
 
