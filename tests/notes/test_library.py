@@ -250,7 +250,7 @@ class TestPublishing:
     def test_a_block_with_counts_and_dates(self, learned, tmp_path):
         text = self.publish(learned, tmp_path / "AGENTS.md")
         assert (
-            '- `rtk bun` fails: "unrecognized subcommand \'bun"; `bun run test` works (3 sessions, last 2026-10-03)'
+            '- `rtk bun` fails: "unrecognized subcommand bun"; `bun run test` works (3 sessions, last 2026-10-03)'
             in text
         )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
+from warmstart.calls.prose import shorten
 from warmstart.calls.words import GENERIC_WORDS, find_words, stem
 from warmstart.model import Brief
 from warmstart.notes.types import Note, NoteKind
@@ -17,9 +19,15 @@ _DEAR: dict[NoteKind, float] = {"refusal": 3.0, "slow": 2.0, "baseline": 1.3, "c
 _GROUPS: dict[NoteKind, str] = {
     "path": "Not here: ",
     "environment": "Not available here: ",
+    "baseline": "Tests that failed in several sessions before yours: ",
     "works": "Usual commands: ",
     "large": "Too large for one Read, use offset and limit: ",
 }
+_CODE = re.compile(r"[A-Z]{1,3}\d{3,5}")  # of a compiler: each change makes its own, so few of them tell of the project
+_CODES = 0.4  # what such a code is worth, of a rule
+_NAME = 60  # characters of a test's name
+_ITEMS = 8  # notes in the line of a group
+_MOST: dict[NoteKind, int] = {"baseline": 3}
 _FIT = 2.0  # how much more a note is worth that shares a rare word with the task
 
 
@@ -46,6 +54,8 @@ def write_brief(
     chosen: list[_Item] = []
     tokens, text = 0, ""
     for item in items:
+        if sum(other.group == item.group for other in chosen) >= _MOST.get(item.note.kind, _ITEMS) and item.group:
+            continue
         longer = _compose([*chosen, item])
         size = count(longer)
         if size <= budget:
@@ -57,7 +67,8 @@ def write_brief(
 
 
 def _deserves(note: Note, said: str) -> bool:
-    if note.rate < LEAST or not note.text:
+    is_code = note.kind == "check" and _CODE.fullmatch(note.subject) is not None
+    if note.rate < (LEAST / _CODES if is_code else LEAST) or not note.text:
         return False
     return not (said and _is_said(note, said))
 
@@ -71,7 +82,8 @@ def _is_said(note: Note, said: str) -> bool:
 def _make_item(note: Note, task: str) -> _Item:
     group, text = _place(note)
     cost = len(text) / 4 + 2
-    return _Item(note, group, text, note.rate * _DEAR.get(note.kind, 1.0) * _fit(note, task) / cost**0.5)
+    worth = _DEAR.get(note.kind, 1.0) * (_CODES if note.kind == "check" and _CODE.fullmatch(note.subject) else 1.0)
+    return _Item(note, group, text, note.rate * worth * _fit(note, task) / cost**0.5)
 
 
 def _fit(note: Note, task: str) -> float:
@@ -90,6 +102,13 @@ def _place(note: Note) -> tuple[str, str]:
         return "Checks stop most on: ", f"{note.subject}{use} ({note.support})"
     if note.kind == "works":
         return heading, note.text
+    if note.kind == "baseline":  # a test by its name; a message has a line of its own
+        is_test = not note.key.startswith("message:")
+        return (
+            (heading, f"{shorten(note.subject, _NAME)} ({note.support})")
+            if is_test
+            else ("", f"{note.text} ({note.support})")
+        )
     if heading:
         use = f", use `{note.fix}`" if note.fix else ""
         if note.fix.endswith(" first"):

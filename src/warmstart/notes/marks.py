@@ -217,7 +217,10 @@ def _mark_words(program: str, words: list[str], folder: str, place: Place) -> It
     for at, word in enumerate(words):
         if word.startswith("-"):
             if len(word) > 1:
-                yield f"with:{head} {word.partition('=')[0]}"
+                option = word.partition("=")[0]
+                yield f"with:{head} {option}"
+                if head != program:
+                    yield f"with:{program} {option}"
             continue
         if pattern_next:
             pattern_next = False

@@ -11,6 +11,7 @@ from warmstart.notes.types import Note
 
 _MASK = re.compile(r"\s*<(?:text|path|id|n|url|date|secret|email)>[\w()]*")
 _PLAIN = re.compile(r"[\w .,:;!?'\"`()\[\]@/+*=%#|>…-]+")
+_QUOTES = re.compile(r"(?<!\w)'|'(?!\w)")  # not an apostrophe inside a word
 _WORDS, _LONGEST = 10, 80
 
 
@@ -38,7 +39,7 @@ def phrase_note(note: Note, details: Details) -> str:
         case "check":
             return f"`{details.form or 'the check'}` stops on {subject}" + _state_fix(fix)
         case "baseline" if quote or _PLAIN.fullmatch(subject):
-            return f"`{details.form or 'the check'}` fails with {quote or subject}"
+            return f"`{_name_call(note, details) or 'the check'}` fails with {quote or subject[:_LONGEST]}"
         case "command" if (quote or fix) and _name_call(note, details):
             return f"`{_name_call(note, details)}` fails" + (f": {quote}" if quote else "") + _state_fix(fix)
         case "slow":
@@ -55,8 +56,12 @@ def phrase_note(note: Note, details: Details) -> str:
 
 
 def _name_call(note: Note, details: Details) -> str:
-    _kind, _, call = note.trigger.partition(":")
-    return call if note.subject in call.split() else details.form or call
+    sort, _, call = note.trigger.partition(":")
+    if note.subject in call.split():
+        return call
+    if sort == "with" and note.certainty >= 0.5:  # an option that always fails, whatever else the command says
+        return " … ".join(call.rsplit(" ", 1)) if " -" in call else call
+    return details.form or call
 
 
 def _state_fix(fix: str) -> str:
@@ -69,6 +74,8 @@ def state_quote(quote: str, least: int = 8) -> str:
     """Return the first words of a message in quotation marks; "" unless it is plain text with enough letters."""
     words = _MASK.sub(" …", quote).split()
     text = " ".join(words[:_WORDS])[:_LONGEST].strip(" …:,")
+    if len(_QUOTES.findall(text)) % 2:
+        text = _QUOTES.sub("", text)
     if sum(char.isalpha() for char in text) < least or not _PLAIN.fullmatch(text):
         return ""
     return '"' + text.replace('"', "'") + '"'

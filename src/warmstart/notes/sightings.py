@@ -31,6 +31,7 @@ _MISSING = tuple(
 )
 _MISSING_HERE = re.compile(r"(?:^|>)\s*(?:Error: )?(?:File|Path|Directory) (?:does not exist|not found)", re.I)
 _FOLDER = re.compile(r"\bEISDIR\b|is a directory\b", re.I)
+_PASSING = re.compile(r"/\.git/|/node_modules/|/dist/|^//?(?:tmp|var|private|dev|proc)/|\.lock$|\.pid$|REDACTED")
 _ABSENT = tuple(
     re.compile(pattern, re.M)
     for pattern in (
@@ -113,21 +114,26 @@ def find_sightings(call: PastCall, place: Place, *, is_check: bool) -> list[Sigh
         sightings += _name_absent(text) + _name_usage(text)
     if is_check or call.outcome.findings:
         sightings += _name_findings(call, text)
-    if not sightings:
+    if not sightings and not any(pattern.search(text) for pattern in _MISSING):
         sightings = _name_message(call, line, is_check=is_check)
     return list({sighting.key: sighting for sighting in sightings}.values())
 
 
 def _name_missing(text: str, own: str | None, place: Place) -> list[Sighting]:
     paths = []
-    if own and (_MISSING_HERE.search(text) or _FOLDER.search(text)):
+    if own and _is_lasting(own) and (_MISSING_HERE.search(text) or _FOLDER.search(text)):
         paths.append(own)
     for pattern in _MISSING:
         for match in pattern.finditer(text):
             path = place.relate(match[1].rstrip(".,;:"))
-            if path is not None and path not in (".", "..", "/", "~"):
+            if path is not None and _is_lasting(path):
                 paths.append(path)
     return [Sighting("path", path) for path in dict.fromkeys(paths[:6])]
+
+
+def _is_lasting(path: str) -> bool:
+    """Return whether a path can be missing for good: not one that programs make and delete."""
+    return path not in (".", "..", "/", "~") and not _PASSING.search(f"/{path}")
 
 
 def _name_absent(text: str) -> list[Sighting]:
