@@ -175,8 +175,13 @@ def _replace_word(arguments: Arguments, word: str, better: str, place: Place) ->
 def _stays_inside(line: str, place: Place) -> bool:
     """Return whether every path of a command line lies in the project."""
     for word in (word for words in split_simple(line) for word in words):
-        _name, _, value = word.rpartition("=")
-        if ".." in word or value.startswith("~") or (value.startswith("/") and not _is_inside(value, place)):
+        name, _, value = word.rpartition("=")
+        if (
+            ".." in word
+            or (word.startswith("-") and "/" in (name or value))
+            or value.startswith("~")
+            or (value.startswith("/") and not _is_inside(value, place))
+        ):
             return False
     return True
 
@@ -214,11 +219,19 @@ def _reads(words: list[str]) -> bool:
         if not rest or rest[0] not in _GIT:
             return False
     elif program == "sed":
-        return len(rest) >= 2 and rest[0] == "-n" and bool(rest[1]) and set(rest[1]) <= frozenset("0123456789,$p")
+        return rest[:1] == ["-n"] and _only_prints(rest[1:])
     elif program not in _PROGRAMS:
         return False
     finds = program in ("grep", "egrep", "fgrep", "rg") or (program == "git" and rest[0] == "grep")
     return not any(word.startswith(_WRITING) and not (finds and _is_only_matching(word)) for word in rest)
+
+
+def _only_prints(words: list[str]) -> bool:
+    """Return whether sed prints lines by their numbers, and nothing else."""
+    script, files = "".join(words[:1]), words[1:]
+    return (
+        bool(script) and set(script) <= frozenset("0123456789,$p") and not any(name.startswith("-") for name in files)
+    )
 
 
 def _is_only_matching(word: str) -> bool:
