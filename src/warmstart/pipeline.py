@@ -15,7 +15,16 @@ from warmstart.errors import WarmstartError
 from warmstart.ingest.queue import Queue
 from warmstart.model import Brief, TaskType, Verdict
 from warmstart.ports import Progress
-from warmstart.store import ProjectStore, SessionRow, SqliteStore, TrialRow, TrialStore, UsageStore, open_store
+from warmstart.store import (
+    ProjectStore,
+    SessionRow,
+    SqliteStore,
+    TrialRow,
+    TrialStore,
+    UsageStore,
+    locate_store,
+    open_store,
+)
 
 if TYPE_CHECKING:
     from warmstart.dialects.compose import Seed
@@ -50,7 +59,7 @@ class Warmstart:
         self._clock = clock
         self._patience = patience
         self._store: SqliteStore | None = None
-        self._advisers: dict[bool, Adviser] = {}  # with and without the check on disk
+        self._advisers: dict[tuple[bool, bool], Adviser] = {}  # by whether they check the disk and keep files
 
     def __enter__(self) -> Self:
         return self
@@ -311,17 +320,38 @@ class Warmstart:
         except (WarmstartError, OSError, ValueError):
             return Brief()
 
-    def advise(self, event: CallEvent, *, disk: bool = True) -> Advice:
-        """Return what to do about a call that an agent is about to make, or has made. No store is needed.
+    def advise(self, event: CallEvent, *, disk: bool = True, kept: bool = False) -> Advice:
+        """Return what to do about a call that an agent is about to make, or has made.
 
-        A session is told a note once. `disk`: check on the real disk that a note still holds before it is shown.
+        A session is told a note once, which is recorded; a session of a cold arm gets nothing. `disk`: check on the real
+        disk that a note still holds; without it the call is taken for a replay, and nothing is recorded. `kept`: remember
+        in files what sessions were told, for callers that open Warmstart anew for each call.
         """
-        if disk not in self._advisers:
-            from warmstart.notes.adviser import Adviser
-            from warmstart.notes.index_files import list_levels
+        if (disk, kept) not in self._advisers:
+            self._advisers[disk, kept] = self._make_adviser(disk=disk, kept=kept)
+        return self._advisers[disk, kept].advise(event)
 
-            self._advisers[disk] = Adviser(self.settings.home, list_levels(self.settings.advice), disk=disk)
-        return self._advisers[disk].advise(event)
+    def _make_adviser(self, *, disk: bool, kept: bool) -> Adviser:
+        from warmstart.notes.adviser import Adviser
+        from warmstart.notes.exposure import Exposure
+        from warmstart.notes.index_files import list_levels
+
+        home, levels = self.settings.home, list_levels(self.settings.advice)
+        exposure = Exposure(home, self.find_arm, self._clock) if disk else None
+        return Adviser(home, levels, disk=disk, exposure=exposure, kept=kept)
+
+    def now(self) -> float:
+        """Return the time, in seconds since the epoch."""
+        return self._clock()
+
+    def find_arm(self, session: str) -> str | None:
+        """Return the arm of a session; None if it was never provisioned. No store is made for that."""
+        if self._store is None and not locate_store(self.settings.store_url).exists():
+            return None
+        from warmstart.redact.identifiers import IdentifierRedactor
+
+        trial = TrialStore(self.store).trial(IdentifierRedactor(self.settings.secrets).identify(session))
+        return trial.arm if trial else None
 
     @property
     def experiments(self) -> Experiments:

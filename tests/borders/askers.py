@@ -13,12 +13,13 @@ import msgspec
 from click.testing import CliRunner
 from mcp import Client, MCPError
 
-from borders.world import PLACES, TASK, Place, ask_for
+from borders.world import PLACES, TASK, Place, ask_for, complain, find_missing
 from hermes.plugin_calls import make_plugin, make_request, send
 from warmstart.doors.cli.main import main as run_cli
 from warmstart.doors.hermes.place import SessionPlace
 from warmstart.doors.hooks.run import HookCall
 from warmstart.doors.hooks.run import run as run_hook
+from warmstart.doors.mcp.notes import name_resource as name_notes
 from warmstart.doors.mcp.resources import name_resource
 from warmstart.doors.mcp.server import McpDoor, build_server
 from warmstart.model import DIALECTS, SessionOwner, Task
@@ -88,6 +89,8 @@ async def _use_mcp(door: McpDoor, asking: Asking) -> list[str]:
     sessions = [row.id for row in asking.ws.sessions(limit=None)]
     calls: list[tuple[str, dict[str, Any]]] = [("templates_list", {}), ("insights", {}), ("learn", {})]
     calls += [("provision", {"task": text}) for text in asking.texts]
+    calls += [("brief", {"task": text}) for text in asking.texts]
+    calls += [("advise", make_call(place)) for place in PLACES]
     calls += [("template_show", {"name": name}) for name in asking.names]
     calls += [("capture", {"session": session, "name": "kept"}) for session in (*sessions, sessions[0][:1])]
     calls += [("warm_session", {"action": "list"}), ("warm_session", {"action": "build", "name": "built"})]
@@ -96,13 +99,26 @@ async def _use_mcp(door: McpDoor, asking: Asking) -> list[str]:
     async with Client(build_server(door)) as client:
         for tool, arguments in calls:
             answer = await client.call_tool(tool, arguments)
-            answers.append(_leave_out(answer.model_dump_json(), arguments.values()))
+            answers.append(_leave_out(answer.model_dump_json(), filter(_is_text, arguments.values())))
         answers.append((await client.list_resources()).model_dump_json())
         for name in asking.names:
             with suppress(MCPError):
                 answers.append((await client.read_resource(name_resource(name))).model_dump_json())
+        for project in {place.project for place in PLACES}:
+            with suppress(MCPError):
+                answers.append((await client.read_resource(name_notes(project))).model_dump_json())
         answers.append((await client.get_prompt("start_warm", {"task": TASK})).model_dump_json())
     return answers
+
+
+def make_call(place: Place) -> dict[str, Any]:
+    """Return a call that failed in every session of a place."""
+    failed = {"when": "after", "result": complain(place)}
+    return {"tool": "terminal", "arguments": {"command": find_missing(place)}} | failed
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _leave_out(answer: str, question: Any) -> str:

@@ -78,6 +78,16 @@ def list_commands(place: Place) -> tuple[str, str]:
     return f"grep -c open {place.canary}.csv", f"cat {place.canary}-notes.txt"
 
 
+def find_missing(place: Place) -> str:
+    """Return a command of this place's sessions that fails every time: its file is called otherwise."""
+    return f"cat {place.canary}.txt"
+
+
+def complain(place: Place) -> str:
+    """Return the message of that command."""
+    return f"cat: {place.canary}.txt: No such file or directory"
+
+
 def ask_for(place: Place) -> str:
     """Return the request of this place's sessions."""
     return f"{TASK} for {place.canary}"
@@ -87,8 +97,12 @@ def _write_claude(place: Place, root: Path) -> None:
     calls = [
         ("Bash", {"command": line}, f"17 rows; the {place.canary} salary is 91000") for line in list_commands(place)
     ]
+    missing = ("Bash", {"command": find_missing(place)}, f"Exit code 1\n{complain(place)}")
     for number in range(TIMES):
-        lines = work_lines(f"{place.canary}-{number}", *calls, task=ask_for(place), cwd=place.project, day=number + 1)
+        lines = work_lines(
+            f"{place.canary}-{number}", missing, *calls, task=ask_for(place), cwd=place.project, day=number + 1
+        )
+        lines[2]["message"]["content"][0]["is_error"] = True  # the result of the first call
         write_jsonl(root / "claude" / f"{place.canary}-{number}.jsonl", lines)
 
 
@@ -114,12 +128,14 @@ def _add_session(database: sqlite3.Connection, place: Place, number: int) -> Non
     facts = (session, place.platform or "cli", place.user or None, place.chat or None, None, 1e9 + 86_400 * number)
     database.execute("INSERT INTO sessions VALUES (?,?,?,?,?,?,?,?)", (*facts, place.project or None, place.profile))
     rows: list[tuple[str, str, str | None, str | None]] = [("user", ask_for(place), None, None)]
-    for step, line in enumerate(list_commands(place)):
+    for step, line in enumerate((find_missing(place), *list_commands(place))):
         call = {"id": f"{session}-{step}", "type": "function"}
         call |= {"function": {"name": "terminal", "arguments": json.dumps({"command": line})}}
         rows.append(("assistant", f"I look at the ledger of {place.canary}.", None, json.dumps([call])))
         output = f"17 rows; the {place.canary} salary is 91000"
         result = {"output": output, "exit_code": 0, "error": None}
+        if not step:
+            result |= {"output": complain(place), "exit_code": 1}
         rows.append(("tool", json.dumps(result), str(call["id"]), None))
     rows.append(("assistant", "There are 17.", None, None))
     database.executemany(

@@ -79,10 +79,11 @@ class NoteIndex:
 class LoadedIndex:
     """An index in memory, for processes that ask more than once. Notes are parsed when they are found."""
 
-    __slots__ = ("_lines", "project", "roots", "scope")
+    __slots__ = ("_lines", "project", "roots", "scope", "watches_files")
 
     def __init__(self, index: NoteIndex) -> None:
         self.project, self.scope, self.roots = index.project, index.scope, index.roots
+        self.watches_files = index.watches_files
         self._lines: dict[bytes, list[bytes]] = {}
         line = index._line_at(0)
         while line:

@@ -161,7 +161,7 @@ def add_showing(home: str, note: str, session: str, how: str, at: float) -> None
     os.makedirs(folder, 0o700, exist_ok=True)
     path = os.path.join(folder, SHOWINGS)
     line = dump_json({"note": note, "session": session, "at": at, "how": how}).encode() + b"\n"
-    for _attempt in range(3):
+    for _attempt in range(20):
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             lock(handle)

@@ -59,6 +59,7 @@ class CallEvent(Struct, frozen=True, kw_only=True):
     agent: str = ""
     cwd: str | None = None
     project: str | None = None
+    scope: str = ""  # as Session.scope
     result: str | None = None  # of the call, where it was made
     error: bool | None = None  # whether it failed; None: judged by its result
 

@@ -55,6 +55,7 @@ __all__ = [
     "TrialRow",
     "TrialStore",
     "UsageStore",
+    "locate_store",
     "name_shelf",
     "open_store",
 ]
@@ -69,6 +70,15 @@ def open_store(url: str | Path, *, patience: float = 60.0) -> SqliteStore:
 
     `patience`: seconds that a call waits for another process's write.
     """
+    path = locate_store(url)
+    check_library(apsw.sqlite_lib_version())
+    check_header(path)
+    create_file(path)
+    return SqliteStore(path, patience=patience)
+
+
+def locate_store(url: str | Path) -> Path:
+    """Return the file of a store, whether or not it exists."""
     text = str(url)
     if text.startswith(("postgres://", "postgresql://")):
         raise ConfigError("PostgreSQL stores are not supported yet; give the path of a SQLite file")
@@ -78,11 +88,7 @@ def open_store(url: str | Path, *, patience: float = 60.0) -> SqliteStore:
         raise ConfigError(f"{text}: not the address of a store; give a path or sqlite:///path")
     if not text or "\0" in text:
         raise ConfigError(f"{str(url)!r} names no file; give a path or sqlite:///path")
-    path = Path(text).expanduser().resolve()
-    check_library(apsw.sqlite_lib_version())
-    check_header(path)
-    create_file(path)
-    return SqliteStore(path, patience=patience)
+    return Path(text).expanduser().resolve()
 
 
 def check_library(version: str) -> None:

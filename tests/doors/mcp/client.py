@@ -20,7 +20,7 @@ def environment() -> dict[str, str]:
     return {name: os.environ[name] for name in ("HOME", "PATH", "WARMSTART_HOME", "WARMSTART_HOLDOUT")}
 
 
-async def call(client: Client, tool: str, **arguments: Any) -> Any:
+async def call(client: Client, tool: str, /, **arguments: Any) -> Any:
     """Return the answer of a call that must work."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content

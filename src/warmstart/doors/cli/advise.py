@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from warmstart.doors.cli.main import json_lines_option
+from warmstart.doors.render.as_json import describe_advice
 from warmstart.doors.render.terminal import print_json
 from warmstart.errors import WarmstartError
 from warmstart.notes.types import Advice, CallEvent
@@ -79,9 +80,3 @@ def _read(line: str, project: str | None) -> CallEvent:
         result=result if result is None or isinstance(result, str) else msgspec.json.encode(result).decode(),
         error=bool(read.error) if read.error is not None else None,
     )
-
-
-def describe_advice(advice: Advice) -> dict[str, Any]:
-    """Return an advice as programs read it."""
-    shown: dict[str, Any] = {"action": advice.action, "text": advice.text, "note": advice.note}
-    return shown if advice.arguments is None else shown | {"arguments": advice.arguments}

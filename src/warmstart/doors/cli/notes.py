@@ -12,6 +12,7 @@ from msgspec import structs
 
 from warmstart.atomic_files import write_whole
 from warmstart.doors.cli.main import PATH, json_lines_option, json_option
+from warmstart.doors.render.as_json import describe_brief
 from warmstart.doors.render.fitted import Column, print_fitted
 from warmstart.doors.render.terminal import clean, coloured, format_iso, format_time, print_json
 from warmstart.errors import Refused, SourceError
@@ -189,7 +190,7 @@ def write_brief(
     folder = (cwd or Path.cwd()).absolute() if project is None else None
     brief = ws.brief_project(_find(ws, project), folder, task, agent=agent, budget=budget)
     if as_json:
-        print_json({"text": brief.text, "tokens": brief.tokens, "notes": brief.notes, "project": brief.project})
+        print_json(describe_brief(brief))
     elif brief.text:
         click.echo(clean_lines(brief.text))
         click.echo(f"({brief.tokens} tokens, budget {brief.budget}; {clean(brief.project or '')})", err=True)

@@ -13,7 +13,7 @@ from warmstart.model import Category, Dialect, TaskType, TemplateStatus
 MAX_BUDGET = 6_000  # tokens: clients cut longer answers, and half a seed is no seed
 _MAX_TEXT = 20_000  # characters of a task or a description
 _MAX_ALL = 100_000  # characters of all arguments together
-_FREE_TEXT = ("task", "description", "details")  # may have several lines
+_FREE_TEXT = ("task", "description", "details", "arguments", "result")  # may have several lines
 _CONTROL = frozenset(map(chr, (*range(32), 127)))
 _LINES = frozenset("\t\n\r")
 
@@ -21,6 +21,8 @@ Name = Annotated[str, Meta(min_length=1, max_length=400)]
 Text = Annotated[str, Meta(max_length=_MAX_TEXT)]
 Agent = Annotated[str, Meta(min_length=1, max_length=100, description="Only this agent's: claude-code, codex, ...")]
 Project = Annotated[str, Meta(min_length=1, max_length=4_000, description="Only of this working folder.")]
+Folder = Annotated[str, Meta(min_length=1, max_length=4_000, description="Working folder.")]
+Session = Annotated[Name, Meta(description="This session's id.")]
 Since = Annotated[str | int, Meta(description="Only sessions since: a number of days, or a date like 2026-10-31.")]
 Tags = Annotated[list[Annotated[str, Meta(max_length=100)]], Meta(max_length=20)]
 Kind = Annotated[TaskType, Meta(description="What sort of work.")]
@@ -96,6 +98,22 @@ class InsightsArguments(Arguments):
     project: Project | UnsetType = UNSET
     since: Since | UnsetType = UNSET
     top: Annotated[int, Meta(ge=1, le=50, description="Lines of each table.")] = 5
+
+
+class BriefArguments(Arguments):
+    text: Annotated[Text, Meta(description="What is to be done.")] | UnsetType = field(default=UNSET, name="task")
+    cwd: Folder | UnsetType = UNSET
+    project: Project | UnsetType = UNSET
+    session: Session | UnsetType = UNSET
+
+
+class AdviseArguments(Arguments):
+    tool: Name
+    arguments: dict[str, Any] | str
+    when: Annotated[Literal["before", "after"], Meta(description="after: it failed.")] = "before"
+    result: Text | UnsetType = UNSET
+    session: Session | UnsetType = UNSET
+    cwd: Folder | UnsetType = UNSET
 
 
 class RecordArguments(Arguments):

@@ -17,6 +17,7 @@ PREFIX = "warmstart://templates/"
 URI_TEMPLATE = PREFIX + "{name}"
 MARKDOWN = "text/markdown"
 PROMPT = "start_warm"
+LONGEST_URI = 2_000
 PAGE = 100  # resources in one answer
 
 
@@ -40,7 +41,7 @@ def name_resource(name: str) -> str:
 
 def read_resource(ws: Warmstart, uri: str, border: Border) -> str:
     """Return an active template as a page. Others, which nobody has decided to use, are refused."""
-    if not uri.startswith(PREFIX) or len(uri) > 2_000:
+    if not uri.startswith(PREFIX) or len(uri) > LONGEST_URI:
         raise NotFound(f"no resource {uri[:100]!r}; resources are named {URI_TEMPLATE}")
     name = unquote(uri.removeprefix(PREFIX), errors="replace")
     known = ws.templates.find_version(name, border).name_key

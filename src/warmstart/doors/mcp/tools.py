@@ -11,7 +11,9 @@ from msgspec import UnsetType, structs
 
 from warmstart.doors.agent_tools import warm_session as warm
 from warmstart.doors.mcp.arguments import (
+    AdviseArguments,
     Arguments,
+    BriefArguments,
     CaptureArguments,
     InsightsArguments,
     LearnArguments,
@@ -27,6 +29,7 @@ from warmstart.doors.mcp.arguments import (
 )
 from warmstart.doors.mcp.confirmation import DESCRIPTION as CONFIRMING
 from warmstart.doors.mcp.confirmation import ConfirmationArguments, request_confirmation
+from warmstart.doors.mcp.notes import advise, write_brief
 from warmstart.doors.mcp.transcripts import check_transcript
 from warmstart.doors.render.as_json import (
     describe_insights,
@@ -187,6 +190,16 @@ TOOLS: dict[str, McpTool] = {
         "Call once at the start of a task: returns a few tool calls that worked in earlier sessions like it, to go by.",
         ProvisionArguments,
         provision,
+    ),
+    "brief": _tool(
+        "Call once at the start of work in a project, if provision was not called: facts that its earlier sessions met.",
+        BriefArguments,
+        write_brief,
+    ),
+    "advise": _tool(
+        "Call before a call you are unsure of, or after one that failed: the fix that worked here before, if one is known.",
+        AdviseArguments,
+        advise,
     ),
     "templates_list": _tool(
         "Use to see which kinds of work there are examples for. Names and descriptions only.",

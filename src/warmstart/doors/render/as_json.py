@@ -12,9 +12,14 @@ from warmstart.doors.render.terminal import format_iso
 if TYPE_CHECKING:
     from warmstart.dialects.compose import Seed
     from warmstart.insights.types import Insights
-    from warmstart.model import Decision, Measures, Template
+    from warmstart.model import Brief, Decision, Measures, Template
+    from warmstart.notes.types import Advice, Note
     from warmstart.store import TemplateRow, TrialRow
 
+NOTE_FIELDS = (
+    *("id", "project", "kind", "text", "fix", "support", "people", "against"),
+    *("first_seen", "last_seen", "status", "shown", "recurred"),
+)
 _TIMES = ("first", "last", "last_seen", "at")
 
 
@@ -81,6 +86,23 @@ def describe_occurrences(insights: Insights) -> dict[str, Any]:
     described = _write_times(msgspec.to_builtins({"error": insights.shown, "occurrences": insights.occurrences}))
     assert isinstance(described, dict)
     return described
+
+
+def describe_brief(brief: Brief) -> dict[str, Any]:
+    """Describe a brief."""
+    return {"text": brief.text, "tokens": brief.tokens, "notes": brief.notes, "project": brief.project}
+
+
+def describe_advice(advice: Advice) -> dict[str, Any]:
+    """Describe the advice for a call; the arguments only where they are corrected."""
+    shown: dict[str, Any] = {"action": advice.action, "text": advice.text, "note": advice.note}
+    return shown if advice.arguments is None else shown | {"arguments": advice.arguments}
+
+
+def summarise_note(note: Note) -> dict[str, Any]:
+    """Describe a note in a line."""
+    times = {"first_seen": format_iso(note.first_seen), "last_seen": format_iso(note.last_seen)}
+    return {name: times[name] if name in times else getattr(note, name) for name in NOTE_FIELDS}
 
 
 def _write_times(value: Any) -> Any:
