@@ -50,9 +50,7 @@ def test_every_place_has_a_scope_and_a_template_of_its_own(world: tuple[Warmstar
 def test_every_place_with_a_project_has_a_note_of_its_own(world: tuple[Warmstart, Path]) -> None:
     ws, _root = world
     notes = {(note.scope, note.project): note.subject for note in ws.notes.list(status="active", kind="path")}
-    assert notes == {
-        (place.name_scope(ws), place.project): f"{place.canary}.txt" for place in PLACES if place.project
-    }
+    assert notes == {(place.name_scope(ws), place.project): f"{place.canary}.txt" for place in PLACES if place.project}
     for place in (place for place in PLACES if place.project):
         brief = ws.brief(Task(scope=place.name_scope(ws), project=place.project, agent=place.agent))
         assert list_canaries(brief.text) == {place.canary}

@@ -79,7 +79,7 @@ def list_commands(place: Place) -> tuple[str, str]:
 
 
 def find_missing(place: Place) -> str:
-    """Return a command of this place's sessions that fails every time: its file is called otherwise."""
+    """Return a command of this place's sessions that fails every time."""
     return f"cat {place.canary}.txt"
 
 
@@ -100,9 +100,9 @@ def _write_claude(place: Place, root: Path) -> None:
     missing = ("Bash", {"command": find_missing(place)}, f"Exit code 1\n{complain(place)}")
     for number in range(TIMES):
         lines = work_lines(
-            f"{place.canary}-{number}", missing, *calls, task=ask_for(place), cwd=place.project, day=number + 1
+            f"{place.canary}-{number}", *calls, missing, task=ask_for(place), cwd=place.project, day=number + 1
         )
-        lines[2]["message"]["content"][0]["is_error"] = True  # the result of the first call
+        lines[-1]["message"]["content"][0]["is_error"] = True
         write_jsonl(root / "claude" / f"{place.canary}-{number}.jsonl", lines)
 
 
@@ -128,13 +128,13 @@ def _add_session(database: sqlite3.Connection, place: Place, number: int) -> Non
     facts = (session, place.platform or "cli", place.user or None, place.chat or None, None, 1e9 + 86_400 * number)
     database.execute("INSERT INTO sessions VALUES (?,?,?,?,?,?,?,?)", (*facts, place.project or None, place.profile))
     rows: list[tuple[str, str, str | None, str | None]] = [("user", ask_for(place), None, None)]
-    for step, line in enumerate((find_missing(place), *list_commands(place))):
+    for step, line in enumerate((*list_commands(place), find_missing(place))):
         call = {"id": f"{session}-{step}", "type": "function"}
         call |= {"function": {"name": "terminal", "arguments": json.dumps({"command": line})}}
         rows.append(("assistant", f"I look at the ledger of {place.canary}.", None, json.dumps([call])))
         output = f"17 rows; the {place.canary} salary is 91000"
         result = {"output": output, "exit_code": 0, "error": None}
-        if not step:
+        if line == find_missing(place):
             result |= {"output": complain(place), "exit_code": 1}
         rows.append(("tool", json.dumps(result), str(call["id"]), None))
     rows.append(("assistant", "There are 17.", None, None))
