@@ -17,13 +17,16 @@ from warmstart.pipeline import Warmstart
 from warmstart.store import TrialStore
 
 SUBJECTS = ("deploy the shop", "query the ledger", "rotate the logs", "render the invoice", "resize the photos")
+PARTS = ("first", "second", "third", "last")
 ARMS = "cold,warm,random,mismatched,text"
 
 
 @pytest.fixture
 def ws(tmp_path: Path):
     templates = [
-        template(f"t{n}", *(example("Bash", f"run{n} --part {part}", f"{subject} part {part}") for part in range(4)))
+        template(
+            f"t{n}", *(example("Bash", f"{subject.replace(' ', '-')} --{part}", f"{subject} {part}") for part in PARTS)
+        )
         for n, subject in enumerate(SUBJECTS)
     ]
     with warmstart.open(make_roomy(tmp_path / "home")) as opened:

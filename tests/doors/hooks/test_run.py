@@ -143,7 +143,8 @@ class TestGiving:
 
     def test_budget_and_length_are_kept(self, tmp_path):
         long = [
-            example("Bash", f"tool{n} --run", f"do the thing {n}", result="line of text here\n" * 400) for n in range(9)
+            example("Bash", f"{word} --run", f"grind the {word}", result="line of text here\n" * 400)
+            for word in ("coffee", "pepper", "cumin", "wheat", "barley", "salt", "sugar", "clove", "anise")
         ]
         own = {"project": PROJECT, "agent": "claude-code"}
         Path(os.environ["WARMSTART_HOME"]).mkdir()
@@ -153,7 +154,7 @@ class TestGiving:
                 write_bundle(tmp_path / "t.json", template("long", *long, provenance=own)), approve=True
             )
         assert 0 < len(answer(start()) or "") < 10_000
-        assert 0 < len(answer(prompt("do the thing 1 2 3 4 5 6 7")) or "") < 10_000
+        assert 0 < len(answer(prompt("grind the coffee, the pepper, the cumin and the wheat")) or "") < 10_000
         assert 0 < len((answer(start(source="compact")) or "").encode()) <= 10_000
 
 
