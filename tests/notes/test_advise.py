@@ -170,6 +170,10 @@ class TestStopping:
         assert desk.run("cat .golangci.yml") == Advice()
         assert desk.ask("Read", file_path=".golangci.yml") == Advice()
 
+    def test_calls_without_a_session_are_not_stopped_again_and_again(self, project):
+        desk = Desk(project, MISSING, path="stop")
+        assert [desk.run("cat .golangci.yml", session=None).action for _ in range(3)] == ["stop", "none", "none"]
+
     @pytest.mark.parametrize(
         "doubt",
         [{"support": 1}, {"failures": 2}, {"failures": 9, "against": 2}, {"kind": "check", "subject": "errcheck"}],

@@ -49,6 +49,7 @@ class Adviser:
         self._known_folders: tuple[_Stamp, dict[str, tuple[str, str] | None]] = ((0, 0, 0), {})
         self._indexes: dict[tuple[str, str], tuple[_Stamp, LoadedIndex]] = {}
         self._sessions: OrderedDict[str, SessionMemory] = OrderedDict()
+        self._nameless = SessionMemory(knows_files=False)  # calls without a session count as one: none is stopped twice
         self._lock = threading.Lock()
 
     def advise(self, event: CallEvent) -> Advice:
@@ -99,7 +100,7 @@ class Adviser:
     @contextmanager
     def _remember(self, session: str) -> Iterator[SessionMemory]:
         if not session:
-            yield SessionMemory(knows_files=False)  # nobody's call: nothing was told before
+            yield self._nameless
         elif self._kept:
             with SessionFile(str(self._home), session) as kept:
                 if kept.advises is None:
