@@ -26,6 +26,22 @@ def write_index(home: Path, project: str, notes: Iterable[Note], *, scope: str =
 
     `roots`: folders that the project's paths are relative to. Give the rules of agents (notes without a project) too.
     """
+    path = _make_folder(home) / name_index(project, scope)
+    write_whole(path, compose_index(project, notes, scope=scope, roots=roots))
+    return path
+
+
+def is_current(home: Path, project: str, notes: Iterable[Note], *, scope: str = "", roots: Sequence[str] = ()) -> bool:
+    """Return whether the index on disk is the one that would be written now."""
+    try:
+        known = (home / FOLDER / name_index(project, scope)).read_bytes()
+    except OSError:
+        return False
+    return known == compose_index(project, notes, scope=scope, roots=roots)
+
+
+def compose_index(project: str, notes: Iterable[Note], *, scope: str = "", roots: Sequence[str] = ()) -> bytes:
+    """Return the content of a project's index."""
     lines: list[tuple[bytes, int, bytes]] = []
     count, watches_files, answers_failures = 0, False, False
     for note in notes:
@@ -48,9 +64,7 @@ def write_index(home: Path, project: str, notes: Iterable[Note], *, scope: str =
         "answers_failures": answers_failures,
         "bytes": len(body),
     }
-    path = _make_folder(home) / name_index(project, scope)
-    write_whole(path, dump_json(header).encode() + b"\n" + body)
-    return path
+    return dump_json(header).encode() + b"\n" + body
 
 
 def name_index(project: str, scope: str = "") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,7 +14,7 @@ from warmstart.errors import Refused
 from warmstart.model import Brief, LearnedNotes
 from warmstart.notes.brief import write_brief
 from warmstart.notes.digest import Digest, digest_session
-from warmstart.notes.index_files import delete_indexes, write_folders, write_index
+from warmstart.notes.index_files import delete_indexes, is_current, write_folders, write_index
 from warmstart.notes.mine import ProjectHistory, add_up, make_id
 from warmstart.notes.publish import Published, prepare
 from warmstart.notes.showings import sweep_states, take_showings
@@ -180,17 +180,31 @@ class NoteLibrary:
     def write_indexes(self) -> None:
         """Write the index files that hooks read, one a project, and the map from folders to them."""
         home = self._settings.home
+        paths = {
+            (project, scope): write_index(home, project, notes, scope=scope, roots=self._notes.roots(project))
+            for project, scope, notes in self._list_indexed()
+        }
+        folders = {root: paths[project, ""] for project, scope, root in self._notes.folders() if (project, "") in paths}
+        write_folders(home, folders)
+        delete_indexes(home, paths.values())
+
+    def find_old_indexes(self) -> Sequence[str]:
+        """Return the projects whose index file is missing or does not hold their notes as they are now."""
+        home = self._settings.home
+        return [
+            project
+            for project, scope, notes in self._list_indexed()
+            if not is_current(home, project, notes, scope=scope, roots=self._notes.roots(project))
+        ]
+
+    def _list_indexed(self) -> Iterator[tuple[str, str, Sequence[Note]]]:
+        """Yield each project and scope with the notes of its index."""
         rules = self.list(project="", status="active")
-        paths: dict[tuple[str, str], Path] = {}
         for project, scope, _count in self._notes.projects():
             own = [note for note in self.list(project=project, status="active") if note.scope in (scope, "*")]
             known = () if scope else rules
             if own or known:
-                roots = self._notes.roots(project)
-                paths[project, scope] = write_index(home, project, [*own, *known], scope=scope, roots=roots)
-        folders = {root: paths[project, ""] for project, scope, root in self._notes.folders() if (project, "") in paths}
-        write_folders(home, folders)
-        delete_indexes(home, paths.values())
+                yield project, scope, [*own, *known]
 
     # Reading and deciding
 

@@ -121,9 +121,13 @@ def test_doctor(transcript):
 
 def test_doctor_prints_no_empty_table_heads():
     lines = run("doctor").stdout.splitlines()
-    titles = [place for place, line in enumerate(lines) if line.strip() in ("versions", "agents", "store", "templates")]
-    assert len(titles) == 4
-    assert "templates" in lines[titles[-1]] and "none" in "".join(lines[titles[-1] :])
+    titles = [
+        place
+        for place, line in enumerate(lines)
+        if line.strip() in ("versions", "agents", "store", "templates", "notes")
+    ]
+    assert len(titles) == 5
+    assert "notes" in lines[titles[-1]] and "none" in "".join(lines[titles[-1] :])
     rules = [line for line in lines if line.strip() and not line.strip(" ─")]
     assert len(rules) == 1, "only the agents' table has a head"
 

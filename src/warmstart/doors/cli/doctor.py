@@ -37,6 +37,14 @@ def doctor(ws: Warmstart, as_json: bool) -> None:
         unreadable = report["templates"].pop("unreadable", [])
         rows = [*report["templates"].items(), *(("cannot be read", problem) for problem in unreadable)]
         print_table(("", ""), rows or [("none", "")], title="templates")
+        projects = report["notes"].get("projects", [])
+        if projects:
+            counts = [(one["project"], one["active"], one["proposed"], one["index"]) for one in projects]
+            print_table(("notes about", "#active", "#proposed", "index"), counts, title="notes")
+        else:
+            print_table(("", ""), [("none", "")], title="notes")
+        if any(one["index"] == "old" for one in projects):
+            click.echo("an old index gives agents' calls old advice; run: warmstart learn")
         for line in report["hooks"]:
             click.echo(clean(line))
     if not report["healthy"]:
@@ -53,12 +61,14 @@ def examine(ws: Warmstart) -> dict[str, Any]:
             files = 0
         places.append({"agent": agent, "path": str(path), "files": files})
     templates: dict[str, Any] = {}
+    notes: dict[str, Any] = {}
     try:
         store = ws.store.health()
         healthy = store.get("integrity") == "ok"
         if healthy:
             templates = _count_templates(ws)
             healthy = not templates["unreadable"]
+            notes = _count_notes(ws)
     except WarmstartError as error:
         store, healthy = {"error": str(error)}, False
     return {
@@ -68,6 +78,7 @@ def examine(ws: Warmstart) -> dict[str, Any]:
         "places": places,
         "store": store,
         "templates": templates,
+        "notes": notes,
         "hooks": describe_old_hooks(examine_hooks(ws.settings)),
         "healthy": healthy,
     }
@@ -77,6 +88,25 @@ def _count_templates(ws: Warmstart) -> dict[str, Any]:
     library = ws.templates
     counts: Counter[str] = Counter(row.status for row, _template in library.find())
     return {**counts, "unreadable": [f"{problem.path}: {problem.reason}" for problem in library.problems]}
+
+
+def _count_notes(ws: Warmstart) -> dict[str, Any]:
+    """Count the notes about each project, with the state of the file that hooks read: current, old, or none needed."""
+    old = set(ws.notes.find_old_indexes())
+    counts: dict[str, Counter[str]] = {}
+    for note in ws.notes.list():
+        counts.setdefault(note.project, Counter())[note.status] += 1
+    return {
+        "projects": [
+            {
+                "project": project or "(rules of agents)",
+                "active": count["active"],
+                "proposed": count["proposed"],
+                "index": "old" if project in old else "current" if project and count["active"] else "none",
+            }
+            for project, count in sorted(counts.items())
+        ]
+    }
 
 
 def _find_version(part: str) -> str:

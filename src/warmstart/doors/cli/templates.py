@@ -22,7 +22,7 @@ from warmstart.doors.render.terminal import (
     print_table,
     progress_bar,
 )
-from warmstart.model import Category, Decision, Problem, TaskType, Template, TemplateStatus, Verdict
+from warmstart.model import Category, Decision, LearnedNotes, Problem, TaskType, Template, TemplateStatus, Verdict
 from warmstart.pipeline import Warmstart
 from warmstart.scopes import EVERYWHERE, SHARED, Border
 from warmstart.store import SessionRow
@@ -78,10 +78,23 @@ def learn(
     for reason, count in sorted(learned.refused.items(), key=lambda item: -item[1]):
         click.echo(f"  {count:>5}  {clean(reason)}{_give_example(reason, count, learned.refusals)}")
     _show_learned(learned.templates)
+    _report_notes(ws, learned.notes)
     if not learned.considered:
         stored = ws.count_sessions()
         none = f"none of the {stored} sessions matches the filters; see: warmstart sessions list"
         click.echo(none if stored else "no sessions stored yet; run: warmstart ingest")
+
+
+def _report_notes(ws: Warmstart, learned: LearnedNotes | None) -> None:
+    if learned is None or not learned.notes + learned.proposed:
+        return
+    projects = {note.project for note in ws.notes.list() if note.project and note.status != "retired"}
+    about = f"about {len(projects)} project{'' if len(projects) == 1 else 's'}"
+    counts = [f"{learned.new} new"] if learned.new else []
+    counts += [f"{learned.proposed} proposed"] if learned.proposed else []
+    total = learned.notes + learned.proposed
+    shown = f" ({', '.join(counts)})" if counts else ""
+    click.echo(f"{total} note{'' if total == 1 else 's'} {about}{shown}; see: warmstart notes list")
 
 
 def _give_example(reason: str, count: int, refusals: tuple[RefusedSession, ...]) -> str:
