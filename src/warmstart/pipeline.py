@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from warmstart.ingest.read import Ingested
     from warmstart.ingest.records import Record
     from warmstart.insights import Insights
+    from warmstart.insights.errors import NoteFinder
     from warmstart.model import Task
     from warmstart.notes.adviser import Adviser
     from warmstart.notes.library import NoteLibrary
@@ -242,7 +243,15 @@ class Warmstart:
         history = read_history(self.store, agent=agent, project=project, since=since, progress=progress)
         if border is not None:
             history = (past for past in history if past and border.admits(past.scope, past.project or ""))
-        return gather_insights(history, top=top, show=show)
+        return gather_insights(history, top=top, show=show, find_notes=self._find_notes())
+
+    def _find_notes(self) -> NoteFinder | None:
+        """Return what finds the notes about an error; without any notes there is nothing to find."""
+        from warmstart.notes.of_errors import ErrorNotes
+        from warmstart.store.notes import NoteStore
+
+        notes = self.notes.list()
+        return ErrorNotes(notes, NoteStore(self.store).roots).find if notes else None
 
     @property
     def projects(self) -> ProjectBook:

@@ -41,10 +41,13 @@ def percent(share: float | None) -> str:
 
 
 def advise(insights: Insights) -> tuple[Advice, ...]:
-    """Return up to three pieces of advice that follow from the figures, each with the next command."""
+    """Return up to four pieces of advice that follow from the figures, each with the next command."""
     if not insights.overall.judged:
         return ()
-    pieces = [_advise_learning(insights), _advise_looking(insights), _advise_measuring(insights)]
+    deciding, learning = _advise_deciding(insights), _advise_learning(insights)
+    if deciding and learning and deciding.note == learning.note:
+        learning = None
+    pieces = [deciding, learning, _advise_looking(insights), _advise_measuring(insights)]
     return tuple(advice for advice in pieces if advice is not None)
 
 
@@ -58,15 +61,37 @@ def _compare(start: Rate, end: Rate) -> str:
     return "the intervals overlap, so this shows no change"
 
 
+def _advise_deciding(insights: Insights) -> Advice | None:
+    """Offer the note that waits about the error that was seen in most sessions."""
+    waiting = [(error, error.note) for error in insights.repeated if error.note and error.note.status == "proposed"]
+    if not waiting:
+        return None
+    error, note = max(waiting, key=lambda pair: (pair[0].sessions, pair[0].count))
+    return Advice(
+        text=f"{_name(error)} was met in {_count(error.sessions, 'session')}. A note about it waits for your decision; read "
+        f"it with: warmstart notes show {note.id}.",
+        command=f"warmstart notes approve {note.id}",
+        note=note.id,
+    )
+
+
 def _advise_learning(insights: Insights) -> Advice | None:
     fixed = [(error, fix) for error in insights.repeated for fix in error.fixes if fix.how != "retry"]
     if not fixed:
         return None
     most, fix = max(fixed, key=lambda pair: (pair[1].sessions, pair[0].count))
+    fixed_by = f"{_name(most)} was fixed in {_count(fix.sessions, 'session')}: {first(fix.what, _MESSAGE)}."
+    if most.note is None or most.note.status != "active":
+        return Advice(
+            text=f"{fixed_by} Examples of the corrected calls can spare new sessions the failure.",
+            command="warmstart learn",
+            note=most.note.id if most.note else None,
+        )
+    shown = f"shown to {_count(most.note.shown, 'session')} so far" if most.note.shown else "not shown yet"
     return Advice(
-        text=f"{_name(most)} was fixed in {_count(fix.sessions, 'session')}: {first(fix.what, _MESSAGE)}. Examples of the "
-        "corrected calls can spare new sessions the failure.",
-        command="warmstart learn",
+        text=f"{fixed_by} An active note tells new sessions about it ({shown}).",
+        command=f"warmstart notes show {most.note.id}",
+        note=most.note.id,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from msgspec import Struct, field
@@ -20,7 +20,7 @@ from warmstart.excerpt import first
 from warmstart.insights.costs import CostMeter, CostTally, FailureSpan
 from warmstart.insights.fixes import Ending, describe_next
 from warmstart.insights.times import find_latest
-from warmstart.insights.types import FixedBy, How, Occurrence, RepeatedError
+from warmstart.insights.types import FixedBy, How, KnownNote, Occurrence, RepeatedError
 from warmstart.model import ErrorKind, PastCall, PastSession
 
 MESSAGE, EXAMPLE, SHAPE = 110, 160, 160  # characters kept
@@ -47,6 +47,7 @@ _TAG = re.compile(r"</?[a-z_]+>")
 _LETTER = re.compile(r"[^\W\d_]")
 
 _T = TypeVar("_T")
+NoteFinder = Callable[[PastSession, int], Iterable[KnownNote]]  # of the failed call with this index
 Key = tuple[str, ErrorKind | None, str, str]  # tool, kind, message in lower case, shape ("" where the message decides)
 
 
@@ -78,15 +79,17 @@ class _Group(Struct):
     passed: set[str] = field(default_factory=set)
     cost: CostTally = field(default_factory=CostTally)
     occurrences: list[Occurrence] = field(default_factory=list)
+    notes: Counter[KnownNote] = field(default_factory=Counter)
 
 
 class ErrorTally:
     """Counts errors, session by session."""
 
-    def __init__(self, origins: Origins, *, keep: bool = False) -> None:
+    def __init__(self, origins: Origins, *, keep: bool = False, find_notes: NoteFinder | None = None) -> None:
         self._groups: dict[Key, _Group] = {}
         self._origins = origins
         self._keep = keep  # every occurrence
+        self._find_notes = find_notes
 
     def add(self, session: PastSession, failures: Sequence[Failure], meter: CostMeter) -> None:
         origin = self._origins.add(session)
@@ -100,6 +103,7 @@ class ErrorTally:
                 self._groups[key] = _Group(message=mask_message(line), example=_make_excerpt(call, line))
             group = self._groups[key]
             group.shapes[_shape(call)] += 1
+            group.notes.update(self._find_notes(session, failure.index) if self._find_notes else ())
             if self._keep:
                 group.occurrences.append(_make_occurrence(session, failure, line))
         for key, same in by_key.items():
@@ -154,6 +158,7 @@ class ErrorTally:
             check=2 * group.checks > group.count,
             passed=len(self._origins.settle(group.passed)),
             cost=group.cost.freeze(),
+            note=max(group.notes, key=lambda note: (group.notes[note], note.id), default=None),
         )
 
 

@@ -13,7 +13,7 @@ from msgspec import structs
 from warmstart.calls.origins import Origins
 from warmstart.insights.advice import advise, explain_windows
 from warmstart.insights.costs import CostMeter, TotalTally
-from warmstart.insights.errors import ErrorTally, Failure
+from warmstart.insights.errors import ErrorTally, Failure, NoteFinder
 from warmstart.insights.fixes import find_ending, has_passed, is_failing_check
 from warmstart.insights.rates import RateTally, WindowTally
 from warmstart.insights.times import count_weekly, find_earliest, find_latest
@@ -25,12 +25,18 @@ TOP = 10
 _LEFT_OUT = ("rejected", "denied", "cancelled", "unknown")
 
 
-def gather_insights(sessions: Iterable[PastSession | None], *, top: int = TOP, show: int | None = None) -> Insights:
+def gather_insights(
+    sessions: Iterable[PastSession | None],
+    *,
+    top: int = TOP,
+    show: int | None = None,
+    find_notes: NoteFinder | None = None,
+) -> Insights:
     """Gather insights from past sessions. None stands for an unreadable record; `top` limits each list.
 
-    `show` is the row of a repeated error whose occurrences are listed too.
+    `show` is the row of a repeated error whose occurrences are listed too; `find_notes` finds notes about an error.
     """
-    gathering = _Gathering(show)
+    gathering = _Gathering(show, find_notes)
     for session in sessions:
         if session is None:
             gathering.unreadable += 1
@@ -42,7 +48,7 @@ def gather_insights(sessions: Iterable[PastSession | None], *, top: int = TOP, s
 class _Gathering:
     """All counts while sessions pass by."""
 
-    def __init__(self, show: int | None = None) -> None:
+    def __init__(self, show: int | None = None, find_notes: NoteFinder | None = None) -> None:
         self._show = show
         self._starts: list[float] = []  # of sessions that `experiment power` would count
         self.unreadable = 0
@@ -54,7 +60,7 @@ class _Gathering:
         self._rates = RateTally()
         self._windows = WindowTally()
         self._work = WorkTally()
-        self._errors = ErrorTally(Origins(), keep=show is not None)
+        self._errors = ErrorTally(Origins(), keep=show is not None, find_notes=find_notes)
         self._cost = TotalTally()
 
     def add(self, session: PastSession) -> None:

@@ -60,6 +60,14 @@ class FixedBy(Struct, frozen=True, kw_only=True):
     examples: tuple[str, ...] = ()  # paths or values that were replaced, the commonest first
 
 
+class KnownNote(Struct, frozen=True, kw_only=True):
+    """A note about the cause of an error."""
+
+    id: str
+    status: str  # proposed or active
+    shown: int = 0  # sessions that it was shown to
+
+
 class RepeatedError(Struct, frozen=True, kw_only=True):
     """The same error, seen at least twice."""
 
@@ -79,6 +87,7 @@ class RepeatedError(Struct, frozen=True, kw_only=True):
     check: bool  # a failing test, lint, type check or build: work to do, not a wrong call
     passed: int  # sessions in which that check passed soon after
     cost: Cost
+    note: KnownNote | None = None  # the one about most of its occurrences
 
 
 class Occurrence(Struct, frozen=True, kw_only=True):
@@ -126,6 +135,7 @@ class Advice(Struct, frozen=True, kw_only=True):
 
     text: str
     command: str
+    note: str | None = None  # id of the note that it is about
 
 
 class Insights(Struct, frozen=True, kw_only=True):

@@ -46,7 +46,7 @@ def test_doctor_counts_notes_and_checks_their_indexes(taught):
     assert (other["active"], other["proposed"], other["index"]) == (0, 1, "none")
     (index,) = Path(os.environ["WARMSTART_HOME"], "notes").glob("*.index")
     whole = index.read_bytes()
-    for content in (whole[:-20], whole.replace(b'"warmstart_notes":1', b'"warmstart_notes":0'), b""):
+    for content in (whole[:-20], whole.replace(b"warmstart_notes", b"warmstart_n0tes"), b""):
         index.write_bytes(content)
         assert max(examine(), key=lambda one: one["active"])["index"] == "old"
         assert "run: warmstart learn" in run("doctor").stdout

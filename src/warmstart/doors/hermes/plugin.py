@@ -14,6 +14,7 @@ from warmstart.dialects.providers import text_of_content
 from warmstart.doors.agent_tools.warm_session import DESCRIPTION, NAME
 from warmstart.doors.guard.hermes import is_wanted, make_hook
 from warmstart.doors.hermes import cron, host, place
+from warmstart.doors.hermes.advice import FailureAdviser
 from warmstart.doors.hermes.close import Closer
 from warmstart.doors.hermes.commands import HINT, WarmCommand, add_arguments, run_warmstart
 from warmstart.doors.hermes.journal import (
@@ -50,6 +51,7 @@ def register(ctx: host.HermesContext) -> None:
     ctx.register_middleware("llm_execution", plugin.call_model)
     ctx.register_hook("pre_llm_call", plugin.begin_turn)
     ctx.register_hook("post_tool_call", plugin.see_tool)
+    ctx.register_hook("transform_tool_result", plugin.advise)
     ctx.register_hook("on_session_end", plugin.end_turn)
     ctx.register_hook("on_session_finalize", plugin.end_session)
     ctx.register_hook("on_session_reset", plugin.end_session)
@@ -80,6 +82,7 @@ class Plugin:
         self._closer = Closer()
         self._seeder = Seeder(self._open, self._notes, find_ancestor or find_in_hermes, find_place)
         self._reviewer = TurnReviewer(self._open)
+        self._adviser = FailureAdviser(self._open, find_place)
         self._review_turns: deque[str] = deque(maxlen=_MOST_TURNS)
         self._complained: set[str] = set()
         self.command = WarmCommand(self._open, self._seeder, self._notes, find_asker)
@@ -146,6 +149,15 @@ class Plugin:
             open_sightings(self._open().settings.home).add(
                 SeenCall(session=session, call=call, tool=tool, status=status)
             )
+
+    def advise(
+        self, session_id: str = "", tool_name: str = "", args: Any = None, result: Any = None, **facts: Any
+    ) -> str | None:
+        """Add what earlier sessions know about a failure to its result (`transform_tool_result`); None leaves it alone."""
+        if not session_id or self._is_review(facts.get("turn_id")):
+            return None
+        advised = self._guard(lambda: self._adviser.add_advice(session_id, tool_name, args, result), session_id)
+        return advised if isinstance(advised, str) else None
 
     def end_turn(self, session_id: str = "", platform: str = "", **facts: Any) -> None:
         """Mark the database, and start a due review (`on_session_end`, which Hermes calls after every turn)."""

@@ -88,8 +88,10 @@ def fix_of(fix: FixedBy) -> str:
 
 
 def endings_of(error: RepeatedError) -> list[str]:
-    """Return how an error was fixed, by number of sessions, then in how many no fix was seen."""
+    """Return how an error was fixed, by number of sessions, the note about it, then in how many no fix was seen."""
     endings = [f"{fix_of(fix)} ({count_of(fix.sessions, 'session')})" for fix in error.fixes]
+    if error.note:
+        endings.append(f"note {error.note.id}, {error.note.status}")
     if error.check:
         passed = f"passed after changes in {error.passed} of {count_of(error.sessions, 'session')}"
         return [*endings, f"a failing check: {passed}"]
