@@ -18,6 +18,11 @@ _REMINDER = re.compile(
     r"<(system-reminder|ide_\w+|local-command-\w+|task-notification|command-(?:message|args|contents))>.*?(?:</\1>|\Z)",
     re.S,
 )
+_PROGRAM_BLOCKS = re.compile(  # <system_instruction>, <environment_context>, <recommended_plugins> ...
+    r"\A(?:\s*<([a-z_-]*(?:system|instruction|context|environment|reminder|plugins|notification)[a-z_-]*)>"
+    r".*?(?:</\1>|\Z))+\s*",
+    re.S,
+)
 _TAG = re.compile(r"</?[a-zA-Z][\w-]*(?:\s[^<>]{0,200})?/?>")
 _NOT_SAID = re.compile(
     r"\[Request interrupted by user[^\]]*\]|Caveat: The messages below[^\n]*|```.*?(?:```|\Z)|\[\.\.\.\]", re.S
@@ -41,6 +46,11 @@ def strip_markup(text: str) -> str:
     if "<" in text:
         text = _TAG.sub(" ", _REMINDER.sub(" ", text))
     return _NOT_SAID.sub(" ", text)
+
+
+def strip_programs(text: str) -> str:
+    """Return a request without the blocks that programs put before it."""
+    return _PROGRAM_BLOCKS.sub("", text)
 
 
 def plain(text: str) -> str:

@@ -12,9 +12,11 @@ import msgspec
 from msgspec import Struct, structs
 
 from warmstart.calls.intents import state_intents
+from warmstart.calls.prose import strip_programs
 from warmstart.excerpt import first
 from warmstart.model import (
     UNKNOWN,
+    Message,
     Score,
     Session,
     Spent,
@@ -78,7 +80,7 @@ class Recorder:
             model=names.maybe(session.model),
             project=names.maybe(session.project),
             source_uri=names.clean(session.source_uri),
-            task=scope.text(first(session.task, TASK)) if session.task else None,
+            task=scope.text(first(find_request(session), TASK)) if session.task else None,
             started=session.started,
             ended=session.ended,
             end_reason=names.maybe(session.end_reason),
@@ -104,6 +106,16 @@ class Recorder:
             scope=session.scope or self._scopes.name(session.owner, session.id),
         )
         return Record(structs.replace(row, digest=_digest(row, calls, spent)), calls, spent)
+
+
+def find_request(session: Session) -> str:
+    """Return the person's first request, without what programs wrote before it: in its message or as a message apart."""
+    for step in session.steps:
+        if isinstance(step, ToolCall):
+            break
+        if isinstance(step, Message) and step.role == "user" and (request := strip_programs(step.text)).strip():
+            return request
+    return session.task or ""
 
 
 def session_key(session: Session) -> str:

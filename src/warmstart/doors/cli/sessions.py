@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import click
 import msgspec
 
-from warmstart.calls.prose import plain
+from warmstart.calls.prose import plain, strip_programs
 from warmstart.calls.shapes import command_of
 from warmstart.doors.cli.main import json_option
 from warmstart.doors.cli.options import agent_option, project_option, since_option
@@ -25,11 +24,6 @@ _LISTED = 50
 _CALLS = 200  # calls of one session in a table
 _RESULT = 600  # characters of a result among errors
 
-_PROGRAM_BLOCKS = re.compile(  # <system_instruction>, <environment_context>, <recommended_plugins> ...
-    r"\A(?:\s*<([a-z_-]*(?:system|instruction|context|environment|reminder|plugins|notification)[a-z_-]*)>"
-    r".*?(?:</\1>|\Z))+",
-    re.S,
-)
 _LIST_COLUMNS = (
     Column("session", 16),
     Column("started (UTC)", 16, drop=2),
@@ -114,7 +108,7 @@ def list_sessions(
 
 def describe_task(ws: Warmstart, row: SessionRow) -> str:
     """Return a session's request without the blocks that programs put before it; else what its first call was for."""
-    if task := plain(_PROGRAM_BLOCKS.sub("", row.task or "")):
+    if task := plain(strip_programs(row.task or "")):
         return task
     intents = ws.store.rows("first_intent", (row.key,))
     return str(intents[0][0]) if intents else row.task or ""
