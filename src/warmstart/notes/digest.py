@@ -24,6 +24,7 @@ from warmstart.notes.marks import (
     touched_path,
 )
 from warmstart.notes.sightings import Sighting, find_sightings
+from warmstart.notes.touched import find_edits, find_reads, find_rewrites, keep_most, split_request
 from warmstart.notes.types import NoteKind
 
 REACH = 10  # calls after a failure in which its fix is looked for
@@ -69,6 +70,10 @@ class Digest(Struct):
     causes: dict[str, Cause] = field(default_factory=dict)
     marks: dict[str, tuple[int, int]] = field(default_factory=dict)  # mark -> calls that worked, calls that failed
     runs: dict[str, Runs] = field(default_factory=dict)  # form of a test, lint or build command -> its runs
+    folder: str = ""  # these four as in touched.Visit
+    words: list[str] = field(default_factory=list)
+    edited: dict[str, int] = field(default_factory=dict)
+    read: dict[str, int] = field(default_factory=dict)
 
 
 class DigestedCall(Struct, frozen=True):
@@ -89,6 +94,8 @@ def digest_session(session: PastSession, *, roots: Sequence[str] = (), skip: Col
         agent=session.agent,
         at=session.ended or session.started,
         person=_name_person(session),
+        folder=session.root or session.folder or session.project or "",
+        words=split_request(session.task),
     )
     calls = [entry for entry in read_calls(session, place) if entry.call.call_id not in skip]
     digest.calls = len(calls)
@@ -96,6 +103,8 @@ def digest_session(session: PastSession, *, roots: Sequence[str] = (), skip: Col
         status = entry.call.outcome.status
         if status == "rejected":
             _count_refusal(digest, entry, calls[at + 1 : at + 1 + REACH])
+        if status in ("ok", "unknown"):  # scripts of Codex mostly report no exit code
+            _count_files(digest, entry, place)
         if status not in ("ok", "error"):
             continue
         _count_run(digest, entry)
@@ -104,6 +113,7 @@ def digest_session(session: PastSession, *, roots: Sequence[str] = (), skip: Col
             digest.marks[mark] = (worked + (status == "ok"), failed + (status == "error"))
         for sighting in entry.sightings:
             _count(digest, sighting, entry, calls[at + 1 : at + 1 + REACH])
+    digest.edited, digest.read = keep_most(digest.edited), keep_most(digest.read)
     return digest
 
 
@@ -175,6 +185,15 @@ def _count_run(digest: Digest, entry: DigestedCall) -> None:
     if entry.call.at is not None and entry.call.answered is not None and entry.call.answered >= entry.call.at:
         runs.timed += 1
         runs.seconds += entry.call.answered - entry.call.at
+
+
+def _count_files(digest: Digest, entry: DigestedCall, place: Place) -> None:
+    """Count the files that a call edited or read."""
+    edits = find_edits(entry.call, entry.path, place) or find_rewrites(read_command(entry.call) or "", place)
+    for path in edits:
+        digest.edited[path] = digest.edited.get(path, 0) + 1
+    for path in find_reads(entry.call, entry.path, entry.marks):
+        digest.read[path] = digest.read.get(path, 0) + 1
 
 
 def find_form(sighting: Sighting, entry: DigestedCall) -> str:

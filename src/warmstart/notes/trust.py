@@ -27,6 +27,13 @@ def find_suspicions(note: Note) -> tuple[str, ...]:
     return tuple(reasons)
 
 
+def is_harmless(path: str) -> bool:
+    """Return whether a path may be shown without a person's look: no hidden characters, orders or look-alikes."""
+    if len(path) > _LONGEST or any(unicodedata.category(char) in _QUIET for char in path) or _mixes_scripts(path):
+        return False
+    return not gives_orders(path.replace("-", " ").replace("_", " ").replace("/", " "))
+
+
 def _mixes_scripts(text: str) -> bool:
     for word in text.replace("/", " ").split():
         scripts = {unicodedata.name(char, "?").split()[0] for char in word if char.isalpha()}
