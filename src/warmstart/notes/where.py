@@ -108,7 +108,7 @@ def find_where(
     if not like:
         return Where(silent="no earlier request is similar")
     supported = Counter(path for visit in like for path in visit.edited)
-    shown = []
+    shown: list[LikelyFile] = []
     for file in rank_files(visits, words, folder=folder, limit=_CANDIDATES * limit):
         if len(shown) < limit and is_harmless(file.path) and exists(file.path):
             shown.append(structs.replace(file, sessions=supported[file.path]))
