@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 # Compiled modules are kept: else every worker and every process that a test starts compiles them again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check fast test lint lab lab-test clean
+.PHONY: demo check fast test lint lab lab-test agents agent-programs clean
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -42,6 +42,22 @@ lab: $(VENV)/.lab  ## a small real model, cold against warm, offline
 lab-test: $(VENV)/.dev $(VENV)/.lab  ## the tests that need that model
 	WARMSTART_LAB=1 $(BIN)/python -m pytest -m lab tests/lab
 
+AGENTS := .agent-programs
+
+agents: $(VENV)/.dev  ## the real Claude Code and Codex against a scripted model on this machine
+	-@$(MAKE) --no-print-directory agent-programs
+	$(PYTEST) -m agents tests/agents
+
+agent-programs: $(AGENTS)/.installed  ## those two programs, pinned, in a folder of their own
+
+$(AGENTS)/.installed: tests/agents/package.json tests/agents/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is not installed, so Claude Code and Codex cannot be: their tests are skipped" >&2; exit 1; }
+	@mkdir -p $(AGENTS)
+	cp $^ $(AGENTS)
+	cd $(AGENTS) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	cd $(AGENTS) && node node_modules/@anthropic-ai/claude-code/install.cjs
+	@touch $@
+
 lint: $(VENV)/.dev  ## style, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -49,4 +65,4 @@ lint: $(VENV)/.dev  ## style, types, layers
 	$(BIN)/lint-imports --no-cache
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(AGENTS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -9,12 +9,12 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 
-from places import CORPUS, NO_CORPUS
+from places import CORPUS, NO_AGENTS, NO_CORPUS
 
 FULL = os.environ.get("WARMSTART_FULL") == "1"
 WANTS_FULL = "WARMSTART_FULL=1"  # the reason of each skipped test that is long by nature ends with it
 
-ALLOWED = ("needs the real local model", "the lab's runtime is not installed")
+ALLOWED = ("needs the real local model", "the lab's runtime is not installed", NO_AGENTS)
 
 
 def list_allowed() -> tuple[str, ...]:

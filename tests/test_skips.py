@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from places import NO_CORPUS, TESTS
+from places import NO_AGENTS, NO_CORPUS, TESTS
 from skips import find_unexpected, is_strict, list_allowed
 
 SUITE = """
@@ -23,8 +23,11 @@ def test_quiet():
 """
 
 
-@pytest.mark.parametrize("reason", ["ten seconds each: WARMSTART_FULL=1", "needs the real local model: make lab-test"])
-def test_what_is_long_or_needs_the_labs_model_may_be_skipped(reason):
+@pytest.mark.parametrize(
+    "reason",
+    ["ten seconds each: WARMSTART_FULL=1", "needs the real local model: make lab-test", f"{NO_AGENTS}: make agents"],
+)
+def test_what_is_long_or_needs_other_programs_may_be_skipped(reason):
     assert find_unexpected([("a", reason), ("b", "no browser here")]) == ["b: no browser here"]
 
 

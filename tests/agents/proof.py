@@ -1,0 +1,176 @@
+"""What our hooks do in a real agent; the same for each, by what reached the model and what the agent wrote down."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+import warmstart
+from agents.conftest import OWN_SETTINGS
+from agents.programs import AgentRun, Machine
+from command_line import run, run_json
+from doors.hooks.events import read_log, wait_for_quiet
+from warmstart.store import TrialStore
+
+BRIEF = "Known in this project from earlier sessions"
+PATH_LINE = "Not here: `settings.yml`, use `settings.yaml` (2)"
+PATH_NOTE = "`settings.yml` is not here; `settings.yaml` is (2 sessions)"
+COMMAND_NOTE = "`list.sh --shrt` fails"
+OURS = "[warmstart]"
+
+
+class ReadBack:
+    """What our program knows of a session after it has read the agent's transcript."""
+
+    def __init__(self, ran: AgentRun) -> None:
+        wait_for_quiet()
+        with warmstart.open() as ws:
+            trial = TrialStore(ws.store).trial(ran.session)
+        assert trial is not None and trial.closed is not None and trial.measures is not None
+        self.arm = trial.arm
+        self.measures = json.loads(trial.measures)
+        self.calls: list[dict[str, Any]] = run_json("sessions", "show", ran.session)["tool_calls"]
+
+    @property
+    def outcomes(self) -> list[str]:
+        return [call["outcome"] for call in self.calls]
+
+
+def choose_level(machine: Machine, level: str) -> None:
+    (machine.home / ".warmstart" / "config.toml").write_text(f'[advice]\nlevel = "{level}"\n')
+
+
+def read_note(subject: str) -> dict[str, Any]:
+    """Return a note of the machine with its effect."""
+    notes = [json.loads(line) for line in run("notes", "list", "--json").stdout.splitlines()]
+    (known,) = (note["id"] for note in notes if note["subject"] == subject)
+    return dict(run_json("notes", "show", known))
+
+
+def show(result: dict[str, Any]) -> str:
+    """Return the text of a tool's result as the model got it."""
+    content = result.get("content", result.get("output"))
+    return content if isinstance(content, str) else json.dumps(content)
+
+
+class Proof:
+    """One session each in a machine that has learned; the agent's module names the program."""
+
+    def test_a_note_is_told_with_the_result_and_read_back(self, machine: Machine) -> None:
+        read, shell, project = machine.program.make_read, machine.program.make_shell, machine.project
+        ran = machine.run(
+            read(project / "settings.yml"),
+            read(project / "settings.yaml"),
+            shell("./list.sh --shrt"),
+            shell("cat settings.yml"),
+            shell("head settings.yml"),
+        )
+        start, failed, worked, option, again, end = ran.requests
+        assert (start.count(BRIEF), start.count(PATH_LINE), start.count(OURS)) == (1, 1, 0)
+        assert "currency" not in show(failed.results[-1])
+        assert failed.count(f"{OURS} {PATH_NOTE}") == 1
+        assert "currency: EUR" in show(worked.results[-1]) and worked.count(OURS) == 1
+        assert "unknown option" in show(option.results[-1]) and option.count(f"{OURS} {COMMAND_NOTE}") == 1
+        assert again.count(OURS) == 3  # the failure came in spite of the note: the fix is named once more
+        assert end.count(OURS) == 3
+        assert PATH_NOTE in ran.transcript.read_text()
+
+        back = ReadBack(ran)
+        assert (back.arm, back.outcomes) == ("warm", ["error", "ok", "error", "error", "error"])
+        assert (back.measures["errors"], back.measures["judged"]) == (4, 5)
+        note = read_note("settings.yml")
+        assert (note["shown"], note["sessions"], note["status"]) == (1, [ran.session], "active")
+        assert note["since"] == {"met": 1, "sessions": 1}
+        assert read_log() == ""
+
+    def test_a_corrected_call_works_and_the_note_stays(self, machine: Machine) -> None:
+        choose_level(machine, "correct")
+        ran = machine.run(machine.program.make_read(machine.project / "settings.yml"))
+        _start, end = ran.requests
+        assert "currency: EUR" in show(end.results[-1]) and not end.results[-1].get("is_error")
+        assert end.count(f"{OURS} corrected the call: {PATH_NOTE}") == 1
+
+        back = ReadBack(ran)
+        assert (back.arm, back.outcomes) == ("warm", ["ok"])
+        assert "settings.yaml" in json.dumps(back.calls[0]["arguments"])  # what ran, not what the model wrote
+        note = read_note("settings.yml")
+        assert (note["status"], note["against"], note["shown"]) == ("active", 0, 1)
+        assert note["since"] == {"met": 0, "sessions": 1}
+
+    def test_a_call_is_stopped_once_and_the_second_try_goes_through(self, machine: Machine) -> None:
+        choose_level(machine, "stop")
+        mistake = machine.program.make_read(machine.project / "settings.yml")
+        ran = machine.run(mistake, mistake, machine.program.make_read(machine.project / "settings.yaml"))
+        _start, stopped, tried_again, end = ran.requests
+        assert f"stopped: {PATH_NOTE}" in show(stopped.results[-1])
+        assert OURS not in show(tried_again.results[-1]) and "currency" not in show(tried_again.results[-1])
+        assert "currency: EUR" in show(end.results[-1]) and end.count(PATH_NOTE) == 2
+
+        back = ReadBack(ran)
+        assert (back.arm, back.outcomes) == ("warm", ["denied", "error", "ok"])
+        measures = back.measures
+        assert (measures["errors"], measures["judged"], measures["calls"], measures["turns"]) == (1, 2, 3, 4)
+        assert read_note("settings.yml")["shown"] == 1
+
+    def test_a_cold_session_gets_nothing(self, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+        choose_level(machine, "stop")
+        monkeypatch.setenv("WARMSTART_HOLDOUT", "0.9")
+        for _attempt in range(20):
+            ran = machine.run(machine.program.make_read(machine.project / "settings.yml"))
+            back = ReadBack(ran)
+            if back.arm == "cold":
+                break
+        assert (back.arm, back.outcomes) == ("cold", ["error"])
+        assert [request.count(BRIEF) + request.count(OURS) for request in ran.requests] == [0, 0]
+        assert ran.session not in read_note("settings.yml")["sessions"]
+
+    def test_the_agent_goes_on_while_the_store_is_locked(self, machine: Machine) -> None:
+        store = apsw.Connection(str(machine.home / ".warmstart" / "warmstart.db"))
+        store.execute("BEGIN EXCLUSIVE")
+        try:
+            ran = self.make_the_mistake(machine)
+        finally:
+            store.execute("ROLLBACK")
+            store.close()
+        assert [request.count(OURS) + request.count(BRIEF) for request in ran.requests] == [0, 0, 0]
+        assert "kept the database busy" in read_log()
+
+    @pytest.mark.parametrize(
+        "program", [None, "echo Traceback >&2\nexit 3\n", "kill -SEGV $$\n"], ids=["removed", "fails", "crashes"]
+    )
+    def test_the_agent_goes_on_without_our_program(self, machine: Machine, tmp_path: Path, program: str | None) -> None:
+        handler = json.loads(machine.settings.read_text())["hooks"]["SessionStart"][0]["hooks"][0]
+        ours = shlex.split(handler["command"])[0]
+        other = tmp_path / "warmstart"
+        if program is not None:
+            other.write_text(f"#!/bin/sh\necho called >>{tmp_path}/calls\n{program}")
+            other.chmod(0o755)
+        machine.settings.write_text(machine.settings.read_text().replace(ours, str(other)))
+        ran = self.make_the_mistake(machine)
+        assert [request.count(OURS) + request.count(BRIEF) for request in ran.requests] == [0, 0, 0]
+        assert not any(request.count("Traceback") + request.count(str(other)) for request in ran.requests)
+        if program is not None:
+            assert len((tmp_path / "calls").read_text().splitlines()) >= 6  # start, prompt, calls, stop, end
+
+    @staticmethod
+    def make_the_mistake(machine: Machine) -> AgentRun:
+        """Run a session that fails and recovers as if our hooks were not there."""
+        read = machine.program.make_read
+        ran = machine.run(read(machine.project / "settings.yml"), read(machine.project / "settings.yaml"))
+        _start, failed, end = ran.requests
+        assert "currency" not in show(failed.results[-1])
+        assert "currency: EUR" in show(end.results[-1])
+        return ran
+
+    def test_uninstalling_leaves_the_settings_byte_for_byte(self, machine: Machine) -> None:
+        machine.run(machine.program.make_read(machine.project / "settings.yml"))
+        assert machine.settings.read_text() != OWN_SETTINGS
+        run("hook", "uninstall", machine.program.name)
+        assert machine.settings.read_text() == OWN_SETTINGS
+        ran = self.make_the_mistake(machine)
+        assert [request.count(OURS) + request.count(BRIEF) for request in ran.requests] == [0, 0, 0]
