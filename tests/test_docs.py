@@ -124,7 +124,7 @@ def squash(text: str) -> list[str]:
 
 
 def test_the_demo_prints_what_the_readme_shows(tmp_path):
-    (block,) = [block for block in read_blocks(README, "") if "5 passed" in block]
+    (block,) = [block for block in read_blocks(README, "") if "5 passed in" in block]
     assert set(squash(block)) <= set(squash(run_sh("warmstart demo", tmp_path)))
 
 

@@ -13,7 +13,6 @@ from warmstart.doors.render.seed import show_seed
 from warmstart.doors.render.terminal import coloured, format_time, print_table
 from warmstart.model import Task
 from warmstart.pipeline import Warmstart
-from warmstart.scopes import EVERYWHERE
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 TASK = "the order total test fails again: run it, find out why and fix it"
@@ -34,11 +33,15 @@ def demo() -> None:
         _title(f"2. Learned: {learned.considered} sessions considered, refused: {refused}")
         rows = [(t.name, coloured(t.status), t.examples, t.sessions, t.reason) for t in learned.templates]
         print_table(("template", "status", "#examples", "#sessions", "why"), rows)
-        _title(f"3. Warm seed out, for a Codex session with the task: {TASK}")
-        show_seed(ws.provision(Task(text=TASK, agent="codex", project=EVERYWHERE)))
+        project = ws.sessions(limit=1)[0].project
+        _title("3. What the project knows: the brief that every new session starts with")
+        click.echo(ws.brief(Task(project=project, agent="codex")).text)
+        _title(f"4. Examples for a Codex session with the task: {TASK}")
+        show_seed(ws.provision(Task(text=TASK, agent="codex", project=project, brief=0)))
     _title("On your own history")
     click.echo("  warmstart ingest")
     click.echo("  warmstart learn")
+    click.echo("  warmstart notes brief")
     click.echo('  warmstart provision "what you want to do next"')
     click.echo("  warmstart insights")
     click.echo("  warmstart report")
