@@ -12,6 +12,7 @@ from difflib import SequenceMatcher
 from msgspec import Struct, field
 
 from warmstart.calls.checks import runs_check
+from warmstart.calls.fixes import Fix, list_fixes
 from warmstart.calls.shell import command_in
 from warmstart.model import PastCall, PastSession
 from warmstart.notes.marks import (
@@ -30,7 +31,7 @@ from warmstart.notes.types import NoteKind
 REACH = 10  # calls after a failure in which its fix is looked for
 _WORDS = 120  # characters of a person's words
 _ASKING = frozenset(("ExitPlanMode", "AskUserQuestion", "EnterPlanMode", "update_plan"))
-_BESIDE = frozenset("cd echo printf tail head grep rg wc sed awk cat sort tee sleep true export set".split())
+BESIDE = frozenset("cd echo printf tail head grep rg wc sed awk cat sort tee sleep true export set".split())
 _REMEDIES = frozenset("install i ci build sync add setup bootstrap restore prepare generate".split())
 _FORMATTERS = re.compile(r"(?:^|[:_-])(?:fix|fmt|format|write)\b")
 _VALUE = frozenset("\n$'\"`{}()<>|;=\\")
@@ -97,12 +98,13 @@ def digest_session(session: PastSession, *, roots: Sequence[str] = (), skip: Col
         folder=session.root or session.folder or session.project or "",
         words=split_request(session.task),
     )
+    changes = {fix.at: fix for _index, fix in list_fixes(session.calls)}
     calls = [entry for entry in read_calls(session, place) if entry.call.call_id not in skip]
     digest.calls = len(calls)
     for at, entry in enumerate(calls):
         status = entry.call.outcome.status
         if status == "rejected":
-            _count_refusal(digest, entry, calls[at + 1 : at + 1 + REACH])
+            _count_refusal(digest, entry)
         if status in ("ok", "unknown"):  # scripts of Codex mostly report no exit code
             _count_files(digest, entry, place)
         if status not in ("ok", "error"):
@@ -112,7 +114,8 @@ def digest_session(session: PastSession, *, roots: Sequence[str] = (), skip: Col
             worked, failed = digest.marks.get(mark, (0, 0))
             digest.marks[mark] = (worked + (status == "ok"), failed + (status == "error"))
         for sighting in entry.sightings:
-            _count(digest, sighting, entry, calls[at + 1 : at + 1 + REACH])
+            fix = find_fix(sighting, entry, calls[at + 1 : at + 1 + REACH])
+            _count(digest, sighting, entry, fix or _take_over(changes.get(entry.call.ordinal), sighting, place))
     digest.edited, digest.read = keep_most(digest.edited), keep_most(digest.read)
     return digest
 
@@ -150,7 +153,24 @@ def _name_person(session: PastSession) -> str:
     return parts[2] if len(parts) > 2 and parts[1] in ("Users", "home") else ""
 
 
-def _count(digest: Digest, sighting: Sighting, entry: DigestedCall, later: Sequence[DigestedCall]) -> None:
+def _take_over(change: Fix | None, sighting: Sighting, place: Place) -> str:
+    """Return the fix that insights find, where it says exactly what to do about this cause."""
+    if (
+        change is None
+        or not change.worked
+        or sighting.kind not in ("path", "command", "environment", "baseline", "tool")
+    ):
+        return ""
+    if sighting.kind == "path":
+        return (place.relate(change.worked) or "") if change.kind == "path" else ""
+    if change.kind == "precondition" and sighting.kind != "tool":
+        return f"{change.worked} first" if len(change.worked) <= 60 else ""
+    if sighting.kind == "tool":
+        return change.worked if change.kind == "precondition" else ""
+    return change.worked if change.kind in ("program", "option") and len(change.worked) <= 60 else ""
+
+
+def _count(digest: Digest, sighting: Sighting, entry: DigestedCall, fix: str) -> None:
     cause = digest.causes.setdefault(sighting.key, Cause(sighting.kind, sighting.subject))
     cause.calls += 1
     cause.quote = cause.quote or sighting.quote
@@ -160,18 +180,18 @@ def _count(digest: Digest, sighting: Sighting, entry: DigestedCall, later: Seque
         cause.files[entry.path] = cause.files.get(entry.path, 0) + 1
     if form := find_form(sighting, entry):
         cause.forms[form] = cause.forms.get(form, 0) + 1
-    if fix := find_fix(sighting, entry, later):
+    if fix:
         cause.fixes[fix] = cause.fixes.get(fix, 0) + 1
 
 
-def _count_refusal(digest: Digest, entry: DigestedCall, later: Sequence[DigestedCall]) -> None:
+def _count_refusal(digest: Digest, entry: DigestedCall) -> None:
     """Count a call that a person rejected. Approving a plan by starting anew is recorded as a rejection, but is none."""
     if not entry.commands or entry.call.tool in _ASKING:
         return
     form = find_form(Sighting("refusal", ""), entry)
     words = " ".join((entry.call.outcome.words or "").split())[:_WORDS]
     if form:
-        _count(digest, Sighting("refusal", form, words), entry, later)
+        _count(digest, Sighting("refusal", form, words), entry, "")
 
 
 def _count_run(digest: Digest, entry: DigestedCall) -> None:
@@ -198,7 +218,7 @@ def _count_files(digest: Digest, entry: DigestedCall, place: Place) -> None:
 
 def find_form(sighting: Sighting, entry: DigestedCall) -> str:
     """Return the command that is to blame, as its form: the one that names the subject, else the one that ran last."""
-    commands = [words for words in entry.commands if words[0] not in _BESIDE] or entry.commands
+    commands = [words for words in entry.commands if words[0] not in BESIDE] or entry.commands
     blamed = [words for words in commands if sighting.subject in words or words[0].endswith("/" + sighting.subject)]
     checks = [words for words in commands if runs_check(" ".join(words[:8]))]
     chosen = blamed or (checks if sighting.kind in ("check", "baseline") else []) or commands
@@ -252,7 +272,7 @@ def _find_other_form(subject: str, failed: DigestedCall, worked: Sequence[Digest
     rest = wrong[1:] if subject in wrong[1:] and wrong[0] != subject else [word for word in wrong if word != subject]
     for entry in worked[:6]:
         for words in entry.commands:
-            if words[0] in _BESIDE or (subject in words and words[0] == wrong[0]):
+            if words[0] in BESIDE or (subject in words and words[0] == wrong[0]):
                 continue
             shared = sum(word in words for word in rest)
             if rest and shared * 2 >= len(rest) and shared * 3 >= len(words):
@@ -264,7 +284,7 @@ def _find_remedy(failed: DigestedCall, worked: Sequence[DigestedCall]) -> str:
     """Return the installation or build after which the same command worked."""
     remedy = ""
     for entry in worked:
-        if any(words in entry.commands for words in failed.commands if words[0] not in _BESIDE):
+        if any(words in entry.commands for words in failed.commands if words[0] not in BESIDE):
             return remedy
         for words in entry.commands:
             if _REMEDIES & set(words[1:4]):
@@ -273,7 +293,7 @@ def _find_remedy(failed: DigestedCall, worked: Sequence[DigestedCall]) -> str:
 
 
 def _find_formatter(failed: DigestedCall, worked: Sequence[DigestedCall]) -> str:
-    programs = {words[0] for words in failed.commands} - _BESIDE
+    programs = {words[0] for words in failed.commands} - BESIDE
     for entry in worked:
         for words in entry.commands:
             if words[0] in programs and any(_FORMATTERS.search(word) for word in words[1:6]):

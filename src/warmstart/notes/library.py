@@ -26,7 +26,7 @@ from warmstart.store.history import decode_session
 from warmstart.store.notes import NoteDecision, NoteRow, NoteStore, Showing
 from warmstart.store.rows import SessionRow
 
-RULES = 2  # raise it when marks, sightings or digests change their results: digests are then made anew
+RULES = 3  # raise it when marks, sightings or digests change their results: digests are then made anew
 POLICY, PERSON = "policy", "person"
 _STALE = 90 * 86_400.0  # seconds without a sighting after which a note is retired
 _OWN_FILES = ("AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md")
@@ -333,6 +333,8 @@ class NoteLibrary:
     ) -> Brief:
         """Return the brief for a session: what its project knows and the repository does not say itself."""
         notes = self.notes_for(project, scope, agent)
+        if root is not None and not root.is_dir():  # another machine's folder: nothing can be checked there
+            root = None
         if root is not None:
             notes = tuple(note for note in notes if still_holds(note, root))
         said = read_own_files(root) if root is not None else ""

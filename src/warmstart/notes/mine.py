@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field, structs
 
-from warmstart.notes.digest import Cause, Digest
+from warmstart.notes.digest import BESIDE, Cause, Digest
 from warmstart.notes.habits import Habits
 from warmstart.notes.phrase import Details, phrase_note
 from warmstart.notes.types import Note, NoteKind
@@ -170,6 +170,9 @@ def _is_about(mark: str, tally: _Tally) -> bool:
     """Return whether a mark belongs to the cause: a missing path triggers by itself, not by the program that met it."""
     if tally.kind in ("path", "large"):
         return mark in (f"path:{tally.subject}", f"whole:{tally.subject}")
+    words = mark.partition(":")[2].split()
+    if words and words[0] in BESIDE and tally.subject not in words:
+        return False  # a filter behind the command is not to blame
     if tally.kind in ("environment", "command"):
         return not mark.startswith(("path:", "tool:"))
     return True
