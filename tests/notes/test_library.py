@@ -232,7 +232,8 @@ class TestBriefs:
         teach(ws, *sessions(2, RIGHT, first=9))
         ws.learn()
         shown = ws.notes.show(note.id)
-        assert (shown.before, shown.since) == ((3, 3), (0, 2))
+        assert [(one.met, one.sessions) for one in (shown.before, shown.since)] == [(3, 3), (0, 2)]
+        assert shown.before.low is not None and shown.before.low > 0.3 and shown.since.high is not None
 
 
 class TestPublishing:

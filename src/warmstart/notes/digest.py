@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 
+import msgspec
 from msgspec import Struct, field
 
 from warmstart.calls.checks import runs_check
@@ -77,6 +78,9 @@ class Digest(Struct):
     read: dict[str, int] = field(default_factory=dict)
 
 
+_decoder = msgspec.json.Decoder(Digest)
+
+
 class DigestedCall(Struct, frozen=True):
     """A call with its marks and, if it failed, its causes."""
 
@@ -85,6 +89,14 @@ class DigestedCall(Struct, frozen=True):
     sightings: list[Sighting]
     commands: list[list[str]]  # of a shell call
     path: str | None  # that another tool reads or writes
+
+
+def decode_digest(body: str | None) -> Digest | None:
+    """Return a stored digest; None if there is none or it cannot be read."""
+    try:
+        return _decoder.decode(body) if body else None
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 def digest_session(session: PastSession, *, roots: Sequence[str] = (), skip: Collection[str] = ()) -> Digest:

@@ -13,7 +13,8 @@ from warmstart.dialects.tokens import estimate
 from warmstart.errors import Refused
 from warmstart.model import Brief, LearnedNotes
 from warmstart.notes.brief import write_brief
-from warmstart.notes.digest import Digest, digest_session
+from warmstart.notes.digest import Digest, decode_digest, digest_session
+from warmstart.notes.effect import MOST, EffectReader, NoteEffects, Recurrence
 from warmstart.notes.index_files import delete_indexes, is_current, write_folders, write_index
 from warmstart.notes.mine import ProjectHistory, add_up, make_id
 from warmstart.notes.publish import Published, prepare
@@ -34,7 +35,6 @@ _LARGEST_FILE = 100_000
 _ALONE: frozenset[NoteKind] = frozenset(("path", "command", "environment", "refusal"))  # proposed after one session
 
 _decoder = msgspec.json.Decoder(Note)
-_digests = msgspec.json.Decoder(Digest)
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -44,8 +44,8 @@ class ShownNote(Struct, frozen=True, kw_only=True):
     note: Note
     decisions: tuple[NoteDecision, ...]
     sessions: tuple[str, ...]  # that were shown it
-    before: tuple[int, int]  # sessions that met it, of those before it was first shown
-    since: tuple[int, int]  # sessions that met it, of those since
+    before: Recurrence  # sessions that met it before it was first shown
+    since: Recurrence
 
 
 class NoteLibrary:
@@ -95,7 +95,7 @@ class NoteLibrary:
         roots = self._notes.roots(project)
         digests = []
         for key, body in self._notes.digests(project, scope, RULES):
-            digest = _decode_digest(body)
+            digest = decode_digest(body)
             if digest is None:
                 digest = self._make_digest(key, roots)
             if digest is not None:
@@ -224,8 +224,8 @@ class NoteLibrary:
     def show(self, name: str) -> ShownNote:
         """Return one note with its decisions and its recurrence, by its id or a unique prefix."""
         note = self._find(name)
-        showings = self._notes.showings(note.id)
-        before, since = self._count_recurrence(note, showings)
+        showings = [showing for showing in self._notes.showings(note.id) if showing.how != "wrong"]
+        before, since = self._effects.count(note, min((showing.at for showing in showings), default=None))
         return ShownNote(
             note=note,
             decisions=tuple(self._notes.decisions(note.id)),
@@ -350,17 +350,13 @@ class NoteLibrary:
         with self._store.writing():
             self._notes.put_showings(showings)
 
-    def _count_recurrence(self, note: Note, showings: Sequence[Showing]) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return how many sessions met the note before and since it was first shown, of how many."""
-        first = min((showing.at for showing in showings), default=None)
-        counts = [[0, 0], [0, 0]]
-        for _session, body in self._notes.digests(note.project, note.scope, RULES):
-            digest = _decode_digest(body)
-            if digest is not None:
-                late = first is not None and digest.at is not None and digest.at >= first
-                counts[late][0] += note.key in digest.causes
-                counts[late][1] += 1
-        return (counts[0][0], counts[0][1]), (counts[1][0], counts[1][1])
+    def weigh(self, most: int = MOST) -> NoteEffects:
+        """Return what became of the notes that sessions were shown, the most shown first."""
+        return self._effects.weigh(self.list(), most)
+
+    @property
+    def _effects(self) -> EffectReader:
+        return EffectReader(self._notes, RULES)
 
 
 def still_holds(note: Note, root: Path) -> bool:
@@ -417,12 +413,5 @@ def _add(totals: list[int], counts: Iterable[int]) -> None:
 def _decode(body: str) -> Note | None:
     try:
         return _decoder.decode(body)
-    except (msgspec.DecodeError, RecursionError):
-        return None
-
-
-def _decode_digest(body: str | None) -> Digest | None:
-    try:
-        return _digests.decode(body) if body else None
     except (msgspec.DecodeError, RecursionError):
         return None

@@ -27,6 +27,11 @@ def rate_interval(sessions: Sequence[tuple[int, int]], alpha: float = ALPHA) -> 
     return _wilson(rate, effective, z)
 
 
+def share_interval(hits: int, number: int, alpha: float = ALPHA) -> tuple[float, float] | None:
+    """Return Wilson's interval of a share of independent cases. None for fewer than two."""
+    return _wilson(hits / number, number, NormalDist().inv_cdf(1 - alpha / 2)) if number > 1 else None
+
+
 def _wilson(rate: float, n: float, z: float) -> tuple[float, float]:
     """Return Wilson's interval, which stays inside 0 to 1; `n` may be an effective number."""
     centre = (rate + z * z / (2 * n)) / (1 + z * z / n)

@@ -624,3 +624,8 @@ GROUP BY root ORDER BY max(coalesce(started, 0)) DESC, root LIMIT ?2;
 -- Each note with the sessions that were shown it; the key is null while no transcript of the session is stored.
 SELECT DISTINCT h.note, h.session, s.key FROM showings AS h LEFT JOIN sessions AS s ON s.id = h.session
 WHERE h.how <> 'wrong';
+
+-- name: stopped_calls
+-- Calls that our hooks stopped, by the mark in their result; several in one turn cost it once.
+SELECT count(*), count(DISTINCT session_key), count(DISTINCT session_key || ' ' || coalesce(turn, -ordinal - 1))
+FROM calls WHERE status = 'denied' AND instr(excerpt, ?1) > 0;

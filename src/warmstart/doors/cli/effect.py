@@ -10,7 +10,7 @@ import click
 from warmstart.arms import control_of, parse_arms, read_shares
 from warmstart.doors.cli.main import PATH, json_option
 from warmstart.doors.cli.options import since_option
-from warmstart.doors.render.as_json import describe_trial
+from warmstart.doors.render.as_json import describe_note_effects, describe_trial
 from warmstart.doors.render.effect import show_power, show_report
 from warmstart.doors.render.terminal import clean, format_iso, format_time, print_json, print_table
 from warmstart.model import WINDOW, Design
@@ -53,10 +53,12 @@ def report(ws: Warmstart, experiment: str | None, metric: str | None, as_json: b
     result = ws.report(experiment, metric=metric)
     templates = ws.experiments.weigh()
     outlook = ws.experiments.outlook(result)
+    notes = ws.notes.weigh()
     if as_json:
-        print_json({"report": result, "templates": templates, "outlook": outlook})
+        described = {"report": result, "templates": templates, "outlook": outlook}
+        print_json(described | {"notes": describe_note_effects(notes)})
         return
-    show_report(result, templates, outlook)
+    show_report(result, templates, outlook, notes)
 
 
 @click.group()
@@ -70,8 +72,9 @@ def experiment() -> None:
     "--arms",
     default="cold=.5,warm=.5",
     show_default=True,
-    help="Arms and their shares: cold, warm (or seed), text (the seed as plain text) or a template's name; controls are "
-    "random (randomly drawn examples) and mismatched (examples about something else).",
+    help="Arms and their shares: cold, warm (or seed), brief (what the project knows, no examples), brief+advice (and advice "
+    "at calls), text (the seed as plain text) or a template's name; controls are random (randomly drawn examples) and "
+    "mismatched (examples about something else).",
 )
 @click.option(
     "--metric", type=click.Choice(DECIDING), default="error_rate", show_default=True, help="The metric that decides."

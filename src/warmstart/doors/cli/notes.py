@@ -13,6 +13,7 @@ from msgspec import structs
 from warmstart.atomic_files import write_whole
 from warmstart.doors.cli.main import PATH, json_lines_option, json_option
 from warmstart.doors.render.as_json import describe_brief
+from warmstart.doors.render.effect import state_recurrence
 from warmstart.doors.render.fitted import Column, print_fitted
 from warmstart.doors.render.terminal import clean, coloured, format_iso, format_time, print_json
 from warmstart.errors import Refused, SourceError
@@ -106,8 +107,8 @@ def show_note(ws: Warmstart, note: str, as_json: bool) -> None:
     before, since = shown.before, shown.since
     if shown.sessions:
         click.echo(
-            f"  shown to {_count(len(shown.sessions), 'session')}: {before[0]} of {before[1]} sessions met it before, "
-            f"{since[0]} of {since[1]} since"
+            f"  shown to {_count(len(shown.sessions), 'session')}: {state_recurrence(before)} sessions met it before, "
+            f"{state_recurrence(since)} since"
         )
     else:
         click.echo("  not shown to any session yet")
@@ -294,8 +295,8 @@ def _describe_shown(shown: ShownNote) -> dict[str, Any]:
     return describe_note(shown.note) | {
         "decisions": [structs.asdict(one) | {"at": format_iso(one.at)} for one in shown.decisions],
         "sessions": shown.sessions,
-        "before": {"met": shown.before[0], "sessions": shown.before[1]},
-        "since": {"met": shown.since[0], "sessions": shown.since[1]},
+        "before": shown.before,
+        "since": shown.since,
     }
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from warmstart.dialects.compose import Seed
     from warmstart.insights.types import Insights
     from warmstart.model import Brief, Decision, Measures, Template
+    from warmstart.notes.effect import NoteEffects
     from warmstart.notes.types import Advice, Note
     from warmstart.store import TemplateRow, TrialRow
 
@@ -20,7 +21,7 @@ NOTE_FIELDS = (
     *("id", "project", "kind", "text", "fix", "support", "people", "against"),
     *("first_seen", "last_seen", "status", "shown", "recurred"),
 )
-_TIMES = ("first", "last", "last_seen", "at")
+_TIMES = ("first", "last", "last_seen", "first_shown", "at")
 
 
 def describe_seed(seed: Seed) -> dict[str, Any]:
@@ -84,6 +85,13 @@ def describe_insights(insights: Insights) -> dict[str, Any]:
 def describe_occurrences(insights: Insights) -> dict[str, Any]:
     """Describe the repeated error that was asked for, with its occurrences."""
     described = _write_times(msgspec.to_builtins({"error": insights.shown, "occurrences": insights.occurrences}))
+    assert isinstance(described, dict)
+    return described
+
+
+def describe_note_effects(effects: NoteEffects) -> dict[str, Any]:
+    """Describe what became of notes that were shown, with times in ISO format."""
+    described = _write_times(msgspec.to_builtins(effects))
     assert isinstance(described, dict)
     return described
 

@@ -9,6 +9,7 @@ import click
 from warmstart.doors.render.terminal import clean, print_table
 from warmstart.insights.advice import describe_pace
 from warmstart.model import WINDOW, Design, Effect
+from warmstart.notes.effect import NoteEffects, Recurrence
 from warmstart.stats.paired import Crossing
 from warmstart.trials.metrics import METRICS
 from warmstart.trials.power import Power, describe_reach
@@ -29,7 +30,9 @@ _VALID: dict[Design, str] = {
 }
 
 
-def show_report(report: Report, templates: Sequence[TemplateEffect], outlook: str | None) -> None:
+def show_report(
+    report: Report, templates: Sequence[TemplateEffect], outlook: str | None, notes: NoteEffects | None = None
+) -> None:
     """Print an experiment as it stands."""
     title = "The standing holdout" if report.experiment == "holdout" else f"Experiment {clean(report.experiment)}"
     click.secho(title, bold=True)
@@ -58,6 +61,8 @@ def show_report(report: Report, templates: Sequence[TemplateEffect], outlook: st
             click.echo(note)
     if templates:
         _show_templates(templates)
+    if notes is not None:
+        _show_notes(notes)
 
 
 def _show_verdict(effect: Effect) -> None:
@@ -161,6 +166,32 @@ def _show_templates(templates: Sequence[TemplateEffect]) -> None:
         lines.append((name, sizes, interval, shrunk, draw(effect), template.decision, template.reason))
     columns = ("template", "#shown / cold", "#95 % interval", "#likely change", "less  0  more", "decision", "why")
     print_table(columns, lines)
+
+
+def _show_notes(effects: NoteEffects) -> None:
+    if effects.notes:
+        click.echo()
+        click.secho("Notes: sessions that met them before they were first shown, and since", bold=True)
+        lines = [
+            (note.id, note.shown, state_recurrence(note.before), state_recurrence(note.since), note.text)
+            for note in effects.notes
+        ]
+        print_table(("note", "#shown to", "#met before", "#met since", "text"), lines)
+        if effects.more:
+            click.echo(f"{effects.more} more; see: warmstart notes list")
+        click.echo("Projects change too, so a drop alone proves nothing: the comparison with cold sessions is above.")
+    if stopped := effects.stopped.calls:
+        calls = "1 call" if stopped == 1 else f"{stopped} calls"
+        turns = "1 turn" if effects.stopped.turns == 1 else f"{effects.stopped.turns} turns"
+        click.echo(f"Warmstart stopped {calls}, neither errors nor successes, which cost {turns}.")
+
+
+def state_recurrence(recurrence: Recurrence) -> str:
+    """Write how many sessions met a note, with the interval of their share."""
+    counts = f"{recurrence.met} of {recurrence.sessions}"
+    if recurrence.low is None or recurrence.high is None:
+        return counts
+    return f"{counts} ({recurrence.low:.0%} to {recurrence.high:.0%})"
 
 
 def show_power(power: Power) -> None:
