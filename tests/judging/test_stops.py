@@ -32,6 +32,16 @@ def outcomes_in(path: Path, text: str) -> list[Outcome]:
 DENIALS = [
     ("Claude Code's hook", "PreToolUse:Bash hook error: [guard.py]: use trash instead", BAD),
     ("Claude Code's rules", "Permission to use Bash with command rm -r build has been denied.", BAD),
+    ("Claude Code's rules for files", "File is in a directory that is denied by your permission settings.", BAD),
+    ("Claude Code, nobody to ask", "Claude requested permissions to use Bash, but you haven't granted it yet.", BAD),
+    ("Claude Code, a path", "Claude requested permissions to read from /w/a b.yaml, but you haven't granted it yet.", BAD),
+    ("Claude Code, no way to ask", "Permission for this tool use was denied. It requires approval, and this session has none", BAD),
+    ("Claude Code, approval", "This command requires approval", BAD),
+    (
+        "Claude Code, a replaced call",
+        "PreToolUse hook for Read returned updatedInput that the tool refused: File is in a directory that is denied by your permission settings.",
+        BAD,
+    ),
     ("Claude Code's rules, unflagged", "Permission to use Read has been denied. IMPORTANT: You *may* try other tools.", None),
     ("Codex' hook", "Command blocked by PreToolUse hook: use trash instead. Command: rm -r build", None),
     ("Codex' review", "This action was rejected due to unacceptable risk.\nReason: it deletes files", None),

@@ -25,7 +25,11 @@ _DENIED = re.compile(  # by a hook or a rule of the agent: neither the agent's e
     r"|(?:Hook )?PreToolUse(?::\S+)? (?:hook (?:error|blocking error|blocked|denied|stopped)|blocked|denied)"
     r"|\S* ?operation blocked by hook|(?:Agent )?[Ee]xecution (?:stopped|blocked|denied) by (?:PreToolUse |a )?hook"
     r"|Tool execution (?:denied by policy|blocked: |was blocked\b)"
-    r"|Permission to use [^\n]{1,300}? has been denied"  # Claude Code's permission rules
+    r"|Permission (?:to (?:use|read|write|edit) [^\n]{1,300}?|for this [a-z ]{1,20}) (?:has been|was) denied"  # Claude Code's
+    r"|Claude requested permissions to [^\n]{1,300}?, but you haven't granted it yet"  # nobody was there to ask
+    r"|This (?:Bash )?command (?:requires approval\b|contains multiple operations\. The following parts? requires? approval)"
+    r"|File is (?:in a directory that is denied by|covered by a \w+ deny rule in) your permission settings"
+    r"|PreToolUse hook for \S+ returned updatedInput that the tool refused"
     r"|The user has specified a rule which prevents you from using"  # OpenCode's
     r"|This action was rejected due to unacceptable risk"  # Codex' automatic review
     r"|BLOCKED: |\[warmstart\] stopped: ",
