@@ -154,6 +154,7 @@ class Session(Struct, frozen=True):
     unkept: int = 0  # steps that were counted but dropped, because the session is too long
     spent: tuple[Spent, ...] = ()  # `usage` by model and day
     remote: str | None = None  # git remote, if the transcript records it
+    opening: str | None = None  # a message of the program in front of the task; session keys are made of it
     scope: str = ""  # of a stored session; of others it is named after their owner when they are recorded
     owner: SessionOwner = SessionOwner()
 

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 import zstandard
+from msgspec import structs
 
 from formats.reading import Listener, judge, steps
 from places import CORPUS, DATA, needs_corpus
 from warmstart.formats import anthropic, atif, codex, codex_exec, gemini
 from warmstart.formats.source import Source
+from warmstart.ingest.records import session_key
 from warmstart.model import Message, Session, Signal, ToolCall, ToolResult, Usage
 
 
@@ -305,3 +307,23 @@ def test_odd_records_do_not_upset_a_sniff(tmp_path: Path, module: ModuleType) ->
         for text in (json.dumps(record), json.dumps([record]), f"{json.dumps(record)}\n{json.dumps(record)}\n"):
             path.write_text(text)
             assert module.sniff(Source(path).head) is False
+
+
+def test_a_list_of_plugins_is_not_the_request(tmp_path):
+    """Codex 0.144 puts it in front of the request; the session keeps the key that it had while it was taken for one."""
+    said = "<recommended_plugins>\nHere is a list of plugins that are available\n</recommended_plugins>"
+    lines = [
+        {"type": "session_meta", "payload": {"id": "s-1", "cwd": "/w"}},
+        *(
+            {
+                "type": "response_item",
+                "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]},
+            }
+            for text in (said, "fix the parser")
+        ),
+    ]
+    path = tmp_path / "rollout-1.jsonl"
+    path.write_text("".join(json.dumps({"timestamp": "2026-10-01T10:00:00Z"} | line) + "\n" for line in lines))
+    (session,) = codex.read(Source(path), judge)
+    assert session.task == "fix the parser"
+    assert session_key(session) == session_key(structs.replace(session, task=said, opening=None))

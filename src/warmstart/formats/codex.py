@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from warmstart.excerpt import MESSAGE, cut
 from warmstart.formats.fields import count_of, parse_arguments, parse_time, text_of
 from warmstart.formats.replaced import CORRECTED, find_command_run, replace_command
 from warmstart.formats.session_builder import SessionBuilder
@@ -36,6 +37,7 @@ _NOISE = (  # openings of user messages that the program wrote, not the person
     "<subagent_notification>",
     "Another language model started to solve this problem",
 )
+_PROGRAM = ("<recommended_plugins>", "<permissions instructions>", "<apps_instructions>", "<collaboration_mode>")
 _IDE, _REQUEST = "# Context from my IDE setup:", "## My request for Codex:"
 _WAITING = 1_000  # event messages held back until it is clear that no item repeats them
 
@@ -187,6 +189,9 @@ class _Reader:
 
     def _add_text(self, role: Role, content: Any, at: float | None) -> None:
         text = _texts(content, of_person=role == "user")
+        if role == "user" and text.lstrip().startswith(_PROGRAM):  # earlier versions took it for the request
+            self._draft.opening = self._draft.opening or (cut(text, MESSAGE) if self._draft.task is None else None)
+            return
         if text:
             self._draft.end_reason = None
             self._draft.message(role, text, at)

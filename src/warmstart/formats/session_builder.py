@@ -46,6 +46,7 @@ class SessionBuilder:
         self.model: str | None = None
         self.project: str | None = None
         self.task: str | None = None
+        self.opening: str | None = None
         self.started: float | None = None
         self.ended: float | None = None
         self.end_reason: str | None = None
@@ -157,6 +158,7 @@ class SessionBuilder:
             parent=self.parent,
             owner=self.owner,
             remote=self.remote,
+            opening=self.opening,
             unkept=self._unkept,
             spent=spent,
         )

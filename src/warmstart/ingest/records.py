@@ -120,7 +120,7 @@ def find_request(session: Session) -> str:
 
 def session_key(session: Session) -> str:
     """Return a hash of agent, id and task: the same session has the same key in every file and format."""
-    identity = "\0".join((session.agent, session.id, (session.task or "")[:500]))
+    identity = "\0".join((session.agent, session.id, (session.opening or session.task or "")[:500]))
     return hashlib.blake2b(identity.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
