@@ -121,7 +121,7 @@ class Replay:
     def _measure(self, history: Sequence[Visit], visit: Visit, request: str, seen: set[str]) -> None:
         self.edited_sessions += 1
         where = find_where(history, request, folder=visit.folder)
-        if named := where.named_in_line:
+        if named := where.named:
             self.lines.append((sum(path in visit.edited for path in named), len(named)))
         known = [path for path in visit.edited if path in seen]
         if not known:

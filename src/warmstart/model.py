@@ -360,6 +360,7 @@ class Brief(Struct, frozen=True, kw_only=True):
     tokens: int = 0
     budget: int = 300
     notes: tuple[str, ...] = ()  # ids of the notes in it
+    files: tuple[str, ...] = ()  # that requests like the task's edited, relative to the project
 
 
 class Pick(Struct, frozen=True, kw_only=True):

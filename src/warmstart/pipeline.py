@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from warmstart.notes.adviser import Adviser
     from warmstart.notes.library import NoteLibrary
     from warmstart.notes.types import Advice, CallEvent
+    from warmstart.notes.where import Where
     from warmstart.review import Reviews
     from warmstart.scopes import Border
     from warmstart.store.search import FoundCalls
@@ -320,7 +321,26 @@ class Warmstart:
             scope=task.scope,
             root=Path(root) if root else None,
             budget=self.settings.brief if task.brief is None else task.brief,
+            adds=task.adds,
         )
+
+    def where(
+        self,
+        text: str,
+        *,
+        project: str | None = None,
+        folder: Path | None = None,
+        scope: str = "",
+        limit: int = 10,
+    ) -> Where:
+        """Return the files that earlier requests like this one led to, in a project or in the project at a folder.
+
+        Files that the folder no longer has are left out. Nothing is named where the request names its files itself, or
+        where no earlier request is similar; `silent` then says why.
+        """
+        place = self.projects.find(project or str(folder)) if project or folder else None
+        root = Path(place.root) if place and place.root and folder else folder
+        return self.notes.where(text, project=place.name if place else None, scope=scope, root=root, limit=limit)
 
     def _write_brief(self, task: Task) -> Brief:
         """Return the brief of a seed; a fault in notes must not cost a session its examples."""

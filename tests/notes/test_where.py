@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from warmstart.model import Outcome, PastCall, PastSession
@@ -94,11 +96,14 @@ class TestSpeaking:
     def test_no_history(self) -> None:
         assert find_where([], CART).silent == "no earlier session edited a file"
 
-    def test_missing_files_are_not_shown(self) -> None:
-        assert find_where(shop(), CART, exists=lambda path: path != "src/cart.py").line == ""
-        none = find_where(shop(), CART, exists=lambda _path: False)
+    def test_missing_files_are_not_shown(self, tmp_path: Path) -> None:
+        (tmp_path / "src").mkdir()
+        none = find_where(shop(), CART, root=tmp_path)
         assert none.files == ()
         assert none.silent == "the files that similar requests edited are not here"
+        (tmp_path / "src/mail.py").touch()
+        assert [file.path for file in find_where(shop(), CART, root=tmp_path).files] == ["src/mail.py"]
+        assert find_where(shop(), CART, root=tmp_path).line == ""
 
     def test_what_every_request_says_is_no_likeness(self) -> None:
         wrapper = "You are Dori, a managed agent that executes playbooks written by maestro conductors. "

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from warmstart.calls.prose import shorten
 from warmstart.calls.words import GENERIC_WORDS, find_words, stem
 from warmstart.model import Brief
 from warmstart.notes.types import Note, NoteKind
+from warmstart.notes.where import Where
 
 BUDGET = 300
 HEADING = "Known in this project from earlier sessions (in brackets: how many met it):"
+PLACES = "From earlier sessions in this project:"
+_LARGEST_PART = 3  # the line about files takes a third of the budget at most
 LEAST = 0.05  # sessions that meet a note, of the recent ones: what is rarer is not worth a line for everyone
 _DEAR: dict[NoteKind, float] = {"refusal": 3.0, "slow": 2.0, "baseline": 1.3, "check": 1.2, "where": 1.5, "works": 0.5}
 _GROUPS: dict[NoteKind, str] = {
@@ -64,6 +67,22 @@ def write_brief(
         elif tokens > budget * 0.95:
             break
     return Brief(project=project, text=text, tokens=tokens, budget=budget, notes=tuple(item.note.id for item in chosen))
+
+
+def reserve_line(where: Where, count: Callable[[str], int], budget: int) -> int:
+    """Return the tokens to keep free for the files of similar requests; 0 where their line is too long."""
+    needed = count(f"\n- {where.line}") if where.line else 0
+    return needed if needed * _LARGEST_PART <= budget else 0
+
+
+def add_where(brief: Brief, where: Where, count: Callable[[str], int], budget: int) -> Brief:
+    """Return a brief with the files that similar requests led to, if the line fits."""
+    brief = structs.replace(brief, budget=budget)
+    text = f"{brief.text or PLACES}\n- {where.line}"
+    tokens = count(text)
+    if not where.line or tokens > budget:
+        return brief
+    return structs.replace(brief, text=text, tokens=tokens, files=where.named)
 
 
 def _deserves(note: Note, said: str) -> bool:

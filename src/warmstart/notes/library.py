@@ -12,7 +12,7 @@ from warmstart.config import Settings
 from warmstart.dialects.tokens import estimate
 from warmstart.errors import Refused
 from warmstart.model import Brief, LearnedNotes
-from warmstart.notes.brief import write_brief
+from warmstart.notes.brief import add_where, reserve_line, write_brief
 from warmstart.notes.digest import Digest, decode_digest, digest_session
 from warmstart.notes.effect import MOST, EffectReader, NoteEffects, Recurrence
 from warmstart.notes.index_files import delete_indexes, is_current, write_folders, write_index
@@ -21,6 +21,8 @@ from warmstart.notes.publish import Published, prepare
 from warmstart.notes.showings import sweep_states, take_showings
 from warmstart.notes.trust import find_suspicions
 from warmstart.notes.types import Note, NoteKind, NoteStatus
+from warmstart.notes.visits import look_up_where
+from warmstart.notes.where import FILES, Where
 from warmstart.ports import Progress
 from warmstart.store import SqliteStore
 from warmstart.store.history import decode_session
@@ -330,15 +332,30 @@ class NoteLibrary:
         scope: str = "",
         root: Path | None = None,
         budget: int = 300,
+        adds: bool = False,
     ) -> Brief:
-        """Return the brief for a session: what its project knows and the repository does not say itself."""
-        notes = self.notes_for(project, scope, agent)
+        """Return the brief for a session: what its project knows and the repository does not say itself.
+
+        `adds`: the session was given it before its task was known; only where the task leads to is left to say.
+        """
+        where = self.where(task, project=project, scope=scope, root=root) if task else Where()
+        notes = () if adds else self.notes_for(project, scope, agent)
         if root is not None and not root.is_dir():  # another machine's folder: nothing can be checked there
             root = None
         if root is not None:
             notes = tuple(note for note in notes if still_holds(note, root))
         said = read_own_files(root) if root is not None else ""
-        return write_brief(notes, estimate, task=task, budget=budget, said=said, project=project)
+        room = budget - reserve_line(where, estimate, budget)
+        brief = write_brief(notes, estimate, task=task, budget=room, said=said, project=project)
+        return add_where(brief, where, estimate, budget)
+
+    def where(
+        self, text: str, *, project: str | None, scope: str = "", root: Path | None = None, limit: int = FILES
+    ) -> Where:
+        """Return the files that earlier requests like this one led to, or why none is named."""
+        if not project:
+            return Where(silent="the request belongs to no project")
+        return look_up_where(self._notes, RULES, text, project=project, scope=scope, root=root, limit=limit)
 
     def publish(self, file: Path, *, project: str) -> Published:
         """Return a file with the project's active notes in its managed block; call write() on it to write it."""

@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 
 from msgspec import Struct, structs
 
@@ -42,6 +43,7 @@ _FEW_SESSIONS = 6  # so many may share all their words
 # A similar request shares words: at least this many, of this much rarity, this share of the request's own.
 _LIKE = ((3, 8.0, 0.2), (2, 6.0, 0.5))
 _EMPTY = AGENT_WORDS | {stem(word) for word in AGENT_WORDS}
+_EDITED_BY_LIKE = "similar requests edited it"
 _TOKEN = re.compile(r"[\w.@+\[\]()/~-]{3,200}")
 _FILE = re.compile(r"(?:[\w.@+~-]+/)+[\w.@+-]+\.[a-zA-Z]\w{0,5}")
 
@@ -64,22 +66,17 @@ class Where(Struct, frozen=True, kw_only=True):
     project: str | None = None
     files: tuple[LikelyFile, ...] = ()
     sessions: int = 0  # earlier sessions with similar requests
+    named: tuple[str, ...] = ()  # the files in the line of a brief: similar requests edited them, and they rank high
+    support: int = 0  # similar sessions that edited one of those
     silent: str = ""  # why no file is named
-
-    @property
-    def named_in_line(self) -> tuple[str, ...]:
-        """The files in the line of a brief: similar requests edited them, and little speaks more for another one."""
-        best = max((file.score for file in self.files), default=0.0)
-        near = (file.path for file in self.files if file.sessions and file.score >= _NEAR * best)
-        return tuple(islice(near, _LINE))
 
     @property
     def line(self) -> str:
         """One line for a brief; empty where no file is named."""
-        paths = ", ".join(f"`{path}`" for path in self.named_in_line)
-        if not paths:
+        if not self.named:
             return ""
-        return f"Requests like this one edited: {paths} ({self.sessions} session{'s' * (self.sessions != 1)})"
+        paths = ", ".join(f"`{path}`" for path in self.named)
+        return f"Requests like this one edited: {paths} ({self.support} session{'s' * (self.support != 1)})"
 
 
 class Similar(Struct, frozen=True):
@@ -95,9 +92,9 @@ def find_where(
     *,
     folder: str = "",
     limit: int = FILES,
-    exists: Callable[[str], bool] = lambda _path: True,
+    root: Path | None = None,
 ) -> Where:
-    """Return the files that requests like this one led to. `exists` checks a path on the disk, where there is one."""
+    """Return the files that requests like this one led to. `root`: the project on this disk, where files must exist."""
     visits = visits[-_MOST_VISITS:]
     if not any(visit.edited for visit in visits):
         return Where(silent="no earlier session edited a file")
@@ -109,11 +106,23 @@ def find_where(
         return Where(silent="no earlier request is similar")
     supported = Counter(path for visit in like for path in visit.edited)
     shown: list[LikelyFile] = []
-    for file in rank_files(visits, words, folder=folder, limit=_CANDIDATES * limit):
-        if len(shown) < limit and is_harmless(file.path) and exists(file.path):
-            shown.append(structs.replace(file, sessions=supported[file.path]))
-    silent = "" if shown else "the files that similar requests edited are not here"
-    return Where(files=tuple(shown), sessions=len(like), silent=silent)
+    for file in rank_files(visits, words, folder=folder, limit=_CANDIDATES * FILES):
+        if len(shown) < FILES and is_harmless(file.path) and _is_there(file.path, root):
+            count = supported[file.path]
+            shown.append(structs.replace(file, sessions=count, reason=_EDITED_BY_LIKE if count else file.reason))
+    if not shown:
+        return Where(sessions=len(like), silent="the files that similar requests edited are not here")
+    near = (file.path for file in shown if file.sessions and file.score >= _NEAR * shown[0].score)
+    named = tuple(islice(near, _LINE))
+    support = sum(not visit.edited.keys().isdisjoint(named) for visit in like)
+    return Where(files=tuple(shown[:limit]), sessions=len(like), named=named, support=support)
+
+
+def _is_there(path: str, root: Path | None) -> bool:
+    try:
+        return root is None or (root / path).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def find_named(text: str, visits: Iterable[Visit]) -> list[str]:
@@ -162,7 +171,7 @@ def rank_files(
         ("edited recently", _RECENT + _CONTINUED * measure_continuity(visits) ** 2, _score_recent(visits)),
         ("edited often", _OFTEN, _score_often(visits)),
         ("its path fits", _PATH * min(1.0, max(fitting.values(), default=0.0) / _SURE), fitting),
-        ("similar requests edited it", _SIMILAR, _score_similar(similar)),
+        ("words of earlier requests", _SIMILAR, _score_similar(similar)),
         ("edited in this folder", _FOLDER * (1 - share), _score_recent(visits, folder) if folder else {}),
     ]
     totals: Scores = {}

@@ -272,7 +272,9 @@ class Provisioner:
             omitted, reason = (), "the brief alone, as the arm says"
         if brief.text:
             composed = add_brief(composed, brief.text, task.dialect, estimate)
-            reason = f"{_count(len(brief.notes), 'note')} about the project; {reason}"
+            parts = (_count(len(brief.notes), "note") + " about the project" if brief.notes else "",)
+            parts += (f"{_count(len(brief.files), 'file')} of similar requests" if brief.files else "",)
+            reason = "; ".join(part for part in (*parts, reason) if part)
         if arm == COLD:
             composed = compose((), dialect=task.dialect, budget=task.budget, count=estimate)
             held_back = f"{len(used)} examples were held back" if used else "no example would have been shown"
@@ -295,8 +297,8 @@ class Provisioner:
         return seed, used
 
     def _brief(self, task: Task, arm: str | None) -> Brief:
-        """Return what the project knows; nothing in a cold arm, nor where the conversation has it already."""
-        if self._write_brief is None or not gets_brief(arm) or task.cold or task.adds or task.job or task.brief == 0:
+        """Return what the project knows; nothing in a cold arm. What adds to a seed gets only what its task leads to."""
+        if self._write_brief is None or not gets_brief(arm) or task.cold or task.job or task.brief == 0:
             return Brief()
         return self._write_brief(task)
 

@@ -33,6 +33,7 @@ COMMANDS = {  # name -> module and attribute
     "capture": "templates:capture",
     "templates": "templates:templates",
     "notes": "notes:notes",
+    "where": "where:where",
     "advise": "advise:advise",
     "provision": "provision:provision",
     "record": "effect:record",
