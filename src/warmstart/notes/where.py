@@ -98,8 +98,8 @@ def find_where(
     visits = visits[-_MOST_VISITS:]
     if not any(visit.edited for visit in visits):
         return Where(silent="no earlier session edited a file")
-    if named := find_named(text, visits):
-        return Where(silent=f"the request names its files: {', '.join(named[:3])}")
+    if own := find_named(text, visits):
+        return Where(silent=f"the request names its files: {', '.join(own[:3])}")
     words = split_request(text)
     like = find_like(visits, words)
     if not like:

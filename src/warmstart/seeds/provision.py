@@ -272,9 +272,9 @@ class Provisioner:
             omitted, reason = (), "the brief alone, as the arm says"
         if brief.text:
             composed = add_brief(composed, brief.text, task.dialect, estimate)
-            parts = (_count(len(brief.notes), "note") + " about the project" if brief.notes else "",)
-            parts += (f"{_count(len(brief.files), 'file')} of similar requests" if brief.files else "",)
-            reason = "; ".join(part for part in (*parts, reason) if part)
+            about = f"{_count(len(brief.notes), 'note')} about the project" if brief.notes else ""
+            places = f"{_count(len(brief.files), 'file')} of similar requests" if brief.files else ""
+            reason = "; ".join(part for part in (about, places, reason) if part)
         if arm == COLD:
             composed = compose((), dialect=task.dialect, budget=task.budget, count=estimate)
             held_back = f"{len(used)} examples were held back" if used else "no example would have been shown"
