@@ -18,7 +18,9 @@ import pytest
 import warmstart
 from loopback import serving
 from places import HOWTO, SRC
+from transcripts import work_lines, write_jsonl
 from warmstart.store import TrialStore
+from warmstart.store.notes import NoteStore
 
 PAGE = (HOWTO / "loops.md").read_text()
 TASK = "the order total test fails again, please fix it"
@@ -48,12 +50,13 @@ class Provider(BaseHTTPRequestHandler):
     """A model that calls `bash` twice and then ends, again and again, in three protocols."""
 
     asked: list[dict[str, Any]] = []  # noqa: RUF012
+    commands: tuple[str, ...] = COMMANDS
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        number = len(self.asked) % TURNS
+        number = len(self.asked) % (len(self.commands) + 1)
         self.asked.append(body)
-        arguments = {"command": COMMANDS[number]} if number < len(COMMANDS) else None
+        arguments = {"command": self.commands[number]} if number < len(self.commands) else None
         speak = {"completions": say_chat, "responses": say_response, "messages": say_message}
         answer = speak[self.path.rsplit("/", 1)[1]](f"call_{number}", arguments) | {"model": body["model"]}
         data = json.dumps(answer).encode()
@@ -103,18 +106,20 @@ def say_message(call: str, arguments: dict[str, Any] | None) -> dict[str, Any]:
 
 @pytest.fixture
 def provider() -> Iterator[str]:
-    Provider.asked = []
+    Provider.asked, Provider.commands = [], COMMANDS
     with serving(Provider) as address:
         yield f"http://{address}"
 
 
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with templates from the sample transcripts; to be copied."""
+    """A home with shared templates from the sample transcripts; to be copied."""
     home = tmp_path_factory.mktemp("learned")
     with warmstart.open(home) as ws:
         ws.ingest(SRC / "warmstart" / "samples")
         ws.learn()
+        for row, _template in ws.templates.find("active"):
+            ws.templates.share(row.name)  # the example runs in another folder
     return home
 
 
@@ -167,6 +172,59 @@ def test_the_example_starts_cold_without_templates_and_warm_with_them(heading, p
         assert warmstart.lint(messages, dialect) == []
         check_place(messages, seed)
     assert (measures.all_errors, measures.all_calls, measures.turns) == (1, 2, 3), "the seed's own calls do not count"
+
+
+def make_knowing(home: Path, folder: Path, level: str) -> None:
+    """Make a home that knows: `settings.yml` is not in this folder, `settings.yaml` is."""
+    wrong = ("Bash", {"command": "cat settings.yml"}, "Exit code 1\ncat: settings.yml: No such file or directory")
+    right = ("Bash", {"command": "cat settings.yaml"}, "a: b")
+    home.mkdir()
+    (home / "config.toml").write_text(f'holdout = 0\n[advice]\npath = "{level}"\n')
+    with warmstart.open(home) as ws:
+        for number in range(3):
+            lines = work_lines(f"past-{number}", wrong, right, cwd=str(folder), day=number + 1)
+            lines[2]["message"]["content"][0]["is_error"] = True
+            ws.ingest(write_jsonl(home / "past" / f"{number}.jsonl", lines))
+        ws.learn()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("heading", EXAMPLES)
+def test_the_example_tells_corrects_and_stops(heading, provider, tmp_path):
+    """The same wrong call three times, once per level: told before it and after it, corrected, and stopped once."""
+    (tmp_path / "settings.yaml").write_text("a: b\n")
+    levels = ("tell", "correct", "stop")
+    for level in levels:
+        make_knowing(tmp_path / level, tmp_path, level)
+    Provider.commands = ("cat settings.yml",) * 3
+    run_example(heading, tmp_path, provider, *(tmp_path / level for level in levels))
+    told, corrected, stopped = (read_results(sent(Provider.asked[last])) for last in (3, 7, 11))
+    assert "`settings.yml`, use `settings.yaml`" in json.dumps(Provider.asked[0]), "the brief"
+    assert [result.count("[warmstart] ") for result in told] == [1, 1, 0] and "No such file" in told[0]
+    assert corrected[0].startswith("a: b") and "[warmstart] corrected the call" in corrected[0]
+    assert stopped[0].startswith("[warmstart] stopped: ") and all("No such file" in result for result in stopped[1:])
+    session = EXAMPLES[heading][0]
+    for level, errors in zip(levels, (3, 2, 2), strict=True):
+        with warmstart.open(tmp_path / level) as ws:
+            trial = TrialStore(ws.store).trial(session)
+            assert trial is not None and ws.experiments.measures(trial).all_errors == errors
+            ws.learn()
+            shown = {showing.how for showing in NoteStore(ws.store).showings() if showing.session == session}
+            assert {"brief", level, "after"} == shown
+
+
+def read_results(messages: list[dict[str, Any]]) -> list[str]:
+    """Return the results of a request's tool calls, in any protocol, without those of the seed."""
+    results = []
+    for message in messages:
+        if message.get("role") == "tool":
+            results.append(message["content"])
+        elif message.get("type") == "function_call_output":
+            results.append(message["output"])
+        elif isinstance(message.get("content"), list):
+            results += [part["content"] for part in message["content"] if part["type"] == "tool_result"]
+    texts = [result if isinstance(result, str) else "".join(part["text"] for part in result) for result in results]
+    return texts[-3:]
 
 
 def check_place(messages: list[dict[str, Any]], seed: warmstart.Seed) -> None:
