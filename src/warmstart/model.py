@@ -363,6 +363,18 @@ class Brief(Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()  # that requests like the task's edited, relative to the project
 
 
+class MetNote(Struct, frozen=True, kw_only=True):
+    """A note that waits for a person, and the calls of a session that met it."""
+
+    id: str
+    project: str
+    kind: str
+    subject: str
+    text: str
+    calls: tuple[int, ...]  # indexes among the session's calls
+    suspicions: tuple[str, ...] = ()
+
+
 class Pick(Struct, frozen=True, kw_only=True):
     """An example chosen for a task, with its template."""
 

@@ -399,9 +399,12 @@ class Warmstart:
     @property
     def reviews(self) -> Reviews:
         """A second look at sessions: review, list, show, apply, discard."""
+        from warmstart.notes.for_review import ReviewedNotes
         from warmstart.review import Reviews
+        from warmstart.store.notes import NoteStore
 
-        return Reviews(self.store, self.settings, self._clock)
+        notes = ReviewedNotes(self.notes, NoteStore(self.store).roots)
+        return Reviews(self.store, self.settings, self._clock, notes)
 
     def record(self, session: str, path: Path | str) -> TrialRow:
         """Measure a session's trial with a transcript that you name."""

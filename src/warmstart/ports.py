@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from warmstart.model import Brief, Outcome, Signal, Task, ToolCall
+from warmstart.model import Brief, MetNote, Outcome, PastSession, Signal, Task, ToolCall
 
 
 class Judge(Protocol):
@@ -23,3 +23,12 @@ class BriefWriter(Protocol):
     """Writes what a task's project knows, in a few lines for the start of its session."""
 
     def __call__(self, task: Task) -> Brief: ...
+
+
+class NoteDesk(Protocol):
+    """Finds the notes that a session met and that wait, and approves one for a person."""
+
+    def find_waiting(self, past: PastSession) -> list[MetNote]: ...
+    def is_stored(self, note: str) -> bool: ...
+    def learn(self, project: str) -> None: ...
+    def approve(self, note: str) -> None: ...

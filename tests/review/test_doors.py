@@ -82,7 +82,7 @@ def test_only_what_is_new_since_the_last_review(tmp_path: Path) -> None:
     lines = failing_session("s-grows")
     path = write_jsonl(tmp_path / "s-grows.jsonl", lines[:5])
     (first,) = run("review", str(path))
-    assert [row["write_origin"] for row in first["proposals"]] == ["review:repeated_error"]
+    assert [row["write_origin"] for row in first["proposals"]] == ["review:repeated_error", "review:project_note"]
     write_jsonl(path, lines)
     (second,) = run("review", str(path))
     assert [row["write_origin"] for row in second["proposals"] if row["kind"] == "memory"] == ["review:corrected_call"]

@@ -34,7 +34,7 @@ POLICY, PERSON = "policy", "person"
 _STALE = 90 * 86_400.0  # seconds without a sighting after which a note is retired
 _OWN_FILES = ("AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md")
 _LARGEST_FILE = 100_000
-_ALONE: frozenset[NoteKind] = frozenset(("path", "command", "environment", "refusal"))  # proposed after one session
+ALONE: frozenset[NoteKind] = frozenset(("path", "command", "environment", "refusal"))  # proposed after one session
 
 _decoder = msgspec.json.Decoder(Note)
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -131,7 +131,7 @@ class NoteLibrary:
             by_person = self._notes.decided_by_person()
             counts = [0, 0, 0, 0]
             for note in mined:
-                if note.support < 2 and note.kind not in _ALONE:
+                if note.support < 2 and note.kind not in ALONE:
                     continue
                 old = known.pop(note.id, None)
                 decided = self._decide(note, old, by_person.get(note.id), newest)

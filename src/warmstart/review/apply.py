@@ -12,6 +12,7 @@ from warmstart.config import Settings
 from warmstart.errors import NotFound, Refused
 from warmstart.ingest.read import Ingest
 from warmstart.ingest.records import Recorder
+from warmstart.ports import NoteDesk
 from warmstart.review.memory import MemoryFolder
 from warmstart.review.skills import SkillFolder, change_text, read_skill
 from warmstart.review.snapshot import find_file
@@ -33,16 +34,38 @@ class ReviewFolders:
 class Applier:
     """Applies proposals. Applying twice changes nothing more: a process may be killed before the decision is recorded."""
 
-    def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, store: SqliteStore, settings: Settings, clock: Callable[[], float], notes: NoteDesk | None = None
+    ) -> None:
         self._store = store
         self._settings = settings
         self._clock = clock
+        self._notes = notes
         self.places = ReviewFolders(settings)
 
     def prepare(self, row: ProposalRow) -> None:
-        """Ingest the session that a template is made of: it takes long, so it happens outside the transaction."""
-        if row.kind != "template":
+        """Ingest the session that a template or note is made of: it takes long, so it happens outside the transaction."""
+        if row.kind == "template":
+            self._ingest(row)
+        elif row.kind == "note":
+            self._learn_note(row)
+
+    def _learn_note(self, row: ProposalRow) -> None:
+        """Make sure that the note is stored. Its facts come from sessions, never from the proposal."""
+        notes = self._get_notes()
+        if notes.is_stored(row.target):
             return
+        self._ingest(row)
+        notes.learn(str(msgspec.json.decode(row.body, type=dict[str, Any])["project"]))
+        if not notes.is_stored(row.target):
+            raise Refused(f"no stored session supports note {row.target} any more; run: warmstart learn")
+
+    def _get_notes(self) -> NoteDesk:
+        if self._notes is None:
+            raise Refused("a note is approved with: warmstart review apply, or warmstart notes approve")
+        return self._notes
+
+    def _ingest(self, row: ProposalRow) -> None:
         try:
             self._store.find_session(row.session_key)
         except NotFound:
@@ -61,6 +84,8 @@ class Applier:
                 self._write_skill(row, body)
             case "template":
                 self._learn(row, body, by, anyway)
+            case "note":
+                self._get_notes().approve(row.target)
 
     def _write_memory(self, row: ProposalRow, body: dict[str, Any]) -> None:
         memory, content, old = self.places.memory, str(body["content"]), str(body["old_text"])
@@ -129,5 +154,7 @@ def describe_action(row: ProposalRow) -> str:
         case "skill":
             what = _DONE[row.action] if applied else "proposed" if row.action == "create" else "change proposed"
             return f"Skill '{row.target}' {what}"
+        case "note":
+            return f"Note about the project {'approved' if applied else 'proposed'}"
         case _:
             return f"Template '{row.target}' {'learned' if applied else 'proposed'}"

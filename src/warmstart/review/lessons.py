@@ -16,11 +16,12 @@ from warmstart.calls.shapes import command_of
 from warmstart.excerpt import first
 from warmstart.insights.errors import Key, find_message, make_error_key, mask_message
 from warmstart.insights.fixes import Ending, find_ending, has_passed, is_failing_check
-from warmstart.model import PastCall, PastSession, Session, Template, ToolCall, ToolResult
+from warmstart.model import MetNote, PastCall, PastSession, Session, Template, ToolCall, ToolResult
 from warmstart.review.memory import LONGEST, flatten_note
 from warmstart.review.proposal_drafts import ProposalDraft
 
 CORRECTED, REPEATED, TEMPLATE = "review:corrected_call", "review:repeated_error", "review:new_template"
+NOTE = "review:project_note"
 _QUOTES = "it quotes what a tool has said"
 _SHOWN, _MOST = 200, 20  # characters of a call, findings of each kind
 
@@ -109,6 +110,29 @@ def find_template(draft: Template, past: PastSession, places: Sequence[CallPlace
         write_origin=TEMPLATE,
         suspicions=draft.provenance.suspicions,
     )
+
+
+def draft_notes(notes: Iterable[MetNote], places: Sequence[CallPlace], since: int) -> list[ProposalDraft]:
+    """Draft the approval of notes about the project that the session met since its last review."""
+    drafts = []
+    for note in list(notes)[:_MOST]:
+        met = [places[index] for index in note.calls if index < len(places)]
+        if any(place.is_new(since) for place in met):
+            body = {"note": note.id, "project": note.project, "kind": note.kind, "subject": note.subject}
+            drafts.append(
+                ProposalDraft(
+                    kind="note",
+                    action="approve",
+                    target=note.id,
+                    body=body | {"text": note.text},
+                    claim=note.text,
+                    cites=tuple(sorted({number for place in met for number in place.cites})),
+                    write_origin=NOTE,
+                    identity=f"note {note.id}",
+                    suspicions=note.suspicions,
+                )
+            )
+    return drafts
 
 
 def _draft_correction(call: PastCall, fix: Fix, cites: tuple[int, ...]) -> ProposalDraft:

@@ -13,7 +13,7 @@ from warmstart.errors import Refused
 from warmstart.review.memory import FILES, flatten_note
 from warmstart.review.skills import check_skill_name
 
-Kind = Literal["memory", "skill", "template"]
+Kind = Literal["memory", "skill", "template", "note"]
 TOOL_NAMES = ("memory", "skill_manage", "template_propose")
 MODEL = "review:model"
 _CITED = re.compile(r"\s*\[steps?:?\s*([\d,\s-]{1,200})\]\s*\Z", re.I)
@@ -23,7 +23,7 @@ _LONGEST_DESCRIPTION = 1_000
 
 
 class ProposalDraft(Struct, frozen=True, kw_only=True):
-    """A note, skill or template that a review wants to write."""
+    """What a review wants to write: a line of memory, a skill or a template; or a note about the project to approve."""
 
     kind: Kind
     action: str

@@ -18,6 +18,7 @@ from warmstart.config import Settings
 from warmstart.errors import Refused, WarmstartError
 from warmstart.excerpt import first
 from warmstart.names import check_name
+from warmstart.ports import NoteDesk
 from warmstart.redact import Redactor
 from warmstart.review.apply import Applier, change_skill
 from warmstart.review.claims import find_fault, normalise
@@ -36,13 +37,15 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 class ProposalDesk:
     """Takes drafts, stores proposals, and applies or discards them."""
 
-    def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, store: SqliteStore, settings: Settings, clock: Callable[[], float], notes: NoteDesk | None = None
+    ) -> None:
         self._store = store
         self._proposals = ProposalStore(store)
         self._settings = settings
         self._clock = clock
         self._redactor = Redactor(settings.secrets)
-        self._applier = Applier(store, settings, clock)
+        self._applier = Applier(store, settings, clock, notes)
 
     def propose(self, snapshot: Snapshot, draft: ProposalDraft, instruction: str = "") -> ProposalRow:
         """Store a draft as a proposal. Raises Refused with the reason why not."""
@@ -70,6 +73,8 @@ class ProposalDesk:
         if anyway and by != PERSON:
             raise Refused("only a person can make a template of a session that failed")
         row = self._proposals.find(name)
+        if row.kind == "note" and by != PERSON:
+            raise Refused("only a person approves a note that waits")
         self._applier.prepare(row)
         with self._store.writing():
             reason = "applied at once" if by == POLICY else f"a person applied it{' --anyway' if anyway else ''}"
@@ -99,7 +104,7 @@ class ProposalDesk:
                 raise Refused("that is known already")
         elif draft.kind == "skill":
             self._compare_skill(draft)
-        else:
+        elif draft.kind == "template":
             check_name(draft.target)
 
     def _compare_skill(self, draft: ProposalDraft) -> None:

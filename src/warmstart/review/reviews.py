@@ -19,10 +19,11 @@ from warmstart.ingest.read import find_sources, scan
 from warmstart.ingest.records import Recorder, session_key
 from warmstart.judging.score import score
 from warmstart.model import Arguments, Outcome, PastSession, Session, Step, Template, ToolCall, ToolResult
+from warmstart.ports import NoteDesk
 from warmstart.redact import Redactor
 from warmstart.review.apply import describe_action
 from warmstart.review.fork import Fork, ForkLimits, ForkRun, find_new_results
-from warmstart.review.lessons import find_corrections, find_repeated, find_template, place_calls
+from warmstart.review.lessons import draft_notes, find_corrections, find_repeated, find_template, place_calls
 from warmstart.review.prompts import TOOLS, Focus, write_instruction, write_question
 from warmstart.review.proposal_drafts import ProposalDraft, is_denied, read_draft
 from warmstart.review.proposals import ProposalDesk
@@ -55,12 +56,16 @@ class Reviewed(Struct, frozen=True, kw_only=True):
 class Reviews:
     """Reviews sessions and takes decisions about proposals."""
 
-    def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, store: SqliteStore, settings: Settings, clock: Callable[[], float], notes: NoteDesk | None = None
+    ) -> None:
+        """`notes`: finds and approves notes about the project; without it, none are proposed."""
         self._store = store
         self._proposals = ProposalStore(store)
         self._settings = settings
         self._clock = clock
-        self._desk = ProposalDesk(store, settings, clock)
+        self._notes = notes
+        self._desk = ProposalDesk(store, settings, clock, notes)
 
     # Reviewing
 
@@ -115,6 +120,8 @@ class Reviews:
         template = None if library.has_learned_from(past.key) else library.draft(past)
         if isinstance(template, Template) and (draft := find_template(template, past, places, since)):
             yield draft
+        if self._notes is not None:
+            yield from draft_notes(self._notes.find_waiting(past), places, since)
 
     def _refuse_template(self, snapshot: Snapshot) -> str | None:
         """Return why this session gives no template; None if it gives one."""

@@ -279,7 +279,7 @@ class ProposalRow(Row, frozen=True, kw_only=True, gc=False):
 
     id: str  # 128 random bits
     digest: str  # of its content
-    kind: Literal["memory", "skill", "template"]
+    kind: Literal["memory", "skill", "template", "note"]
     action: str  # add, replace, remove; create, edit, patch, delete; propose
     target: str  # memory or user; the name of a skill or template
     summary: str  # one line, redacted
