@@ -32,7 +32,7 @@ class ReadBack:
         with warmstart.open() as ws:
             trial = TrialStore(ws.store).trial(ran.session)
         assert trial is not None and trial.closed is not None and trial.measures is not None
-        self.arm = trial.arm
+        self.arm, self.experiment = trial.arm, trial.experiment
         self.measures = json.loads(trial.measures)
         self.calls: list[dict[str, Any]] = run_json("sessions", "show", ran.session)["tool_calls"]
 
@@ -128,6 +128,18 @@ class Proof:
         assert (back.arm, back.outcomes) == ("cold", ["error"])
         assert [request.count(BRIEF) + request.count(OURS) for request in ran.requests] == [0, 0]
         assert ran.session not in read_note("settings.yml")["sessions"]
+
+    @pytest.mark.parametrize(("arm", "advised"), [("brief", 0), ("brief+advice", 1)])
+    def test_an_experiment_compares_levels(self, machine: Machine, arm: str, advised: int) -> None:
+        run("experiment", "start", "levels", "--arms", f"cold=.02,{arm}=.98")
+        for _attempt in range(20):
+            ran = machine.run(machine.program.make_read(machine.project / "settings.yml"))
+            back = ReadBack(ran)
+            if back.arm == arm:
+                break
+        assert (back.arm, back.experiment, back.outcomes) == (arm, "levels", ["error"])
+        start, end = ran.requests
+        assert (start.count(BRIEF), end.count(BRIEF), end.count(OURS)) == (1, 1, advised)
 
     def test_the_agent_goes_on_while_the_store_is_locked(self, machine: Machine) -> None:
         store = apsw.Connection(str(machine.home / ".warmstart" / "warmstart.db"))
