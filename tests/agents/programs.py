@@ -10,13 +10,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from agents.server import ModelServer, Received, ScriptedCall, Turn
 from places import AGENTS, SRC
 
+PROMPT = "show the settings"
 _LONGEST = 120  # seconds of one session
 _CODEX_SETTINGS = """\
 model = "scripted"
@@ -147,13 +148,13 @@ class Machine:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def run(self, *turns: Turn, prompt: str = "show the settings", more: Mapping[str, str] | None = None) -> AgentRun:
+    def run(self, *turns: Turn, prompt: str = PROMPT, aside: Mapping[str, Sequence[Turn]] | None = None) -> AgentRun:
         """Run a session whose model says these turns. It must end well."""
-        self.model.play(*turns)
+        self.model.play(*turns, aside=aside)
         done = subprocess.run(
             [self.program.path, *self.program.words, prompt],
             cwd=self.project,
-            env=self.variables() | dict(more or {}),
+            env=self.variables(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -43,6 +43,12 @@ class Received(NamedTuple):
         blocks = (block for message in self.body["messages"] for block in _list_blocks(message))
         return [block for block in blocks if block.get("type") == "tool_result"]
 
+    @property
+    def opening(self) -> str:
+        """The first messages of the person, with what the agent puts around them."""
+        messages = self.body["input" if self.path == RESPONSES else "messages"]
+        return json.dumps([message for message in messages if message.get("role") == "user"][:2])
+
     def count(self, text: str) -> int:
         """Return how often the model is told a text."""
         return sum(string.count(text) for string in _list_strings(self.body))
@@ -54,19 +60,20 @@ class ModelServer:
     def __init__(self) -> None:
         self.url = ""
         self.requests: list[Received] = []  # those that a session makes for its task, not for a title and the like
-        self._turns: list[Sequence[ScriptedCall] | str] = []
-        self._results_before: int | None = None
+        self._scripts = {"": _Script(())}
         self._lock = threading.Lock()
         self._answers = 0
 
-    def play(self, *turns: Turn) -> None:
-        """Start a script: forget the requests, and count results from here. After the last turn the model says done."""
+    def play(self, *turns: Turn, aside: Mapping[str, Sequence[Turn]] | None = None) -> None:
+        """Start a script: forget the requests, and count results from here. After the last turn the model says done.
+
+        `aside`: scripts of other conversations at the same time, such as subagents', each by a word of its first message.
+        """
         with self._lock:
-            self._turns = [[turn] if isinstance(turn, ScriptedCall) else turn for turn in turns]
-            self._results_before = None
+            self._scripts = {word: _Script(turns) for word, turns in (aside or {}).items()} | {"": _Script(turns)}
             self.requests = []
 
-    def choose(self, received: Received) -> tuple[str | Sequence[ScriptedCall], str]:
+    def choose(self, received: Received) -> tuple[Sequence[ScriptedCall] | str, str]:
         """Return the turn for a request, and a number for its answer that is never used twice."""
         with self._lock:
             self._answers += 1
@@ -74,15 +81,26 @@ class ModelServer:
             if not received.body.get("tools"):
                 return "A title", number
             self.requests.append(received)
-            results = len(received.results)
-            if self._results_before is None:
-                self._results_before = results
-            results -= self._results_before
-            for turn in self._turns:
-                if results == 0:
-                    return turn, number
-                results -= 0 if isinstance(turn, str) else len(turn)
-            return "done", number
+            script = next(script for word, script in self._scripts.items() if word in received.opening)
+            return script.choose(len(received.results)), number
+
+
+class _Script:
+    """The turns of one conversation."""
+
+    def __init__(self, turns: Sequence[Turn]) -> None:
+        self._turns = [[turn] if isinstance(turn, ScriptedCall) else turn for turn in turns]
+        self._before: int | None = None  # results of an earlier script that the conversation carries
+
+    def choose(self, results: int) -> Sequence[ScriptedCall] | str:
+        if self._before is None:
+            self._before = results
+        left = results - self._before
+        for turn in self._turns:
+            if left == 0:
+                return turn
+            left -= 0 if isinstance(turn, str) else len(turn)
+        return "done"
 
 
 @contextmanager

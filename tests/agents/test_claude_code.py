@@ -7,7 +7,8 @@ import json
 import pytest
 
 from agents.programs import CLAUDE_CODE, Machine
-from agents.proof import Proof, ReadBack, choose_level
+from agents.proof import BRIEF, OURS, PATH_NOTE, Proof, ReadBack, choose_level, read_note
+from agents.server import ScriptedCall
 
 pytestmark = [pytest.mark.agents, pytest.mark.slow]
 
@@ -25,3 +26,15 @@ class TestClaudeCode(Proof):
         assert ran.requests[-1].count("corrected the call") == 1 and ran.requests[-1].count("currency") == 0
         back = ReadBack(ran)
         assert (back.outcomes, back.measures["judged"]) == (["denied"], 0)
+
+    def test_a_subagent_is_told_for_itself_and_counts_for_its_session(self, machine: Machine) -> None:
+        mistake = machine.program.make_read(machine.project / "settings.yml")
+        delegate = {"description": "look", "prompt": "zebra: look at the settings", "subagent_type": "general-purpose"}
+        ran = machine.run(mistake, ScriptedCall("Agent", delegate), aside={"zebra:": [mistake, "seen"]})
+        first, last = [request for request in ran.requests if "zebra:" in request.opening]
+        assert (first.count(BRIEF), first.count(OURS), last.count(f"{OURS} {PATH_NOTE}")) == (0, 0, 1)
+        own = [request for request in ran.requests if "zebra:" not in request.opening]
+        assert own[-1].count(OURS) == 1
+        assert ReadBack(ran).outcomes == ["error", "ok"]
+        note = read_note("settings.yml")
+        assert (note["support"], note["shown"], note["since"]["sessions"]) == (3, 1, 1)

@@ -141,7 +141,7 @@ class TestCounting:
         assert not notes_of(past(1, read("a.md", MISSING), read("a.md", MISSING)), kind="path")
 
     def test_subagents_count_for_their_root(self):
-        child = past(2, read("a.md", MISSING), parent="key-1")
+        child = past(2, read("a.md", MISSING), parent="session-1")
         assert not notes_of(past(1, read("a.md", MISSING)), child, kind="path")
 
     def test_a_fork_does_not_count_copied_calls_again(self):

@@ -64,7 +64,7 @@ class Runs(Struct):
 class Digest(Struct):
     """What one session adds to a project's notes."""
 
-    session: str  # key of the root session
+    session: str  # id of the root session
     agent: str
     at: float | None
     person: str
@@ -103,7 +103,7 @@ def digest_session(session: PastSession, *, roots: Sequence[str] = (), skip: Col
     """Return the counts of a session. `skip`: ids of calls that an earlier session made, of which this is a fork."""
     place = Place(session.folder or session.project, (*roots, *((session.root,) if session.root else ())))
     digest = Digest(
-        session=session.parent or session.key,
+        session=session.parent or session.id,
         agent=session.agent,
         at=session.ended or session.started,
         person=_name_person(session),

@@ -29,7 +29,7 @@ from warmstart.store.history import decode_session
 from warmstart.store.notes import NoteDecision, NoteRow, NoteStore, Showing
 from warmstart.store.rows import SessionRow
 
-RULES = 3  # raise it when marks, sightings or digests change their results: digests are then made anew
+RULES = 4  # raise it when marks, sightings or digests change their results: digests are then made anew
 POLICY, PERSON = "policy", "person"
 _STALE = 90 * 86_400.0  # seconds without a sighting after which a note is retired
 _OWN_FILES = ("AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md")
