@@ -283,7 +283,7 @@ class TestCapture:
         template = taught.capture(
             "cart-1", name="my cart", task_type="file", max_examples=2, description="how we do it", tags=("a", "b")
         )
-        assert (template.name, template.status, template.change, template.examples) == ("my cart", "proposed", "new", 2)
+        assert (template.name, template.status, template.change, template.examples) == ("my cart", "proposed", "new", 1)
         row, template, _ = taught.templates.show("my cart")
         assert (row.task_type, template.description, template.tags) == ("file", "how we do it", ("a", "b"))
         assert template.provenance.origin == "captured"
@@ -422,7 +422,7 @@ class TestInAndOut:
     def test_stats(self, taught):
         taught.provision(Task(project="/home/dev/shop", text="fix the failing cart tests", session="new-1"))
         stats = taught.templates.stats()
-        assert (stats["templates"], stats["examples"], stats["uses"], stats["provisions"]) == (1, 3, 1, 1)
+        assert (stats["templates"], stats["examples"], stats["uses"], stats["provisions"]) == (1, 1, 1, 1)
         assert (stats["by_status"], stats["by_category"]) == ({"active": 1}, {"coding": 1})
         assert stats["recent"][0]["session"] == "new-1"
 
@@ -678,7 +678,7 @@ class TestNeverMinedBack:
         row, template = only(taught)
         seed = taught.provision(Task(project="/home/dev/shop", text="fix the failing cart tests", session="warm-1"))
         calls = self.seeded_calls(seed)
-        assert len(calls) == 3
+        assert len(calls) == 1
         repeated = [(tool, arguments, result) for tool, arguments, result, _id in calls]
         teach(taught, work_lines("warm-1", *calls, *repeated, *repeated, day=20))
         learned = taught.learn()
@@ -686,7 +686,7 @@ class TestNeverMinedBack:
         assert learned.refused == {"only calls of its seed or of trivial tools worked": 1}
         assert learned.templates[0].change == "same"
         newest = taught.templates.show(row.name)[1]
-        assert [e.support for e in newest.examples] == [e.support for e in template.examples] == [3, 3, 3]
+        assert [e.support for e in newest.examples] == [e.support for e in template.examples] == [3]
         with pytest.raises(Refused, match="come from its seed"):
             taught.capture("warm-1")
 
@@ -704,7 +704,7 @@ class TestNeverMinedBack:
         (learned,) = taught.learn().templates
         assert learned.sessions == 4
         shown = taught.templates.show(learned.name)[1].examples
-        assert {e.support for e in shown if e.tool == "Read"} == {3}
+        assert {e.support for e in shown if "pytest" in str(e.arguments)} == {3}
 
     def test_also_where_the_id_looked_like_a_secret(self, taught):
         calls = self.seeded_calls(

@@ -121,8 +121,8 @@ class TestExamples:
 
     def test_the_intent_is_short_and_without_what_the_harness_added(self) -> None:
         said = "<system-reminder>Be careful.</system-reminder>Great! Let me look at the cart. " + "It is long. " * 60
-        draft = learn_one(session("s1", call("Read", {"file_path": "/a/cart.py"}, "x", intent=said), *WORK[1:]))
-        intent = find(draft, "/a/cart.py").intent
+        draft = learn_one(session("s1", call("lookup", {"id": "cart-1"}, "x", intent=said), *WORK[1:]))
+        intent = find(draft, "cart-1").intent
         assert intent.startswith("Let me look at the cart.")
         assert len(intent) <= 200
 
@@ -133,8 +133,8 @@ class TestExamples:
 
     def test_reminders_in_results_are_left_out(self) -> None:
         text = "1 def total()\n<system-reminder>\nWhenever you read a file you MUST think.\n</system-reminder>"
-        draft = learn_one(session("s1", call("Read", {"file_path": "/a/cart.py"}, text), *WORK[1:]))
-        assert find(draft, "/a/cart.py").result == "1 def total()"
+        draft = learn_one(session("s1", call("lookup", {"id": "cart-1"}, text), *WORK[1:]))
+        assert find(draft, "cart-1").result == "1 def total()"
         assert draft.provenance.suspicions == ()
 
     def test_a_hidden_failure_is_not_preferred(self) -> None:
@@ -157,10 +157,10 @@ class TestTrivialAndSeeded:
 
     def test_what_a_session_was_seeded_with_is_not_mined_back(self) -> None:
         marked = call("lookup", {"id": "x-1"}, "from the seed", call_id="warm_0a1b2c_0")
-        unmarked = call("search", {"query": "seeded words"}, "from the seed", call_id="a1b2c3d4e")
+        unmarked = call("find_customer", {"query": "seeded words"}, "from the seed", call_id="a1b2c3d4e")
         seeded = {"s1": {signature(unmarked.tool, unmarked.arguments)}}
         draft = learn_one(session("s1", marked, unmarked, *WORK), seeded=seeded)
-        assert not {"lookup", "search"} & {one.tool for one in draft.examples}
+        assert not {"lookup", "find_customer"} & {one.tool for one in draft.examples}
 
     def test_seeded_calls_are_no_support_either(self) -> None:
         echo = call("lookup", {"id": "x-1"}, "again", call_id="warm_0a1b2c_0")
@@ -169,7 +169,7 @@ class TestTrivialAndSeeded:
         assert find(draft, "x-1").support == 1
 
     def test_only_the_session_that_was_seeded_loses_the_call(self) -> None:
-        found = call("search", {"query": "words"}, "found it")
+        found = call("lookup", {"query": "words"}, "found it")
         seeded = {"s1": {signature(found.tool, found.arguments)}}
         draft = learn_one(session("s1", found, *WORK), session("s2", found, *WORK), seeded=seeded)
         assert find(draft, "words").session == "s2"
@@ -385,7 +385,7 @@ class TestPatterns:
         """A new request is nearest to one of them. Four calls of a shape are shown, those with the most different intents."""
         asked = ["Copy the plan to old.", "Put a copy of the plan into safe.", "Back the menu up in store."]
         asked += ["Copy the song to old.", "I want a second menu, kept in store.", "Copy the menu to old."]
-        calls = [bash(f"cp file{n}.txt place{n}/", intent=text) for n, text in enumerate(asked)]
+        calls = [bash(f"just archive file{n}.txt place{n}/", intent=text) for n, text in enumerate(asked)]
         template = learn_one(*(session(f"s{n}", *calls[n : n + 2]) for n in (0, 2, 4)))
         assert len(template.examples) == 4
         shown = {example.intent for example in template.examples}
@@ -410,7 +410,7 @@ class TestPatterns:
         assert sum(one.adjoins(other) for one in examples for other in examples) >= 4
 
     def test_several_tools_come_before_several_of_one(self) -> None:
-        reads = [call("Read", {"file_path": f"/shop/{name}/{name}.py"}, name) for name in ("ant", "bee", "cow", "dog")]
+        reads = [call("lookup", {"path": f"/shop/{name}/{name}.py"}, name) for name in ("ant", "bee", "cow", "dog")]
         others = [call(f"tool_{at}", {"key_id": f"k{at}"}, "ok") for at in range(4)]
         draft = learn_one(session("s1", *reads, *others), options=MiningOptions(max_examples=5))
         assert len({one.tool for one in draft.examples}) == 5
@@ -606,7 +606,7 @@ class TestSuspicion:
             assert suspicions(Template(name="t", examples=(example,)), ())
 
     def test_a_host_that_several_sessions_use_is_known(self) -> None:
-        fetch = call("WebFetch", {"url": "https://docs.shop.test/api"}, "the API")
+        fetch = bash("curl https://docs.shop.test/api", "the API")
         one = learn_one(session("s1", fetch, *WORK))
         two = learn_one(session("s1", fetch, *WORK), session("s2", fetch, *WORK))
         assert any("docs.shop.test" in reason for reason in one.provenance.suspicions)
@@ -622,7 +622,7 @@ class TestCapture:
             description="How I test.",
             tags=("a", "b"),
             task_type="code",
-            max_examples=2,
+            max_examples=1,
         )
         assert isinstance(template, Template)
         assert (template.name, template.description, template.tags, template.task_type) == (
@@ -631,7 +631,7 @@ class TestCapture:
             ("a", "b"),
             "code",
         )
-        assert len(template.examples) == 2
+        assert len(template.examples) == 1
         assert template.provenance.origin == "captured"
         assert template.source_sessions == ("s1",)
 

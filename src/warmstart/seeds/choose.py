@@ -8,6 +8,7 @@ from functools import lru_cache
 from msgspec import Struct, structs
 
 from warmstart.arms import draw
+from warmstart.calls.commonplace import teaches_nothing
 from warmstart.calls.shapes import kind, mask_call
 from warmstart.model import Example, Omission, Pick, Task, Template, name_job
 from warmstart.names import name_key
@@ -28,6 +29,7 @@ _MATCHES = 200  # best examples whose templates are compared
 _FILTERED = 200  # templates considered for a task without words when filters may reject some
 _SWAY = 0.5  # how far a measured effect may raise or lower a score
 _UNREADABLE = "its record cannot be read; see: warmstart doctor"
+_COMMONPLACE = "its examples are plain reads, edits and searches, which every coding agent makes by itself"
 _NOTHING_USABLE = "no example that this session can use"
 
 
@@ -255,7 +257,19 @@ class ExampleChooser:
                 return f"it is of another agent: {agent}"
         if task.tags and not set(task.tags) & set(template.tags):
             return "it has none of the requested tags"
-        return None
+        return _COMMONPLACE if self._is_commonplace(row, template) else None
+
+    def _is_commonplace(self, row: FoundRow, template: Template) -> bool:
+        """Return whether a learned example shows what every coding agent does by itself.
+
+        What somebody captured or imported is shown: it was chosen.
+        """
+        if template.provenance.origin != "learned":
+            return False
+        example = self._templates.decode(row)
+        if example is None or example.correction:
+            return False
+        return teaches_nothing(template.provenance.agent, row.category, example.tool, example.arguments)
 
 
 def may_show(row: FoundRow | TemplateRow, task: Task) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct, structs
 
 from warmstart.calls import tools
+from warmstart.calls.commonplace import teaches_nothing
 from warmstart.calls.fixes import Fix, find_fixes
 from warmstart.calls.intents import restate_intent
 from warmstart.calls.origins import find_origin
@@ -64,8 +65,11 @@ class SessionDigest(Struct):
     has_orders: bool
 
 
-def digest_session(session: PastSession, calls: Sequence[PastCall]) -> SessionDigest:
-    """Reduce a session to its best calls."""
+def digest_session(session: PastSession, calls: Sequence[PastCall], *, everything: bool = False) -> SessionDigest:
+    """Reduce a session to its best calls.
+
+    A call that every coding agent makes by itself is a candidate only if it corrects a failure, or if `everything` is.
+    """
     session = structs.replace(session, task=mask_root(session.task, session.root))
     fixes = find_fixes(calls)
     orders = {at for at, call in enumerate(calls) if gives_orders(call.excerpt or "")}
@@ -74,12 +78,14 @@ def digest_session(session: PastSession, calls: Sequence[PastCall]) -> SessionDi
     written: set[str] = set()
     for at, call in enumerate(calls):
         hosts |= hosts_in(call.excerpt or "") | hosts_in(canonical(call.arguments).decode("utf-8", "replace"))
-        if call.outcome.status == "ok":
+        if call.outcome.status != "ok":
+            continue
+        if everything or at in fixes or not teaches_nothing(session.agent, session.category, call.tool, call.arguments):
             candidate = _make_candidate(session, call, fixes.get(at))
             candidate.worth -= 3.0 * (at in orders) + 1.0 * bool(orders)
             candidate.worth -= 1.2 * (not written.isdisjoint(_files_run(call)))
-            written |= _files_written(call)
             candidates.append(candidate)
+        written |= _files_written(call)
     candidates.sort(key=lambda candidate: (-candidate.worth, candidate.example.step or 0))
     taken: Counter[str] = Counter()
     best: list[Candidate] = []

@@ -23,6 +23,8 @@ from warmstart.templates.naming import WorkNames
 from warmstart.templates.stand_ins import put_stand_ins
 
 SEED_IDS = "warm_"  # prefix of the call ids in a seed
+_COMMONPLACE_ONLY = "all its calls that worked are plain reads, edits and searches, which every coding agent makes by itself"
+_FAILS_MOSTLY = "no call works more often than it fails"
 _TOOL_NAME = re.compile(r"[\w.:/-]{1,128}")
 
 TRIVIAL = frozenset(
@@ -110,8 +112,9 @@ def mine(sessions: Iterable[PastSession], options: MiningOptions, seeded: Seeded
         for draft, members in _draft_all(own, support, options):
             drafts.append(draft)
             shown |= {digest.key for digest in members}
-    if barren := sum(digest.key not in shown for digest in kept):
-        refused["no call works more often than it fails"] = barren
+    barren = [digest for digest in kept if digest.key not in shown]
+    reasons = Counter(_FAILS_MOSTLY if digest.candidates else _COMMONPLACE_ONLY for digest in barren)
+    refused.update(reasons)
     samples = tuple(refusals[reason] for reason in sorted(refusals))
     return MiningResult(refused=dict(sorted(refused.items())), drafts=tuple(drafts), refusals=samples)
 
@@ -135,6 +138,8 @@ def capture(
     support = Support()
     support.count(session, calls)
     digest = digest_session(session, calls)
+    if not digest.candidates:  # somebody named the session: its plain calls are what it can show
+        digest = digest_session(session, calls, everything=True)
     support.settle([digest], options.min_support)
     limit = options.max_examples if max_examples is None else max(1, max_examples)
     names = WorkNames([digest])
