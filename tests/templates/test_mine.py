@@ -143,6 +143,54 @@ class TestExamples:
         assert not any("python -m pytest" in str(one.arguments) for one in draft.examples)
 
 
+class TestCommonplace:
+    """A coding agent reads, edits and searches by itself; the project's own commands and corrections are worth showing."""
+
+    PLAIN = (
+        call("Glob", {"pattern": "**/cart*"}, "cart.py"),
+        call("Grep", {"pattern": "total"}, "cart.py:1"),
+        bash("sed -n 1,20p cart.py", "def total(): ..."),
+        bash("git status --short", " M cart.py"),
+    )
+
+    def test_only_the_projects_own_calls_are_shown(self) -> None:
+        own = call("mcp__shop__price", {"item": "lamp"}, "12")
+        draft = learn_one(session("s1", *WORK, *self.PLAIN, own), session("s2", *WORK, *self.PLAIN, own))
+        assert {str(one.arguments) for one in draft.examples} == {
+            "{'command': 'uv run pytest -q tests/test_cart.py'}",
+            "{'item': 'lamp'}",
+        }
+
+    def test_a_plain_call_that_corrects_a_failure_is_shown(self) -> None:
+        missing = call("Read", {"file_path": "/home/ann/shop/lint.yml"}, "File does not exist.", wrong())
+        there = call("Read", {"file_path": "/home/ann/shop/lint.yaml"}, "rules: all")
+        draft = learn_one(session("s1", missing, there, *self.PLAIN), session("s2", missing, there, *self.PLAIN))
+        assert draft.examples
+        assert all("lint.yaml" in str(one.arguments) and one.correction for one in draft.examples)
+
+    def test_nothing_else_is_no_template_and_says_why(self) -> None:
+        learned = learn(session("s1", *self.PLAIN), session("s2", *self.PLAIN))
+        assert learned.drafts == ()
+        ((reason, count),) = learned.refused.items()
+        assert "plain reads, edits and searches" in reason
+        assert count == 2
+
+    @pytest.mark.parametrize(
+        "facts", [{"agent": "openai-chat", "category": "coding"}, {"agent": "claude-code", "category": "general"}]
+    )
+    def test_other_work_keeps_its_examples(self, facts: dict[str, Any]) -> None:
+        read = call("read_file", {"path": "orders/W1.json"}, "{}")
+        assert find(learn_one(session("s1", read, **facts), session("s2", read, **facts)), "W1").tool == "read_file"
+
+    def test_a_session_that_somebody_captures_shows_what_it_has(self) -> None:
+        mixed = capture(session("s1", *self.PLAIN, *WORK), OPTIONS)
+        assert isinstance(mixed, Template)
+        assert {one.tool for one in mixed.examples} == {"Bash"}
+        plain = capture(session("s2", *self.PLAIN), OPTIONS)
+        assert isinstance(plain, Template)
+        assert {"Glob", "Grep"} <= {one.tool for one in plain.examples}
+
+
 class TestTrivialAndSeeded:
     @pytest.mark.parametrize("tool", ["TodoWrite", "memory", "mcp__journal__process_thoughts", "update_plan", "[cut]"])
     def test_trivial_tools_are_skipped(self, tool: str) -> None:

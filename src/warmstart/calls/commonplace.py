@@ -6,6 +6,7 @@ A capable model needs no example of them. What it cannot know is the project: it
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from warmstart.calls import tools
@@ -79,7 +80,13 @@ def _is_everyday(stage: Stage) -> bool:
         return True
     program = words[0].strip("'\"").rpartition("/")[2]
     if program == "git":
-        return any(word in _GIT for word in words[1:4])
+        return _find_subcommand(words) in _GIT
     if _INTERPRETER.fullmatch(program):
         return any(word in _INLINE or word.startswith("<<") for word in words[1:3])
     return program in _PROGRAMS
+
+
+def _find_subcommand(words: Sequence[str]) -> str:
+    """Return the first word after git's own options."""
+    following = zip(words, words[1:], strict=False)
+    return next((word for before, word in following if word[0] != "-" and before not in ("-C", "-c")), "status")
