@@ -1,16 +1,22 @@
-"""Measure whether seeds show the tools that a task needs.
+"""Measure whether seeds show the tools that a task needs, and the forms of a coding session's own calls.
 
-    python bench/choose.py [DIR] [--json] [--splits N]
+    python bench/choose.py [DIR] [--json] [--splits N] [--projects A,B] [--only tools|own]
 
-The labelled tau-bench and tau2 sessions in DIR (default: the shared corpus beside the project) are split by task into
+**Tools**: the labelled tau-bench and tau2 sessions in DIR (default: the shared corpus beside the project) are split by task into
 halves, in several random ways. Templates are learned from one half. Each task of the other half is given as text (the
 user's first message); the figure is the share of the tools needed by its successful run that the seed shows, within 1,500
 tokens and three examples. Two baselines use the same budget and composer: "highest score wins" (the examples of the
 strongest template, whatever the task) and random examples. Then the halves change roles. The figures of a task are means
 over the splits; differences are paired by task, with a bootstrap interval over tasks.
 
+**Own calls**: the corpus' projects (`DIR/projects`), in order of time; see `bench/own_calls.py` for the rules. The figure of a
+later session is the share of the forms of its own calls (those that are neither commonplace nor in the request's words)
+that the seed shows, with the same budget. "old" mines and chooses without the rule that commonplace calls teach nothing.
+
 JSON keys: `tasks`, `ours`, `highest`, `random` (mean shares), `minus_highest` and `minus_random` {mean, low, high},
-`empty` (tasks without a seed), `by_set` {name: the same figures}.
+`empty` (tasks without a seed), `by_set` {name: the same figures}; `own`: `sessions`, `ours`, `old`, `random` (mean shares),
+`minus_old` and `minus_random` {mean, low, high}, `plain` {way: [examples that are uncorrected plain reads, edits, searches and
+the like, examples shown]}, `empty` and `tokens` {way: sessions without an example, mean tokens}, `by_project` {name: the same}.
 """
 
 from __future__ import annotations
@@ -29,7 +35,9 @@ sys.path.insert(0, str(ROOT / "src"))
 
 import msgspec
 
+import own_calls
 import warmstart
+from corpus_projects import NAMES
 from warmstart.dialects.compose import compose
 from warmstart.dialects.tokens import estimate
 from warmstart.formats import find_files
@@ -54,15 +62,30 @@ def main() -> None:
     parser.add_argument("dir", nargs="?", type=Path, default=CORPUS)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--splits", type=int, default=4)
+    parser.add_argument("--projects", default=",".join(NAMES))
+    parser.add_argument("--only", choices=("tools", "own"))
     options = parser.parse_args()
-    sets = {name: read(options.dir / path) for name, path in (("tau_bench", "openai_chat"), ("tau2", "tau2"))}
+    report: dict[str, Any] = measure_tools(options.dir, options.splits) if options.only != "own" else {}
+    if options.only != "tools":
+        report["own"] = measure_own_calls(options.dir / "projects", options.projects.split(","))
+    print(json.dumps(report)) if options.json else show(report)
+
+
+def measure_tools(folder: Path, splits: int) -> dict[str, Any]:
+    sets = {name: read(folder / path) for name, path in (("tau_bench", "openai_chat"), ("tau2", "tau2"))}
     if not any(sets.values()):
-        sys.exit(f"{options.dir}: no labelled tau-bench or tau2 sessions")
-    rows = {name: run(tasks, options.splits) for name, tasks in sets.items() if tasks}
-    report = figures([row for set_rows in rows.values() for row in set_rows]) | {
+        sys.exit(f"{folder}: no labelled tau-bench or tau2 sessions")
+    rows = {name: run(tasks, splits) for name, tasks in sets.items() if tasks}
+    return figures([row for set_rows in rows.values() for row in set_rows]) | {
         "by_set": {name: figures(set_rows) for name, set_rows in rows.items()}
     }
-    print(json.dumps(report)) if options.json else show(report)
+
+
+def measure_own_calls(folder: Path, names: list[str]) -> dict[str, Any]:
+    shown = {name: own_calls.measure_project(folder, name, BUDGET, EXAMPLES) for name in names}
+    return own_calls.summarise(own_calls.join(list(shown.values())), interval) | {
+        "by_project": {name: own_calls.summarise(result, interval) for name, result in shown.items()}
+    }
 
 
 def read(folder: Path) -> dict[str, list[Session]]:
@@ -152,7 +175,9 @@ def figures(rows: list[dict[str, float]]) -> dict[str, Any]:
 
 
 def interval(differences: list[float], rounds: int = 4_000) -> dict[str, float]:
-    """Return the mean of paired differences with a 95 % bootstrap interval."""
+    """Return the mean of paired differences with a 95 % bootstrap interval; zeros where there is nothing to compare."""
+    if not differences:
+        return {"mean": 0.0, "low": 0.0, "high": 0.0}
     chance = random.Random(7)
     means = sorted(statistics.fmean(chance.choices(differences, k=len(differences))) for _ in range(rounds))
     return {
@@ -163,13 +188,27 @@ def interval(differences: list[float], rounds: int = 4_000) -> dict[str, float]:
 
 
 def show(report: dict[str, Any]) -> None:
-    for name, row in {"all": report, **report["by_set"]}.items():
-        shares = ", ".join(f"{way} {row[way]}" for way in ("ours", "highest", "random"))
-        print(f"{name}: {row['tasks']} tasks, share of needed tools shown: {shares}")
-        for other in ("highest", "random"):
-            d = row[f"minus_{other}"]
-            print(f"    ours minus {other}: {d['mean']:+.3f} [{d['low']:+.3f}, {d['high']:+.3f}]")
-        print(f"    {row['empty']} tasks got an empty seed")
+    if "tasks" in report:
+        for name, row in {"all": report, **report["by_set"]}.items():
+            print(f"{name}: {row['tasks']} tasks, share of needed tools shown: {list_shares(row, 'highest')}")
+            print_differences(row, "highest")
+            print(f"    {row['empty']} tasks got an empty seed")
+    if own := report.get("own"):
+        for name, row in {"all projects": own, **own["by_project"]}.items():
+            print(f"{name}: {row['sessions']} sessions, share of own forms shown: {list_shares(row, 'old')}")
+            print_differences(row, "old")
+            plain = ", ".join(f"{way} {part} of {whole}" for way, (part, whole) in row["plain"].items())
+            print(f"    plain reads, edits and searches among the examples: {plain}")
+
+
+def list_shares(row: dict[str, Any], other: str) -> str:
+    return ", ".join(f"{way} {row[way]}" for way in ("ours", other, "random"))
+
+
+def print_differences(row: dict[str, Any], other: str) -> None:
+    for way in (other, "random"):
+        d = row[f"minus_{way}"]
+        print(f"    ours minus {way}: {d['mean']:+.3f} [{d['low']:+.3f}, {d['high']:+.3f}]")
 
 
 if __name__ == "__main__":

@@ -15,26 +15,27 @@ from __future__ import annotations
 import random
 import statistics
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
+from unittest import mock
 
 from corpus_projects import open_project
 from warmstart import config
-from warmstart.calls.commonplace import is_commonplace, is_commonplace_line
+from warmstart.calls import commonplace
+from warmstart.calls.commonplace import find_called, find_own_commands, is_commonplace
 from warmstart.calls.shapes import command_of, split_stages
 from warmstart.dialects.compose import compose
 from warmstart.dialects.tokens import estimate
 from warmstart.model import Arguments, Example, PastSession, Pick, Task
 from warmstart.pipeline import Warmstart
-from warmstart.seeds import choose
 from warmstart.seeds.choose import ExampleChooser
 from warmstart.store import TemplateStore
-from warmstart.templates import candidates
 from warmstart.templates.mine import MiningOptions
 
 SHARE = 0.7  # of the sessions, which only teach
+_SCRIPTS = (".py", ".sh", ".js", ".ts", ".mjs", ".rb", ".pl")
 
 
 class LaterSession(NamedTuple):
@@ -89,43 +90,46 @@ def find_later(sessions: Sequence[PastSession]) -> list[LaterSession]:
 
 def find_forms(tool: str, arguments: Arguments) -> set[str]:
     """Return the forms of a call that are not commonplace."""
-    if is_commonplace(tool, arguments):
-        return set()
     line = command_of(tool, arguments)
     if line is None:
         names = sorted(arguments) if isinstance(arguments, dict) else []
-        return {f"{tool}({', '.join(names)})"}
-    forms = set()
-    for stage in split_stages(line):
-        words = [stage.program, *stage.head.split(" ")[1:], *stage.words]
-        if is_commonplace_line(" ".join(words)):
-            continue
-        deeper = [stage.words[0]] if " " not in stage.head and stage.words and stage.words[0].isidentifier() else []
-        forms.add(" ".join([stage.head, *deeper]))
-    return forms
+        return set() if is_commonplace(tool, arguments) else {f"{tool}({', '.join(names)})"}
+    called = find_called(line)
+    if called is not None:
+        return {name for name in called if not is_commonplace(name, {})}
+    return {form for words in find_own_commands(line) for form in (_name_form(words),)}
+
+
+def _name_form(words: Sequence[str]) -> str:
+    """Return a command's program with its subcommands; the file of a script."""
+    (stage,) = split_stages(" ".join(words))[:1] or (None,)
+    if stage is None:
+        return words[0]
+    operand = next((word.strip("'\"") for word in stage.words if not word.startswith("-")), "")
+    if " " in stage.head or not operand:
+        return stage.head
+    if operand.endswith(_SCRIPTS):
+        return f"{stage.head} {operand.rpartition('/')[2]}"
+    return f"{stage.head} {operand}" if operand.isidentifier() else stage.head
 
 
 @contextmanager
 def learn_from(transcripts: Path, sessions: Sequence[PastSession]) -> Iterator[Warmstart]:
     """Yield a store with templates of the earlier sessions alone."""
-    with TemporaryDirectory() as scratch:
-        with Warmstart(config.load(Path(scratch) / "home", environ={"HOME": scratch})) as ws:
-            ws.ingest(transcripts)
-            for session in sessions[int(len(sessions) * SHARE) :]:
-                ws.store.run("delete_session", (session.key,))
-            ws.templates.learn()
-            yield ws
+    with (
+        TemporaryDirectory() as scratch,
+        Warmstart(config.load(Path(scratch) / "home", environ={"HOME": scratch})) as ws,
+    ):
+        ws.ingest(transcripts)
+        for session in sessions[int(len(sessions) * SHARE) :]:
+            ws.store.run("delete_session", (session.key,))
+        ws.templates.learn()
+        yield ws
 
 
-@contextmanager
-def without_rule() -> Iterator[None]:
+def without_rule() -> AbstractContextManager[object]:
     """Let commonplace calls be mined and chosen, as before."""
-    kept = candidates.teaches_nothing, choose.teaches_nothing
-    candidates.teaches_nothing = choose.teaches_nothing = lambda *_call: False
-    try:
-        yield
-    finally:
-        candidates.teaches_nothing, choose.teaches_nothing = kept
+    return mock.patch.object(commonplace, "is_commonplace", return_value=False)
 
 
 class Lottery:
@@ -141,9 +145,7 @@ class Lottery:
         return [Pick(template=t.name, version=t.version, example=e) for t, e in drawn]
 
 
-def _show(
-    later: Sequence[LaterSession], pick: Callable[[Task], Sequence[Pick]], budget: int, examples: int
-) -> Shown:
+def _show(later: Sequence[LaterSession], pick: Callable[[Task], Sequence[Pick]], budget: int, examples: int) -> Shown:
     shares: list[float] = []
     tokens: list[int] = []
     used: list[Example] = []
@@ -170,7 +172,9 @@ def summarise(shown: dict[str, Shown], interval: Callable[[list[float]], dict[st
         "minus_random": interval([a - b for a, b in zip(ours.shares, drawn.shares, strict=True)]),
         "plain": {way: [result.plain, result.examples] for way, result in shown.items()},
         "empty": {way: result.empty for way, result in shown.items()},
-        "tokens": {way: round(statistics.fmean(result.tokens)) if result.tokens else 0 for way, result in shown.items()},
+        "tokens": {
+            way: round(statistics.fmean(result.tokens)) if result.tokens else 0 for way, result in shown.items()
+        },
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from warmstart.calls import tools
 from warmstart.calls.shapes import COMMONPLACE, Stage, command_of, split_stages
@@ -61,10 +62,20 @@ def is_commonplace(tool: str, arguments: Arguments) -> bool:
 @lru_cache(4_096)
 def is_commonplace_line(line: str) -> bool:
     """Return whether a command line runs everyday programs only."""
-    if _SCRIPT.match(line):
-        called = _CALLED.findall(line)
-        return all(map(_is_builtin, called))
-    return all(map(_is_everyday, split_stages(line)))
+    called = find_called(line)
+    return all(map(_is_builtin, called)) if called is not None else not find_own_commands(line)
+
+
+def find_called(line: str) -> list[str] | None:
+    """Return the tools that a script of Codex calls; None where the line is a command line."""
+    return _CALLED.findall(line) if _SCRIPT.match(line) else None
+
+
+@lru_cache(4_096)
+def find_own_commands(line: str) -> tuple[tuple[str, ...], ...]:
+    """Return the commands of a line that are not commonplace, in words: program, subcommands, then flags and operands."""
+    commands = (_strip_opening(stage) for stage in split_stages(line))
+    return tuple(words for words in commands if not _is_everyday(words))
 
 
 def _is_builtin(tool: str) -> bool:
@@ -72,10 +83,15 @@ def _is_builtin(tool: str) -> bool:
     return not name.startswith("mcp__") and (name in _HARNESS or tools.base_tool(tool) in _TOOLS)
 
 
-def _is_everyday(stage: Stage) -> bool:
-    words = [stage.program, *(stage.head.split(" ")[1:]), *stage.words]
+def _strip_opening(stage: Stage) -> tuple[str, ...]:
+    """Return the words of a command without the `do` or `then` before it."""
+    words = (stage.program, *stage.head.split(" ")[1:], *stage.words)
     while words and words[0] in _OPENS:
         words = words[1:]
+    return words
+
+
+def _is_everyday(words: Sequence[str]) -> bool:
     if not words or words[0] in _CLOSES or not _PROGRAM.fullmatch(words[0].strip("'\"")):
         return True
     program = words[0].strip("'\"").rpartition("/")[2]
@@ -88,5 +104,4 @@ def _is_everyday(stage: Stage) -> bool:
 
 def _find_subcommand(words: Sequence[str]) -> str:
     """Return the first word after git's own options."""
-    following = zip(words, words[1:], strict=False)
-    return next((word for before, word in following if word[0] != "-" and before not in ("-C", "-c")), "status")
+    return next((word for before, word in pairwise(words) if word[0] != "-" and before not in ("-C", "-c")), "status")

@@ -46,6 +46,7 @@ class Candidate(Struct):
     at: float
     exact: str  # its arguments as canonical JSON
     fix: Fix | None = None
+    commonplace: bool = False  # every coding agent makes such calls; only its correction is worth showing
 
 
 class SessionDigest(Struct):
@@ -80,8 +81,10 @@ def digest_session(session: PastSession, calls: Sequence[PastCall], *, everythin
         hosts |= hosts_in(call.excerpt or "") | hosts_in(canonical(call.arguments).decode("utf-8", "replace"))
         if call.outcome.status != "ok":
             continue
-        if everything or at in fixes or not teaches_nothing(session.agent, session.category, call.tool, call.arguments):
+        commonplace = teaches_nothing(session.agent, session.category, call.tool, call.arguments)
+        if everything or at in fixes or not commonplace:
             candidate = _make_candidate(session, call, fixes.get(at))
+            candidate.commonplace = commonplace
             candidate.worth -= 3.0 * (at in orders) + 1.0 * bool(orders)
             candidate.worth -= 1.2 * (not written.isdisjoint(_files_run(call)))
             candidates.append(candidate)

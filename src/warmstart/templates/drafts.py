@@ -187,7 +187,8 @@ class TemplateDraft:
 
     def _worth(self, example: DraftExample) -> float:
         candidate, total = example.candidate, len(self._sessions)
-        share, users = len(example.sessions) / total, self._users[candidate.kind] / total
+        share = len(example.sessions) / total
+        users = share if candidate.commonplace else self._users[candidate.kind] / total
         repeats = min(1.0, math.log2(self._repeats[candidate.exact]) / 2)
         span = self._until - self._since
         age = min(1.0, max(0.0, (self._until - candidate.at) / span)) if span > 0 else 0.0
@@ -204,6 +205,7 @@ class TemplateDraft:
         if candidate.fix:
             failed = max(1, self._count_fixed(name_fix(candidate.fix)))
             why = f"corrects a failure seen in {_count(failed, 'session')}; {why}"
+            support = failed if candidate.commonplace else support
         elif example.merged > 1:
             why += f"; the best of {example.merged} alike"
         return structs.replace(

@@ -23,7 +23,9 @@ from warmstart.templates.naming import WorkNames
 from warmstart.templates.stand_ins import put_stand_ins
 
 SEED_IDS = "warm_"  # prefix of the call ids in a seed
-_COMMONPLACE_ONLY = "all its calls that worked are plain reads, edits and searches, which every coding agent makes by itself"
+_COMMONPLACE_ONLY = (
+    "all its calls that worked are plain reads, edits and searches, which every coding agent makes by itself"
+)
 _FAILS_MOSTLY = "no call works more often than it fails"
 _TOOL_NAME = re.compile(r"[\w.:/-]{1,128}")
 
