@@ -13,7 +13,7 @@ import msgspec
 from click.testing import CliRunner
 from mcp import Client, MCPError
 
-from borders.world import PLACES, TASK, Place, ask_for, complain, find_missing
+from borders.world import PLACES, TASK, Place, ask_for, find_missing
 from hermes.plugin_calls import make_plugin, make_request, send
 from warmstart.doors.cli.main import main as run_cli
 from warmstart.doors.hermes.place import SessionPlace
@@ -90,7 +90,7 @@ async def _use_mcp(door: McpDoor, asking: Asking) -> list[str]:
     calls: list[tuple[str, dict[str, Any]]] = [("templates_list", {}), ("insights", {}), ("learn", {})]
     calls += [("provision", {"task": text}) for text in asking.texts]
     calls += [("brief", {"task": text}) for text in asking.texts]
-    calls += [("advise", make_call(place)) for place in PLACES]
+    calls += [("advise", make_call(place)) for place in PLACES if place.project in ("", asking.place.project)]
     calls += [("template_show", {"name": name}) for name in asking.names]
     calls += [("capture", {"session": session, "name": "kept"}) for session in (*sessions, sessions[0][:1])]
     calls += [("warm_session", {"action": "list"}), ("warm_session", {"action": "build", "name": "built"})]
@@ -113,8 +113,7 @@ async def _use_mcp(door: McpDoor, asking: Asking) -> list[str]:
 
 def make_call(place: Place) -> dict[str, Any]:
     """Return a call that failed in every session of a place."""
-    failed = {"when": "after", "result": complain(place)}
-    return {"tool": "terminal", "arguments": {"command": find_missing(place)}} | failed
+    return {"tool": "terminal", "arguments": {"command": find_missing(place)}, "cwd": place.project or "/srv/none"}
 
 
 def _is_text(value: Any) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 import warmstart
 from command_line import run
-from notes.test_library import RIGHT, WRONG, flagged, only, sessions
+from notes.stored import RIGHT, WRONG, flagged, only, sessions
 from transcripts import teach, work_lines
 from warmstart.model import Task
 from warmstart.notes.digest import Cause, Digest

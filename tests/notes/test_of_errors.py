@@ -8,7 +8,7 @@ import pytest
 
 import warmstart
 from command_line import run
-from notes.test_library import RIGHT, WRONG, only, sessions
+from notes.stored import RIGHT, WRONG, only, sessions
 from transcripts import teach
 from warmstart.store.notes import Showing
 

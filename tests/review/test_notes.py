@@ -10,7 +10,7 @@ import pytest
 
 import warmstart
 from command_line import run
-from notes.test_library import GONE, RIGHT, THERE, WRONG, only, sessions
+from notes.stored import GONE, RIGHT, THERE, WRONG, only, sessions
 from transcripts import teach, write_jsonl
 from warmstart.errors import Refused
 from warmstart.pipeline import Warmstart
