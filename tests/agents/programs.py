@@ -17,7 +17,6 @@ from typing import NamedTuple
 from agents.server import ModelServer, Received, ScriptedCall, Turn
 from places import AGENTS, SRC
 
-PROMPT = "show the settings"
 _LONGEST = 120  # seconds of one session
 _CODEX_SETTINGS = """\
 model = "scripted"
@@ -148,9 +147,13 @@ class Machine:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def run(self, *turns: Turn, prompt: str = PROMPT, aside: Mapping[str, Sequence[Turn]] | None = None) -> AgentRun:
+    def run(self, *turns: Turn, aside: Mapping[str, Sequence[Turn]] | None = None) -> AgentRun:
         """Run a session whose model says these turns. It must end well."""
         self.model.play(*turns, aside=aside)
+        return self.ask()
+
+    def ask(self, prompt: str = "show the settings") -> AgentRun:
+        """Run a session with the script that plays already: several may run at the same time."""
         done = subprocess.run(
             [self.program.path, *self.program.words, prompt],
             cwd=self.project,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,15 @@ class Proof:
         note = read_note("settings.yml")
         assert (note["shown"], note["sessions"], note["status"]) == (1, [ran.session], "active")
         assert (note["since"]["met"], note["since"]["sessions"]) == (1, 1)
+        assert read_log() == ""
+
+    def test_two_sessions_at_once_are_told_and_read_back(self, machine: Machine) -> None:
+        machine.model.play(machine.program.make_read(machine.project / "settings.yml"))
+        with ThreadPoolExecutor(2) as pool:
+            both = list(pool.map(machine.ask, ("show the settings", "show them")))
+        assert sum(request.count(f"{OURS} {PATH_NOTE}") for request in machine.model.requests) == 2
+        assert [ReadBack(ran).outcomes for ran in both] == [["error"], ["error"]]
+        assert sorted(read_note("settings.yml")["sessions"]) == sorted(ran.session for ran in both)
         assert read_log() == ""
 
     def test_a_corrected_call_works_and_the_note_stays(self, machine: Machine) -> None:
@@ -180,7 +190,6 @@ class Proof:
         return ran
 
     def test_uninstalling_leaves_the_settings_byte_for_byte(self, machine: Machine) -> None:
-        machine.run(machine.program.make_read(machine.project / "settings.yml"))
         assert machine.settings.read_text() != OWN_SETTINGS
         run("hook", "uninstall", machine.program.name)
         assert machine.settings.read_text() == OWN_SETTINGS
