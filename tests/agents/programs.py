@@ -40,6 +40,7 @@ class Program(NamedTuple):
     settings: str  # file that holds its hooks, in the home
     transcripts: str  # pattern of its transcripts, in the home
     words: tuple[str, ...]  # arguments; the prompt comes last
+    make_resume: Callable[[str], tuple[str, ...]]  # arguments that go on with a session
     make_shell: Callable[[str], ScriptedCall]
     make_read: Callable[[Path], ScriptedCall]
     find_session: Callable[[str], str]  # in what it printed
@@ -65,6 +66,7 @@ CLAUDE_CODE = Program(
     settings=".claude/settings.json",
     transcripts=".claude/projects/*/*.jsonl",
     words=("--allowedTools", "Bash,Read", "--output-format", "json", "-p"),
+    make_resume=lambda session: ("--resume", session, *CLAUDE_CODE.words),
     make_shell=lambda command: ScriptedCall("Bash", {"command": command}),
     make_read=lambda path: ScriptedCall("Read", {"file_path": str(path)}),
     find_session=lambda printed: str(json.loads(printed)["session_id"]),
@@ -75,6 +77,7 @@ CODEX = Program(
     settings=".codex/hooks.json",
     transcripts=".codex/sessions/*/*/*/*.jsonl",
     words=("exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-hook-trust"),
+    make_resume=lambda session: ("exec", "resume", *CODEX.words[1:], session),
     make_shell=lambda command: ScriptedCall("exec_command", {"cmd": command}),
     make_read=lambda path: ScriptedCall("exec_command", {"cmd": f"cat {path.name}"}),
     find_session=lambda printed: str(json.loads(printed.partition("\n")[0])["thread_id"]),
@@ -152,10 +155,11 @@ class Machine:
         self.model.play(*turns, aside=aside)
         return self.ask()
 
-    def ask(self, prompt: str = "show the settings") -> AgentRun:
-        """Run a session with the script that plays already: several may run at the same time."""
+    def ask(self, prompt: str = "show the settings", session: str | None = None) -> AgentRun:
+        """Run a session, or go on with one, by the script that plays already: several may run at the same time."""
+        words = self.program.make_resume(session) if session else self.program.words
         done = subprocess.run(
-            [self.program.path, *self.program.words, prompt],
+            [self.program.path, *words, prompt],
             cwd=self.project,
             env=self.variables(),
             stdin=subprocess.DEVNULL,

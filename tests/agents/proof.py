@@ -98,6 +98,17 @@ class Proof:
         assert sorted(read_note("settings.yml")["sessions"]) == sorted(ran.session for ran in both)
         assert read_log() == ""
 
+    def test_a_resumed_session_keeps_its_brief_and_is_not_told_again(self, machine: Machine) -> None:
+        read = machine.program.make_read
+        began = machine.run(read(machine.project / "settings.yml"))
+        machine.model.play(read(machine.project / "settings.yaml"), read(machine.project / "settings.yml"))
+        ran = machine.ask("and again", session=began.session)
+        assert ran.session == began.session
+        assert [request.count(BRIEF) for request in ran.requests] == [1, 1, 1]
+        assert [request.count(OURS) for request in ran.requests] == [1, 1, 2]  # the last: the fix, after the failure
+        assert ReadBack(ran).outcomes == ["error", "ok", "error"]
+        assert read_note("settings.yml")["shown"] == 1
+
     def test_a_corrected_call_works_and_the_note_stays(self, machine: Machine) -> None:
         choose_level(machine, "correct")
         ran = machine.run(machine.program.make_read(machine.project / "settings.yml"))
