@@ -7,7 +7,7 @@ import json
 import pytest
 
 from agents.programs import CLAUDE_CODE, Machine
-from agents.proof import BRIEF, OURS, PATH_NOTE, Proof, ReadBack, choose_level, read_note
+from agents.proof import BRIEF, OURS, PATH_LINE, PATH_NOTE, Proof, ReadBack, choose_level, read_note
 from agents.server import ScriptedCall
 
 pytestmark = [pytest.mark.agents, pytest.mark.slow]
@@ -38,3 +38,10 @@ class TestClaudeCode(Proof):
         assert ReadBack(ran).outcomes == ["error", "ok"]
         note = read_note("settings.yml")
         assert (note["support"], note["shown"], note["since"]["sessions"]) == (3, 1, 1)
+
+    def test_a_compacted_session_gets_its_brief_again(self, machine: Machine) -> None:
+        began = machine.run(machine.program.make_read(machine.project / "settings.yml"))
+        machine.ask("/compact", session=began.session)
+        machine.model.play()
+        (start,) = machine.ask("go on", session=began.session).requests
+        assert (start.results, start.count(BRIEF), start.count(PATH_LINE)) == ([], 1, 1)
