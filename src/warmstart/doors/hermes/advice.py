@@ -14,13 +14,11 @@ from warmstart.pipeline import Warmstart
 from warmstart.scopes import Border
 
 _REMEMBERED = 2_000  # sessions
-_TEXT = 20_000  # characters of a result at whose two ends a failure is looked for
+_END = 2_000  # characters at each end of a result in which a failure is looked for
 _FAILED = re.compile(
-    r'(?<!\\)"(?:exit_code|returncode)": ?-?[1-9]'
-    r'|(?<!\\)"error": ?(?!null|""|false)[^ ]'
-    r'|(?<!\\)"success": ?false'
-    r'|(?<!\\)"status": ?"(?:error|failed|timeout)"'
-)
+    r'"(?:exit_code": ?-?[1-9]|returncode": ?-?[1-9]|error": ?(?!null|""|false)[^ ]|success": ?false'
+    r'|status": ?"(?:error|failed|timeout)")'
+)  # a quotation mark inside a text is escaped, so that a name is followed by \"
 
 
 class FailureAdviser:
@@ -71,5 +69,5 @@ class FailureAdviser:
 
 def looks_failed(result: str) -> bool:
     """Return whether a result is worth the judges' time: Hermes reports a failed command as it reports others."""
-    text = result if len(result) <= 2 * _TEXT else result[:_TEXT] + result[-_TEXT:]
+    text = result if len(result) <= 2 * _END else result[:_END] + result[-_END:]
     return _FAILED.search(text) is not None
