@@ -419,7 +419,7 @@ class Task(Struct, frozen=True, kw_only=True):
     task_type: TaskType | None = None
     tags: tuple[str, ...] = ()
     templates: tuple[str, ...] | None = None  # choose among these; None: among all
-    budget: int = 1_500  # maximum tokens of the seed's examples
+    budget: int = 1_500  # maximum tokens of the seed, its brief included
     brief: int | None = None  # maximum tokens of the brief; 0: none; None: as the settings say
     examples: int = 3  # maximum number of examples
     dialect: Dialect = "openai"

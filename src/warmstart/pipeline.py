@@ -172,10 +172,13 @@ class Warmstart:
         return Record(row, tuple(self.store.calls_of(row.key)), tuple(UsageStore(self.store).spent_of(row.key)))
 
     def delete_session(self, name: str) -> Forgotten:
-        """Delete a session, the templates mined from it alone, and its examples in other templates."""
+        """Delete a session, the templates and notes mined from it alone, and its examples in other templates."""
         from warmstart.templates.forget import forget_session
 
-        return forget_session(self.store, name, self._clock())
+        forgotten = forget_session(self.store, name, self._clock())
+        self.notes.forget_unsupported()
+        self.store.erase()
+        return forgotten
 
     def learn(
         self,

@@ -85,7 +85,8 @@ class TestTelling:
         assert desk.ask("Write", file_path=str(project / ".golangci.yml"), content="x").action == "none"
 
     @pytest.mark.parametrize(
-        ("against", "kind", "action"), [(18, "command", "tell"), (60, "command", "none"), (60, "slow", "tell")]
+        ("against", "kind", "action"),
+        [(4, "command", "tell"), (60, "command", "none"), (60, "slow", "tell")],
     )
     def test_good_calls_are_not_nagged(self, project, against, kind, action):
         note = make_note(kind, "x", trigger="run:make lint", against=against)

@@ -119,7 +119,7 @@ class TestOtherKinds:
         refused = Outcome("rejected", "text", words="too slow")
         call = {"tool": "Bash", "arguments": {"command": "mise run test:ci"}, "excerpt": "", "outcome": refused}
         note = one("refusal", past(1, call), past(2, call))
-        assert note.text == 'a person refuses `mise run test:ci`: "too slow"'
+        assert note.text == 'The user refuses `mise run test:ci`: "too slow"'
 
     def test_an_approved_plan_is_no_refusal(self):
         call = {

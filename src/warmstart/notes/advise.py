@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 SURE = 0.85  # certainty from which a call may be stopped
-LIKELY = 0.3  # certainty from which a note is told: good calls are not nagged
+LIKELY = 0.6  # certainty from which a note is told: good calls are not nagged
 _TOLD_ANYWAY = frozenset(("refusal", "slow", "works"))
 _NEVER_STOPPED = frozenset(("check", "baseline", "works", "where"))  # a check that fails has done its work
 _AFTER = frozenset(("baseline", "large", "slow", "refusal"))  # worth saying after a failure without a fix, too

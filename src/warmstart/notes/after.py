@@ -8,7 +8,7 @@ from warmstart.calls.checks import runs_check
 from warmstart.judging.outcome import judge_result
 from warmstart.model import Outcome, PastCall, Signal, ToolCall
 from warmstart.notes.digest import read_command
-from warmstart.notes.marks import Place
+from warmstart.notes.marks import Place, find_marks
 from warmstart.notes.sightings import find_sightings
 
 _TEXT = 8_000  # characters of a result that are judged; of a longer one its two ends
@@ -25,7 +25,9 @@ def find_causes(call: dict[str, Any], result: str, place: Place, *, failed: bool
         ordinal=0, call_id="", tool=made.tool, arguments=made.arguments, excerpt=text, outcome=_as_error(outcome)
     )
     line = read_command(past)
-    return [sighting.key for sighting in find_sightings(past, place, is_check=bool(line) and runs_check(line or ""))]
+    marks = find_marks(made.tool, made.arguments if line is None else {"command": line}, place)
+    sightings = find_sightings(past, place, is_check=bool(line) and runs_check(line or ""), marks=marks)
+    return [sighting.key for sighting in sightings]
 
 
 def _as_error(outcome: Outcome) -> Outcome:

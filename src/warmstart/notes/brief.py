@@ -94,8 +94,9 @@ def _deserves(note: Note, said: str) -> bool:
 
 def _is_said(note: Note, said: str) -> bool:
     """Return whether the repository's own instructions already say it: they name the subject and its fix."""
-    names = [name for name in (note.subject, note.fix) if name]
-    return bool(note.fix) and all(name in said for name in names)
+    if note.text in said:  # published
+        return True
+    return bool(note.fix) and note.subject in said and note.fix in said
 
 
 def _make_item(note: Note, task: str) -> _Item:
@@ -133,7 +134,8 @@ def _place(note: Note) -> tuple[str, str]:
         if note.fix.endswith(" first"):
             use = f", run `{note.fix[:-6]}` first"
         return heading, f"`{note.subject}`{use} ({note.support})"
-    return "", f"{note.text} ({note.support})"
+    where = "" if note.project else " in all projects"
+    return "", f"{note.text} ({note.support}{where})"
 
 
 def _compose(items: Sequence[_Item]) -> str:

@@ -30,12 +30,15 @@ from warmstart.notes.touched import find_edits, find_reads, find_rewrites, keep_
 from warmstart.notes.types import NoteKind
 
 REACH = 10  # calls after a failure in which its fix is looked for
+_TIMES = 20
 _WORDS = 120  # characters of a person's words
 _ASKING = frozenset(("ExitPlanMode", "AskUserQuestion", "EnterPlanMode", "update_plan"))
 BESIDE = frozenset("cd echo printf tail head grep rg wc sed awk cat sort tee sleep true export set".split())
 _REMEDIES = frozenset("install i ci build sync add setup bootstrap restore prepare generate".split())
 _FORMATTERS = re.compile(r"(?:^|[:_-])(?:fix|fmt|format|write)\b")
 _VALUE = frozenset("\n$'\"`{}()<>|;=\\")
+_LEFT_OUT = re.compile(r"\s*\[\.\.\. \d+ characters left out \.\.\.\]\s*")
+_COMPLAINS = re.compile(r"(?:[a-z]*sh: )?(?:line \d+: )?([\w.@+-]+): ")  # a program's own name before its message
 _SCRIPT = re.compile(r"\s*(?:const|let|var|await|text|for|import)\b[^\n]*[({=]")
 
 
@@ -57,8 +60,7 @@ class Runs(Struct):
 
     worked: int = 0
     failed: int = 0
-    timed: int = 0  # runs whose length is known
-    seconds: float = 0.0  # of those together
+    seconds: list[float] = field(default_factory=list)  # of its runs, where known; the first twenty
 
 
 class Digest(Struct):
@@ -143,7 +145,7 @@ def read_calls(session: PastSession, place: Place) -> list[DigestedCall]:
         marks = find_marks(call.tool, arguments, place, seen)
         sightings: list[Sighting] = []
         if call.outcome.status == "error":
-            sightings = find_sightings(call, place, is_check=line is not None and runs_check(line))
+            sightings = find_sightings(call, place, is_check=line is not None and runs_check(line), marks=marks)
         elif path and (is_reader(call.tool) or is_editor(call.tool)):
             seen.add(path)
         entries.append(DigestedCall(call, marks, sightings, split_commands(line) if line else [], path))
@@ -154,7 +156,7 @@ def read_command(call: PastCall) -> str | None:
     """Return the command line of a shell call, also one inside a script of Codex; "" for a script without any."""
     if not is_shell(call.tool):
         return None
-    line = command_in(call.arguments)
+    line = _LEFT_OUT.sub("\n", command_in(call.arguments))
     return "" if _SCRIPT.match(line) else line
 
 
@@ -198,8 +200,9 @@ def _count(digest: Digest, sighting: Sighting, entry: DigestedCall, fix: str) ->
 
 def _count_refusal(digest: Digest, entry: DigestedCall) -> None:
     """Count a call that a person rejected. Approving a plan by starting anew is recorded as a rejection, but is none."""
-    if not entry.commands or entry.call.tool in _ASKING:
-        return
+    commands = [words for words in entry.commands if words[0] not in BESIDE]
+    if len(commands) != 1 or entry.call.tool in _ASKING:
+        return  # of several commands in a line nobody knows which one was refused
     form = find_form(Sighting("refusal", ""), entry)
     words = " ".join((entry.call.outcome.words or "").split())[:_WORDS]
     if form:
@@ -214,9 +217,9 @@ def _count_run(digest: Digest, entry: DigestedCall) -> None:
     runs = digest.runs.setdefault(state_form(checks[0]), Runs())
     runs.worked += entry.call.outcome.status == "ok"
     runs.failed += entry.call.outcome.status == "error"
-    if entry.call.at is not None and entry.call.answered is not None and entry.call.answered >= entry.call.at:
-        runs.timed += 1
-        runs.seconds += entry.call.answered - entry.call.at
+    began, ended = entry.call.at, entry.call.answered
+    if began is not None and ended is not None and ended >= began and len(runs.seconds) < _TIMES:
+        runs.seconds.append(round(ended - began, 1))
 
 
 def _count_files(digest: Digest, entry: DigestedCall, place: Place) -> None:
@@ -233,7 +236,9 @@ def find_form(sighting: Sighting, entry: DigestedCall) -> str:
     commands = [words for words in entry.commands if words[0] not in BESIDE] or entry.commands
     blamed = [words for words in commands if sighting.subject in words or words[0].endswith("/" + sighting.subject)]
     checks = [words for words in commands if runs_check(" ".join(words[:8]))]
-    chosen = blamed or (checks if sighting.kind in ("check", "baseline") else []) or commands
+    speaker = _COMPLAINS.match(entry.call.outcome.cause or "")
+    spoke = [words for words in entry.commands if speaker and words[0].rpartition("/")[2] == speaker[1]]
+    chosen = blamed or spoke or (checks if sighting.kind in ("check", "baseline") else []) or commands
     return state_form(chosen[0], names=3) if chosen else ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from statistics import median
 
 from msgspec import Struct, field
 
@@ -25,8 +26,7 @@ class _Habit(Struct):
     sessions: dict[str, int] = field(default_factory=dict)  # root session -> its position
     worked: int = 0
     failed: int = 0
-    timed: int = 0
-    seconds: float = 0.0
+    seconds: list[float] = field(default_factory=list)
     last_seen: float | None = None
     first_seen: float | None = None
 
@@ -44,7 +44,6 @@ class Habits:
             habit.sessions[digest.session] = at
             habit.worked += runs.worked
             habit.failed += runs.failed
-            habit.timed += runs.timed
             habit.seconds += runs.seconds
             if digest.at is not None:
                 habit.last_seen = max(habit.last_seen or 0.0, digest.at)
@@ -63,13 +62,13 @@ class Habits:
         slow = [
             form
             for form, habit in self._commands.items()
-            if len(habit.sessions) >= 2 and habit.timed >= 2 and habit.seconds / habit.timed >= SLOW
+            if len(habit.sessions) >= 2 and len(habit.seconds) >= 2 and median(habit.seconds) >= SLOW
         ]
         return [*notes, *(self._note("slow", form, form, sessions) for form in sorted(slow))]
 
     def _note(self, kind: str, subject: str, form: str, sessions: int) -> Note:
         habit = self._commands[form]
-        length = f", {_state_seconds(habit.seconds / habit.timed)}" if habit.timed else ""
+        length = f", {_state_seconds(median(habit.seconds))}" if habit.seconds else ""
         passed = f"{habit.worked} of {habit.worked + habit.failed} passed"
         is_slow = kind == "slow"
         return Note(

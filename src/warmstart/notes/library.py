@@ -8,12 +8,13 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, structs
 
+from warmstart.calls.tools import PATCH, READ, SEARCH, WRITE, base_tool
 from warmstart.config import Settings
 from warmstart.dialects.tokens import estimate
 from warmstart.errors import Refused
 from warmstart.model import Brief, LearnedNotes
 from warmstart.notes.brief import add_where, reserve_line, write_brief
-from warmstart.notes.digest import Digest, decode_digest, digest_session
+from warmstart.notes.digest import Cause, Digest, decode_digest, digest_session
 from warmstart.notes.effect import MOST, EffectReader, NoteEffects, Recurrence
 from warmstart.notes.index_files import delete_indexes, is_current, write_folders, write_index
 from warmstart.notes.mine import ProjectHistory, add_up, make_id
@@ -31,8 +32,10 @@ from warmstart.store.rows import SessionRow
 
 RULES = 4  # raise it when marks, sightings or digests change their results: digests are then made anew
 POLICY, PERSON = "policy", "person"
+_UNSUPPORTED = "its sessions no longer support it"
 _STALE = 90 * 86_400.0  # seconds without a sighting after which a note is retired
 _OWN_FILES = ("AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md")
+_FILE_TOOLS = frozenset((READ, WRITE, PATCH, SEARCH))
 _LARGEST_FILE = 100_000
 ALONE: frozenset[NoteKind] = frozenset(("path", "command", "environment", "refusal"))  # proposed after one session
 
@@ -67,25 +70,42 @@ class NoteLibrary:
         shown = self._notes.sessions_shown()
         places = [(name, scope) for name, scope, _count in self._notes.projects() if project in (None, name)]
         totals = [0, 0, 0, 0]
-        histories: dict[str, list[Digest]] = {}
+        histories: dict[str, list[tuple[str, Digest]]] = {}
         for done, (name, scope) in enumerate(places):
             if progress:
                 progress(done, len(places), name)
             read = self._read_digests(name, scope)
             digests = [digest for _key, digest in read]
-            met = {key: digest.causes.keys() for key, digest in read}
+            causes = {key: digest.causes.keys() for key, digest in read}
             if not scope:
                 for digest in digests:
-                    histories.setdefault(digest.agent, []).append(digest)
+                    histories.setdefault(digest.agent, []).append((name, digest))
             history = add_up(name, digests, scope)
-            mined = [_count_showings(note, shown, met) for note in history.make_notes(min_support=1)]
+            mined = [_count_showings(note, shown, causes) for note in history.make_notes(min_support=1)]
             _add(totals, self._keep(mined, name, scope))
         if project is None:
-            for agent, digests in sorted(histories.items()):
-                _add(totals, self._keep(_find_rules(agent, digests), "", "", agent))
+            for agent, met in sorted(histories.items()):
+                _add(totals, self._keep(_find_rules(agent, met), "", "", agent))
+            self._forget_projects({name for name, _scope in places})
         self.write_indexes()
         active, proposed, new, retired = totals
         return LearnedNotes(projects=len(places), notes=active, proposed=proposed, new=new, retired=retired)
+
+    def _forget_projects(self, known: Collection[str]) -> None:
+        """Delete the notes of projects whose sessions were all deleted."""
+        with self._store.writing():
+            for note in self.list():
+                if note.project and note.project not in known and not note.decision.startswith("imported"):
+                    self._notes.delete(note.id)
+
+    def forget_unsupported(self) -> None:
+        """Learn again and delete, rather than retire, notes that no stored session supports: their session was deleted."""
+        self.learn()
+        with self._store.writing():
+            for note in self.list(status="retired"):
+                if note.decision == f"{POLICY}: {_UNSUPPORTED}":
+                    self._notes.delete(note.id)
+        self.write_indexes()
 
     def _take_showings(self) -> None:
         """Store what hooks noted down about notes that they showed."""
@@ -141,7 +161,7 @@ class NoteLibrary:
                 counts[2] += old is None
             for note in known.values():
                 if note.status != "retired" and by_person.get(note.id) != "active":
-                    self._retire(note, POLICY, "its sessions no longer support it", now)
+                    self._retire(note, POLICY, _UNSUPPORTED, now)
                     counts[3] += 1
             return counts[0], counts[1], counts[2], counts[3]
 
@@ -274,7 +294,7 @@ class NoteLibrary:
             for note in notes:
                 fresh = structs.replace(
                     note,
-                    id=make_id(note.project, note.scope, note.key),
+                    id=make_id(note.project, note.scope, note.key if note.project else f"{note.agent}:{note.key}"),
                     status="proposed",
                     decision=f"imported from {source}",
                     suspicions=find_suspicions(note),
@@ -400,16 +420,24 @@ def read_own_files(root: Path) -> str:
     return "\n".join(texts)
 
 
-def _find_rules(agent: str, digests: Sequence[Digest]) -> list[Note]:
-    """Return the rules of an agent's own tools, learned over all projects: no path or name of a project is kept."""
+def _is_own_tool(cause: Cause) -> bool:
+    """Return whether a cause is about the agent's own file tools, whose messages no project and no server writes."""
+    tools_met = {mark[5:] for mark in cause.marks if mark.startswith("tool:")}
+    return bool(tools_met) and all(base_tool(tool) in _FILE_TOOLS and "__" not in tool for tool in tools_met)
+
+
+def _find_rules(agent: str, digests: Sequence[tuple[str, Digest]]) -> list[Note]:
+    """Return the rules of an agent's own file tools, met in two projects: no path or name of a project is kept."""
     history = ProjectHistory("")
-    for digest in digests:
-        causes = {key: cause for key, cause in digest.causes.items() if cause.kind == "tool"}
-        for cause in causes.values():
+    met: dict[str, set[str]] = {}  # cause -> projects
+    for project, digest in digests:
+        causes = {key: cause for key, cause in digest.causes.items() if cause.kind == "tool" and _is_own_tool(cause)}
+        for key, cause in causes.items():
+            met.setdefault(key, set()).add(project)
             cause.files.clear()
             cause.marks = {mark: count for mark, count in cause.marks.items() if mark.startswith(("tool:", "fresh:"))}
         history.add(structs.replace(digest, causes=causes))
-    rules = [note for note in history.make_notes(min_support=3) if note.kind == "tool"]
+    rules = [note for note in history.make_notes(min_support=3) if note.kind == "tool" and len(met[note.key]) >= 2]
     return [structs.replace(note, agent=agent, id=make_id("", "", f"{agent}:{note.key}")) for note in rules]
 
 

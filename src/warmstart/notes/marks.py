@@ -225,14 +225,18 @@ def _mark_words(program: str, words: list[str], folder: str, place: Place) -> It
         if pattern_next:
             pattern_next = False
             continue
-        is_path = "/" in word or names_files or program in _PATTERN_PROGRAMS or _has_extension(word)
+        is_path = names_files or program in _PATTERN_PROGRAMS or _has_extension(word) or _is_rooted(word)
         if is_path and len(word) < 300 and not word.startswith(("http:", "https:", "$", "@")):
             path = place.relate(word, folder)
             if path is not None:
                 yield f"path:{path}"
         if is_path or names_files:
             continue
-        if _is_bare(word):
+        if "," in word and len(word) <= 200:
+            for part in word.split(",")[:12]:
+                if part and _is_bare(part):
+                    yield f"with:{program} {part}"
+        if "/" not in word and _is_bare(word):
             bare += 1
             if bare <= 2 and not any(previous.startswith("-") for previous in words[:at]):
                 head = f"{head} {word}"
@@ -243,6 +247,11 @@ def _mark_words(program: str, words: list[str], folder: str, place: Place) -> It
 def _has_extension(word: str) -> bool:
     stem, dot, ending = word.rpartition(".")
     return bool(dot) and bool(stem) and 1 <= len(ending) <= 5 and ending.isalnum() and not ending.isdigit()
+
+
+def _is_rooted(word: str) -> bool:
+    """Return whether a word can only be a path. `jdx/mise` may be a repository, `@scope/name` a package."""
+    return word.startswith(("./", "../", "/", "~/")) or word.endswith("/")
 
 
 def _is_bare(word: str) -> bool:

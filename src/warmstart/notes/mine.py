@@ -171,6 +171,11 @@ def _is_about(mark: str, tally: _Tally) -> bool:
     if tally.kind in ("path", "large"):
         return mark in (f"path:{tally.subject}", f"whole:{tally.subject}")
     words = mark.partition(":")[2].split()
+    if tally.kind == "refusal":
+        form = tally.subject.split()
+        return mark.startswith("run:") and words == form[: len(words)] and len(words) >= min(2, len(form))
+    if mark.startswith("tool:") and tally.kind != "tool":
+        return False  # every call of a shell has it
     if words and words[0] in BESIDE and tally.subject not in words:
         return False  # a filter behind the command is not to blame
     if tally.kind in ("environment", "command"):

@@ -48,8 +48,11 @@ class Published(Struct, frozen=True, kw_only=True):
         """Write the file at once or not at all. Raises Refused if it changed meanwhile."""
         if _read(self.file) != self.before:
             raise Refused(f"{self.file} changed while you looked at the difference; run the command again")
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(self.file, self.after, mode=_mode_of(self.file), synced=True)
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(self.file, self.after, mode=_mode_of(self.file), synced=True)
+        except OSError as error:
+            raise Refused(f"{self.file}: cannot be written: {error.strerror or error}") from error
 
 
 def prepare(file: Path, notes: Iterable[Note]) -> Published:
@@ -93,7 +96,8 @@ def _write_block(lines: Sequence[str], newline: str) -> str:
 
 def _write_line(note: Note) -> str:
     """Return a note as a list item with its evidence. Markdown and HTML of others stay inert."""
-    text = " ".join(note.text.split()).replace("<", "&lt;").replace("-->", "")
+    own = note.text.partition(": ")[0] if note.kind == "refusal" else note.text  # a person's words stay on this machine
+    text = " ".join(own.split()).replace("<", "&lt;").replace("-->", "")
     seen = f", last {datetime.fromtimestamp(note.last_seen, UTC):%Y-%m-%d}" if note.last_seen else ""
     sessions = "1 session" if note.support == 1 else f"{note.support} sessions"
     return f"- {text} ({sessions}{seen})"

@@ -7,6 +7,7 @@ that stays the same when file names and numbers are masked. Text that is masked 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from msgspec import Struct
 
@@ -31,12 +32,16 @@ _MISSING = tuple(
 )
 _MISSING_HERE = re.compile(r"(?:^|>)\s*(?:Error: )?(?:File|Path|Directory) (?:does not exist|not found)", re.I)
 _FOLDER = re.compile(r"\bEISDIR\b|is a directory\b", re.I)
-_PASSING = re.compile(r"/\.git/|/node_modules/|/dist/|^//?(?:tmp|var|private|dev|proc)/|\.lock$|\.pid$|REDACTED")
+_PATH = re.compile(r"(?=[\w.~/@+-]*/)[\w.~@+-]*(?:/[\w.@+-]+)+|\.?[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,5}")
+_PASSING = re.compile(
+    r"/(?:\.git|node_modules|dist|target|build|out|coverage|\.venv|venv|__pycache__|\.next|\.cache)/|^//?(?:tmp|var|private|dev|proc)/|\.lock$|\.pid$|REDACTED"
+)
 _ABSENT = tuple(
     re.compile(pattern, re.M)
     for pattern in (
         r"command not found: ['\"`]?([\w.@/+-]{1,60})",
-        r"(?:^|[\s:])([\w.@+-]{1,60}): (?:command )?not found\s*$",
+        r"(?:^|[\s:])([A-Za-z][\w.@+-]{0,59}): command not found",
+        r"^(?:/\S+/)?(?:ba|z|da)?sh: (?:line )?(?:\d+: )?([\w.@+-]{1,60}): not found",
         r"[Cc]ould not (?:locate|find) executable [`'\"]([\w.@+-]{1,60})",
         r"Command [\"'`]([\w.@+-]{1,60})[\"'`] not found",
         r"\bexec: [\"']([\w.@+-]{1,60})[\"']: executable file not found",
@@ -102,14 +107,16 @@ class Sighting(Struct, frozen=True):
         return f"message:{self.subject}" if is_message else f"{self.kind}:{self.subject}"
 
 
-def find_sightings(call: PastCall, place: Place, *, is_check: bool) -> list[Sighting]:
-    """Return the specific causes of a failed call, the most telling first."""
+def find_sightings(
+    call: PastCall, place: Place, *, is_check: bool, marks: Collection[str] | None = None
+) -> list[Sighting]:
+    """Return the specific causes of a failed call, the most telling first. `marks`: of the call, where they are known."""
     text = (call.excerpt or "")[:_TEXT]
     line = call.outcome.cause or error_line(call)
     own = touched_path(call.tool, call.arguments, place)
     if _LARGE.search(text):
         return [Sighting("large", mask_digits(own))] if own else [Sighting("tool", "too large", mask_message(line))]
-    sightings = [*_name_missing(text, own, place)]
+    sightings = [*_name_missing(text, own, place, marks)]
     if is_shell(call.tool):
         sightings += _name_absent(text) + _name_usage(text)
     if is_check or call.outcome.findings:
@@ -119,16 +126,23 @@ def find_sightings(call: PastCall, place: Place, *, is_check: bool) -> list[Sigh
     return list({sighting.key: sighting for sighting in sightings}.values())
 
 
-def _name_missing(text: str, own: str | None, place: Place) -> list[Sighting]:
+def _name_missing(text: str, own: str | None, place: Place, marks: Collection[str] | None) -> list[Sighting]:
     paths = []
     if own and _is_lasting(own) and (_MISSING_HERE.search(text) or _FOLDER.search(text)):
         paths.append(own)
     for pattern in _MISSING:
         for match in pattern.finditer(text):
             path = place.relate(match[1].rstrip(".,;:"))
-            if path is not None and _is_lasting(path):
+            if path is not None and _is_lasting(path) and _is_path(path, marks):
                 paths.append(path)
     return [Sighting("path", path) for path in dict.fromkeys(paths[:6])]
+
+
+def _is_path(path: str, marks: Collection[str] | None) -> bool:
+    """Return whether a name in a message is a path: the call names it, or it looks like nothing else."""
+    if marks is not None and f"path:{path}" in marks:
+        return True
+    return _PATH.fullmatch(path) is not None
 
 
 def _is_lasting(path: str) -> bool:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from warmstart.notes.types import Note
+from warmstart.notes.vocabulary import orders_in
 from warmstart.templates.suspicion import gives_orders
 
+_FETCHES = re.compile(
+    r"\b(?:npx|bunx|uvx|pipx|dlx|curl|wget)\b|\b(?:pip3?|uv|npm|pnpm|yarn|bun|cargo|go|gem|brew|apt|apt-get)\s+(?:-\S+\s+)*"
+    r"(?:install|add|i|get|pip install)\s+(?:-\S+\s+)*(?!first\b)[\w@]"
+)
 _LONGEST = 200
 _QUIET = frozenset(("Cc", "Cf", "Co", "Cs", "Zl", "Zp"))  # control, format, private, surrogate, line separators
 
@@ -20,6 +26,10 @@ def find_suspicions(note: Note) -> tuple[str, ...]:
         reasons.append("it contains invisible or control characters")
     if gives_orders(note.text) or gives_orders(note.subject.replace("-", " ").replace("_", " ").replace("/", " ")):
         reasons.append("it reads like an instruction")
+    if orders_in(note.subject) >= 2 or orders_in(note.trigger) >= 2:
+        reasons.append("its name reads like an order")
+    if _FETCHES.search(note.fix):
+        reasons.append("its fix downloads and runs or installs a package by name")
     if len(note.text) > _LONGEST:
         reasons.append(f"its text is longer than {_LONGEST} characters")
     if _mixes_scripts(flat):

@@ -62,7 +62,7 @@ class ExampleChooser:
             kinds = f" of the category {task.category}" if task.category else ""
             most = _BEST if task.tools is None and not task.tags and task.agent is None else _FILTERED
             best = self._templates.best(task.category, task.task_type, _project(task), task.scope, most)
-            if task.own:
+            if task.own or (task.project and task.project != EVERYWHERE and any(row.project for row in best)):
                 best = [row for row in best if row.project and row.project == task.project]
             return self.choose_from(
                 best, task, f"the task is not known yet, so the strongest templates{kinds} were used"

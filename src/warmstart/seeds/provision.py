@@ -48,6 +48,8 @@ from warmstart.store import (
 from warmstart.store.notes import NoteStore, Showing
 from warmstart.store.trials import read_scope
 
+_AROUND = 60  # tokens that the messages around a brief take
+_LEAST = 40  # tokens below which a brief is not worth its heading
 _seed = msgspec.json.Decoder(Seed)
 
 
@@ -251,10 +253,13 @@ class Provisioner:
         """Return the seed and the examples it shows. A cold seed is empty; its examples are those it would have shown."""
         roots = ProjectStore(self._store).roots(task.project) if task.project and task.root else []
         local = [make_local(pick, task.root, roots) for pick in chosen.picks]
+        brief = self._brief(task, arm)
+        nothing = compose((), dialect=task.dialect, budget=task.budget, count=estimate)
+        said = add_brief(nothing, brief.text, task.dialect, estimate).tokens if brief.text else 0
         composed = compose(
             local,
             dialect="text" if arm == TEXT else task.dialect,
-            budget=task.budget,
+            budget=max(0, task.budget - said),
             count=estimate,
             model=task.model,
             thinking=task.thinking,
@@ -266,9 +271,8 @@ class Provisioner:
         used = tuple(relative[id(shown)] for shown in composed.used)
         reason = f"{chosen.reason}; {composed.reason}" if chosen.picks else self._explain_nothing(task, chosen)
         omitted = (*chosen.omitted, *composed.omitted)
-        brief = self._brief(task, arm)
         if arm in (BRIEF, ADVICE):
-            composed = compose((), dialect=task.dialect, budget=task.budget, count=estimate)
+            composed = nothing
             omitted, reason = (), "the brief alone, as the arm says"
         if brief.text:
             composed = add_brief(composed, brief.text, task.dialect, estimate)
@@ -276,7 +280,7 @@ class Provisioner:
             places = f"{_count(len(brief.files), 'file')} of similar requests" if brief.files else ""
             reason = "; ".join(part for part in (about, places, reason) if part)
         if arm == COLD:
-            composed = compose((), dialect=task.dialect, budget=task.budget, count=estimate)
+            composed = nothing
             held_back = f"{len(used)} examples were held back" if used else "no example would have been shown"
             by_choice = task.cold or self._is_cold_by_choice(task)
             reason = "cold by choice" if by_choice else f"cold, to compare with: {held_back}"
@@ -300,7 +304,11 @@ class Provisioner:
         """Return what the project knows; nothing in a cold arm. What adds to a seed gets only what its task leads to."""
         if self._write_brief is None or not gets_brief(arm) or task.cold or task.job or task.brief == 0:
             return Brief()
-        return self._write_brief(task)
+        budget = self._settings.brief if task.brief is None else task.brief
+        room = task.budget - _AROUND if task.dialect != "text" else task.budget
+        if room < _LEAST:
+            return Brief()
+        return self._write_brief(structs.replace(task, brief=min(budget, room)))
 
     def _explain_nothing(self, task: Task, chosen: ChosenExamples) -> str:
         """Return why nothing is shown: what spoke against the examples, and whether templates wait for a person."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from warmstart.doors.render.as_json import describe_brief
 from warmstart.doors.render.effect import state_recurrence
 from warmstart.doors.render.fitted import Column, print_fitted
 from warmstart.doors.render.terminal import clean, coloured, format_iso, format_time, print_json
-from warmstart.errors import Refused, SourceError
+from warmstart.errors import NotFound, Refused, SourceError
 from warmstart.notes.library import ShownNote
 from warmstart.notes.types import KINDS, Note, NoteKind, NoteStatus
 from warmstart.pipeline import Warmstart
@@ -33,7 +34,7 @@ _COLUMNS = (
 )
 _LARGEST_IMPORT = 50_000_000  # bytes
 
-_project = click.option("--project", help="Of this project: its name, the end of its name, or a folder.")
+_project = click.option("--project", help="Of this project: its name, the last parts of its name, or a folder.")
 
 
 @click.group()
@@ -161,7 +162,9 @@ def share_note(ws: Warmstart, note: str, as_json: bool) -> None:
 def delete_note(ws: Warmstart, note: str, yes: bool, as_json: bool) -> None:
     """Delete a note. Learning makes it again while sessions support it; to silence it, retire it."""
     one = ws.notes.show(note).note
-    if not yes and sys.stdin.isatty():
+    if not yes:
+        if not sys.stdin.isatty():
+            raise Refused(f"note {one.id} was not deleted; add --yes")
         click.confirm(f"Delete note {one.id}: {clean(one.text)}?", abort=True)
     ws.notes.delete(one.id)
     if as_json:
@@ -174,7 +177,7 @@ def delete_note(ws: Warmstart, note: str, yes: bool, as_json: bool) -> None:
 @click.option("--cwd", type=PATH, help="Folder of the session.  [default: this folder]")
 @_project
 @click.option("--task", default="", help="The request of the session: notes that fit it move up.")
-@click.option("--agent", default="claude-code", show_default=True, help="The agent, whose own rules are added.")
+@click.option("--agent", help="The agent, whose own rules are added.  [default: the one used most in the project]")
 @click.option("--budget", type=click.IntRange(0, 5_000), help="Maximum tokens.  [default: 300]")
 @json_option
 @click.pass_obj
@@ -183,13 +186,21 @@ def write_brief(
     cwd: Path | None,
     project: str | None,
     task: str,
-    agent: str,
+    agent: str | None,
     budget: int | None,
     as_json: bool,
 ) -> None:
     """Print the brief that a session in this project would start with."""
     folder = (cwd or Path.cwd()).absolute() if project is None else None
-    brief = ws.brief_project(_find(ws, project), folder, task, agent=agent, budget=budget)
+    name = _find(ws, project) or ws.projects.find(str(folder)).name
+    sessions = ws.sessions(project=name, limit=200)
+    if not sessions:
+        hint = "see: warmstart projects list"
+        raise NotFound(
+            f"no session of {name} is stored; {hint}" if project else f"no session of this folder is stored; {hint}"
+        )
+    used = Counter(session.agent for session in sessions).most_common(1)[0][0]
+    brief = ws.brief_project(_find(ws, project), folder, task, agent=agent or used, budget=budget)
     if as_json:
         print_json(describe_brief(brief))
     elif brief.text:
