@@ -80,6 +80,14 @@ class TestSpeaking:
 
     @pytest.mark.parametrize(
         "text",
+        ["can you address the PR comment?", "review the changes in the local branch", "fix the failing CI actions"],
+    )
+    def test_words_of_the_way_of_working_are_no_likeness(self, text: str) -> None:
+        history = [*shop(), visit("w1", text, "src/cart.py"), visit("w2", text, "src/login.py")]
+        assert find_where(history, text).silent == "no earlier request is similar"
+
+    @pytest.mark.parametrize(
+        "text",
         [f"{CART} in src/cart.py", f"{CART}, see @cart.py.", f"{CART} (./src/cart.py)", f"{CART}: lib/unknown/new.ts"],
     )
     def test_a_request_that_names_its_files(self, text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from msgspec import Struct, field
 
@@ -53,9 +54,10 @@ def drop_addresses(text: str) -> str:
     return _URL.sub(" ", text[:_LONGEST_REQUEST])
 
 
-def split_path(path: str) -> list[str]:
+@lru_cache(8192)
+def split_path(path: str) -> tuple[str, ...]:
     """Return the words of a path as requests write them."""
-    return [word for word in map(stem, find_words(path, camel=True)) if len(word) > 1]
+    return tuple(word for word in map(stem, find_words(path, camel=True)) if len(word) > 1)
 
 
 def find_edits(call: PastCall, path: str | None, place: Place) -> list[str]:

@@ -40,9 +40,14 @@ _LINE = 5  # files that a brief names at most
 _NEAR = 0.5  # score of a file in a brief, relative to the best one
 _YOUNG = 50  # sessions that rarity assumes at least: in a young project no word is rare
 _FEW_SESSIONS = 6  # so many may share all their words
-# A similar request shares words: at least this many, of this much rarity, this share of the request's own.
-_LIKE = ((3, 8.0, 0.2), (2, 6.0, 0.5))
-_EMPTY = AGENT_WORDS | {stem(word) for word in AGENT_WORDS}
+_SHARED, _RARE, _PART = 2, 6.0, 0.2  # words that similar requests share, their rarity, their part of the new request
+_WORK_WORDS = frozenset(  # of the way of working: they stand in requests about any part of the code
+    """action add address apply attach attachment branch bug build ci clean comment commit discussion fail failure
+    feedback fix git github implement improve investigate issue json lint line local log logs main master md mention
+    merge pass paste past pr pull push rebase refactor release remote remove reply request resolve review test text
+    ticket txt type update version warn warning workflow yaml""".split()
+)
+_EMPTY = AGENT_WORDS | _WORK_WORDS | {stem(word) for word in AGENT_WORDS | _WORK_WORDS}
 _EDITED_BY_LIKE = "similar requests edited it"
 _TOKEN = re.compile(r"[\w.@+\[\]()/~-]{3,200}")
 _FILE = re.compile(r"(?:[\w.@+~-]+/)+[\w.@+-]+\.[a-zA-Z]\w{0,5}")
@@ -149,7 +154,7 @@ def find_like(visits: Sequence[Visit], words: Sequence[str]) -> list[Visit]:
     for visit, document in zip(visits, documents, strict=True):
         shared = [rarity[word] for word in topics if word in document]
         rare = sum(shared)
-        if visit.edited and any(len(shared) >= n and rare >= r and rare >= part * whole for n, r, part in _LIKE):
+        if visit.edited and len(shared) >= _SHARED and rare >= max(_RARE, _PART * whole):
             like.append(visit)
     return like
 
