@@ -59,6 +59,15 @@ class TestRanking:
     def test_nothing_known(self) -> None:
         assert rank_files([], ["cart"]) == []
 
+    def test_where_sessions_go_on_the_last_edits_keep_their_places(self) -> None:
+        words = "cart totals with taxes"
+        fitting = visit("z", words, *(f"cart/totals/taxes{chr(97 + n)}.py" for n in range(12)))
+        steady = [visit(f"{n}", "go on", "src/a.py", "src/b.py") for n in range(20)]
+        last = visit("l", "go on", "src/a.py", "src/b.py", *(f"src/new{chr(97 + n)}.py" for n in range(6)))
+        files = [file.path for file in rank_files([fitting, *steady, last], split_request(words))]
+        assert set(last.edited) <= set(files)
+        assert len(files) == 10
+
     def test_continuity(self) -> None:
         steady = [visit(f"{n}", "go on", "a.py", "b.py") for n in range(12)]
         jumping = [visit(f"{n}", "another", f"{n % 6}.py") for n in range(12)]

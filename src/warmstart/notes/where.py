@@ -172,8 +172,9 @@ def rank_files(
     share = sum(visit.folder == folder for visit in visits) / max(1, len(visits))
     paths = {path for visit in visits for path in (*visit.edited, *visit.read)}
     fitting = _score_paths(paths, words)
+    continuity = measure_continuity(visits)
     signs: list[tuple[str, float, Scores]] = [
-        ("edited recently", _RECENT + _CONTINUED * measure_continuity(visits) ** 2, _score_recent(visits)),
+        ("edited recently", _RECENT + _CONTINUED * continuity**2, _score_recent(visits)),
         ("edited often", _OFTEN, _score_often(visits)),
         ("its path fits", _PATH * min(1.0, max(fitting.values(), default=0.0) / _SURE), fitting),
         ("words of earlier requests", _SIMILAR, _score_similar(similar)),
@@ -185,7 +186,9 @@ def rank_files(
         for path, value in _scale(scores, weight).items():
             totals[path] = totals.get(path, 0.0) + value
             reasons[path] = max(reasons.get(path, (0.0, "")), (value, reason))
-    best = sorted(totals, key=lambda path: (-totals[path], path))[:limit]
+    best = sorted(totals, key=lambda path: (-totals[path], path))
+    kept = _find_latest(visits)[: round(limit * continuity**2)]
+    chosen = {*kept, *[path for path in best if path not in kept][: limit - len(kept)]}
     edits = Counter(path for visit in visits for path in visit.edited)
     return [
         LikelyFile(
@@ -195,6 +198,7 @@ def rank_files(
             edited=edits[path],
         )
         for path in best
+        if path in chosen
     ]
 
 
@@ -224,6 +228,11 @@ def measure_continuity(visits: Sequence[Visit]) -> float:
         seen.update(visit.edited, visit.read)
     shares = shares[-_EVIDENCE:]
     return (sum(shares) + _USUAL * _USUAL_WEIGHT) / (len(shares) + _USUAL_WEIGHT)
+
+
+def _find_latest(visits: Sequence[Visit]) -> list[str]:
+    """Return the files that were edited last: where sessions go on with each other, places are kept for them."""
+    return list(dict.fromkeys(path for visit in reversed(visits) for path in reversed(visit.edited)))
 
 
 def _weigh_words(visit: Visit) -> Scores:
