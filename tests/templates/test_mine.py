@@ -168,6 +168,14 @@ class TestCommonplace:
         assert draft.examples
         assert all("lint.yaml" in str(one.arguments) and one.correction for one in draft.examples)
 
+    def test_its_support_are_the_sessions_that_met_the_failure(self) -> None:
+        """Not all that read files: else one corrected read would look more usual than the project's own test command."""
+        missing = call("Read", {"file_path": "/home/ann/shop/lint.yml"}, "File does not exist.", wrong())
+        there = call("Read", {"file_path": "/home/ann/shop/lint.yaml"}, "rules: all")
+        others = [session(f"s{n}", *WORK) for n in range(2, 9)]
+        draft = learn_one(session("s1", missing, there, *WORK), *others)
+        assert (find(draft, "lint.yaml").support, find(draft, "pytest").support) == (1, 8)
+
     def test_nothing_else_is_no_template_and_says_why(self) -> None:
         learned = learn(session("s1", *self.PLAIN), session("s2", *self.PLAIN))
         assert learned.drafts == ()

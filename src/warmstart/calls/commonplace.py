@@ -50,7 +50,12 @@ def teaches_nothing(agent: str | None, category: Category, tool: str, arguments:
 
     Other kinds of work are left alone: their tools (of a business, an API) are not known to a model.
     """
-    return agent in _AGENTS and category in _CODING and is_commonplace(tool, arguments)
+    return is_coding(agent, category) and is_commonplace(tool, arguments)
+
+
+def is_coding(agent: str | None, category: Category) -> bool:
+    """Return whether sessions of this agent and category are a coding agent's work."""
+    return agent in _AGENTS and category in _CODING
 
 
 def is_commonplace(tool: str, arguments: Arguments) -> bool:

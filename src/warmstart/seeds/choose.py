@@ -8,7 +8,7 @@ from functools import lru_cache
 from msgspec import Struct, structs
 
 from warmstart.arms import draw
-from warmstart.calls.commonplace import teaches_nothing
+from warmstart.calls.commonplace import is_coding, teaches_nothing
 from warmstart.calls.shapes import kind, mask_call
 from warmstart.model import Example, Omission, Pick, Task, Template, name_job
 from warmstart.names import name_key
@@ -264,12 +264,13 @@ class ExampleChooser:
 
         What somebody captured or imported is shown: it was chosen.
         """
-        if template.provenance.origin != "learned":
+        facts = template.provenance
+        if facts.origin != "learned" or not is_coding(facts.agent, row.category):
             return False
         example = self._templates.decode(row)
         if example is None or example.correction:
             return False
-        return teaches_nothing(template.provenance.agent, row.category, example.tool, example.arguments)
+        return teaches_nothing(facts.agent, row.category, example.tool, example.arguments)
 
 
 def may_show(row: FoundRow | TemplateRow, task: Task) -> bool:
