@@ -89,11 +89,13 @@ def check_sdk(find_version: Callable[[str], str] = metadata.version) -> None:
     try:
         version = find_version("mcp")
     except metadata.PackageNotFoundError:
-        raise Refused("the MCP server needs the MCP SDK; install it with: pip install 'warmstart[mcp]'") from None
+        raise Refused(
+            "the MCP server needs the MCP SDK; install it with: pip install -e '.[mcp]' in your clone of Warmstart"
+        ) from None
     if int(version.partition(".")[0]) < _SDK:
         raise Refused(
             f"the MCP server needs version {_SDK} of the MCP SDK, but {version} is installed; "
-            "install Warmstart in an environment of its own: pipx install 'warmstart[mcp]'"
+            "install Warmstart in an environment of its own: pipx install '.[mcp]' in your clone of Warmstart"
         )
 
 

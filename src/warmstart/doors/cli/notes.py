@@ -51,7 +51,7 @@ def notes() -> None:
 def list_notes(
     ws: Warmstart, project: str | None, kind: NoteKind | None, status: NoteStatus | None, as_json: bool
 ) -> None:
-    """List notes, those that matter most first."""
+    """List notes, those that matter most first. Without --status, a person sees the active ones; JSON has all."""
     listed = ws.notes.list(project=_find(ws, project), kind=kind, status=status)
     if as_json:
         for note in listed:
@@ -60,7 +60,12 @@ def list_notes(
     if not listed:
         _explain_empty(ws, filtered=bool(project or kind or status))
         return
-    print_fitted(_COLUMNS, [_make_row(note) for note in listed])
+    shown = [note for note in listed if status or note.status == "active"]
+    if shown:
+        print_fitted(_COLUMNS, [_make_row(note) for note in shown])
+    others = Counter(note.status for note in listed if note not in shown)
+    for name, count in sorted(others.items()):
+        click.echo(f"{_count(count, 'note')} {name}; see: warmstart notes list --status {name}")
 
 
 def _find(ws: Warmstart, project: str | None) -> str | None:

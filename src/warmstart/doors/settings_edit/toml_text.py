@@ -98,5 +98,5 @@ def _load_tomlkit() -> ModuleType:
     try:
         import tomlkit.items
     except ModuleNotFoundError:
-        raise Refused("tomlkit is needed to change TOML: pip install 'warmstart[mcp]'") from None
+        raise Refused("tomlkit is needed to change TOML: pip install -e '.[mcp]' in your clone of Warmstart") from None
     return tomlkit

@@ -22,7 +22,7 @@ def parse(text: str) -> dict[str, Any]:
     try:
         import yaml
     except ModuleNotFoundError:
-        raise Refused("pyyaml is needed to change YAML: pip install 'warmstart[mcp]'") from None
+        raise Refused("pyyaml is needed to change YAML: pip install -e '.[mcp]' in your clone of Warmstart") from None
     try:
         value = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
