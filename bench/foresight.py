@@ -51,6 +51,7 @@ from warmstart.notes.digest import REACH, digest_session, find_fix, read_calls, 
 from warmstart.notes.index_files import write_folders, write_index
 from warmstart.notes.marks import Place
 from warmstart.notes.mine import ProjectHistory
+from warmstart.notes.trust import find_suspicions
 from warmstart.notes.types import Advice, CallEvent, Note
 from warmstart.pipeline import Warmstart
 
@@ -76,7 +77,7 @@ class Replay:
             copied |= {call.call_id for call in session.calls if len(call.call_id) > 15}
 
     def _measure(self, session: PastSession, history: ProjectHistory, copied: set[str]) -> None:
-        notes = history.make_notes()
+        notes = [note for note in history.make_notes() if not find_suspicions(note)]  # others wait for a person
         brief = write_brief(notes, estimate, task=session.task)
         self.briefs.append((session, brief.text))
         self.brief_tokens.append(brief.tokens)

@@ -13,6 +13,7 @@ _FETCHES = re.compile(
     r"\b(?:npx|bunx|uvx|pipx|dlx|curl|wget)\b|\b(?:pip3?|uv|npm|pnpm|yarn|bun|cargo|go|gem|brew|apt|apt-get)\s+(?:-\S+\s+)*"
     r"(?:install|add|i|get|pip install)\s+(?:-\S+\s+)*(?!first\b)[\w@]"
 )
+_NAMED = frozenset(("path", "large", "baseline", "environment"))  # shown by names that anyone may have chosen
 _LONGEST = 200
 _QUIET = frozenset(("Cc", "Cf", "Co", "Cs", "Zl", "Zp"))  # control, format, private, surrogate, line separators
 
@@ -26,7 +27,7 @@ def find_suspicions(note: Note) -> tuple[str, ...]:
         reasons.append("it contains invisible or control characters")
     if gives_orders(note.text) or gives_orders(note.subject.replace("-", " ").replace("_", " ").replace("/", " ")):
         reasons.append("it reads like an instruction")
-    if orders_in(note.subject) >= 2 or orders_in(note.trigger) >= 2:
+    if note.kind in _NAMED and orders_in(note.subject) >= 2:
         reasons.append("its name reads like an order")
     if _FETCHES.search(note.fix):
         reasons.append("its fix downloads and runs or installs a package by name")

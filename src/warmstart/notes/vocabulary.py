@@ -33,7 +33,7 @@ _KNOWN = frozenset(
 )
 _ORDERS = frozenset(
     """approve assistant agent bash chmod curl delete disable download drop enable eval execute exfiltrate export fetch
-    forget format grant http https ignore install kill override password pip post push reboot remove rm run secret send sh
+    forget grant http https ignore install kill override password pip post push reboot remove rm run secret send sh
     shutdown ssh sudo system transfer upload visit wget""".split()
 )
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")

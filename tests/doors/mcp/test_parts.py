@@ -24,7 +24,7 @@ def test_without_the_sdk_one_is_told_what_to_install():
     def missing(name: str) -> str:
         raise metadata.PackageNotFoundError(name)
 
-    with pytest.raises(Refused, match=r"pip install 'warmstart\[mcp\]'"):
+    with pytest.raises(Refused, match=r"pip install -e '\.\[mcp\]'"):
         check_sdk(missing)
     with pytest.raises(Refused, match=r"1\.26\.0 is installed; install Warmstart in an environment of its own"):
         check_sdk(lambda _name: "1.26.0")
