@@ -75,7 +75,7 @@ def build_world(ws: Warmstart, root: Path) -> None:
 
 
 def list_commands(place: Place) -> tuple[str, str]:
-    return f"grep -c open {place.canary}.csv", f"cat {place.canary}-notes.txt"
+    return f"ledger count open {place.canary}.csv", f"ledger notes {place.canary}-notes.txt"
 
 
 def find_missing(place: Place) -> str:
