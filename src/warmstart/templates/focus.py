@@ -33,7 +33,7 @@ _FRAME = re.compile(
 _STAMP = re.compile(
     r"\d{1,2}:\d\d:\d\d|\d{4}-\d\d-\d\d[T ]\d|\b(?:DEBUG|INFO|WARN|WARNING|ERROR|TRACE|FATAL|PASSED|FAILED)\b"
 )
-_URL = re.compile(r"\[?\S+://\S+")
+_URL = re.compile(r"\[?\w{1,12}://\S+")
 _CODE = re.compile(r"[{};=<>|\\$]|\w\(|::|\)\.|=>|->|\w\[")
 _FILLER = FILLER_WORDS | {stem(word) for word in FILLER_WORDS}
 _INDENTED = re.compile(r"(?: {4}|\t)")
