@@ -60,7 +60,7 @@ def smoke(venv: Path, folder: Path) -> None:
     """Run the main commands and look for every file of the package."""
     assert run(venv / "bin" / "warmstart", "--version", cwd=folder).split()[-1] == VERSION
     shown = run(venv / "bin" / "warmstart", "demo", cwd=folder)
-    assert "1. Transcripts in: 10 sessions" in shown and "3. Warm seed out" in shown
+    assert "1. Transcripts in: 10 sessions" in shown and "4. Examples for a Codex session" in shown
     assert run(venv / "bin" / "python", "-m", "warmstart", "provision", "x", "--json", cwd=folder).startswith("{")
     installed = run(venv / "bin" / "python", "-c", LIST_FILES, cwd=folder).splitlines()
     package = SRC / "warmstart"

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from agents.programs import Machine
+from agents.programs import OWN_SETTINGS, Machine
 from agents.server import run_model
 from doors.hooks.events import wait_for_quiet
 from places import NO_AGENTS
 
-OWN_SETTINGS = '{\n\n  "hooks":   {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]} }\n'
 TOOL = '#!/bin/sh\n[ "$1" = --long ] || { echo "error: unknown option $1" >&2; exit 2; }\necho a long list\n'
 
 

@@ -31,6 +31,9 @@ wire_api = "responses"
 env_key = "SCRIPTED_KEY"
 """
 
+# settings of a user's own, with odd white space that must survive
+OWN_SETTINGS = '{\n\n  "hooks":   {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]} }\n'
+
 
 class Program(NamedTuple):
     """An agent that runs one session and ends."""

@@ -12,8 +12,7 @@ import apsw
 import pytest
 
 import warmstart
-from agents.conftest import OWN_SETTINGS
-from agents.programs import AgentRun, Machine
+from agents.programs import OWN_SETTINGS, AgentRun, Machine
 from command_line import run, run_json
 from doors.hooks.events import read_log, wait_for_quiet
 from warmstart.store import TrialStore
