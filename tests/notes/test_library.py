@@ -143,6 +143,10 @@ class TestBorders:
         assert ws.brief(task).text == ""
         ws.notes.share(only(ws, "command").id)
         assert "rtk bun" in ws.brief(task).text
+        teach(ws, *sessions(1, WRONG, RIGHT, first=8))
+        ws.learn()
+        assert only(ws, "command").support == 4
+        assert "rtk bun" in ws.brief(task).text, "learning again does not take it back"
 
     def test_rules_of_an_agent_name_no_file_of_a_project(self, ws):
         call = (

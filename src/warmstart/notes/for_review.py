@@ -8,7 +8,8 @@ from msgspec import structs
 
 from warmstart.model import MetNote, PastSession
 from warmstart.notes.digest import digest_session, read_calls
-from warmstart.notes.library import ALONE, NoteLibrary
+from warmstart.notes.learning import ALONE
+from warmstart.notes.library import NoteLibrary
 from warmstart.notes.marks import Place
 from warmstart.notes.mine import add_up
 from warmstart.notes.trust import find_suspicions
