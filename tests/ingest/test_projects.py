@@ -50,6 +50,7 @@ def work(
     for file in files:
         calls.append(("Read", {"file_path": f"{cwd}/{file}"}, f"1 # {cwd}/{file}"))
         calls.append(("Edit", {"file_path": f"{cwd}/{file}", "old_string": "a", "new_string": "b"}, "updated"))
+        calls.append(("mcp__ide__check", {"file_path": f"{cwd}/{file}"}, f"no problems in {cwd}/{file}"))
     calls.append(("Bash", {"command": f"cd {cwd} && uv run pytest -q tests/test_cart.py"}, "3 passed in 0.12s"))
     calls.append(("Bash", {"command": f"uv run ruff check {cwd}/src"}, "All checks passed!"))
     return work_lines(session, *calls, cwd=str(cwd), day=day)

@@ -83,5 +83,5 @@ def test_a_header_inside_a_text_is_no_header() -> None:
 
 def test_without_tomlkit_nothing_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tomlkit.items", None)
-    with pytest.raises(Refused, match=r"pip install 'warmstart\[mcp\]'"):
+    with pytest.raises(Refused, match=r"pip install -e '\.\[mcp\]'"):
         toml_text.put_entry("", *OURS, VALUES)

@@ -345,8 +345,8 @@ def test_the_mismatched_arm_shows_what_any_example_does(recorded, settings, caps
     """Against other work of the same agent, fitting examples make the difference, and the table shows it."""
     for word in ("maple", "north", "ocean", "pearl", "quill", "river"):
         calls = [
-            ("Grep", {"pattern": f"import {word}"}, f"{word}.py:1: import {word}"),
-            ("Edit", {"file_path": f"/srv/lib/{word}.py", "old_string": word, "new_string": f"{word}2"}, "edited"),
+            ("mcp__code__usages", {"pattern": f"import {word}"}, f"{word}.py:1: import {word}"),
+            ("mcp__code__rename", {"file_path": f"/srv/lib/{word}.py", "old": word, "new": f"{word}2"}, "renamed"),
         ]
         write_jsonl(recorded / f"{word}.jsonl", transcript(word, f"rename python module {word} in all imports", calls))
 
