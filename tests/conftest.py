@@ -24,6 +24,10 @@ THEIRS = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "HERMES_HOME", "FORCE_COLOR", "NO_C
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 LONGEST_FIRST = (  # test files that take the most seconds: a worker that starts one last keeps the other one waiting
+    "tests/doors/pages/test_insights.py",
+    "tests/agents/test_claude_code.py",
+    "tests/agents/test_codex.py",
+    "tests/doors/pages/test_lab.py",
     "tests/agents/test_claude_code.py",
     "tests/agents/test_codex.py",
     "tests/doors/guard/test_guard.py",
