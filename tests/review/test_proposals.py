@@ -465,7 +465,7 @@ def test_a_review_killed_while_applying_loses_nothing_acknowledged() -> None:
     assert applied
     notes = (home() / "memory" / "MEMORY.md").read_text()
     folder = SkillFolder(home() / "skills", home() / "removed")
-    for name in [path.parent.name for path in folder.root.glob("*/SKILL.md")]:
+    for name in [path.parent.name for path in folder.root.glob("[!.]*/SKILL.md")]:  # a killed writer leaves hidden ones
         assert folder.read(name).endswith(f"depot{name.removeprefix('ship-')}.\n")
     for row in applied:
         assert folder.find(row.target) if row.kind == "skill" else f"- {row.summary}\n" in notes
