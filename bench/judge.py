@@ -6,10 +6,12 @@ DIR (default: the shared corpus beside the project) is read with every reader. O
 F1 for "this result is an error", with the flags visible, with the flags hidden (judged from the call and the text alone,
 with error flags, exit-code prefixes and error tags stripped), and for a naive judge (keywords anywhere).
 
-The truth is Claude Code's `is_error`, the exit code for Codex and mini-swe-agent, Gemini's status, tau2's `error`, and
-for tau-bench a result that starts with "Error" (hidden: that word is stripped). Calls that a person rejected, that were
-cancelled, or that a failed sibling call ended are not errors of the agent and are left out; so is a search that exits
-with 1 because nothing matched. F1 is null where there is no error.
+The truth is what a format's reader passes beside the text: Claude Code's `is_error`, the exit code for Codex, OpenHands and
+mini-swe-agent, Gemini's status, tau2's and Inspect's `error`, the status of OpenInference spans. A format whose files carry
+such a flag gets its row by itself: its samples need only be in DIR, or in one of the archives that PACKED names. TRUTHS holds
+the formats whose truth is in the text: for tau-bench a result that starts with "Error" (hidden: that word is stripped). Calls
+that a person rejected, that were cancelled, or that a failed sibling call ended are not errors of the agent and are left
+out; so is a search that exits with 1 because nothing matched. F1 is null where there is no error.
 
 Piped checks (`piped_checks.json`: ids and labels, written by someone who had not seen the rules): results that the agent
 flagged as fine, of command lines whose exit code is not the check's. `failed` is the class of failing checks, `fine` the rest.
@@ -32,7 +34,8 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,6 +67,8 @@ class Case(NamedTuple):
 
 
 UNFLAGGED = Case(None, "", None, False)
+PACKED = ("formats",)  # archives in DIR/projects with samples of formats that DIR has no folder for
+TRUTHS: dict[str, Callable[[str], bool]] = {"tau_bench": lambda text: text.startswith("Error")}
 
 
 def main() -> None:
@@ -131,12 +136,19 @@ def read_labelled(names: set[str], corpus: Path) -> Iterator[tuple[str, ToolCall
         if not archive.exists():
             yield from read_folder(name, corpus / name)
             continue
-        with tempfile.TemporaryDirectory() as folder:
-            with archive.open("rb") as packed:
-                reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(packed)
-                with tarfile.open(fileobj=reader, mode="r|") as tar:
-                    tar.extractall(folder, filter="data")
-            yield from read_folder(name, Path(folder))
+        with unpack(archive) as folder:
+            yield from read_folder(name, folder)
+
+
+@contextmanager
+def unpack(archive: Path) -> Iterator[Path]:
+    """Unpack an archive into a folder that lasts as long as the block."""
+    with tempfile.TemporaryDirectory() as folder:
+        with archive.open("rb") as packed:
+            reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(packed)
+            with tarfile.open(fileobj=reader, mode="r|") as tar:
+                tar.extractall(folder, filter="data")
+        yield Path(folder)
 
 
 def read_folder(name: str, folder: Path) -> Iterator[tuple[str, ToolCall, str, Signal | None]]:
@@ -155,8 +167,16 @@ def read_folder(name: str, folder: Path) -> Iterator[tuple[str, ToolCall, str, S
             results.clear()
 
 
-def read_cases(folder: Path) -> Iterator[tuple[str, Case | None]]:
+def read_cases(corpus: Path) -> Iterator[tuple[str, Case | None]]:
     """Yield the case of every result; None for a result that a person or a sibling call caused."""
+    yield from read_samples(corpus)
+    for name in PACKED:
+        if (archive := corpus / "projects" / f"{name}.tar.zst").exists():
+            with unpack(archive) as folder:
+                yield from read_samples(folder)
+
+
+def read_samples(folder: Path) -> Iterator[tuple[str, Case | None]]:
     for file in formats.find_files(folder):
         source = Source(file)
         seen: list[tuple[ToolCall | None, str, Signal | None]] = []
@@ -170,8 +190,8 @@ def read_cases(folder: Path) -> Iterator[tuple[str, Case | None]]:
             for session in reader.read(source, record):
                 name = "tau_bench" if session.label is not None and reader.NAME == "openai_chat" else reader.NAME
                 for call, text, signal in seen:
-                    if name == "tau_bench":
-                        yield name, Case(call, text, signal, text.startswith("Error"))
+                    if name in TRUTHS:
+                        yield name, Case(call, text, signal, TRUTHS[name](text))
                     else:
                         yield name, UNFLAGGED if signal is None else truth(call, text, signal)
                 seen.clear()

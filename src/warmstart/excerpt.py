@@ -54,7 +54,7 @@ def cut_value(value: Any, limit: int, depth: int = 0) -> Any:
     if isinstance(value, str):
         return value if len(value) <= limit else cut(value, limit)
     if isinstance(value, dict):
-        if all(len(v) <= limit if type(v) is str else type(v) in _SCALARS for v in value.values()):
+        if _is_short(value, limit):
             return value if len(value) <= _MAX_ITEMS else dict(list(value.items())[:_MAX_ITEMS])
         if depth >= _MAX_DEPTH:
             return "[...]"
@@ -68,3 +68,12 @@ def cut_value(value: Any, limit: int, depth: int = 0) -> Any:
             kept.append(f"[... {len(value) - _MAX_ITEMS} items left out ...]")
         return kept
     return value
+
+
+def _is_short(value: dict[Any, Any], limit: int) -> bool:
+    """Return whether an object holds only numbers and short strings, as the arguments of most calls do."""
+    for inner in value.values():
+        kind = type(inner)
+        if (len(inner) > limit) if kind is str else kind not in _SCALARS:
+            return False
+    return True

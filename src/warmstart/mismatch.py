@@ -1,4 +1,4 @@
-"""Say in a sentence what is wrong with a value that does not fit its type: which key, its value, and what is allowed.
+"""Describe in a sentence why a value does not fit its type: the key, the value, and the allowed values.
 
 msgspec's own messages ("Expected `float` <= 0.9 - at `$.holdout`") name types of the program, not what a person wrote.
 """
@@ -174,7 +174,7 @@ def _shorten(value: Any) -> str:
 
 
 def find_line(text: str, keys: Sequence[str | int]) -> int | None:
-    """Return the line of a TOML file on which a key is set; None if it cannot be told."""
+    """Return the line of a TOML file on which a key is set; None if it is unknown."""
     names = [key for key in keys if isinstance(key, str)]
     if not names:
         return None

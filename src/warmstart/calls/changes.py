@@ -29,11 +29,11 @@ _PATCH = "*** Begin Patch"
 
 
 class CallChange(NamedTuple):
-    """What was different in the call that worked."""
+    """The difference between the failed call and the one that worked."""
 
     kind: FixKind
     failed: str  # the part that failed
-    worked: str  # what stood in its place
+    worked: str  # the text in its place
     words: str  # the change in a few words
     lesson: str | None = None
     form: bool = False  # the form of the call changed, not only a value

@@ -63,7 +63,7 @@ def explain_command(old: str, new: str, between: Sequence[PastCall], text: str) 
         return None
     same_program = change.failed.split()[:1] == change.worked.split()[:1]
     moved = _find_cd(new) not in ("", _find_cd(old))
-    return None if change.kind == "program" and same_program and moved else change  # the folder or the name: who knows
+    return None if change.kind == "program" and same_program and moved else change  # the folder or the name: unclear
 
 
 def _explain_dropped(old: str, new: str, between: Sequence[PastCall]) -> CallChange | None:

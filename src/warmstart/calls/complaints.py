@@ -1,7 +1,7 @@
-"""Read the message of a failed call: what it complains about, and the word of the call that it names.
+"""Read the message of a failed call: the kind of complaint, and the word of the call that it names.
 
 A complaint counts only if the call itself holds the word: a test that prints "No such file" does not complain about the
-path of the test. Where a message names nothing of the call, the cause cannot be told.
+path of the test. Where a message names no word of the call, the cause is unknown.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ _SHORT = re.compile(
 
 
 class Complaint(NamedTuple):
-    """What a message complains about."""
+    """The subject of a message's complaint."""
 
     subject: Subject
     word: str  # of the call

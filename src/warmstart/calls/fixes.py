@@ -1,7 +1,7 @@
 """Failed calls that the same session then got right.
 
 A fix is what was done about the cause: the right path, another value of what the message names, another program, a
-precondition. Where the message names nothing of the call, there is no fix: nothing can be told. A check that fails and
+precondition. Where the message names no word of the call, no fix is assumed. A check that fails and
 passes after an edit is work, not a fix.
 """
 
@@ -57,7 +57,7 @@ _TELLING = re.compile(
 
 
 class Fix(Struct, frozen=True):
-    """What was done about a failed call."""
+    """The fix of a failed call."""
 
     said: str  # the error and what changed, in one line
     pair: str  # the failed shape and the working one; the same pair in another session is the same correction
@@ -65,7 +65,7 @@ class Fix(Struct, frozen=True):
     lesson: str | None = None  # the fix as a rule, made of names and forms only, never of recorded text
     kind: FixKind = "value"
     failed: str = ""  # the part of the call that failed: a path, a flag, a program
-    worked: str = ""  # what stood there in the call that worked
+    worked: str = ""  # the text there in the call that worked
     words: str = ""  # what changed, by names and forms; the same fix reads the same in every session
     at: int = 0  # index of the failed call
 
@@ -83,7 +83,7 @@ def list_fixes(calls: Sequence[PastCall]) -> Iterator[tuple[int, Fix]]:
 
 
 def find_fix(calls: Sequence[PastCall], at: int) -> tuple[int, Fix] | None:
-    """Return the first of the next calls that fixed the failure at `at`, with the fix; None where none can be told.
+    """Return the first of the next calls that fixed the failure at `at`, with the fix; None if no fix is recognised.
 
     Calls of the same turn do not count: they were made before the failure was known.
     """
@@ -94,7 +94,7 @@ def find_fix(calls: Sequence[PastCall], at: int) -> tuple[int, Fix] | None:
     text = f"{line}\n{failed.excerpt or ''}"
     for index in range(at + 1, min(at + 1 + REACH, len(calls))):
         worked = calls[index]
-        ran = _ran_check(worked)
+        ran = ran_check(worked)
         if not line or not (worked.outcome.status == "ok" or ran) or not _comes_later(failed, worked):
             continue
         change = _explain(failed, worked, calls[at + 1 : index], text)
@@ -118,7 +118,7 @@ def error_line(failed: PastCall) -> str:
     return first(" ".join(best.split()), _LINE)
 
 
-def _ran_check(call: PastCall) -> bool:
+def ran_check(call: PastCall) -> bool:
     """Return whether a check ran and failed by its findings: its command line was right."""
     if call.outcome.status != "error" or call.outcome.error_kind not in ("other", "semantic", None):
         return False

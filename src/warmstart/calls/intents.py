@@ -1,4 +1,4 @@
-"""What a call was for: its own note, the sentence that announced it, or the latest request that names work.
+"""The purpose of a call: its own note, the sentence that announced it, or the latest request that names work.
 
 An announcement belongs to the calls of its own answer. Where several calls follow one text, a call takes only a sentence
 that fits it; otherwise it takes the request.
@@ -7,14 +7,22 @@ that fits it; otherwise it takes the request.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import groupby
+from operator import attrgetter
 
 from msgspec import Struct
 
 from warmstart.calls import tools
-from warmstart.calls.prose import count_meaning, gist, join_sentences, plain, split_sentences, without_greeting
+from warmstart.calls.prose import (
+    count_meaning,
+    gist,
+    join_sentences,
+    plain,
+    split_sentences,
+    without_greeting,
+)
 from warmstart.calls.shapes import command_of, strings_in
 from warmstart.calls.words import FILLER_WORDS, find_words, stem
 from warmstart.model import Arguments, Message, Step, ToolCall
@@ -22,12 +30,28 @@ from warmstart.model import Arguments, Message, Step, ToolCall
 INTENT = 200  # maximum characters
 _SENTENCES = 16  # sentences of an announcement that are compared with its calls, from its end
 _VALUE = 300  # characters of an argument that are compared with a sentence
+_NO_ROOT = frozenset(("",))
 _SUBSTANTIVE = 2  # words with a meaning that make a request
 
 _PLAN = re.compile(
     r"\b(?:let me|let's|let us|i'll|i will|i need to|i'm going to|i am going to|i should|i want to|i have to|now i"
     r"|we need to|we should|next,|first,|going to)\b",
     re.I,
+)
+_PLAN_HINTS = (
+    "let",
+    "i'll",
+    "i will",
+    "i need",
+    "i'm",
+    "i am",
+    "i should",
+    "i want",
+    "i have",
+    "now i",
+    "we ",
+    "t,",
+    "going",
 )
 _VERBS: dict[str, frozenset[str]] = {
     tools.READ: frozenset("read look check view examine inspect see open review understand show load".split()),
@@ -45,11 +69,34 @@ _VERBS: dict[str, frozenset[str]] = {
 
 
 class _Wanted(Struct):
-    """What was said before a call."""
+    """The messages before a call."""
 
     call: ToolCall
     announcement: int  # index of the text that the calls of this answer follow; -1: none
     requests: int  # number of requests so far
+
+
+class _Announcement:
+    """The text before the calls of one answer: its sentences, and how well each fits each call."""
+
+    def __init__(self, text: str, calls: Sequence[ToolCall]) -> None:
+        self.calls = calls
+        self.opens = text.rstrip().endswith(":")
+        self.sentences = [
+            sentence for sentence in split_sentences(text)[-_SENTENCES:] if count_meaning(sentence, most=1)
+        ]
+        self.plans = [sentence for sentence in self.sentences if _is_plan(sentence)]
+
+    @cached_property
+    def fits(self) -> list[list[int]]:
+        """The fit of each call with each sentence."""
+        said = [_stems(sentence) for sentence in self.sentences]
+        return [_measure_fits(said, call) for call in self.calls]
+
+    @cached_property
+    def best(self) -> list[int]:
+        """The best fit of each sentence with any call."""
+        return [max(column) for column in zip(*self.fits, strict=True)]
 
 
 def state_intents(steps: Iterable[Step], redact: Callable[[str], str]) -> list[str]:
@@ -57,9 +104,7 @@ def state_intents(steps: Iterable[Step], redact: Callable[[str], str]) -> list[s
 
     `redact` is given whole messages, before a sentence is picked: half a secret would not be recognised.
     """
-    wanted, announcements, requests = _collect(steps)
-    shared = Counter(entry.announcement for entry in wanted)
-    group: list[_Wanted] = []
+    wanted, texts, requests = _collect(steps)
     redacted: dict[str, str] = {}
 
     def clean(text: str) -> str:
@@ -68,15 +113,17 @@ def state_intents(steps: Iterable[Step], redact: Callable[[str], str]) -> list[s
         return redacted[text]
 
     intents: list[str] = []
-    for entry in wanted:
-        if not group or entry.announcement != group[0].announcement:
-            group = wanted[len(intents) : len(intents) + shared[entry.announcement]]
-        intent = _own_note(entry.call.tool, entry.call.arguments)
-        intent = redact(intent) if intent else ""
-        if not intent and entry.announcement >= 0:
-            calls = [other.call for other in group]
-            intent = _find_announcement(clean(announcements[entry.announcement]), entry.call, calls)
-        intents.append(intent or _find_request(requests[: entry.requests], entry.call, clean))
+    for index, group in groupby(wanted, key=attrgetter("announcement")):
+        entries = list(group)
+        announcement: _Announcement | None = None
+        for at, entry in enumerate(entries):
+            intent = _own_note(entry.call.tool, entry.call.arguments)
+            intent = redact(intent) if intent else ""
+            if not intent and index >= 0:
+                if announcement is None:
+                    announcement = _Announcement(clean(texts[index]), [other.call for other in entries])
+                intent = _find_announcement(announcement, at)
+            intents.append(intent or _find_request(requests, entry, clean))
     return intents
 
 
@@ -84,7 +131,7 @@ def restate_intent(tool: str, arguments: Arguments, intent: str, task: str) -> s
     """Return what a stored call was for: its own note, else the stored intent, or the task if that names no work."""
     if note := _own_note(tool, arguments):
         return note
-    if count_meaning(intent) < _SUBSTANTIVE and (first_request := gist(task, INTENT)):
+    if count_meaning(intent, most=_SUBSTANTIVE) < _SUBSTANTIVE and (first_request := gist(task, INTENT)):
         return first_request
     return _finish(join_sentences(split_sentences(intent), INTENT))
 
@@ -120,35 +167,45 @@ def _own_note(tool: str, arguments: Arguments) -> str:
     return _finish(join_sentences(split_sentences(note), INTENT)) if isinstance(note, str) else ""
 
 
-def _find_announcement(text: str, call: ToolCall, calls: Sequence[ToolCall]) -> str:
-    """Return the sentence of a text that announces a call; "" if there is none."""
-    sentences = [sentence for sentence in split_sentences(text)[-_SENTENCES:] if count_meaning(sentence)]
+def _find_announcement(announcement: _Announcement, at: int) -> str:
+    """Return the sentence that announces the call at a place of an answer; "" if there is none."""
+    sentences, plans = announcement.sentences, announcement.plans
     if not sentences:
         return ""
-    plans = [sentence for sentence in sentences if _PLAN.search(sentence)]
-    if len(calls) == 1:
-        pool = plans or sentences
-        at = max(range(len(pool)), key=lambda index: (_fit(pool[index], call), index))
-        announces = plans or _fit(pool[at], call) or len(sentences) == 1
-        chosen = pool[at] if announces else sentences[-1] if text.rstrip().endswith(":") else ""
+    if len(announcement.calls) > 1:
+        chosen = _choose_own(announcement, at)
+    elif len(pool := plans or sentences) == 1:
+        chosen = pool[0]
     else:
-        own = [sentence for sentence in sentences if _belongs(sentence, call, calls)]
-        chosen = max(own, key=lambda sentence: (_fit(sentence, call), sentence in plans), default="")
+        fits = dict(zip(sentences, announcement.fits[0], strict=True))
+        chosen = max(reversed(pool), key=fits.__getitem__)
+        if not plans and not fits[chosen]:
+            chosen = sentences[-1] if announcement.opens else ""
     return _finish(join_sentences([chosen], INTENT))
 
 
-def _belongs(sentence: str, call: ToolCall, calls: Sequence[ToolCall]) -> bool:
-    """Return whether a sentence is about a call and not about another call of the same answer."""
-    fit = _fit(sentence, call)
-    best = max(_fit(sentence, other) for other in calls)
-    return fit > 0 and (fit >= best or (fit > 1 and 2 * fit >= best))
+def _choose_own(announcement: _Announcement, at: int) -> str:
+    """Return the sentence that is about a call and not about another call of the same answer."""
+    sentences, fits = announcement.sentences, announcement.fits[at]
+    own = [
+        place
+        for place, (fit, best) in enumerate(zip(fits, announcement.best, strict=True))
+        if fit > 0 and (fit >= best or (fit > 1 and 2 * fit >= best))
+    ]
+    chosen = max(own, key=lambda place: (fits[place], sentences[place] in announcement.plans), default=None)
+    return "" if chosen is None else sentences[chosen]
 
 
-def _fit(sentence: str, call: ToolCall) -> int:
-    """Return how well a sentence fits a call: two for each word that both name, one for a verb of the tool."""
-    said = _stems(sentence)
+def _is_plan(sentence: str) -> bool:
+    lowered = sentence.lower()
+    return any(hint in lowered for hint in _PLAN_HINTS) and _PLAN.search(sentence) is not None
+
+
+def _measure_fits(said: Sequence[frozenset[str]], call: ToolCall) -> list[int]:
+    """Return how well sentences fit a call: two for each word that both name, one for a verb of the tool."""
+    words = _words_of(call)
     verbs = _VERBS.get(tools.base_tool(call.tool) or "", frozenset())
-    return 2 * len(said & _words_of(call)) + bool(said & verbs)
+    return [2 * len(stems & words) + (not verbs.isdisjoint(stems)) for stems in said]
 
 
 def _words_of(call: ToolCall) -> frozenset[str]:
@@ -159,23 +216,30 @@ def _words_of(call: ToolCall) -> frozenset[str]:
 
 @lru_cache(256)
 def _weigh(text: str) -> int:
-    """Return how much a request says; every call of an answer asks for it."""
-    return count_meaning(plain(text))
+    """Return how much a request says, up to what makes it substantive; every call of an answer asks for it."""
+    return count_meaning(plain(text), most=_SUBSTANTIVE)
 
 
-@lru_cache(2_048)
+@lru_cache(512)
 def _stems(text: str) -> frozenset[str]:
-    words = (word for word in find_words(text, camel=True) if word not in FILLER_WORDS and len(word) > 1)
-    return frozenset(stem(word).removesuffix("e") for word in words)
+    return frozenset(map(_root, find_words(text, camel=True))) - _NO_ROOT
 
 
-def _find_request(requests: Sequence[str], call: ToolCall, redact: Callable[[str], str]) -> str:
+@lru_cache(8_192)
+def _root(word: str) -> str:
+    """Return what a word is compared by; "" for a word that says nothing."""
+    return stem(word).removesuffix("e") if len(word) > 1 and word not in FILLER_WORDS else ""
+
+
+def _find_request(requests: Sequence[str], entry: _Wanted, redact: Callable[[str], str]) -> str:
     """Return the latest request that names work; a single word must be about the call."""
-    for text in reversed(requests):
+    last = ""
+    for at in range(entry.requests - 1, -1, -1):
+        text = requests[at]
         meaning = _weigh(text)
-        if meaning >= _SUBSTANTIVE or (meaning and _fit(text, call) > 1):
+        if meaning >= _SUBSTANTIVE or (meaning and _measure_fits([_stems(text)], entry.call)[0] > 1):
             return _finish(gist(redact(text), INTENT))
-    last = next((text for text in reversed(requests) if _weigh(text)), "")
+        last = last or (text if meaning else "")
     return _finish(gist(redact(last), INTENT)) if last else ""
 
 

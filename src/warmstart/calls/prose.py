@@ -1,6 +1,6 @@
 """Requests and announcements as sentences: without code and markup, split, and shortened at a word.
 
-Requests that name no work ("yes", "ok, continue", "good morning") are told apart by the words that are left when filler
+Requests that name no work ("yes", "ok, continue", "good morning") are recognised by the words that are left when filler
 is removed.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from operator import add
 
 from warmstart.calls.words import FILLER_WORDS, GENERIC_WORDS, find_words, singular
 
@@ -29,7 +30,10 @@ _NOT_SAID = re.compile(
 )
 _GAP = re.compile(r"\s*\[\.\.\. \d+ characters left out \.\.\.\]\s*")
 _BLOCK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*•+#>]|\d{1,2}[.)])\s)")  # a paragraph, a list item or a heading ends
-_SENTENCE_END = re.compile(r"(?<=[.!?:])[\"')*_]{0,3}\s+(?=[^\sa-z])|(?<=[。！？])\s*(?=\S)")
+_SENTENCE_END = re.compile(r"([.!?:])[\"')*_]{0,3}\s+(?=[^\sa-z])")
+_WIDE_SENTENCE_END = re.compile(r"(?<=[。！？])\s*(?=\S)")
+_WIDE_STOP = re.compile("[。！？]")
+_BLANKS = re.compile(r"[ \t]+")
 _MARK = re.compile(r"\A(?:[-*•+#>]+|\d{1,2}[.)])\s+")
 _GREETING = re.compile(
     r"^(?:\W*(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|bonjour)"
@@ -37,15 +41,29 @@ _GREETING = re.compile(
     r"|sure|great|good|perfect|excellent|ok(?:ay)?|now)[,.!:—-]+\s*))+",
     re.I,
 )
-_OPAQUE = re.compile(r"\S+://\S+|\S*[/\\@#]\S*|\{\{[^}]*\}\}|\S*\d\S*")
-_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # scripts whose words are not separated by spaces
+_RUN = re.compile(r"\S+")
+_TO_LAST_SIGN, _TO_LAST_DIGIT = re.compile(r"\S*[/\\@#]"), re.compile(r"\S*\d")
+_WIDE = ("\u3040", "\u30ff"), ("\u3400", "\u9fff"), ("\uac00", "\ud7af")  # scripts whose words no space separates
+
+
+def _is_wide(character: str) -> bool:
+    return any(first <= character <= last for first, last in _WIDE)
+
+
+def _count_wide(text: str) -> int:
+    return 0 if text.isascii() else sum(map(_is_wide, text))
+
+
+def _find_last_wide(text: str) -> int:
+    """Return the offset of the last character of a wide script; -1 if there is none."""
+    return -1 if text.isascii() else max((at for at, letter in enumerate(text) if _is_wide(letter)), default=-1)
 
 
 def strip_markup(text: str) -> str:
     """Return a text without the reminders, tags, code and marks that the agent's program added; lines stay as they are."""
     if "<" in text:
         text = _TAG.sub(" ", _REMINDER.sub(" ", text))
-    return _NOT_SAID.sub(" ", text)
+    return _NOT_SAID.sub(" ", text) if "[" in text or "```" in text or "Caveat: " in text else text
 
 
 def strip_programs(text: str) -> str:
@@ -55,7 +73,10 @@ def strip_programs(text: str) -> str:
 
 def plain(text: str) -> str:
     """Return a text without markup and without needless spaces."""
-    return re.sub(r"[ \t]+", " ", strip_markup(text)).strip(" \n❯>*-")
+    stripped = strip_markup(text)
+    if "  " in stripped or "\t" in stripped:
+        stripped = _BLANKS.sub(" ", stripped)
+    return stripped.strip(" \n❯>*-")
 
 
 @lru_cache(256)
@@ -69,10 +90,17 @@ def split_sentences(text: str) -> tuple[str, ...]:
 
 def _split_part(text: str) -> list[str]:
     blocks = (" ".join(block.split()) for block in _BLOCK.split(plain(text)))
-    sentences = (
-        _MARK.sub("", sentence).replace("**", "") for block in blocks for sentence in _SENTENCE_END.split(block)
-    )
+    sentences = (_MARK.sub("", sentence).replace("**", "") for block in blocks for sentence in _split_block(block))
     return [sentence for sentence in sentences if sentence.strip(" .:*#-_")]
+
+
+def _split_block(block: str) -> list[str]:
+    """Return the sentences of a paragraph, each with its full stop."""
+    *ended, last = _SENTENCE_END.split(block)
+    sentences = [*map(add, ended[::2], ended[1::2]), last]  # the split yields a sentence, its stop, a sentence ...
+    if _WIDE_STOP.search(block):
+        return [part for sentence in sentences for part in _WIDE_SENTENCE_END.split(sentence)]
+    return sentences
 
 
 def shorten(text: str, limit: int) -> str:
@@ -80,7 +108,7 @@ def shorten(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     room = text[:limit]  # the character after the kept ones is part of the cut: it shows whether a word ends there
-    at = max(room.rfind(" "), max((found.start() for found in _WIDE.finditer(room)), default=-1))
+    at = max(room.rfind(" "), _find_last_wide(room))
     kept = room[:at].rstrip(" ,;:.—-([") if at > 0 else ""
     return f"{kept}{ELLIPSIS}" if kept else ELLIPSIS
 
@@ -117,15 +145,72 @@ def without_greeting(text: str) -> str:
 
 def find_topic_words(text: str) -> list[str]:
     """Return the words that set one task apart from another, in the singular."""
-    specific = (word for word in find_words(_OPAQUE.sub(" ", text)) if word not in GENERIC_WORDS)
+    readable, _opaque = _split_opaque(text)
+    specific = (word for word in find_words(readable) if word not in GENERIC_WORDS)
     return [word for word in map(singular, specific) if word not in GENERIC_WORDS and 2 < len(word) < 25]
 
 
-def count_meaning(text: str) -> int:
+def count_meaning(text: str, most: int | None = None) -> int:
     """Return how many words, paths and ids of a text say something: "ok, please continue" has none.
 
-    A run of a script without spaces counts by its length, three characters for a word.
+    A run of a script without spaces counts by its length, three characters for a word. The count stops at `most`.
     """
-    opaque = len(_OPAQUE.findall(text))
-    words = [word for word in find_words(_OPAQUE.sub(" ", text)) if word not in FILLER_WORDS]
-    return opaque + sum(1 + len(_WIDE.findall(word)) // 3 for word in words if len(word) > 1)
+    if most is not None and "{{" not in text and _has_plain_words(text, most):
+        return most
+    readable, opaque = _split_opaque(text)
+    words = [word for word in find_words(readable) if word not in FILLER_WORDS]
+    count = len(opaque) + sum(1 + _count_wide(word) // 3 for word in words if len(word) > 1)
+    return count if most is None else min(count, most)
+
+
+def _has_plain_words(text: str, wanted: int) -> bool:
+    """Return whether a text has so many words of letters alone that say something; most texts do."""
+    for word in text.split():
+        if word.isalpha() and len(word) > 1 and word.lower() not in FILLER_WORDS:
+            wanted -= 1
+            if not wanted:
+                return True
+    return False
+
+
+def _split_opaque(text: str) -> tuple[str, list[str]]:
+    """Return a text without its paths, addresses, ids and `{{placeholders}}`, and these. Takes linear time."""
+    readable: list[str] = []
+    opaque: list[str] = []
+    at = end = last_sign = last_digit = kept_from = 0
+    braces = _find_braces(text, 0)
+    while True:
+        if at >= end:
+            run = _RUN.search(text, at)
+            if run is None:
+                break
+            at, end = run.span()
+            last_sign = _find_last(_TO_LAST_SIGN, text, at, end)
+            last_digit = _find_last(_TO_LAST_DIGIT, text, at, end)
+        if braces[0] < at:
+            braces = _find_braces(text, at)
+        if at < last_sign or (at < last_digit and braces[0] > at):
+            start, stop = at, end
+        elif braces[0] < end:
+            start, stop = braces
+        else:
+            at = end
+            continue
+        readable.append(text[kept_from:start])
+        opaque.append(text[start:stop])
+        at = kept_from = stop
+    return " ".join([*readable, text[kept_from:]]), opaque
+
+
+def _find_last(pattern: re.Pattern[str], text: str, start: int, end: int) -> int:
+    match = pattern.match(text, start, end)
+    return match.end() if match else -1
+
+
+def _find_braces(text: str, start: int) -> tuple[int, int]:
+    """Return where the next `{{...}}` without an inner brace that closes starts and ends; the text's end if there is none."""
+    while (start := text.find("{{", start)) >= 0 and (close := text.find("}", start + 2)) >= 0:
+        if text.startswith("}}", close):
+            return start, close + 2
+        start = close
+    return len(text), len(text)

@@ -21,7 +21,7 @@ _INSTALLS = re.compile(r"\b(?:install|i|ci|add|sync|restore|bootstrap)\b")
 
 
 class Repeat(NamedTuple):
-    """A call that was made again. Without a change nothing can be told about its fix."""
+    """A call that was made again. Without a change its fix is unknown."""
 
     change: CallChange | None
 

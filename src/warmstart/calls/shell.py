@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct, structs
@@ -34,7 +35,9 @@ _MATCHERS = frozenset("grep egrep fgrep rg ag ack pgrep diff cmp test [ [[ which
 _HEREDOC = re.compile(r"<<[-~]?\s*(['\"]?)([A-Za-z_][\w.-]*)\1")
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=(?:'[^']*'|\"[^\"]*\"|\S*)\s*")
 _WRAPPERS = frozenset("sudo time nohup command exec env nice stdbuf timeout gtimeout npx uv poetry xvfb-run".split())
-_PLAIN = re.compile(r"[^\\'\"`<\n(){}|&;#]+")
+_PLAIN = re.compile(  # words, escaped characters and closed quotes
+    r"(?:[^\\'\"`<\n(){}|&;#]++|\\.|'[^']*+'|\"(?:[^\"\\]++|\\.)*+\"|`(?:[^`\\]++|\\.)*+`)++", re.S
+)
 _CATCHES = re.compile(r"\bexcept\b[^\n]*:|\btraceback\.print_exc|\bcatch\s*[({]|\brescue\b")
 _LIMIT = 6_000
 _COMMAND_NAMES = ("command", "cmd", "script", "commands", "input", "code", "CommandLine")
@@ -87,6 +90,7 @@ def _inside_script(text: str) -> str:
     return "\n".join(commands) or text
 
 
+@lru_cache(1_024)
 def read_line(command: str) -> ShellLine:
     """Take a command line apart as far as its exit code depends on it."""
     return structs.replace(
@@ -169,10 +173,9 @@ def split_line(command: str) -> list[list[tuple[str, list[str]]]]:
         if char == "\\":
             add(pair)
             at += 2
-        elif char in "'\"`":
-            close = _closing(command, at, char)
-            add(command[at:close])
-            at = close
+        elif char in "'\"`":  # a quote that is never closed: _PLAIN takes the others
+            add(command[at:])
+            at = end
         elif pair == "<<" and command[at : at + 3] != "<<<" and (here := _HEREDOC.match(command, at)):
             pending.append(here[2])
             add(here[0])
@@ -208,18 +211,6 @@ def split_line(command: str) -> list[list[tuple[str, list[str]]]]:
             add(char)
             at += 1
     return lists
-
-
-def _closing(command: str, at: int, quote: str) -> int:
-    cursor = at + 1
-    while cursor < len(command):
-        if command[cursor] == "\\" and quote != "'":
-            cursor += 2
-            continue
-        if command[cursor] == quote:
-            return cursor + 1
-        cursor += 1
-    return len(command)
 
 
 def _past_heredocs(command: str, at: int, words: list[str]) -> int:

@@ -17,6 +17,7 @@ _NAMES = frozenset(  # of arguments that hold a path, without case and separator
 )
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+?)\s*$|^(?:\+\+\+|---) [ab]/(\S+)", re.M)
 _WORD = re.compile(r"^[\w@.~+/\\:-]{3,200}$")
+_COULD_NAME = re.compile(r"/[^\s/]*\.")  # a command line without this names no file in a folder
 _LARGEST = 20_000  # characters of a patch that are searched
 
 
@@ -24,6 +25,8 @@ def find_paths(tool: str, arguments: Arguments) -> set[str]:
     """Return the paths that a call names, as it writes them."""
     line = command_of(tool, arguments)
     if line is not None:
+        if not _COULD_NAME.search(line):
+            return _patched(line)
         return {word for word in operands(line) if _looks_like_path(word)} | _patched(line)
     if tools.base_tool(tool) not in _FILE_TOOLS:
         return set()

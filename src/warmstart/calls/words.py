@@ -9,10 +9,13 @@ in requests of every kind and name no topic; a search still needs them, because 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _ID = re.compile(  # an id says which order, not what an order is
     r"#?(?<!\w)(?=[A-Z0-9_-]*\d)[A-Z0-9_-]{5,}(?!\w)|(?<!\w)#?[\w-]*\d{3,}[\w-]*"
 )
+_DIGIT = re.compile(r"\d")  # every id has one
+_COULD_BE_ID = re.compile(r"\d{3}|[A-Z0-9_-]{5}")
 _CONTRACTED = re.compile(r"(?:n['’]t|['’](?:s|d|m|ll|re|ve))\b", re.I)  # don't, it's: a stop word is left
 _WORD = re.compile(r"[^\W\d_]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -69,8 +72,19 @@ FILLER_WORDS = STOP_WORDS | frozenset(  # agreement, thanks, greetings and urgin
 
 def find_words(text: str, *, camel: bool = False) -> list[str]:
     """Return the words of a text in lower case, without ids. `camel`: split camelCase names into their parts."""
-    text = _CONTRACTED.sub("", _ID.sub(" ", text))
-    return [word.lower() for word in _WORD.findall(_CAMEL.sub(" ", text) if camel else text)]
+    if _DIGIT.search(text) and _COULD_BE_ID.search(text):
+        text = _ID.sub(" ", text)
+    if "'" in text or "’" in text:
+        text = _CONTRACTED.sub("", text)
+    words: list[str] = _WORD.findall(text)
+    if not camel or text.islower():
+        return [word.lower() for word in words]
+    return [part for word in words for part in _split_camel(word)]
+
+
+@lru_cache(4_096)
+def _split_camel(word: str) -> list[str]:
+    return [part.lower() for part in _CAMEL.split(word)]
 
 
 def singular(word: str) -> str:

@@ -14,7 +14,7 @@ from warmstart.calls import tools
 from warmstart.calls.shell import command_in, find_program, read_line, split_line
 from warmstart.judging.findings import find_findings
 from warmstart.judging.messages import read_rows
-from warmstart.judging.row_forms import MESSAGE, NAMED, PLACED, PLAIN, SUMMARY, TELLING, is_noise, rank_row
+from warmstart.judging.row_forms import MESSAGE, NAMED, PLACED, PLAIN, SUMMARY, TELLING, is_noise, is_telling, rank_row
 from warmstart.model import ToolCall
 
 _LONGEST = 200
@@ -72,6 +72,9 @@ def find_cause(rows: Sequence[str], programs: Collection[str] = ()) -> str | Non
         return _finish(rows, exception)
     ranked = _rank_rows(rows, programs)
     rank, at = min(ranked, default=(SUMMARY, 0))
+    if rank >= SUMMARY and (telling := _find_telling(rows, ranked)) is not None:
+        rank, at = TELLING, telling
+        ranked = [(rank if place == at else other, place) for other, place in ranked]
     if rank >= SUMMARY and (exception is not None or rank == SUMMARY or len(ranked) > _FEW):
         return _finish(rows, exception)
     if rank == PLACED:
@@ -93,9 +96,14 @@ def _rank_rows(rows: Sequence[str], programs: Collection[str]) -> list[tuple[int
     return ranked
 
 
+def _find_telling(rows: Sequence[str], ranked: Sequence[tuple[int, int]]) -> int | None:
+    """Return the first row of no known form that reads like an error."""
+    return next((at for rank, at in ranked if rank == PLAIN and is_telling(rows[at])), None)
+
+
 def _choose_test(rows: Sequence[str], ranked: Sequence[tuple[int, int]]) -> int:
     """Return the reason below a failed test's name, else the first failed test."""
-    reasons = {at for rank, at in ranked if rank in (TELLING, PLAIN)}
+    reasons = {at for rank, at in ranked if rank == PLAIN}
     tests = [at for rank, at in ranked if rank == NAMED]
     return next((at + 1 for at in tests if at + 1 in reasons and _HEADING.match(rows[at])), tests[0])
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 _MOST = 20
@@ -36,7 +37,7 @@ _AFTER_PLACE = _compile(
     r"(?:error|warning|note|style|info): .*\[(SC\d{4})\]$",  # shellcheck
     rf"(?:fatal )?error: .*\s[\[(]({_RULE})[\])]$",  # mypy, pyright, swiftlint
 )
-_AFTER_FILE = (  # forms that only the type of the file tells from other text
+_AFTER_FILE = (  # forms that only the file type distinguishes from other text
     (".go:", re.compile(r".*\s\(([a-z][\w-]{1,40})\)$")),  # golangci-lint; without a column it is a test's log
     (".py", re.compile(r"([A-Z]{1,4}\d{2,4})\b")),  # ruff, flake8
     (".pyi", re.compile(r"([A-Z]{1,4}\d{2,4})\b")),
@@ -104,7 +105,7 @@ def find_findings(rows: Sequence[str]) -> tuple[str, ...]:
     text = "\n".join(rows)
     hints = [hint for hint in _HINTS if hint in text]
     hinted = [row for row in rows if any(hint in row for hint in hints) or _PLACE.match(row)]
-    counts = Counter(_name_findings(hinted))
+    counts = Counter(filter(None, map(_name_finding, hinted)))
     counts.update(_name_unittests(hinted))
     counts.update(_name_pairs(rows))
     counts.update(_name_mocha(rows))
@@ -115,14 +116,11 @@ def find_findings(rows: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name, _times in counts.most_common(_MOST))
 
 
-def _name_findings(rows: Iterable[str]) -> Iterable[str]:
-    for row in rows:
-        if code := _match(_CODES, "code", row):
-            yield code
-        elif rule := _match_place(row) or _match(_RULES, "rule", row):
-            yield rule
-        elif test := _match(_TESTS, "test", row):
-            yield test
+@lru_cache(2_048)
+def _name_finding(row: str) -> str | None:
+    return (
+        _match(_CODES, "code", row) or _match_place(row) or _match(_RULES, "rule", row) or _match(_TESTS, "test", row)
+    )
 
 
 def _match_place(row: str) -> str | None:

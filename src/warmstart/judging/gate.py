@@ -38,7 +38,7 @@ _SIGNS = {
 
 
 class GateLimits(Struct, frozen=True, kw_only=True):
-    """What the gate accepts."""
+    """The limits of the gate."""
 
     min_calls: int = 1  # minimum calls that worked; a session that corrects a failure needs one
     max_error_rate: float = 0.5  # maximum share of the judged calls that failed

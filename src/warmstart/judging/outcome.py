@@ -10,10 +10,10 @@ from msgspec import structs
 from warmstart.calls import tools
 from warmstart.calls.shell import ShellLine, command_in, read_line
 from warmstart.judging.causes import explain
-from warmstart.judging.checks import check_failed
+from warmstart.judging.checks import check_failed, unquote
 from warmstart.judging.messages import open_result, parse_json
 from warmstart.judging.stops import find_words, stopped_by
-from warmstart.judging.text import answer_failed, clear, error_kind, plain, shell_failed, tool_is_unknown
+from warmstart.judging.text import answer_failed, error_kind, plain, shell_failed, tool_is_unknown
 from warmstart.model import Basis, Outcome, Signal, ToolCall
 
 _OK = {basis: Outcome("ok", basis) for basis in ("flag", "exit_code", "structure", "text")}
@@ -33,6 +33,10 @@ _PRINTED = re.compile(  # exit codes as agents print them, alone on a line at th
     r"[Ee]xit(?:ed)?[ _](?:[Cc]ode|[Ss]tatus)(?: was)?:? ?(-?\d+)\]?\.?|Process exited with code (-?\d+)\.?"
     r"|\[(?:The command|Command) (?:completed|finished|exited|failed) with exit code (-?\d+)\.?\])\s*$",
     re.M,
+)
+_EMPTY_REPORT = re.compile(  # of Gemini CLI and Qwen Code, about a command that printed nothing
+    r"(?:Command: [^\n]*\n)?(?:Directory: [^\n]*\n)?(?:Output|Stdout): \(empty\)\n(?:(?:Error|Stderr): \((?:none|empty)\)\n)?"
+    r"(?:Exit Code: |Signal: |Background PIDs: |Process Group PGID: |$)"
 )
 _NOT_AN_ERROR = re.compile(r"not an error|no match|not found is|differ|informational", re.I)
 
@@ -91,15 +95,10 @@ def _unmask(call: ToolCall | None, text: str) -> Outcome | None:
     line = _line_of(call)
     codes = _SCRIPT_CODE.findall(text) if text.startswith("Script ") else ()
     if any(int(code) for code in codes):  # Codex' JavaScript tool: its script ended well, a command in it did not
-        return structs.replace(_error(_unquote(text), "exit_code"), flagged=False)
-    if (line.reach == "whole" and not text.startswith("Script ")) or not check_failed(line.text, clear(_unquote(text))):
+        return structs.replace(_error(unquote(text), "exit_code"), flagged=False)
+    if (line.reach == "whole" and not text.startswith("Script ")) or not check_failed(line.text, text):
         return None
     return structs.replace(_error(text, "text"), flagged=False)
-
-
-def _unquote(text: str) -> str:
-    """Return the output of a script's commands with the line breaks that JSON hid."""
-    return text.replace("\\n", "\n") if text.startswith("Script ") else text
 
 
 def _by_exit_code(call: ToolCall | None, output: str, code: int) -> Outcome:
@@ -108,7 +107,7 @@ def _by_exit_code(call: ToolCall | None, output: str, code: int) -> Outcome:
     stopped = stopped_by(output)
     if stopped:
         return _STOPPED[stopped, "text"]
-    if code == 1 and _line_of(call).matches and not _strip_code(output):
+    if code == 1 and _line_of(call).matches and (not _strip_code(output) or _EMPTY_REPORT.match(output)):
         return _NO_MATCH
     return _error(output, "exit_code")
 
@@ -116,7 +115,9 @@ def _by_exit_code(call: ToolCall | None, output: str, code: int) -> Outcome:
 def _by_printed_code(call: ToolCall | None, text: str) -> Outcome | None:
     head, tail = text[:400], text[-300:] if len(text) > 400 else ""
     match = _PRINTED.match(head) or _match_first_lines(head) or _match_last_line(tail or head)
-    if match is None and head.startswith("Command: "):  # Gemini CLI's report has the code on a line of its own
+    if match is None and head.startswith(
+        ("Command: ", "Output: ")
+    ):  # Gemini CLI's report has the code on a line of its own
         match = re.search(r"^Exit Code: (-?\d+)$", text[-600:], re.M)
     if match is None or (call is not None and "$?" in command_in(call.arguments)):
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 PLACED, MESSAGE, NAMED, TELLING, SUMMARY, PLAIN = range(6)  # a lower rank says more
 
@@ -101,7 +102,11 @@ _SUMMARY_INSIDE = _join(  # the same, anywhere in the row
     r"\b(?:process completed|run failed|(?:tasks?|hook|checks?|commands?) failed|some errors were emitted)\b",
     flags=re.I,
 )
-_SUMMARY_HINTS = ("fail", "exit", "code", "status", "signal", "non-zero", "elifecycle", "completed", "emitted")
+_SUMMARY_HINTS = (  # in lower case; a row without any of these has no summary inside
+    *("code", "status", "signal", "exit", "non-zero", "elifecycle", "err_pnpm_recursive_", "execution failed"),
+    *("process completed", "run failed", "task failed", "tasks failed", "hook failed", "check failed", "checks failed"),
+    *("command failed", "commands failed", "were emitted"),
+)
 _TELLING = _join(  # reads like an error
     r"\b(?:error|exception|denied|invalid|fatal|cannot|can't|unknown|must|required?|requires|missing|unable|already)\b",
     r"\b(?:expected|conflict|undefined|unmatched|unresolved|unsupported|forbidden|unauthori[sz]ed|timed out)\b",
@@ -111,20 +116,25 @@ _TELLING = _join(  # reads like an error
 _FORMS = ((PLACED, _PLACED), (MESSAGE, _MESSAGE), (NAMED, _NAMED))
 
 
+@lru_cache(2_048)
 def is_noise(row: str) -> bool:
     """Return whether a row is a heading, progress, a stack frame, quoted source or advice."""
     return bool(_NOISE.match(row.strip()))
 
 
+@lru_cache(2_048)
 def rank_row(row: str) -> int:
-    """Return the rank of a row that is no noise."""
+    """Return the rank of a row that is no noise; PLAIN where only `is_telling` can say more."""
     stripped = row.strip()
     lowered = stripped.lower()
     if _SUMMARY.match(stripped):
         return SUMMARY
     if any(hint in lowered for hint in _SUMMARY_HINTS) and _SUMMARY_INSIDE.search(stripped):
         return SUMMARY
-    for rank, form in _FORMS:
-        if form.match(stripped):
-            return rank
-    return TELLING if " " in lowered and _TELLING.search(lowered) else PLAIN
+    return next((rank for rank, form in _FORMS if form.match(stripped)), PLAIN)
+
+
+def is_telling(row: str) -> bool:
+    """Return whether a row of no known form reads like an error. It is slow: ask only where no other row says more."""
+    lowered = row.strip().lower()
+    return " " in lowered and _TELLING.search(lowered) is not None

@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -79,10 +80,11 @@ _FEW_CALLS, _LOW_ERROR_RATE = 3, 0.15
 
 def score(session: Session, more_tools: Mapping[str, str] | None = None) -> Score:
     """Score one session. `more_tools` maps further tool names onto the base set."""
-    counts = count(session)
+    course = _survey(session)
+    counts = course.counts
     used = _base_counts(counts, more_tools)
     category = _category(used, counts.tool_calls)
-    evidence = tuple(_weigh(session, category))
+    evidence = tuple(_weigh(session, course, category))
     quality = 1 / (1 + math.exp(-sum(e.weight for e in evidence)))
     verdict, confidence = _decide(session, evidence, quality)
     return Score(
@@ -101,79 +103,107 @@ def score(session: Session, more_tools: Mapping[str, str] | None = None) -> Scor
     )
 
 
-def count(session: Session) -> Counts:
-    """Count a session's messages, calls, results and errors."""
-    used: Counter[str] = Counter()
-    messages = results = ok = errors = 0
-    for step in session.steps:
+class _Course(msgspec.Struct):
+    """The facts of a session that its evidence is drawn from, gathered in one pass over its steps."""
+
+    counts: Counts
+    words: int  # characters of the messages of user and agent
+    requests: list[tuple[int, Message]]  # the user's messages with their steps
+    failures: Counter[tuple[str, bytes]]  # failed calls by tool and arguments
+    broken: dict[str, int]  # tool -> step of its last failure, until it succeeds again
+    check: Evidence | None  # the last test, build or linter run, unless a file was changed after it
+
+
+def _survey(session: Session) -> _Course:
+    used: dict[str, int] = {}
+    messages = results = ok = errors = words = 0
+    requests: list[tuple[int, Message]] = []
+    failures: Counter[tuple[str, bytes]] = Counter()
+    broken: dict[str, int] = {}
+    waiting: dict[str, ToolCall] = {}
+    open_checks: set[str] = set()
+    check: Evidence | None = None
+    for index, step in enumerate(session.steps):
         if isinstance(step, ToolCall):
-            used[step.tool] += 1
+            tool = step.tool
+            used[tool] = used.get(tool, 0) + 1
+            waiting[step.call_id] = step
+            base = tools.base_tool(tool)
+            if base == tools.TERMINAL:
+                if _is_check(command_in(step.arguments)):
+                    open_checks.add(step.call_id)
+            elif base == tools.WRITE or base == tools.PATCH:
+                check = None
         elif isinstance(step, ToolResult):
             results += 1
-            if step.outcome.status == "ok":
+            status = step.outcome.status
+            call = waiting.pop(step.call_id, None)
+            if status == "ok":
                 ok += 1
-            elif step.outcome.status == "error":
+                if broken and call is not None:
+                    broken.pop(call.tool, None)
+            elif status == "error":
                 errors += 1
+                if call is not None:
+                    failures[call.tool, msgspec.json.encode(call.arguments)] += 1
+                    broken[call.tool] = index
+            if step.call_id in open_checks:
+                open_checks.discard(step.call_id)
+                if status == "ok":
+                    check = Evidence("checks_passed", 0.8, index)
+                elif status == "error":
+                    check = Evidence("checks_failed", -0.8, index)
         elif step.role != "system":
             messages += 1
-    return Counts(
+            words += len(step.text)
+            if step.role == "user":
+                requests.append((index, step))
+    counts = Counts(
         total_messages=messages,
-        tool_calls=used.total(),
+        tool_calls=sum(used.values()),
         tool_results=results,
         error_count=errors,
         error_rate=errors / (ok + errors) if ok + errors else None,
         unique_tools=len(used),
-        tools=dict(used),
+        tools=used,
     )
+    return _Course(counts, words, requests, failures, broken, check)
 
 
-def _weigh(session: Session, kind: Category) -> Iterator[Evidence]:
+def _weigh(session: Session, course: _Course, kind: Category) -> Iterator[Evidence]:
     if session.label is not None:
         yield Evidence("label", 3.0 if session.label else -3.0)
-    yield from _effort(session, kind)
-    yield from _errors(session)
-    yield from _people(session)
-    yield from _checks(session)
+    yield _weigh_effort(session, course.words, kind)
+    yield from _weigh_errors(course, len(session.steps))
+    yield from _weigh_requests(course.requests)
+    if course.check:
+        yield course.check
     yield from _ending(session)
     yield from _job_run(session)
 
 
-def _effort(session: Session, kind: Category) -> Iterator[Evidence]:
+def _weigh_effort(session: Session, words: int, kind: Category) -> Evidence:
     """Weigh the effort: every doubling of steps and of words costs; below the usual effort nothing is gained."""
     usual = 1.0 if kind == "general" else _WORK
     steps = len(session.steps) + session.unkept
-    words = sum([len(s.text) for s in session.steps if isinstance(s, Message) and s.role != "system"])
     cost = math.log(max(1.0, steps / (_STEPS * usual))) + math.log(max(1.0, words / (_WORDS * usual)))
-    yield Evidence("effort", round(1.4 - 0.45 * cost, 3))
+    return Evidence("effort", round(1.4 - 0.45 * cost, 3))
 
 
-def _errors(session: Session) -> Iterator[Evidence]:
-    failures: Counter[tuple[str, bytes]] = Counter()
-    broken: dict[str, int] = {}  # tool -> step of its last failure, until it succeeds again
-    waiting: dict[str, ToolCall] = {}
-    for index, step in enumerate(session.steps):
-        if isinstance(step, ToolCall):
-            waiting[step.call_id] = step
-        elif isinstance(step, ToolResult) and (call := waiting.pop(step.call_id, None)) is not None:
-            if step.outcome.status == "error":
-                failures[call.tool, msgspec.json.encode(call.arguments)] += 1
-                broken[call.tool] = index
-            elif broken and step.outcome.status == "ok":
-                broken.pop(call.tool, None)
+def _weigh_errors(course: _Course, last: int) -> Iterator[Evidence]:
+    failures = course.failures
     if failures:
         yield Evidence("errors", -round(0.2 * math.log1p(failures.total()), 3))
     worst = max(failures.values(), default=0)
     if worst > 1:
         yield Evidence("repeated_failure", -round(0.3 * math.log(worst), 3))
-    last = len(session.steps)
-    for tool, index in broken.items():
+    for tool, index in course.broken.items():
         if last - index <= max(4, last // 5):
             yield Evidence(f"unrecovered_error:{tool[:60]}", -0.35, index)
             return
 
 
-def _people(session: Session) -> Iterator[Evidence]:
-    requests = [(i, s) for i, s in enumerate(session.steps) if isinstance(s, Message) and s.role == "user"]
+def _weigh_requests(requests: list[tuple[int, Message]]) -> Iterator[Evidence]:
     corrections = [i for i, s in requests[1:] if _CORRECTION.search(s.text[:400])]
     if corrections:
         yield Evidence("user_corrected", -round(0.2 * math.log1p(len(corrections)), 3), corrections[-1])
@@ -186,26 +216,7 @@ def _people(session: Session) -> Iterator[Evidence]:
             yield Evidence("user_thanked", 0.1, index)
 
 
-def _checks(session: Session) -> Iterator[Evidence]:
-    """Weigh the last test, build or linter run, unless a file was changed after it."""
-    open_checks: dict[str, int] = {}
-    verdict: Evidence | None = None
-    for index, step in enumerate(session.steps):
-        if isinstance(step, ToolCall):
-            base = tools.base_tool(step.tool)
-            if base in (tools.WRITE, tools.PATCH):
-                verdict = None
-            elif base == tools.TERMINAL and _is_check(command_in(step.arguments)):
-                open_checks[step.call_id] = index
-        elif isinstance(step, ToolResult) and open_checks.pop(step.call_id, None) is not None:
-            if step.outcome.status == "ok":
-                verdict = Evidence("checks_passed", 0.8, index)
-            elif step.outcome.status == "error":
-                verdict = Evidence("checks_failed", -0.8, index)
-    if verdict:
-        yield verdict
-
-
+@lru_cache(1_024)
 def _is_check(command: str) -> bool:
     return any(hint in command for hint in _TEST_HINTS) and _TEST.search(command) is not None
 

@@ -73,32 +73,61 @@ _EDGE = re.compile(
 )
 
 # Unmistakable anywhere near the end.
-_MARK = re.compile(
-    r"^(?:fatal: |error: (?!0\b))"
-    r"|^CONFLICT \(|^Automatic merge failed|^! \[(?:remote )?rejected\]|^Aborting$"
-    r"|error TS\d+: |error\[E\d{3,5}\]|^error: (?:could not compile|aborting due to|linking with)"
-    r"|: (?:fatal )?error: |: error C\d+: |undefined reference to|collect2: error|ld: symbol\(s\) not found"
-    r"|^make(?:\[\d+\])?: \*\*\* |^ninja: build stopped|^gmake: \*\*\*|\*\*\* \[\w.*\] Error \d+"
-    r"|BUILD FAILED|BUILD FAILURE|FAILURE: Build failed|^Build failed|^Compilation failed|Failed to compile|\[build failed\]"
-    r"|npm ERR!|npm error (?:code|command|Lifecycle|Missing|path)|ELIFECYCLE|ERR_PNPM_\w+|^error Command failed"
-    r"|Command failed with exit code|^Exit status [1-9]|exited? with (?:code|status|exit code):? [1-9]"
-    r"|returned non-zero exit|non-zero exit (?:code|status)|^husky - .*(?:failed|exited)|(?:hook|task|job|step) failed"
-    r"|^\s*=+ .*\b[1-9]\d* (?:failed|errors?)\b.*=+\s*$|^FAILED [\w./]+|^FAILED \((?:failures|errors)"
-    r"|^ERROR [\w./-]+\.py|^--- FAIL|^FAIL(?:\s|$)|^\s*FAIL\s+\S+\.\w+|^Tests?:\s+.*[1-9]\d* failed"
-    r"|^\s*Tests?(?: Files| Suites)?:?\s+[1-9]\d* failed|test result: FAILED|^\s*[1-9]\d* failing\b|^FAILURES!|^Failed Tests"
-    r"|\d+ examples?, [1-9]\d* failures?|^Failed!\s+- Failed:|^\s+[1-9]\d* failed$|^\d+ tests? failed|Test(?:s)? failed\."
-    r"|^\W{0,3}[1-9]\d* of \d+ failed|^not ok \d+|^# fail [1-9]|^\s*[1-9]\d* fail$"
-    r"|^Found [1-9]\d* errors?\b(?!.*\(\d+ fixed, 0 remaining\))|✖ [1-9]\d* problems? \([1-9]\d* error"
-    r"|^(?:\[\S+\] )?[1-9]\d* issues?(?: found)?[:.]?$|\b[1-9]\d* (?:file|files) would be reformatted|^would reformat"
-    r"|Code style issues (?:found|were found)|^[1-9]\d* errors?(?: and \d+ warnings?)? (?:found|generated)"
-    r"|\.{3,}Failed$|^\s*(?:🥊|✖|×|❌|✘) |^\[\w[\w:.-]*\] ERROR\b|ERROR task failed"
-    r"|The stash entry is kept|^=+ (?:FAILURES|ERRORS) =+$|regex parse error"
-    r"|code: '(?:MODULE_NOT_FOUND|ERR_\w+|E[A-Z]{3,})'|^Node\.js v\d+|^\s+at .+\(?(?:node:internal|file://)"
-    r"|Segmentation fault|core dumped|panicked at|^panic: |stack backtrace:|An error occurred \(\w+\) when calling"
-    r"|Cannot connect to the Docker daemon|Error response from daemon|Could not resolve host|Connection refused"
-    r"|Command timed out|^Terminated$|signal: killed|OOMKilled|ModuleNotFoundError: |ImportError: cannot"
-    r"|sandbox denied exec|^\W{0,3}(?:Some|\d+|One or more)(?: \w+){0,3} tests? failed\b",
+_MARK = re.compile(  # at the start of a line
+    r"^(?:"
+    r"(?:fatal: |error: (?!0\b))|CONFLICT \(|Automatic merge failed|! \[(?:remote )?rejected\]|Aborting$"
+    r"|error: (?:could not compile|aborting due to|linking with)|make(?:\[\d+\])?: \*\*\* |ninja: build stopped"
+    r"|gmake: \*\*\*|Build failed|Compilation failed|error Command failed|Exit status [1-9]"
+    r"|husky - .*(?:failed|exited)|\s*=+ .*\b[1-9]\d* (?:failed|errors?)\b.*=+\s*$|FAILED [\w./]+"
+    r"|FAILED \((?:failures|errors)|ERROR [\w./-]+\.py|--- FAIL|FAIL(?:\s|$)|\s*FAIL\s+\S+\.\w+"
+    r"|Tests?:\s+.*[1-9]\d* failed|\s*Tests?(?: Files| Suites)?:?\s+[1-9]\d* failed|\s*[1-9]\d* failing\b"
+    r"|FAILURES!|Failed Tests|Failed!\s+- Failed:|\s+[1-9]\d* failed$|\d+ tests? failed"
+    r"|\W{0,3}[1-9]\d* of \d+ failed|not ok \d+|# fail [1-9]|\s*[1-9]\d* fail$"
+    r"|Found [1-9]\d* errors?\b(?!.*\(\d+ fixed, 0 remaining\))|(?:\[\S+\] )?[1-9]\d* issues?(?: found)?[:.]?$"
+    r"|would reformat|[1-9]\d* errors?(?: and \d+ warnings?)? (?:found|generated)|\s*(?:🥊|✖|×|❌|✘) "
+    r"|\[\w[\w:.-]*\] ERROR\b|=+ (?:FAILURES|ERRORS) =+$|Node\.js v\d+|\s+at .+\(?(?:node:internal|file://)"
+    r"|panic: |Terminated$|\W{0,3}(?:Some|\d+|One or more)(?: \w+){0,3} tests? failed\b"
+    r")",
     re.M,
+)
+_MARK_INSIDE = re.compile(
+    r"error TS\d+: |error\[E\d{3,5}\]|: (?:fatal )?error: |: error C\d+: |undefined reference to|collect2: error"
+    r"|ld: symbol\(s\) not found|\*\*\* \[\w.*\] Error \d+|BUILD FAILED|BUILD FAILURE|FAILURE: Build failed"
+    r"|Failed to compile|\[build failed\]|npm ERR!|npm error (?:code|command|Lifecycle|Missing|path)|ELIFECYCLE"
+    r"|ERR_PNPM_\w+|Command failed with exit code|exited? with (?:code|status|exit code):? [1-9]"
+    r"|returned non-zero exit|non-zero exit (?:code|status)|(?:hook|task|job|step) failed|test result: FAILED"
+    r"|\d+ examples?, [1-9]\d* failures?|Test(?:s)? failed\.|✖ [1-9]\d* problems? \([1-9]\d* error"
+    r"|\b[1-9]\d* (?:file|files) would be reformatted|Code style issues (?:found|were found)|\.{3,}Failed$"
+    r"|ERROR task failed|The stash entry is kept|regex parse error|code: '(?:MODULE_NOT_FOUND|ERR_\w+|E[A-Z]{3,})'"
+    r"|Segmentation fault|core dumped|panicked at|stack backtrace:|An error occurred \(\w+\) when calling"
+    r"|Cannot connect to the Docker daemon|Error response from daemon|Could not resolve host|Connection refused"
+    r"|Command timed out|signal: killed|OOMKilled|ModuleNotFoundError: |ImportError: cannot|sandbox denied exec",
+    re.M,
+)
+_INSIDE_HINTS = (  # in lower case; a text without any of these has no mark inside a line
+    *(
+        "error",
+        "fail",
+        "undefined reference",
+        "symbol(s)",
+        "npm err",
+        "elifecycle",
+        "err_pnpm",
+        "exit with ",
+        "exited with ",
+    ),
+    *(
+        "non-zero",
+        "problem",
+        "reformat",
+        "code style",
+        "stash entry",
+        "code: '",
+        "segmentation",
+        "core dumped",
+        "panicked",
+    ),
+    *("backtrace", "daemon", "resolve host", "refused", "timed out", "killed", "denied exec"),
 )
 _NOTHING_TO_COMMIT = re.compile(r"^(?:nothing (?:added )?to commit|no changes added to commit)", re.M)
 _NOISE = ("Shell cwd was reset to ", "<output>", "</output>", "<stderr>", "</stderr>", "<stdout>", "</stdout>")
@@ -142,7 +171,8 @@ _OPENING = re.compile(
 _OUTRIGHT = re.compile(
     r"^(?:Error(?:: |:\n|\n|$| \(| executing | calling )|error: |ERROR[: ]|<error>|Traceback \(most recent|MCP error |API Error|"
     r"[A-Z]\w+(?:Error|Exception): |### (?:Result|Error)\s*\n+\s*(?:\w*Error)|String to replace not found|Found \d+ matches of the "
-    r"string|File content \(|\[?Tool \S+ (?:error|failed)|Tool permission request failed|Permission to use \S+ |Claude requested permissions|PreToolUse:\S+ hook error)"
+    r"string|File content \(|\[?Tool \S+ (?:error|failed)|Tool permission request failed|Permission to use \S+ |Claude requested permissions|PreToolUse:\S+ hook error|Your proposed edit has introduced new syntax error|No replacement was "
+    r"performed|No file open\. Use the )"
 )
 
 _FIRST_SENTENCE = re.compile(r"^[^.!?\n]{1,120}\b(?:not found|does not exist|is not supported|failed)[.:!](?:\s|$)")
@@ -195,7 +225,7 @@ def shell_failed(text: str, line: ShellLine) -> bool:
     if _HARNESS.match(text) or (_PLAIN_ERROR.match(text) and not line.handles and line.reach == "whole"):
         return True
     borders = "\n".join(lines[:2] + lines[-3:])
-    by_shell = _SHELL.search(borders)
+    by_shell = _SHELL.search(borders) if _could_be_shell(borders) else None
     if line.reach == "none":
         return bool(by_shell and "syntax error" in by_shell[0]) or _is_own_error(lines, line.program)
     if by_shell or any(script[1] in line.text for script in _SCRIPT.finditer(borders)):
@@ -206,16 +236,29 @@ def shell_failed(text: str, line: ShellLine) -> bool:
         return bool(_TRACE_END.match(lines[-1]))
     if line.reach == "last":
         window = "\n".join(lines[-6:])
-        return (
-            bool(_SHELL.search(window) or _MARK.search(window))
-            or _matches(_PROGRAM, lines[-4:])
-            or _is_edge(lines[-3:])
-        )
-    if _SHELL.search(window) or _matches(_PROGRAM, lines[:1] + lines[-4:]) or _MARK.search(window):
+        return _speaks_shell(window) or _is_marked(window) or _matches(_PROGRAM, lines[-4:]) or _is_edge(lines[-3:])
+    if _speaks_shell(window) or _matches(_PROGRAM, lines[:1] + lines[-4:]) or _is_marked(window):
         return True
     if line.commits and _NOTHING_TO_COMMIT.search(window):
         return True
     return _is_edge(lines[:1] + lines[-3:]) or _is_trace(lines)
+
+
+def _could_be_shell(text: str) -> bool:
+    """Return whether a text may hold a message of a shell: the search for one is slow."""
+    return "sh:" in text or "(eval):" in text or "command not found: " in text
+
+
+def _speaks_shell(text: str) -> bool:
+    return _could_be_shell(text) and _SHELL.search(text) is not None
+
+
+def _is_marked(text: str) -> bool:
+    """Return whether a text holds an unmistakable sign of failure."""
+    if _MARK.search(text):
+        return True
+    lowered = text.lower()
+    return any(hint in lowered for hint in _INSIDE_HINTS) and _MARK_INSIDE.search(text) is not None
 
 
 def _is_own_error(lines: list[str], program: str) -> bool:

@@ -44,8 +44,9 @@ SETTING = BytesPattern(
     r"|export)[ \t]+(?:--?[a-z]+[ \t]+)*[A-Za-z0-9_\-./:]{0,64}"
     r"(?:passw(?:or)?d|passwd|secret|token|key|pwd)[A-Za-z0-9_\-]{0,16}[ \t]+[\"'`\\]{0,3}"
 )
-_NAME_START = Regex(r"[A-Za-z0-9_.\-]*\Z")
+_NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 _NAME = Regex(r"[A-Za-z0-9_.\- ]*")
+_LIMIT = 1024  # bytes of a value that the patterns take
 _BARE = Regex(rb"[^\s\"'`<>\x01]{1,1024}")
 _TO_SPACE = Regex(rb"[^\s\x01]{1,1024}")
 _VARIABLE = Regex(rb"\A[A-Z][A-Z0-9_]{2,}=\Z")
@@ -142,9 +143,8 @@ def _kind_of(level: int) -> str:
 
 
 def _find_after_name(data: bytes, start: int, end: int) -> Span | None:
-    head = data[max(start - 64, 0) : start].decode("ascii")
-    lead = _NAME_START.search(head)
-    name_start = start - (len(lead.group()) if lead else 0)
+    head = data[max(start - 64, 0) : start]
+    name_start = start - len(head) + len(head.rstrip(_NAME_BYTES))
     matched = _NAME.match(data[name_start:end].decode("ascii"))
     name = matched.group().strip(" .-") if matched else ""
     if " " in name:  # `api key: ...`: the last two words of a phrase decide
@@ -224,7 +224,7 @@ def _find_quoted(data: bytes, at: int, quote: bytes, level: int, header: bool, e
     if match.group().endswith(b"\\") and not escaped:
         match = _ESCAPED[quote].match(data, at) or match  # the quote belongs to the value
     raw = match.group()
-    if len(raw) == 1024 and not raw.strip():
+    if len(raw) == _LIMIT and not raw.strip():
         return None
     value = raw.decode("ascii").rstrip("\\")
     if not value.strip() or not could_be_secret(value, level) or _is_code_in_quotes(value):
@@ -241,10 +241,14 @@ def _find_quoted(data: bytes, at: int, quote: bytes, level: int, header: bool, e
         return None
     if level == STRONG and is_wordy(value) and (strength(value) > NONE or is_talk(value) or value.istitle()):
         return None
+    return _make_span(data, at, value, raw, level)
+
+
+def _make_span(data: bytes, at: int, value: str, raw: bytes | str, level: int) -> Span:
+    """Return the span of a value. One that fills the pattern's limit goes on to the end of its word."""
     end = at + len(value)
-    if len(raw) == 1024:
-        rest = _REST.match(data, end)
-        end = rest.end() if rest else end
+    if len(raw) == _LIMIT and (rest := _REST.match(data, end)):
+        end = rest.end()
     return Span(at, end, _kind_of(level))
 
 
@@ -288,11 +292,7 @@ def _find_bare(data: bytes, name_start: int, at: int, separator: bytes, level: i
     ends = after in (b"", b"\n", b"\r") or (after in (b'"', b"'", b"`") and lead is not None and lead.endswith(after))
     if not _is_plausible(value, level, config, whole=ends and value == raw):
         return None
-    end = at + len(value)
-    if len(raw) == 1024:
-        rest = _REST.match(data, end)
-        end = rest.end() if rest else end
-    return Span(at, end, _kind_of(level))
+    return _make_span(data, at, value, raw, level)
 
 
 def _find_lead(data: bytes, name_start: int, separator: bytes) -> bytes | None:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import heapify, heappop, heapreplace
 
-from warmstart.redact.matching import BytesPattern, Choice, Regex, Span
+from warmstart.redact.matching import BytesPattern, Prefilter, Regex, Span, strip_groups
 from warmstart.redact.opaque import looks_random
 from warmstart.redact.values import is_drawn, is_filler, is_reference, is_wordy
 from warmstart.redact.vendors import CUT_SHORT, RULES
 from warmstart.redact.views import from_base64
 
-FINDER = Choice([rule.head or rule.pattern for rule in RULES])
+RULE_SOURCES = tuple(strip_groups(rule.head or rule.pattern) for rule in RULES)
+_FINDERS = [BytesPattern(source) for source in RULE_SOURCES]
+_PRESENT = Prefilter(RULE_SOURCES)
+_AT_START = Prefilter(RULE_SOURCES, anchored=True)
 _PATTERNS = [BytesPattern((f"(?:{rule.head})" if rule.head else "") + rule.pattern) for rule in RULES]
 _WINDOW = 640
 _PAUSE = 64
+_LONG = 64 << 10  # bytes of a text in which every rule may occur
 _SHORT = 4096  # a rejected match longer than this is not searched again
 CUT = BytesPattern(rf"{CUT_SHORT}\??\s{{0,4}}(?:\z|\[\.\.\.)")  # an ellipsis is read as `?`
 _MARKER = BytesPattern(r"-{4,5} ?(?:BEGIN|END) (?:[A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}|OpenVPN Static key V1)-{4,5}")
@@ -31,14 +36,17 @@ _PORTS = Regex(r"[\d.:/,-]+(?:tcp|udp)?\Z")
 _QUOTES = "\"'`"
 
 
-def find_forms(data: bytes) -> Iterator[Span]:
-    """Yield the matches of all rules."""
+def find_forms(data: bytes, rules: Sequence[int] | None = None) -> Iterator[Span]:
+    """Yield the matches of the rules with these numbers; of all rules that may occur, if none are given."""
+    if rules is None:
+        rules = (_PRESENT.which(data) if len(data) <= _LONG else ()) or range(len(RULES))
+    search = _Leftmost(data, rules)
     tried: dict[int, int] = {}  # rule that looks far ahead -> the offset before which it is not tried again
     at = 0
-    while (span := FINDER.finder.search(data, at)) is not None:
+    while (span := search.find(at)) is not None:
         start, end = span
         at = end
-        for index in FINDER.which(data[start:end]):
+        for index in sorted(_AT_START.which(data[start:end])):
             if RULES[index].head:
                 if start < tried.get(index, 0):
                     continue
@@ -51,6 +59,30 @@ def find_forms(data: bytes) -> Iterator[Span]:
                 break
             if start < begin < at and end - start <= _SHORT:
                 at = begin  # the rejected value may be a secret of another form
+
+
+class _Leftmost:
+    """The leftmost match of many rules, the first rule's if several begin there.
+
+    Each rule is searched by itself, once over the text: the automaton of all of them, which RE2 runs backwards to find
+    where a match begins, has a new state for nearly every character of a random token.
+    """
+
+    def __init__(self, data: bytes, rules: Iterable[int]) -> None:
+        self._data = data
+        self._waiting = [(-1, index, -1) for index in rules]  # by the start of the next match
+        heapify(self._waiting)
+
+    def find(self, at: int) -> tuple[int, int] | None:
+        """Return the first span at or after an offset, which never decreases."""
+        while self._waiting and self._waiting[0][0] < at:
+            index = self._waiting[0][1]
+            span = _FINDERS[index].search(self._data, at)
+            if span is None:
+                heappop(self._waiting)
+            else:
+                heapreplace(self._waiting, (span[0], index, span[1]))
+        return (self._waiting[0][0], self._waiting[0][2]) if self._waiting else None
 
 
 def _value_span(index: int, data: bytes, start: int, end: int) -> tuple[int, int]:

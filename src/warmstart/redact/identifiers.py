@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Mapping
 
 from warmstart.names import could_hide_secret
-from warmstart.redact.redactor import Redactor
 
 
 class IdentifierRedactor:
@@ -27,4 +26,6 @@ class IdentifierRedactor:
         text = text.encode("utf-8", "replace").decode()  # half a character cannot be stored
         if not could_hide_secret(text) and not any(value in text for value in self._secrets.values()):
             return text
+        from warmstart.redact.redactor import Redactor
+
         return Redactor(self._secrets).scope().identifier(text)

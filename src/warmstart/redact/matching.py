@@ -130,28 +130,14 @@ class Prefilter:
         if self._set is None:
             re2 = importlib.import_module("re2")
             patterns = (re2.Set.MatchSet if self._anchored else re2.Set.SearchSet)(_options(re2))
-            for source in map(_uncaptured, self._sources):
+            for source in map(strip_groups, self._sources):
                 patterns.Add((source if self._anchored else loosen(source)).encode())
             patterns.Compile()
             self._set = patterns  # set last: an unfinished set would match nothing for another thread
         return self._set.Match(data) or ()
 
 
-class Choice:
-    """Many patterns searched in one pass."""
-
-    __slots__ = ("_which", "finder")
-
-    def __init__(self, sources: Sequence[str]) -> None:
-        self.finder = BytesPattern("|".join(f"(?:{source})" for source in map(_uncaptured, sources)))
-        self._which = Prefilter(sources, anchored=True)
-
-    def which(self, matched: bytes) -> list[int]:
-        """Return the indexes of the patterns that match at the start of the matched bytes, in order."""
-        return sorted(self._which.which(matched))
-
-
-def _uncaptured(source: str) -> str:
+def strip_groups(source: str) -> str:
     """Return a pattern without capturing groups: with them RE2 does not use its fast automaton."""
     return source.replace("(?P<v>", "(?:")
 

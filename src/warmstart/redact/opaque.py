@@ -11,12 +11,12 @@ from warmstart.redact.matching import BytesPattern, Regex, word_set
 from warmstart.redact.vendors import TOKENS
 from warmstart.redact.views import from_base64, from_hex
 
-_CLASS = r"[A-Za-z0-9_+/=~.\-]"
+RUN_CLASS = r"[A-Za-z0-9_+/=~.\-]"
+RUN_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/=~.-"
 # A run of token characters with a core that short names lack: 20 letters and digits in a row, or digits between letters.
-_RUN = BytesPattern(
-    rf"{_CLASS}*(?:[A-Za-z0-9]{{20}}|[A-Za-z][0-9]+[A-Za-z]+[0-9]|[0-9][A-Za-z]+[0-9]+[A-Za-z]){_CLASS}*"
-)
-_SHORTEST = 16
+CORE = r"(?:[A-Za-z0-9]{20}|[A-Za-z][0-9]+[A-Za-z]+[0-9]|[0-9][A-Za-z]+[0-9]+[A-Za-z])"
+_RUN = BytesPattern(f"{RUN_CLASS}*{CORE}{RUN_CLASS}*")
+SHORTEST = 16
 _SAMPLE = 512  # a longer run is judged by so many characters
 
 # The letter pairs that make up 95 % of the pairs in English words and in program names.
@@ -32,13 +32,12 @@ _PAIRS = {
     )
     for second in row[1:]
 }
-_TOKENS = [(kind, Regex(rf"{source}\Z")) for kind, source in TOKENS]
 _WORDS = Regex(r"[A-Z]{2,}(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _ATOM = Regex(r"[A-Za-z0-9]+")
 _HEX = Regex(r"(?:0x)?(?:[0-9a-f]+|[0-9A-F]+)\Z")
 # Hex digits after a vendor's prefix; _HEX_PREFIXES are the words that stand before a digest instead.
-_PREFIXED_HEX = Regex(
-    r"([A-Za-z][A-Za-z0-9]{1,11})[_-](?:[A-Za-z0-9]{1,8}[_-])?(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{32,}\Z"
+_PREFIXED_HEX = (
+    r"(?P<prefix>[A-Za-z][A-Za-z0-9]{1,11})[_-](?:[A-Za-z0-9]{1,8}[_-])?(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{32,}\Z"
 )
 _HEX_PREFIXES = word_set(
     """
@@ -49,18 +48,30 @@ _HEX_PREFIXES = word_set(
     """
 )
 _DIGEST_LENGTHS = {56, 64, 96, 128}
-_UUID = Regex(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\Z")
-_ULID = Regex(r"0[0-7][0-9A-HJKMNP-TV-Z]{24}\Z|c[a-z0-9]{24}\Z")
+_UUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\Z"
+_ULID = r"0[0-7][0-9A-HJKMNP-TV-Z]{24}\Z|c[a-z0-9]{24}\Z"
 _NAMED_DIGEST = Regex(r"(?:sha(?:1|224|256|384|512)|md5|h1|blake[23][bs]?|crc32c?|q1)[-_:=]", re.I)
 _ORDERED = Regex(r"abcdefgh|ijklmnop|ABCDEFGH|IJKLMNOP|01234567|12345678")  # alphabets and examples
 _FLOAT = Regex(r"[0-9.]+[eE][-+]?[0-9]*\Z")
-_CALL_ID = Regex(
+_CALL_ID = (
     r"[A-Z]{1,6}_kw[A-Za-z0-9_-]+\Z"  # GitHub's node ids
     r"|(?:toolu|srvtoolu|mcptoolu|tooluse|toolcall|call|functions?|chatcmpl|cmpl|msg|resp|req|run|thread|asst|step|file"
     r"|fc|rs|ws|item|gen|batch|evt|event|prt|cus|ch|in|pi|pm|sub|si|price|prod|txn|seti|cs_test|container|vs|ftjob"
     r"|session|ses|turn|task|agent|trace|span|chunk|node|bench|req_vrtx|msg_bdrk|toolu_vrtx"
     r"|toolu_bdrk)[_-]+[A-Za-z0-9_-]+\Z"
 )
+# The forms of a whole token, in order of precedence; the group that matched names the form.
+_SHAPE = Regex(
+    "|".join(
+        [
+            *(rf"(?P<token{index}>{source}\Z)" for index, (_kind, source) in enumerate(TOKENS)),
+            rf"(?P<id>{_UUID}|{_ULID})",
+            rf"(?P<call>{_CALL_ID})",
+            rf"(?P<hex>{_PREFIXED_HEX})",
+        ]
+    )
+)
+_SHAPE_KINDS = {f"token{index}": kind for index, (kind, _source) in enumerate(TOKENS)} | {"id": "hinted", "call": ""}
 _PICTURES = (
     "iVBORw0KGgo",
     "/9j/",
@@ -80,16 +91,16 @@ _PUBLIC = Regex(
     rb"|/var/folders/[a-z0-9_]{2}/|integrity[\"':= ]+)[ ]?\Z"
 )
 # Words before a digest or a UUID, in the same line, that make it a key after all.
-_HINT = BytesPattern(
-    r"(?i)(?:\b|_)(?:secret|token|passw(?:or)?d|passphrase|credentials?|bearer"
-    r"|(?:api|access|secret|private|auth|licen[sc]e|service|integration|personal|ingest|app|account|admin|signing"
-    r"|encryption|master)[ _\-]?key"
-    r"|datadog|heroku|mailgun|algolia|cloudflare|fastly|okta|auth0|snyk|jfrog|artifactory|circle-?ci|buildkite"
-    r"|codecov|plaid|coinbase"
-    r"|zendesk|intercom|mailchimp|rollbar|bugsnag|mixpanel|amplitude|etherscan|infura|alchemy|postmark|wandb"
-    r"|pagerduty|opsgenie|statuspage"
-    r"|railway|linode|vultr|hetzner|bitly|giphy|newsapi|openweather|deepgram|assemblyai|cohere|mistral)s?(?:\b"
-    r"|_)[^\n]{0,24}\z"
+_HINT = Regex(
+    rb"(?i)(?:\b|_)(?:secret|token|passw(?:or)?d|passphrase|credentials?|bearer"
+    rb"|(?:api|access|secret|private|auth|licen[sc]e|service|integration|personal|ingest|app|account|admin|signing"
+    rb"|encryption|master)[ _\-]?key"
+    rb"|datadog|heroku|mailgun|algolia|cloudflare|fastly|okta|auth0|snyk|jfrog|artifactory|circle-?ci|buildkite"
+    rb"|codecov|plaid|coinbase"
+    rb"|zendesk|intercom|mailchimp|rollbar|bugsnag|mixpanel|amplitude|etherscan|infura|alchemy|postmark|wandb"
+    rb"|pagerduty|opsgenie|statuspage"
+    rb"|railway|linode|vultr|hetzner|bitly|giphy|newsapi|openweather|deepgram|assemblyai|cohere|mistral)s?(?:\b"
+    rb"|_)[^\n]{0,24}\Z"
 )
 
 
@@ -104,7 +115,7 @@ class Part(NamedTuple):
 def find_runs(data: bytes) -> Iterator[tuple[int, int]]:
     """Yield the spans of tokens that may be opaque or encoded."""
     for start, end in _RUN.spans(data):
-        if end - start >= _SHORTEST:
+        if end - start >= SHORTEST:
             yield start, end
 
 
@@ -150,7 +161,7 @@ def _split_assignments(token: str) -> list[str]:
 
 def _judge_piece(piece: str, offset: int) -> list[Part]:
     body = piece.strip("=.-/")
-    if len(body) < _SHORTEST or body.startswith(_PICTURES):
+    if len(body) < SHORTEST or body.startswith(_PICTURES):
         return []
     start = offset + piece.index(body)
     end = start + len(body) + (len(piece) - len(piece.rstrip("=")))
@@ -169,7 +180,7 @@ def _judge_piece(piece: str, offset: int) -> list[Part]:
     result = []
     at = start
     for name in body.split("/"):
-        nature = _nature(name) if len(name) >= _SHORTEST and not _HEX.match(name) else ""
+        nature = _nature(name) if len(name) >= SHORTEST and not _HEX.match(name) else ""
         if nature and not _NAMED_DIGEST.match(name):
             result.append(Part(at, at + len(name), nature))
         at += len(name) + 1
@@ -188,26 +199,23 @@ def _is_base64_like(body: str) -> bool:
 def _nature(name: str) -> str:
     """Return the nature of a token without slashes; "" if it is harmless."""
     name = name.strip("-_.+~")
-    for kind, pattern in _TOKENS:
-        if pattern.match(name):
-            return kind
-    if _UUID.match(name) or _ULID.match(name):
-        return "hinted"
-    if _CALL_ID.match(name):
-        return ""
-    prefixed = _PREFIXED_HEX.match(name)
-    if prefixed and prefixed[1].lower() not in _HEX_PREFIXES:
-        return "opaque"
+    shape = _SHAPE.match(name)
+    if shape is not None:
+        form = shape.lastgroup or ""
+        if form in _SHAPE_KINDS:
+            return _SHAPE_KINDS[form]
+        if shape["prefix"].lower() not in _HEX_PREFIXES:
+            return "opaque"
     atoms = _ATOM.findall(name[:_SAMPLE])
     longest = max(atoms, key=len, default="")
     digest = False
     strange: list[str] = []
     for atom in atoms:
         if _HEX.match(atom):
-            digest = digest or (len(atom) >= _SHORTEST and not atom.isdigit())
+            digest = digest or (len(atom) >= SHORTEST and not atom.isdigit())
             if len(atom) > 40 and len(atom) not in _DIGEST_LENGTHS and len(set(atom)) > 8 and not atom.isdigit():
                 return "opaque"
-        elif len(atom) >= _SHORTEST and looks_random(atom):
+        elif len(atom) >= SHORTEST and looks_random(atom):
             return "opaque"
         else:
             strange.append(atom)
@@ -250,18 +258,26 @@ def looks_random(token: str) -> bool:
 
 def drawn_score(text: str) -> float:
     """Return the log odds that a text is made of words (above 0) rather than of random characters (below)."""
-    score = 0.0
-    for atom in _ATOM.findall(text):
-        words = _WORDS.findall(atom)
-        score += 0.37 * (len(atom) - len(words)) - 0.8 * (len(words) - 1)
-        for i, word in enumerate(words):
-            if word[0].isdigit():
-                if i + 1 < len(words):
-                    score -= 1.0
-                continue
-            if len(word) <= 2 and len(words) > 1:
-                score -= 0.8
-            lower = word.lower()
-            for j in range(len(lower) - 1):
-                score += 0.77 if lower[j : j + 2] in _PAIRS else -2.4
-    return score
+    return sum(map(_score_atom, _ATOM.findall(text))) / 100
+
+
+def _score_atom(atom: str) -> int:
+    """Score letters and digits in a row, in hundredths: whole numbers add up the same in any order."""
+    words = _WORDS.findall(atom)
+    count = len(words)
+    if count == 1:
+        return 37 * (len(atom) - 1) + (0 if atom[0].isdigit() else _score_pairs(atom))
+    score = 37 * (len(atom) - count) - 80 * (count - 1) + sum(map(_score_word, words))
+    return score + 100 if words[-1][0].isdigit() else score  # digits count against a name only before letters
+
+
+@lru_cache(maxsize=16384)
+def _score_word(word: str) -> int:
+    if word[0].isdigit():
+        return -100
+    return _score_pairs(word) - (80 if len(word) <= 2 else 0)
+
+
+def _score_pairs(word: str) -> int:
+    lower = word.lower()
+    return sum(77 if lower[i : i + 2] in _PAIRS else -240 for i in range(len(lower) - 1))

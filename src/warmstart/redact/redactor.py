@@ -5,17 +5,19 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import quote, quote_plus
 
-from warmstart.redact.context import FLAG, NAMED, SETTING, find_flagged, find_named
-from warmstart.redact.forms import CUT, FINDER, find_cut, find_forms, find_key_blocks
-from warmstart.redact.matching import Literals, Prefilter, Regex, as_bytes, word_set
-from warmstart.redact.opaque import Part, find_runs, is_hinted, is_public, parts
+from warmstart.redact.context import find_flagged, find_named
+from warmstart.redact.forms import find_cut, find_forms, find_key_blocks
+from warmstart.redact.gate import CUTS, FLAGS, FORMS, GATE, KEYS, NAMES, READINGS, SearchGate
+from warmstart.redact.matching import Literals, Regex, as_bytes, word_set
+from warmstart.redact.opaque import Part, is_hinted, is_public
+from warmstart.redact.opaque import parts as find_parts
 from warmstart.redact.personal import find_personal
 from warmstart.redact.scope import Hit, Scope, occurrences
 from warmstart.redact.values import TOKEN, is_filler, is_reference, is_wordy, strength
-from warmstart.redact.views import WORTH, View, flatten, from_base64, from_hex
+from warmstart.redact.views import View, flatten, from_base64, from_hex
 
 _DEEPEST = 3  # readings inside readings
 
@@ -37,31 +39,20 @@ _COMMON_VALUES = word_set(
 _VERSION_OR_NUMBER = Regex(r"v?[\d.,:_+-]+\Z")
 
 
-_FORMS, _KEYS, _CUTS, _NAMES, _FLAGS, _READINGS = range(6)
-_GATE = Prefilter(
-    [
-        FINDER.finder.source,
-        "PRIVATE KEY|Static key",
-        CUT.source,
-        NAMED.source,
-        f"{FLAG.source}|{SETTING.source}",
-        WORTH,
-    ]
-)
 _FINDERS = (
-    (_FORMS, 1, find_forms),
-    (_KEYS, 1, find_key_blocks),
-    (_CUTS, 2, find_cut),
-    (_NAMES, 2, find_named),
-    (_FLAGS, 2, find_flagged),
+    (KEYS, 1, find_key_blocks),
+    (CUTS, 2, find_cut),
+    (NAMES, 2, find_named),
+    (FLAGS, 2, find_flagged),
 )
 
 
 class Redactor:
     """Finds secrets. `known` holds the user's own secret values by name; `share` also hides people and machines."""
 
-    def __init__(self, known: Mapping[str, str] = {}, *, share: bool = False) -> None:
+    def __init__(self, known: Mapping[str, str] = {}, *, share: bool = False, gate: SearchGate = GATE) -> None:
         self._share = share
+        self._gate = gate
         values = [value for name, value in known.items() if _is_worth_hiding(name, value)]
         spelled = {form: value for value in values for form in _spellings(value)}
         self._values = list(spelled.values())
@@ -87,36 +78,39 @@ class Redactor:
     def _search(self, data: bytes, opaque: bool, depth: int) -> list[Hit]:
         flat = flatten(data)
         hits: list[Hit] = []
+        parts, rules, runs = self._gate.find(flat)
         if self._exact.literals:
             for index, start, end in self._exact.find(data):
                 hits.append(Hit(start, end, 0, "env", self._values[index]))
             hits.extend(Hit(*_base64_run(data, start, end), 0, "env") for _, start, end in self._stretched.find(data))
         if self._share:
             hits.extend(Hit(span.start, span.end, 4, span.kind) for span in find_personal(flat))
-        hits.extend(self._search_runs(flat, opaque, depth))
-        present = _GATE.which(flat)
-        if not present:
+        if runs:
+            hits.extend(self._search_runs(flat, runs, opaque, depth))
+        if not parts:
             return hits
+        if FORMS in parts:
+            hits.extend(Hit(start, end, 1, kind) for start, end, kind in find_forms(flat, rules))
         for part, rank, find in _FINDERS:
-            if part in present:
+            if part in parts:
                 hits.extend(Hit(start, end, rank, kind) for start, end, kind in find(flat))
-        if _READINGS in present and depth < _DEEPEST:
+        if READINGS in parts and depth < _DEEPEST:
             view = View(data)
             for hit in self._search(view.data, opaque, depth + 1):
                 value = hit.value or view.data[hit.start : hit.end].decode("ascii")
                 hits.append(Hit(*view.back(hit.start, hit.end), hit.rank, hit.kind, value))
         return hits
 
-    def _search_runs(self, data: bytes, opaque: bool, depth: int) -> list[Hit]:
+    def _search_runs(self, data: bytes, runs: Iterable[tuple[int, int]], opaque: bool, depth: int) -> list[Hit]:
         hits: list[Hit] = []
         lines: list[tuple[int, int]] = []  # consecutive lines of base64
-        for start, end in find_runs(data):
+        for start, end in runs:
             if lines and (data[lines[-1][1] : start].strip() or start - lines[-1][1] > 8):
                 hits.extend(self._search_wrapped(data, lines, opaque, depth))
                 lines.clear()
             if 56 <= end - start <= 80 or lines:
                 lines.append((start, end))
-            for part in parts(data[start:end].decode("ascii")):
+            for part in find_parts(data[start:end].decode("ascii")):
                 hit = self._judge_part(data, start, part, opaque, depth)
                 if hit is not None:
                     hits.append(hit)

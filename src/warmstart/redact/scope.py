@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from warmstart.redact.matching import Regex
+from warmstart.redact.matching import Literals, Regex
 from warmstart.redact.opaque import looks_random
 from warmstart.redact.values import STRONG, TOKEN, could_be_secret, is_reference, is_stand_in, strength
 
 _PLACEHOLDER = Regex(r"\{\{SECRET:[a-z0-9-]{1,24}#[0-9]{1,9}\}\}")
+_START = "{{SECRET:"
 _SCHEME = Regex(r"(?i)(?:bearer|basic|token|apikey|digest|bot)\s+(?=\S)")
 MASK = "\x01"  # stands for a placeholder in the searched bytes; no value may contain it
 _ROUNDS = 4  # a replacement may uncover the next secret; more than two rounds are rare
@@ -39,6 +40,7 @@ class Scope:
         self._placeholders: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
         self._learned: dict[str, str] = {}
+        self._learned_words = Literals(())
         self.kinds: dict[str, int] = {}  # how many secrets of each kind were replaced
 
     def text(self, text: str) -> str:
@@ -121,14 +123,15 @@ class Scope:
         Spans that are already replaced must be masked with `MASK`.
         """
         hits = self._search(text, opaque)
-        for value, kind in self._learned.items():
-            if value in text:
-                hits.extend(occurrences(text, value, kind, value))
+        if self._learned and self._learned_words.find(_as_utf8(text)):  # one pass: there may be many
+            for value, kind in self._learned.items():
+                if value in text:
+                    hits.extend(occurrences(text, value, kind, value))
         return hits
 
     def _redact(self, text: str, *, opaque: bool) -> str:
         for _ in range(_ROUNDS):
-            masked = _PLACEHOLDER.sub(lambda match: MASK * len(match.group()), text) if "{{SECRET:" in text else text
+            masked = _PLACEHOLDER.sub(lambda match: MASK * len(match.group()), text) if _START in text else text
             hits = self.find(masked, opaque=opaque)
             if not hits:
                 break
@@ -164,7 +167,12 @@ class Scope:
                 and _is_distinct(value)
             ):
                 self._learned[value] = kind
+                self._learned_words = Literals(map(_as_utf8, self._learned))
         return placeholder
+
+
+def _as_utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def occurrences(text: str, form: str, kind: str, value: str) -> list[Hit]:

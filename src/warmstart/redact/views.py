@@ -3,64 +3,76 @@
 from __future__ import annotations
 
 import binascii
+import re
 from bisect import bisect_right
+from functools import partial
 
 from warmstart.redact.matching import BytesPattern, Regex
 
-# Each alternative starts with a literal and repeats up to a bound, so `re` takes linear time.
-_ESCAPE = Regex(
+# Each alternative starts with a literal, so that `re` skips quickly to the next one, and repeats up to a bound, so
+# that it takes linear time.
+_ESCAPES = (
     rb"\x1b\[[0-?]{0,64}[ -/]{0,4}[@-~]"  # CSI: colours, cursor
     rb"|\x1b\][0-9]{1,4};[0-9;]{0,8}"  # OSC intro (titles, hyperlinks); its text stays visible
     rb"|\x1b[()#][0-9A-Za-z]|\x1b[=>78cDEHMNOZ\\]"
     rb"|\[[0-9]{0,3}(?:;[0-9]{1,3}){0,5}m"  # a colour that lost its ESC
     rb"|\x00"  # UTF-16 read as bytes
-    rb"|\\{1,8}u00[0-9a-fA-F]{2}|\\{1,8}x[0-9a-fA-F]{2}|\\{1,8}u\{[0-9a-fA-F]{1,6}\}|\\{1,8}0?33\[|\\{1,8}e\["
-    rb"|\\{1,8}[/\"'nrt]"
+    rb"|\\\\{0,7}u00[0-9a-fA-F]{2}|\\\\{0,7}x[0-9a-fA-F]{2}|\\\\{0,7}u\{[0-9a-fA-F]{1,6}\}|\\\\{0,7}0?33\[|\\\\{0,7}e\["
+    rb"|\\\\{0,7}[/\"'nrt]"
     rb"|%[0-9a-fA-F]{2}"
     rb"|&(?:amp|lt|gt|quot|apos|#[0-9]{2,3}|#[xX][0-9a-fA-F]{2});"
-    rb"|\+"
 )
+_ESCAPE, _ESCAPE_BUT_PLUS = Regex(_ESCAPES + rb"|\+"), Regex(_ESCAPES)
 _FORM = BytesPattern(r"[^\s\"'`<>]*%[2-7][0-9a-fA-F][^\s\"'`<>]*")
 _COLOUR = Regex(rb"\x1b\[[0-?]{0,64}[ -/]{0,4}[@-~]")
 # Escapes that are worth a second reading. `\n`, `\t`, `\r` and `\"` alone are not: see `flatten`.
 WORTH = r"[\x1b\x00]|\[0?m|%[2-7][0-9a-fA-F]|\\(?:u00|x[2-7]|u\{|/|0?33\[|e\[)|&(?:amp|lt|gt|quot|apos|#[0-9xX])"
 _ENTITIES = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"', b"apos": b"'"}
 _CONTROL = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
+_PLAIN: dict[bytes, bytes] = {}  # escape -> plain text, of the first ones met
+_KEPT = 4096
 _TEXT_BYTES = bytes(range(32, 127)) + b"\t\n\r\x1b"
 
 
 class View:
     """A text without colours and with escapes decoded, and the way back to the original."""
 
-    __slots__ = ("_ends", "_escapes", "_sources", "_starts", "data")
+    __slots__ = ("_ends", "_escapes", "_found", "_source", "_sources", "_starts", "data")
 
     def __init__(self, source: bytes) -> None:
+        self._source = source
+        self._found: list[tuple[int, int, bytes]] = []  # escapes: where they begin and end, their plain text
         self._starts: list[int] = []  # of each piece in the view
         self._sources: list[int] = []  # where the piece begins in the source
         self._ends: list[int] = []  # where it ends there
         self._escapes: list[bool] = []  # whether the piece is an escape, which is replaced as a whole
-        pieces: list[bytes] = []
         forms = list(_FORM.spans(source)) if b"%" in source and b"+" in source else []
-        form = 0  # only in a form is `+` a space
+        self.data = (_ESCAPE if forms else _ESCAPE_BUT_PLUS).sub(partial(self._decode, _Forms(forms)), source)
+
+    def _decode(self, forms: _Forms, match: re.Match[bytes]) -> bytes:
+        raw = match.group()
+        begin, end = match.span()
+        if raw == b"+" and not forms.hold(begin):
+            return raw
+        plain = _PLAIN.get(raw)
+        if plain is None:
+            plain = _decode(raw)
+            if len(_PLAIN) < _KEPT:
+                _PLAIN[raw] = plain
+        self._found.append((begin, end, plain))
+        return plain
+
+    def _map(self) -> None:
+        """Map the pieces of the view to the source. Few views hold a secret, so this waits until it is asked for."""
         at = length = 0
-        for match in _ESCAPE.finditer(source):
-            raw = match.group()
-            begin, end = match.span()
-            if raw == b"+":
-                while form < len(forms) and forms[form][1] <= begin:
-                    form += 1
-                if form == len(forms) or begin < forms[form][0]:
-                    continue
-            for plain, start, stop, escape in ((source[at:begin], at, begin, False), (_decode(raw), begin, end, True)):
-                if plain:
+        for begin, end, plain in self._found:
+            for size, start, stop, escape in ((begin - at, at, begin, False), (len(plain), begin, end, True)):
+                if size:
                     self._add(length, start, stop, escape)
-                    pieces.append(plain)
-                    length += len(plain)
+                    length += size
             at = end
-        if at < len(source):
-            self._add(length, at, len(source), False)
-            pieces.append(source[at:])
-        self.data = b"".join(pieces)
+        if at < len(self._source):
+            self._add(length, at, len(self._source), False)
 
     def _add(self, start: int, source: int, end: int, escape: bool) -> None:
         self._starts.append(start)
@@ -70,11 +82,28 @@ class View:
 
     def back(self, start: int, end: int) -> tuple[int, int]:
         """Return the span of the original that a span of the view was read from."""
+        if not self._starts:
+            self._map()
         first = bisect_right(self._starts, start) - 1
         last = bisect_right(self._starts, end - 1) - 1
         begin = self._sources[first] + (0 if self._escapes[first] else start - self._starts[first])
         stop = self._ends[last] if self._escapes[last] else self._sources[last] + end - self._starts[last]
         return begin, stop
+
+
+class _Forms:
+    """The URL-encoded forms of a text, asked in order: only in one of them is `+` a space."""
+
+    __slots__ = ("_at", "_spans")
+
+    def __init__(self, spans: list[tuple[int, int]]) -> None:
+        self._spans = spans
+        self._at = 0
+
+    def hold(self, offset: int) -> bool:
+        while self._at < len(self._spans) and self._spans[self._at][1] <= offset:
+            self._at += 1
+        return self._at < len(self._spans) and self._spans[self._at][0] <= offset
 
 
 def flatten(data: bytes) -> bytes:
