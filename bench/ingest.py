@@ -2,13 +2,16 @@
 
     python bench/ingest.py [DIR] [--json] [--rounds N] [--big MB]
 
-DIR (default: the Claude Code folder of the shared corpus; if there is none, generated transcripts of the same shape) is
-read as Claude Code JSONL: json.loads line by line, then inspect (parse, judge, score), then ingest (redact and store too),
-in turns; the median round counts. Then `inspect` and `ingest` read one generated transcript of --big MB (default 1000;
-0 skips it) in processes of their own, whose peak memory is measured; a tenth of it shows how time grows.
+Without DIR, the Claude Code, Codex and OpenAI-style folders of the shared corpus are read, each by itself, then whole
+projects of Codex (mise) and OpenCode (gatomia) and the samples of Copilot CLI; if there is no corpus, generated Claude
+Code transcripts. json.loads, then inspect (parse, judge, score), then ingest (redact and store
+too) take turns on one core. CPU time counts, not time on the clock, and the best round of each: other programs on the
+machine can only add to it. Caches are emptied before each turn, as in a new process. Then `inspect` and `ingest` read
+one generated transcript of --big MB (default 1000; 0 skips it) in processes of their own, whose peak memory is measured;
+a tenth of it shows how time grows.
 
-JSON keys: `bytes`, `json_loads_mb_s`, `inspect_ratio`, `ingest_ratio` (median of the rounds, 1.0 = json.loads),
-`big_mb`, `inspect_peak_mb`, `ingest_peak_mb`, `ten_times_ratio` (time of the whole / time of a tenth), `made_up`.
+JSON keys: `formats` {name: {bytes, json_loads_mb_s, inspect_ratio, ingest_ratio}} (1.0 = json.loads), `big_mb`,
+`inspect_peak_mb`, `ingest_peak_mb`, `ten_times_ratio` (time of the whole / time of a tenth), `made_up`.
 """
 
 from __future__ import annotations
@@ -17,7 +20,6 @@ import argparse
 import json
 import os
 import random
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -31,9 +33,13 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 import warmstart
+from corpus_projects import find_transcripts
 from warmstart.formats.source import Source
+from warmstart.ingest.sources import find_sources
 
-CORPUS = ROOT.parent / "shared" / "corpus" / "claude_code"
+CORPUS = ROOT.parent / "shared" / "corpus"
+FORMATS = ("claude_code", "codex", "openai_chat")
+PACKED = {"codex, long": ("mise", ""), "opencode": ("gatomia", ""), "copilot_cli": ("formats", "copilot")}
 WORDS = (
     (ROOT / "docs" / "how-it-works.md").read_text().split()
     if (ROOT / "docs" / "how-it-works.md").exists()
@@ -43,58 +49,93 @@ WORDS = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("dir", nargs="?", type=Path, default=CORPUS)
+    parser.add_argument("dir", nargs="?", type=Path)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--big", type=int, default=1000, help="MB of the big transcript; 0 skips it")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="warmstart-bench-") as scratch:
-        report = speed(options.dir, Path(scratch), options.rounds)
+        folders = choose_folders(options.dir, Path(scratch))
+        report: dict[str, Any] = {
+            "formats": {name: measure_speed(folder, Path(scratch), options.rounds) for name, folder in folders.items()},
+            "made_up": "made up" in folders,
+        }
         if options.big:
             report |= memory(Path(scratch), options.big)
     print(json.dumps(report)) if options.json else show(report)
 
 
-def speed(folder: Path, scratch: Path, rounds: int) -> dict[str, Any]:
-    made_up = not folder.exists()
-    if made_up:
-        folder = scratch / "made-up"
-        folder.mkdir()
-        for number in range(20):
-            write_transcript(folder / f"{number}.jsonl", 1, seed=number)
-    files = sorted(folder.rglob("*.jsonl"))
-    lines = [line for file in files for line in file.read_bytes().split(b"\n") if line.strip()]
-    size = sum(map(len, lines))
-    turns: dict[str, list[float]] = {"json": [], "inspect": [], "ingest": []}
+def choose_folders(folder: Path | None, scratch: Path) -> dict[str, Path]:
+    if folder is not None:
+        if not folder.is_dir():
+            sys.exit(f"{folder}: no such folder; give one with transcripts")
+        return {folder.name: folder}
+    if CORPUS.exists():
+        packed = {
+            name: find_transcripts(CORPUS / "projects", archive, scratch) / inner
+            for name, (archive, inner) in PACKED.items()
+        }
+        return {name: CORPUS / name for name in FORMATS} | packed
+    made_up = scratch / "claude_code"
+    made_up.mkdir()
+    for number in range(20):
+        write_transcript(made_up / f"{number}.jsonl", 1, seed=number)
+    return {"made up": made_up}
+
+
+def measure_speed(folder: Path, scratch: Path, rounds: int) -> dict[str, Any]:
+    files, documents = list_documents(folder)
+    size = sum(map(len, documents))
+    best = dict.fromkeys(("json", "inspect", "ingest"), float("inf"))
     for number in range(rounds):
-        turns["json"].append(timed(lambda: load_all(lines)))
-        turns["inspect"].append(timed(lambda: inspect_all(files)))
-        with warmstart.open(scratch / f"home-{number}") as ws:
+        best["json"] = min(best["json"], time_cpu(lambda: load_all(documents)))
+        clear_caches()
+        best["inspect"] = min(best["inspect"], time_cpu(lambda: inspect_all(files)))
+        clear_caches()
+        with warmstart.open(scratch / f"home-{folder.parent.name}-{folder.name}-{number}") as ws:
             ws.sessions(limit=1)  # create the store before the clock starts
-            turns["ingest"].append(timed(lambda ws=ws: ws.ingest(*files)))  # type: ignore[misc]
-    ratios = {
-        name: statistics.median(base / spent for base, spent in zip(turns["json"], turns[name], strict=True))
-        for name in ("inspect", "ingest")
-    }
+            best["ingest"] = min(best["ingest"], time_ingest(ws, files))
     return {
         "bytes": size,
-        "json_loads_mb_s": round(size / 1e6 / statistics.median(turns["json"]), 1),
-        "inspect_ratio": round(ratios["inspect"], 2),
-        "ingest_ratio": round(ratios["ingest"], 2),
-        "made_up": made_up,
+        "json_loads_mb_s": round(size / 1e6 / best["json"], 1),
+        "inspect_ratio": round(best["json"] / best["inspect"], 2),
+        "ingest_ratio": round(best["json"] / best["ingest"], 2),
     }
 
 
-def timed(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
+def list_documents(folder: Path) -> tuple[list[Path], list[bytes]]:
+    """Return the transcripts of a folder, and the JSON texts in them: a line or a whole file each."""
+    files = [source.path for source in find_sources(folder) if source.path.suffix in (".jsonl", ".json")]
+    documents: list[bytes] = []
+    for file in files:
+        data = file.read_bytes()
+        documents += (line for line in data.split(b"\n") if line.strip()) if file.suffix == ".jsonl" else (data,)
+    return files, documents
+
+
+def clear_caches() -> None:
+    """Empty the caches of functions, so that a turn gains nothing from the one before."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("warmstart."):
+            for value in list(vars(module).values()):
+                if callable(clear := getattr(value, "cache_clear", None)):
+                    clear()
+
+
+def time_cpu(work: Callable[[], object]) -> float:
+    started = time.process_time()
     work()
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
-def load_all(lines: list[bytes]) -> None:
-    for line in lines:
+def time_ingest(ws: warmstart.Warmstart, files: list[Path]) -> float:
+    return time_cpu(lambda: ws.ingest(*files))
+
+
+def load_all(documents: list[bytes]) -> None:
+    for document in documents:
         try:
-            json.loads(line)
+            json.loads(document)
         except json.JSONDecodeError:
             continue
 
@@ -122,7 +163,7 @@ def memory(scratch: Path, size: int) -> dict[str, Any]:
 
 
 def run(command: str, path: Path | None, home: Path) -> tuple[float, float]:
-    """Return seconds and peak MB of a command. A small process starts it, because a child's peak includes its parent's."""
+    """Return CPU seconds and peak MB of a command. A small process starts it, because a child's peak includes its parent's."""
     words = [sys.executable, "-m", "warmstart", "--home", str(home), command, *([str(path), "--json"] if path else [])]
     done = subprocess.run(
         [sys.executable, "-c", STARTER, *words], env=os.environ | {"PYTHONPATH": str(ROOT / "src")}, capture_output=True
@@ -134,11 +175,10 @@ def run(command: str, path: Path | None, home: Path) -> tuple[float, float]:
 
 
 STARTER = """
-import os, subprocess, sys, time
-started = time.perf_counter()
+import os, subprocess, sys
 child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
 _pid, status, usage = os.wait4(child.pid, 0)
-print(time.perf_counter() - started, usage.ru_maxrss)
+print(usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
 sys.exit(status != 0)
 """
 
@@ -209,10 +249,13 @@ def prose(chance: random.Random, words: int) -> str:
 
 
 def show(report: dict[str, Any]) -> None:
-    what = "generated transcripts" if report["made_up"] else "Claude Code transcripts"
-    print(f"{report['bytes'] / 1e6:.1f} MB of {what}; json.loads {report['json_loads_mb_s']} MB/s = 1.0x")
-    print(f"inspect  {report['inspect_ratio']:.2f}x")
-    print(f"ingest   {report['ingest_ratio']:.2f}x")
+    if report["made_up"]:
+        print("There is no corpus beside the project; these transcripts are generated.")
+    for name, speed in report["formats"].items():
+        print(
+            f"{name}: {speed['bytes'] / 1e6:.1f} MB, json.loads {speed['json_loads_mb_s']} MB/s = 1.0x;"
+            f" inspect {speed['inspect_ratio']:.2f}x, ingest {speed['ingest_ratio']:.2f}x"
+        )
     if "big_mb" in report:
         print(
             f"peak memory on {report['big_mb']} MB: inspect {report['inspect_peak_mb']} MB, ingest {report['ingest_peak_mb']} MB"

@@ -60,7 +60,7 @@ def test_an_empty_file_has_no_session(tmp_path, known):
 
 
 def test_every_format_has_a_fixture():
-    built_by_tests = {"hermes"}  # a database: its test makes it
+    built_by_tests = {"hermes", "opencode"}  # databases: their tests make them
     assert {p.parent.name for p in EXPECTED} | built_by_tests == {known.NAME for known in formats.FORMATS}
 
 

@@ -12,6 +12,7 @@ from formats.reading import Listener, judge, steps
 from places import CORPUS, DATA, needs_corpus
 from warmstart.formats import gemini
 from warmstart.formats.source import Source
+from warmstart.judging.outcome import judge_result
 from warmstart.model import Message, Session, Signal, ToolCall, ToolResult, Usage
 
 CASES = DATA / "gemini_cli"
@@ -37,7 +38,7 @@ def test_status_and_exit_code_become_signals() -> None:
     assert signals_of(CASES / "case.json") == [
         ("read-1", Signal(status="ok")),
         ("sh-1", Signal(exit_code=3)),
-        ("dir-1", Signal(status="error")),
+        ("dir-1", Signal(failed=True)),
         ("sh-2", Signal(status="rejected")),
     ]
 
@@ -145,3 +146,75 @@ def test_real_sessions_lose_nothing(path: Path) -> None:
     assert len(steps(session, ToolResult)) == len([c for c in calls if c.get("result")])
     assert len(steps(session, Message)) == len(spoken)
     assert source.problems == []
+
+
+class TestVersion061:
+    """Logs as version 0.61 writes them; the fixture is one that it wrote, with other paths."""
+
+    def test_a_resumed_log_counts_every_call_once_with_its_status(self) -> None:
+        (session,) = gemini.read(Source(CASES / "case-resumed.jsonl"), judge_result)
+        outcomes = [result.outcome.status for result in steps(session, ToolResult)]
+        assert outcomes == ["error", "error", "ok", "denied", "ok", "error"]
+        said = [message.text for message in steps(session, Message) if message.role == "user"]
+        assert said == ["show the settings", "again"]
+
+    def test_what_hooks_added_is_no_part_of_a_result(self) -> None:
+        (session,), _ = read(CASES / "case-resumed.jsonl")
+        assert not any("hook_context" in result.text for result in steps(session, ToolResult))
+
+    def test_a_note_behind_an_error_is_no_part_of_it(self, tmp_path: Path) -> None:
+        error = {"error": "File not found: a\n\n[warmstart] `a` is not here\n[warmstart] `b` is"}
+        answer = [{"functionResponse": {"id": "c", "name": "read_file", "response": error}}]
+        call = {"id": "c", "name": "read_file", "args": {}, "status": "error", "result": answer}
+        path = tmp_path / "session-x.json"
+        path.write_text(session_of({"id": "m", "type": "gemini", "content": "", "toolCalls": [call]}))
+        (session,), _ = read(path)
+        assert steps(session, ToolResult)[0].text == "File not found: a"
+
+    def test_the_project_is_the_folder_that_is_noted_beside_the_logs(self, tmp_path: Path) -> None:
+        for folder in (tmp_path / "chats", tmp_path / "chats" / "parent-1"):
+            folder.mkdir()
+            (folder / "session-x.json").write_text(session_of({"id": "m", "type": "user", "content": "hi"}))
+        (tmp_path / ".project_root").write_text("/home/ann/shop\n")
+        for folder in (tmp_path / "chats", tmp_path / "chats" / "parent-1"):
+            (session,), _ = read(folder / "session-x.json")
+            assert session.project == "/home/ann/shop"
+        (tmp_path / ".project_root").write_bytes(b"\xff\0")
+        (session,), _ = read(tmp_path / "chats" / "session-x.json")
+        assert session.project == "p"
+
+    def test_a_log_whose_first_lines_another_session_deleted_is_still_read(self, tmp_path: Path) -> None:
+        path = tmp_path / "session-2026-11-17T10-12-c478ebbb.jsonl"
+        path.write_text("".join((CASES / "case-resumed.jsonl").read_text().splitlines(keepends=True)[2:9]))
+        assert gemini.sniff(Source(path).head)
+        (session,), source = read(path)
+        assert (len(steps(session, ToolCall)), source.problems) == (1, [])
+
+    def test_an_empty_log_is_no_session(self, tmp_path: Path) -> None:
+        path = tmp_path / "session-x.jsonl"
+        path.write_text("".join((CASES / "case-resumed.jsonl").read_text().splitlines(keepends=True)[:2]))
+        assert read(path)[0] == []
+
+
+def count_plainly(messages: list[dict[str, Any]]) -> tuple[int, int, int]:
+    """Count calls, results and failures as a script without our readers would."""
+    calls = [call for message in messages for call in message.get("toolCalls", ())]
+    printed = [json.dumps(call.get("result")) for call in calls if call.get("status") == "success"]
+    failures = sum(call.get("status") in ("error", "cancelled") for call in calls)
+    return (
+        len(calls),
+        sum(bool(call.get("result")) for call in calls),
+        failures + sum("Exit Code: " in text and "Exit Code: 0" not in text for text in printed),
+    )
+
+
+@needs_corpus
+@pytest.mark.parametrize("path", sorted((CORPUS / "gemini_cli").glob("session-*.json")), ids=lambda p: p.name)
+def test_real_sessions_have_as_many_failures_as_a_plain_script_counts(path: Path) -> None:
+    (session,) = gemini.read(Source(path), judge_result)
+    answers = steps(session, ToolResult)
+    flagged = [
+        a for a in answers if a.outcome.basis in ("flag", "exit_code") and a.outcome.status not in ("ok", "unknown")
+    ]
+    counted = len(steps(session, ToolCall)), len(answers), len(flagged)
+    assert counted == count_plainly(json.loads(path.read_text())["messages"])

@@ -15,51 +15,17 @@ from typing import Any
 
 import pytest
 
+from formats.databases import MESSAGES, SESSIONS, add, calls_json, fill
 from formats.reading import steps
 from places import CORPUS, DATA, NO_CORPUS
 from warmstart.formats import claude_code, hermes_db, hermes_export, openai_chat, sharegpt
 from warmstart.formats.source import Source
 from warmstart.model import UNKNOWN, Message, Outcome, Session, SessionOwner, Signal, ToolCall, ToolResult
 
-SESSIONS = """CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT NOT NULL, model TEXT, parent_session_id TEXT,
-  started_at REAL NOT NULL, ended_at REAL, end_reason TEXT, input_tokens INTEGER DEFAULT 0,
-  output_tokens INTEGER DEFAULT 0, cache_read_tokens INTEGER DEFAULT 0, cache_write_tokens INTEGER DEFAULT 0,
-  reasoning_tokens INTEGER DEFAULT 0, cwd TEXT, git_repo_root TEXT, estimated_cost_usd REAL, actual_cost_usd REAL)"""
-MESSAGES = """CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL, role TEXT NOT NULL,
-  content TEXT, tool_call_id TEXT, tool_calls TEXT, tool_name TEXT, timestamp REAL NOT NULL,
-  active INTEGER NOT NULL DEFAULT 1, compacted INTEGER NOT NULL DEFAULT 0)"""
-INDEX = "CREATE INDEX idx_messages_session ON messages(session_id, timestamp)"
-
 
 def judge(call: ToolCall | None, text: str, signal: Signal | None) -> Outcome:
     assert signal is None  # Hermes has no conclusive flag
     return UNKNOWN if call is None else Outcome("ok", "text")
-
-
-def calls_json(*ids: str, name: str = "terminal", command: str = "ls") -> str:
-    arguments = json.dumps({"command": command})
-    return json.dumps([{"id": i, "type": "function", "function": {"name": name, "arguments": arguments}} for i in ids])
-
-
-def add(database: sqlite3.Connection, session: str, role: str, content: Any, **fields: Any) -> None:
-    row = {"session_id": session, "role": role, "content": content, "timestamp": 1.0, **fields}
-    names = ", ".join(row)
-    database.execute(f"INSERT INTO messages ({names}) VALUES ({', '.join('?' * len(row))})", tuple(row.values()))
-
-
-def fill(database: sqlite3.Connection, count: int = 2, padding: int = 0) -> None:
-    for table in (SESSIONS, MESSAGES, INDEX):
-        database.execute(table)
-    for n in range(count):
-        name = f"s{n}"
-        database.execute(
-            "INSERT INTO sessions (id, source, model, started_at) VALUES (?, 'cli', 'qwen3', ?)", (name, 10.0 + n)
-        )
-        add(database, name, "user", f"Question {n}", timestamp=11.0 + n)
-        add(database, name, "assistant", None, tool_calls=calls_json(f"c{n}"))
-        add(database, name, "tool", json.dumps({"output": "x" * padding, "exit_code": 0}), tool_call_id=f"c{n}")
-        add(database, name, "assistant", "Done.")
-    database.commit()
 
 
 @pytest.fixture

@@ -6,31 +6,47 @@ A new format is one module, its entry in FORMATS, and two fixture files under te
 from __future__ import annotations
 
 import os
+import re
 import stat
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePath
 from typing import Protocol
 
 from warmstart.errors import SourceError, UnknownFormat, explain
 from warmstart.formats import (
+    aider,
     anthropic,
     atif,
     claude_code,
+    cline_cli,
     codex,
     codex_exec,
+    continue_dev,
+    copilot_cli,
     gemini,
     hermes_db,
     hermes_export,
+    inspect_log,
+    langfuse,
+    langsmith,
     mini_swe,
     openai_chat,
+    opencode,
+    opencode_db,
+    openhands,
+    otel,
+    pi,
+    qwen,
     sharegpt,
+    specstory,
+    swe_agent,
     tau2,
 )
 from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Session
 from warmstart.ports import Judge
 
-__all__ = ["FORMATS", "Format", "Source", "detect", "find_files", "read"]
+__all__ = ["FORMATS", "Format", "Source", "detect", "find_files", "may_be_archive", "may_be_transcript", "read"]
 
 
 class Format(Protocol):
@@ -44,20 +60,40 @@ class Format(Protocol):
 
 FORMATS: tuple[Format, ...] = (  # the most specific first: the first that recognises a file reads it
     hermes_db,
+    opencode_db,
+    opencode,
+    pi,
     claude_code,
+    qwen,
     codex,
     codex_exec,
+    copilot_cli,
     gemini,
+    inspect_log,
+    openhands,
+    otel,
+    langfuse,
+    langsmith,
+    continue_dev,
+    cline_cli,
     atif,
     tau2,
+    swe_agent,
     mini_swe,
     hermes_export,
     sharegpt,
     anthropic,
     openai_chat,
+    specstory,
+    aider,
 )
 
-_SUFFIXES = frozenset((".jsonl", ".json", ".ndjson", ".zst", ".db", ".sqlite", ".sqlite3", ".traj", ".log", ""))
+_SUFFIXES = frozenset(
+    (".jsonl", ".json", ".ndjson", ".zst", ".db", ".sqlite", ".sqlite3", ".traj", ".eval", ".log", "")
+)
+_ARCHIVES = frozenset((".tar", ".tgz", ".tzst", ".gz", ".zip"))
+
+_HISTORY = re.compile(r"\.aider\.chat\.history.*\.md$|\d{4}-\d\d-\d\d_\d\d-\d\d.*\.md$")
 
 
 def detect(source: Source) -> Format:
@@ -70,7 +106,17 @@ def detect(source: Source) -> Format:
     known = _sniff(source.head) or _sniff(source.look_further())
     if known is not None:
         return known
-    raise UnknownFormat(source.shown, "no reader knows this format")
+    raise UnknownFormat(source.shown, _explain_unknown(source.head))
+
+
+def _explain_unknown(head: SourceHead) -> str:
+    if head.sqlite:
+        return "no reader knows this database"
+    if head.archive:
+        return "no reader knows this archive"
+    if not head.records:
+        return "no reader knows this format; it begins with no JSON record"
+    return "no reader knows this format"
 
 
 def _sniff(head: SourceHead) -> Format | None:
@@ -82,8 +128,11 @@ def read(source: Source, judge: Judge) -> Iterator[Session]:
     yield from detect(source).read(source, judge)
 
 
-def find_files(path: Path) -> Iterator[Path]:
-    """Yield the path itself, or for a folder every file below it whose ending a transcript may have."""
+def find_files(path: Path, on_error: Callable[[OSError], None] | None = None, packed: bool = False) -> Iterator[Path]:
+    """Yield the path itself, or for a folder every file below it whose ending a transcript may have.
+
+    `packed`: also yield files with the endings of archives. `on_error` gets the errors of folders that cannot be listed.
+    """
     try:
         mode = path.stat().st_mode
     except OSError as error:
@@ -93,13 +142,41 @@ def find_files(path: Path) -> Iterator[Path]:
             raise SourceError(str(path), "not a regular file")
         yield path
         return
-    for folder, folders, names in os.walk(path):
-        folders.sort()
-        for name in sorted(names):
-            file = Path(folder, name)
-            if (
-                file.suffix.lower() in _SUFFIXES
-                and not name.endswith((".meta.json", "-wal", "-shm"))
-                and file.is_file()
-            ):
-                yield file
+    for file in _walk(path, on_error):
+        if may_be_transcript(file) or (packed and may_be_archive(file)):
+            yield file
+
+
+def _walk(folder: Path | str, on_error: Callable[[OSError], None] | None) -> Iterator[Path]:
+    """Yield the files below a folder in order of their names. Folders tell what an entry is, so that no file is asked."""
+    try:
+        with os.scandir(folder) as listed:
+            entries = sorted(listed, key=lambda entry: entry.name)
+    except OSError as error:
+        if on_error:
+            on_error(error)
+        return
+    folders: list[str] = []
+    for entry in entries:
+        try:
+            if entry.is_dir():
+                if not entry.is_symlink() and entry.name != ".git":  # its objects have no ending either
+                    folders.append(entry.path)
+            elif entry.is_file():
+                yield Path(entry.path)
+        except OSError:
+            continue
+    for inner in folders:
+        yield from _walk(inner, on_error)
+
+
+def may_be_archive(file: PurePath) -> bool:
+    """Return whether a file has the ending of an archive or of a packed file."""
+    return file.suffix.lower() in _ARCHIVES
+
+
+def may_be_transcript(file: PurePath) -> bool:
+    """Return whether a transcript may have this file's name."""
+    if file.suffix.lower() == ".md":  # most Markdown is no transcript
+        return bool(_HISTORY.match(file.name)) or ".specstory" in file.parts
+    return file.suffix.lower() in _SUFFIXES and not file.name.endswith((".meta.json", "-wal", "-shm"))

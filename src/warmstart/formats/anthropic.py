@@ -24,7 +24,9 @@ NAME = "anthropic"
 
 _HISTORY = "api_conversation_history.json"
 _AGENTS = {"saoudrizwan.claude-dev": "cline", "rooveterinaryinc.roo-cline": "roo-code"}
-_OTHERS = frozenset(("trajectory_format", "simulations", "traj", "conversations", "type", "uuid", "schema_version"))
+_OTHERS = frozenset(
+    ("trajectory_format", "simulations", "traj", "conversations", "type", "uuid", "schema_version", "sessionId")
+)
 _NOISE = ("[ERROR] You did not use a tool", "[TASK RESUMPTION]", "# task_progress", "<system-reminder>")
 _WRAPS = ("task", "user_message", "feedback")
 

@@ -1,5 +1,7 @@
 """ATIF, the Agent Trajectory Interchange Format v1.0-1.8, as Harbor and its agents write it: one JSON document per session.
 
+A file may also hold one document per line.
+
 A `.cont-N.json` file, which continues another, and each of the `subagent_trajectories` are sessions of their own. The
 format has no error flag. The label is the verifier's reward in `result.json` beside the file.
 """
@@ -12,8 +14,17 @@ from typing import Any
 
 import msgspec
 
-from warmstart.formats.fields import count_of, dollars_of, parse_arguments, parse_time, text_of, without_cached
+from warmstart.formats.fields import (
+    count_of,
+    dollars_of,
+    parse_arguments,
+    parse_time,
+    string_of,
+    text_of,
+    without_cached,
+)
 from warmstart.formats.lenient import DECODE_ERRORS
+from warmstart.formats.outcomes import read_outcome
 from warmstart.formats.session_builder import SessionBuilder
 from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Session, Signal, Usage
@@ -48,8 +59,14 @@ class _Metrics(msgspec.Struct, gc=False):
     cost_usd: float | None = None
 
 
+class _Ours(msgspec.Struct, gc=False):
+    outcomes: list[str | None] | None = None  # of the results, in their order
+    texts: list[int] | None = None  # numbers of the calls whose arguments are one text
+
+
 class _Extra(msgspec.Struct, gc=False):
     tool_result_is_error: bool | None = None  # Harbor keeps Claude Code's flag here
+    warmstart: _Ours | None = None  # written by `sessions export`
 
 
 class _Step(msgspec.Struct, gc=False):
@@ -105,10 +122,37 @@ _result = msgspec.json.Decoder(_Result)
 
 def sniff(head: SourceHead) -> bool:
     version = head.first.get("schema_version")
-    return head.root == "object" and isinstance(version, str) and version.startswith("ATIF")
+    return head.root in ("object", "lines") and isinstance(version, str) and version.startswith("ATIF")
 
 
 def read(source: Source, judge: Judge) -> Iterator[Session]:
+    if not _is_line_by_line(source):
+        yield from _read_document(source, judge)
+        return
+    for number, line in source.lines():
+        if trajectory := source.decode(line, _trajectory, number):
+            reader = _Reader(source, judge)
+            reader.draft.fragment = f"L{number}"
+            reader.learn(trajectory)
+            for step in trajectory.steps or ():
+                reader.take(step)
+            yield from reader.sessions()
+            for value in trajectory.subagent_trajectories or ():
+                if subagent := source.decode(msgspec.json.encode(value), _trajectory, number):
+                    yield from _read_subagent(source, judge, subagent, reader.draft.id, 1)
+
+
+def _is_line_by_line(source: Source) -> bool:
+    lines = Source(source.path).lines()
+    first, second = next(lines, None), next(lines, None)
+    try:
+        return first is not None and second is not None and _trajectory.decode(first[1]).steps is not None
+    except DECODE_ERRORS:
+        return False
+
+
+def _read_document(source: Source, judge: Judge) -> Iterator[Session]:
+    """Read a trajectory that is the whole file, one step at a time: it may be too long to hold."""
     reader = _Reader(source, judge)
     subagents: list[tuple[bytes, int | None]] = []
     for key, raw, number in source.walk("steps", "subagent_trajectories"):
@@ -135,13 +179,13 @@ def read(source: Source, judge: Judge) -> Iterator[Session]:
 def _read_subagent(source: Source, judge: Judge, subagent: _Trajectory, parent: str, depth: int) -> Iterator[Session]:
     reader = _Reader(source, judge)
     reader.learn(subagent)
-    for step in subagent.steps or ():
-        reader.take(step)
     draft = reader.draft
     own = subagent.trajectory_id or subagent.session_id or "helper"
     draft.id = f"{parent}/{own}"
     draft.fragment = own
     draft.parent = parent or None
+    for step in subagent.steps or ():
+        reader.take(step)
     yield from reader.sessions()
     for value in subagent.subagent_trajectories or ():
         raw = msgspec.json.encode(value)
@@ -184,10 +228,15 @@ class _Reader:
 
     def _add_calls(self, step: _Step, at: float | None) -> None:
         unanswered: list[str] = []
+        ours = (step.extra.warmstart if step.extra else None) or _Ours()
+        outcomes = ours.outcomes or []
         for number, call in enumerate(step.tool_calls or (), 1):
             call_id = call.tool_call_id or f"step_{self._steps}.{number}"
             unanswered.append(call_id)
-            self.draft.call(call_id, call.function_name or "", parse_arguments(call.arguments), at)
+            arguments = parse_arguments(call.arguments)
+            if isinstance(arguments, dict) and number - 1 in (ours.texts or ()):
+                arguments = string_of(arguments.get("input"))
+            self.draft.call(call_id, call.function_name or "", arguments, at)
         flag = step.extra.tool_result_is_error if step.extra else None
         signal = None if flag is None else Signal(failed=flag)
         results = (step.observation.results if step.observation else None) or ()
@@ -199,7 +248,8 @@ class _Reader:
                 continue  # it only points to a subagent's trajectory
             next_call = unanswered.pop(0) if unanswered and not result.source_call_id else ""
             call_id = result.source_call_id or next_call or f"step_{self._steps}.result_{number}"
-            self.draft.result(call_id, text_of(result.content), at, signal)
+            outcome = read_outcome(outcomes[number - 1]) if number <= len(outcomes) else None
+            self.draft.result(call_id, text_of(result.content), at, outcome or signal)
 
     def sessions(self) -> Iterator[Session]:
         if (totals := self._totals) is not None:

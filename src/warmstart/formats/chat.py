@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from warmstart.formats.fields import parse_arguments, parse_time, string_of, text_of
+from warmstart.formats.fields import dict_of, parse_arguments, parse_time, string_of, text_of
 from warmstart.formats.lenient import DECODE_ERRORS, loose_values, scrub
+from warmstart.formats.outcomes import read_outcome
 from warmstart.formats.session_builder import SessionBuilder
 from warmstart.formats.source import Source
 from warmstart.model import Role, Signal
@@ -46,8 +47,10 @@ class ChatMessage(msgspec.Struct, gc=False):
 class Chat:
     """Adds the messages of one session to its builder."""
 
-    def __init__(self, draft: SessionBuilder, report: Callable[[str], None]) -> None:
+    def __init__(self, draft: SessionBuilder, report: Callable[[str], None], marks: Any = None) -> None:
+        """`marks`: times and outcomes of the messages, which `sessions export` writes beside them."""
         self._draft = draft
+        self.marks = iter(marks if isinstance(marks, list) else ())
         self._report = report
         self._open: dict[str, None] = {}  # calls without a result yet, oldest first
         self._reported: set[str] = set()
@@ -55,9 +58,10 @@ class Chat:
     def take(self, message: ChatMessage) -> None:
         """Add a message with its calls, or a result."""
         role = message.role
-        at = parse_time(message.timestamp)
+        mark = dict_of(next(self.marks, None))
+        at = parse_time(message.timestamp if message.timestamp is not None else mark.get("at"))
         if role == "tool" or role == "function":
-            self.result(message.tool_call_id, text_of(message.content), at)
+            self.result(message.tool_call_id, text_of(message.content), at, read_outcome(mark.get("outcome")))
             return
         speaker = ROLES.get(role) if isinstance(role, str) else None
         if speaker is None:
@@ -132,7 +136,7 @@ def split_records(source: Source) -> Iterator[tuple[bytes | msgspec.Raw, str, in
 
 def _is_line_by_line(source: Source) -> bool:
     """Return whether each line is a record of its own; otherwise the file is one JSON document."""
-    lines = (line.strip() for _number, line in Source(source.path).lines())
+    lines = (line.strip() for _number, line in source.reopen().lines())
     first = next(lines, b"").removeprefix(b"\xef\xbb\xbf")
     if first.startswith(b"["):
         return _is_json(first) and next(lines, b"").startswith(b"[")

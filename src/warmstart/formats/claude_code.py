@@ -62,7 +62,7 @@ class TokenUsage(msgspec.Struct, gc=False):
 
 
 class _Answer(msgspec.Struct):
-    """One API message: what it reports, and how much it wrote."""
+    """One API message: its reported usage, and how much it wrote."""
 
     written: int = 0  # characters of text and calls
     usage: TokenUsage | None = None
@@ -141,47 +141,51 @@ class _Reader:
         self._current = ""
 
     def take(self, line: _Line) -> None:
-        message = line.message
-        if line.type == "attachment" and (replaced := find_replacement(line.attachment)):
+        message, kind = line.message, line.type
+        if kind == "attachment" and (replaced := find_replacement(line.attachment)):
             self._draft_of(line).replace(*replaced)
-        if message is None or line.isCompactSummary:
-            return
-        if line.type == "assistant":
-            add = self._add_assistant
-        elif line.type == "user":
-            add = self._add_user
-        else:
+        if message is None or line.isCompactSummary or (kind != "assistant" and kind != "user"):
             return
         draft = self._draft_of(line)
-        if line.cwd and draft.project is None:
+        if draft.project is None and line.cwd:
             draft.project = line.cwd
-        add(draft, line, message, line.timestamp.timestamp() if line.timestamp else None)
+        at = line.timestamp.timestamp() if line.timestamp else None
+        if kind == "user":
+            self._add_user(draft, line, message, at)
+        elif line.isApiErrorMessage:
+            draft.end_reason = "api_error"
+        else:
+            self._add_assistant(draft, line, message, at)
 
     def _add_assistant(self, draft: SessionBuilder, line: _Line, message: _Message, at: float | None) -> None:
-        if line.isApiErrorMessage:
-            draft.end_reason = "api_error"
-            return
         draft.end_reason = None
-        synthetic = message.model == "<synthetic>"  # an answer that the program wrote, not a model
-        if message.model and not synthetic:
-            draft.model = message.model
-        usage = message.usage
-        if usage is not None and (usage.output_tokens is not None or usage.input_tokens is not None) and not synthetic:
-            if (answers := self._answers.get(draft.id)) is None:
-                answers = self._answers[draft.id] = {}
+        model, usage, content = message.model, message.usage, message.content
+        if model != "<synthetic>":  # else the program wrote the answer, not a model
+            draft.model = model or draft.model
+            if usage is not None and (usage.output_tokens is not None or usage.input_tokens is not None):
+                self._note_usage(draft.id, line, message, at)
                 draft.stop_estimating()
-            answer = answers.setdefault(message.id or line.uuid or "", _Answer())
-            answer.usage, answer.model, answer.at = usage, message.model, at
-            answer.written += _count_written(message.content)
-        if isinstance(message.content, str):
-            draft.message("assistant", message.content, at)
+        if isinstance(content, str):
+            draft.message("assistant", content, at)
             return
-        for block in message.content or ():
+        for block in content or ():
             if block.type == "text":
                 draft.message("assistant", block.text or "", at)
             elif block.type == "tool_use":
                 arguments = block.input if isinstance(block.input, (dict, str)) else {}
                 draft.call(block.id or "", block.name or "", arguments, at)
+
+    def _note_usage(self, draft: str, line: _Line, message: _Message, at: float | None) -> None:
+        """Keep the usage of an answer; the last of its lines counts."""
+        answers = self._answers.get(draft)
+        if answers is None:
+            answers = self._answers[draft] = {}
+        key = message.id or line.uuid or ""
+        answer = answers.get(key)
+        if answer is None:
+            answer = answers[key] = _Answer()
+        answer.usage, answer.model, answer.at = message.usage, message.model, at
+        answer.written += _count_written(message.content)
 
     def _add_user(self, draft: SessionBuilder, line: _Line, message: _Message, at: float | None) -> None:
         content = message.content
@@ -233,11 +237,13 @@ def _count_written(content: str | list[Block] | None) -> int:
     """Return how many characters of text and tool calls a message holds."""
     if isinstance(content, str):
         return len(content)
-    return sum(
-        len(block.text or "") if block.type == "text" else len(block.name or "") + measure_value(block.input)
-        for block in content or ()
-        if block.type in ("text", "tool_use")
-    )
+    written = 0
+    for block in content or ():
+        if block.type == "text":
+            written += len(block.text or "")
+        elif block.type == "tool_use":
+            written += len(block.name or "") + measure_value(block.input)
+    return written
 
 
 def _spend(draft: SessionBuilder, answers: Iterable[_Answer]) -> None:

@@ -3,18 +3,25 @@
 The JSONL is a log of upserts: a message is written again in full whenever its tool calls or tokens change, and
 `{"$set": {"messages": [...]}}` repeats the list. The last version of a message counts. Messages that a rewind or a
 compression removed from the context are kept, because they happened. A call carries its result and status; a failed
-shell command has the status "success" and its exit code in the text.
+shell command has the status "success" and its exit code in the text. `.project_root` beside the folder names the project.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from warmstart.formats.fields import count_of, parse_arguments, parse_time, string_of, without_cached
+from warmstart.formats.gemini_parts import (
+    find_result_text,
+    find_spoken_text,
+    find_text,
+    list_parts,
+    make_signal,
+)
 from warmstart.formats.session_builder import SessionBuilder
 from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Role, Session, Signal, Usage
@@ -24,9 +31,9 @@ NAME = "gemini_cli"
 
 _KINDS = ("user", "gemini", "model", "info", "error", "warning")
 _ANSWERING = frozenset(("gemini", "model", "assistant"))
-_EXIT_CODE = re.compile(r"(?:^|\n|\\n)Exit Code: (-?\d{1,10})(?=\s|\\n|$)")
 _WINDOW = 32  # messages held back because the log may write them again
-_REFUSED = re.compile(r"did not allow|(?i:user) denied")  # the person, not an interruption
+_SNAPSHOT = "<state_snapshot>"  # begins the summary that a compression writes in the place of messages
+_LONGEST_PATH = 4_096
 
 
 class _Call(msgspec.Struct, gc=False):
@@ -52,6 +59,7 @@ class _Message(msgspec.Struct, gc=False):
     type: str | None = None
     role: str | None = None
     content: Any = None
+    displayContent: Any = None  # noqa: N815 - what the person typed, before the agent added files to it
     parts: Any = None
     timestamp: str | float | None = None
     ts: str | float | None = None
@@ -85,7 +93,7 @@ _facts = msgspec.json.Decoder(_Facts)
 def sniff(head: SourceHead) -> bool:
     first = head.first
     if head.root == "lines":
-        return _is_session(first) and "type" not in first
+        return (_is_session(first) and "type" not in first) or _is_headless(head)
     if head.root != "object":
         return False
     if _is_session(first) and "type" not in first:
@@ -96,14 +104,34 @@ def sniff(head: SourceHead) -> bool:
     return bool(turns) and all(isinstance(t, dict) and "role" in t and isinstance(t.get("parts"), list) for t in turns)
 
 
+def _is_headless(head: SourceHead) -> bool:
+    """Return whether it is a log without its first line: a session that starts may delete that of another one."""
+    records = head.records
+    messages = [record for record in records if record.keys() >= {"id", "timestamp", "type", "content"}]
+    return (
+        bool(messages)
+        and len(messages) < len(records)
+        and all(
+            ("uuid" not in record and record["type"] in _KINDS)
+            if record in messages
+            else record.keys() <= {"$set", "$rewindTo"}
+            for record in records
+        )
+    )
+
+
 def _is_session(record: dict[str, Any]) -> bool:
     return "sessionId" in record and "uuid" not in record and ("projectHash" in record or "startTime" in record)
 
 
 def read(source: Source, judge: Judge) -> Iterator[Session]:
     draft = SessionBuilder(source, judge, format=NAME, agent="gemini-cli")
-    if source.path.parent.parent.name == "chats":  # a subagent's log is in a folder named after its parent's session
-        draft.parent = source.path.parent.name
+    folder = source.path.parent
+    if folder.parent.name == "chats":  # a subagent's log is in a folder named after its parent's session
+        draft.parent = folder.name
+        folder = folder.parent
+    if folder.name == "chats":
+        draft.project = _read_project(folder.parent)
     reader = _Reader(draft)
     if source.head.root == "object" and source.head.first.keys() & {"messages", "history"}:
         for key, raw, number in source.walk("messages", "history"):
@@ -130,6 +158,7 @@ class _Reader:
         self._draft = draft
         self._window: dict[str, _Message] = {}
         self._added: set[str] = set()  # ids of messages in the draft
+        self._answered: set[str] = set()  # ids of calls that carry their results
         self._ended: float | None = None
 
     def learn(self, facts: _Facts | _Line) -> None:
@@ -143,9 +172,10 @@ class _Reader:
             self.take(message)
 
     def take(self, message: _Message) -> None:
-        """Take a message, or a newer version of one."""
+        """Take a message, or a newer version of one. A resumed session writes its messages again without their calls."""
         key = message.id or f"\0{len(self._added) + len(self._window)}"
-        if key in self._added:
+        known = self._window.get(key)
+        if key in self._added or (known is not None and known.toolCalls and not message.toolCalls):
             return
         self._window[key] = message
         if len(self._window) > _WINDOW:
@@ -168,31 +198,40 @@ class _Reader:
                 self._add_call(call, at)
             if message.tokens is not None:
                 self._draft.spend(_usage(message.tokens), message.model, at)
-        elif kind == "error" or (kind == "info" and "cancelled" in _text(message.content)):
+        elif kind == "error" or (kind == "info" and "cancelled" in find_text(message.content)):
             self._draft.end_reason = "error" if kind == "error" else "cancelled"
 
     def _add_parts(self, message: _Message, at: float | None) -> None:
         """Add the text of a message and, in bare API histories, the calls and results in it."""
         content = message.content if message.content not in (None, "") else message.parts
         role: Role = "user" if (message.type or message.role) == "user" else "assistant"
-        self._draft.message(role, _visible_text(content), at)
-        if isinstance(content, list):
-            for part in content:
-                if isinstance(part, dict) and isinstance(call := part.get("functionCall"), dict):
-                    tool, arguments = string_of(call.get("name")), parse_arguments(call.get("args"))
-                    self._draft.call(string_of(call.get("id")), tool, arguments, at)
-                elif isinstance(part, dict) and isinstance(answer := part.get("functionResponse"), dict):
-                    response = answer.get("response")
-                    failed = Signal(failed=True) if isinstance(response, dict) and response.get("error") else None
-                    self._draft.result(string_of(answer.get("id")), _text([part]), at, failed)
+        typed = message.displayContent if role == "user" else None
+        spoken = find_spoken_text(typed if typed not in (None, "", []) else content)
+        self._draft.message("system" if spoken.startswith(_SNAPSHOT) else role, spoken, at)
+        for part in list_parts(content):
+            if isinstance(call := part.get("functionCall"), dict):
+                tool, arguments = string_of(call.get("name")), parse_arguments(call.get("args"))
+                self._draft.call(string_of(call.get("id")), tool, arguments, at)
+            elif isinstance(answer := part.get("functionResponse"), dict):
+                self._add_answer(answer, part, at)
+
+    def _add_answer(self, answer: dict[str, Any], part: dict[str, Any], at: float | None) -> None:
+        """Add a result that is a message of its own, unless its call carries it, too."""
+        call_id, response = string_of(answer.get("id")), answer.get("response")
+        if call_id in self._answered:
+            return
+        failed = Signal(failed=True) if isinstance(response, dict) and response.get("error") else None
+        self._draft.result(call_id, find_result_text([part]), at, failed)
 
     def _add_call(self, call: _Call, at: float | None) -> None:
         call_id = call.id or ""
         self._draft.call(call_id, call.name or "", parse_arguments(call.args), at)
-        done = call.result is not None or call.status in ("success", "error", "cancelled")
-        if done:
-            text = _text(call.result) or (call.resultDisplay if isinstance(call.resultDisplay, str) else "")
-            self._draft.result(call_id, text, parse_time(call.timestamp) or at, _signal(call, text))
+        if call.result is not None or call.status in ("success", "error", "cancelled"):
+            text = find_result_text(call.result)
+            text = text or (call.resultDisplay if isinstance(call.resultDisplay, str) else "")
+            signal = make_signal(call.status, text, is_shell="shell" in (call.name or ""))
+            self._draft.result(call_id, text, parse_time(call.timestamp) or at, signal)
+            self._answered |= {call_id} - {""}
 
     def sessions(self) -> Iterator[Session]:
         while self._window:
@@ -200,45 +239,18 @@ class _Reader:
         draft = self._draft
         if self._ended is not None and (draft.ended is None or draft.ended < self._ended):
             draft.ended = self._ended
-        if draft.id or not draft.empty:
+        if not draft.empty:  # a resumed session leaves an empty log, too, and goes on in its old one
             yield draft.close()
 
 
-def _signal(call: _Call, text: str) -> Signal | None:
-    if call.status == "error":
-        return Signal(status="error")
-    if call.status == "cancelled":
-        return Signal(status="rejected" if _REFUSED.search(text[:400]) else "cancelled")
-    if call.status != "success":
+def _read_project(folder: Path) -> str | None:
+    """Return the folder of the project, which Gemini CLI notes in the one that it keeps for the project."""
+    try:
+        with (folder / ".project_root").open("rb") as file:
+            root = file.read(_LONGEST_PATH).decode().strip()
+    except (OSError, UnicodeError):
         return None
-    codes = _EXIT_CODE.findall(text) if call.name and "shell" in call.name else []
-    return Signal(exit_code=int(codes[-1])) if codes else Signal(status="ok")
-
-
-def _text(value: Any) -> str:
-    """Return the text of a content or a result: a string or parts."""
-    if isinstance(value, str):
-        return value
-    parts: list[str] = []
-    for part in value if isinstance(value, list) else [value]:
-        if isinstance(part, str):
-            parts.append(part)
-        elif isinstance(part, dict):
-            answer = part.get("functionResponse")
-            response = answer.get("response") if isinstance(answer, dict) else None
-            if isinstance(response, dict):
-                keys = ("output", "error", "content")
-                output = next((response[k] for k in keys if response.get(k) is not None), response)
-                parts.append(output if isinstance(output, str) else msgspec.json.encode(output).decode())
-            elif isinstance(part.get("text"), str):
-                parts.append(part["text"])
-    return "\n".join(parts)
-
-
-def _visible_text(content: Any) -> str:
-    """Return the text without thoughts and tool results."""
-    parts = content if isinstance(content, list) else [content]
-    return _text([p for p in parts if not isinstance(p, dict) or not (p.get("thought") or "functionResponse" in p)])
+    return root if root and "\0" not in root else None
 
 
 def _usage(tokens: _Tokens) -> Usage:

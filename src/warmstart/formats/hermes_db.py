@@ -6,26 +6,22 @@ old and new versions of Hermes lack some of them. A damaged database is read up 
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from pathlib import Path
 
 import apsw
 
-from warmstart.formats.fields import string_of
 from warmstart.formats.hermes_rows import (
     HermesMessage,
     HermesSession,
     ModelRow,
     Rows,
     describe,
-    find_owner,
     inherit_owner,
     spend_by_model,
+    trace_owner,
 )
 from warmstart.formats.source import Source, SourceHead
+from warmstart.formats.sqlite_file import TROUBLE, has_columns, list_columns, reading
 from warmstart.model import Session, SessionOwner
 from warmstart.ports import Judge
 
@@ -35,80 +31,17 @@ _NEEDED = {
     "sessions": frozenset(("id",)),
     "messages": frozenset(("id", "session_id", "role", "content", "tool_calls", "tool_call_id")),
 }
-_PATIENCE = 2_000  # milliseconds to wait for a lock
-_MAX_TEXT = 64 << 20
 _BATCH = 500
-_GENERATIONS = 50  # of sessions that continue or start each other
-_WAL_MODE = 2  # the value of byte 18 of the file
 _AS_TEXT = frozenset(("content", "tool_calls"))  # read as bytes: invalid UTF-8 in them must not stop the reading
-_TROUBLE = (apsw.Error, UnicodeDecodeError)
 
 
 def sniff(head: SourceHead) -> bool:
-    if not head.sqlite:
-        return False
-    try:
-        with closing(_open(head.path, "immutable=1")) as database:  # ignores locks and an unmerged log
-            if _is_hermes(database):
-                return True
-    except _TROUBLE:
-        pass
-    if not _beside(head.path, "-wal").exists():
-        return False
-    try:
-        with _connected(head.path) as database:
-            return _is_hermes(database)
-    except (*_TROUBLE, OSError):
-        return False
-
-
-def _is_hermes(database: apsw.Connection) -> bool:
-    return all(needed <= _columns(database, table) for table, needed in _NEEDED.items())
+    return head.sqlite and has_columns(head.path, _NEEDED)
 
 
 def read(source: Source, judge: Judge) -> Iterator[Session]:
-    try:
-        with _connected(source.path) as database:
-            yield from _Reader(source, judge, database).sessions()
-    except apsw.BusyError:
-        source.report("the database is locked by another program; try again when that has finished")
-    except (*_TROUBLE, OSError) as error:
-        source.report(f"the database cannot be read: {error}")
-
-
-@contextmanager
-def _connected(path: Path) -> Iterator[apsw.Connection]:
-    """Open the database read-only, and so that SQLite does not write the index that WAL mode needs beside it."""
-    log, index = _beside(path, "-wal").exists(), _beside(path, "-shm").exists()
-    with path.open("rb") as file:
-        merged = file.read(19)[18:] == bytes((_WAL_MODE,)) and not log
-    if log and not index:  # nobody is writing, and SQLite needs an index to read the log: read a copy
-        with tempfile.TemporaryDirectory(prefix="warmstart-") as folder:
-            copy = Path(folder) / path.name
-            shutil.copyfile(path, copy)
-            shutil.copyfile(_beside(path, "-wal"), _beside(copy, "-wal"))
-            with closing(_open(copy, "mode=ro")) as database:
-                yield database
-        return
-    with closing(_open(path, "immutable=1" if merged else "mode=ro&readonly_shm=1")) as database:
-        yield database
-
-
-def _open(path: Path, how: str) -> apsw.Connection:
-    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    database = apsw.Connection(f"{path.absolute().as_uri()}?{how}", flags=flags)
-    database.set_busy_timeout(_PATIENCE)
-    database.limit(apsw.SQLITE_LIMIT_LENGTH, _MAX_TEXT)
-    database.execute("PRAGMA writable_schema = ON")  # writes nothing, but lets a file without its end be opened
-    return database
-
-
-def _beside(path: Path, ending: str) -> Path:
-    return path.with_name(path.name + ending)
-
-
-def _columns(database: apsw.Connection, table: str) -> frozenset[str]:
-    return frozenset(str(name) for (name,) in database.execute("SELECT name FROM pragma_table_info(?)", (table,)))
+    with reading(source) as database:
+        yield from _Reader(source, judge, database).sessions()
 
 
 class _Reader:
@@ -116,9 +49,9 @@ class _Reader:
         self._source = source
         self._judge = judge
         self._database = database
-        self._session_fields = _select(HermesSession.__struct_fields__, _columns(database, "sessions"))
-        self._row_fields = _select(HermesMessage.__struct_fields__, _columns(database, "messages"))
-        self._models = _select_models(_columns(database, "session_model_usage"))
+        self._session_fields = _select(HermesSession.__struct_fields__, list_columns(database, "sessions"))
+        self._row_fields = _select(HermesMessage.__struct_fields__, list_columns(database, "messages"))
+        self._models = _select_models(list_columns(database, "session_model_usage"))
 
     def sessions(self) -> Iterator[Session]:
         for row in self._session_rows():
@@ -131,7 +64,7 @@ class _Reader:
                 self._take_messages(row, rows)
             except apsw.BusyError:
                 raise
-            except _TROUBLE as error:
+            except TROUBLE as error:
                 self._source.report(f"session {rows.draft.id} is damaged from here on: {error}")
             if not rows.draft.empty:
                 yield rows.draft.close()
@@ -149,7 +82,7 @@ class _Reader:
                     batch.append(HermesSession(*values))
             except apsw.BusyError:
                 raise
-            except _TROUBLE as error:
+            except TROUBLE as error:
                 damage = error
             yield from batch
             if damage is not None:
@@ -158,17 +91,11 @@ class _Reader:
                 return
 
     def _find_owner(self, session: str) -> SessionOwner | None:
-        """Return the owner of a session, which may have it from its own parent."""
-        owner, home = None, self._source.path.absolute().parent
+        return trace_owner(session, self._find_row, self._source.path.absolute().parent)
+
+    def _find_row(self, session: str) -> HermesSession | None:
         query = f"SELECT {self._session_fields} FROM sessions WHERE id = ?"
-        for _generation in range(_GENERATIONS):
-            row = next((HermesSession(*values) for values in self._database.execute(query, (session,))), None)
-            if row is None:
-                return owner
-            owner = find_owner(row, home)
-            if owner.chat or owner.user or not (session := string_of(row.parent_session_id)):
-                return owner
-        return owner
+        return next((HermesSession(*values) for values in self._database.execute(query, (session,))), None)
 
     def _take_models(self, session: HermesSession, rows: Rows) -> None:
         if not self._models or rows.draft.usage is None:
@@ -177,7 +104,7 @@ class _Reader:
             models = [ModelRow(*row) for row in self._database.execute(self._models, (session.id,))]
         except apsw.BusyError:
             raise
-        except _TROUBLE as error:
+        except TROUBLE as error:
             self._source.report(f"session {rows.draft.id}: the tokens of its models cannot be read: {error}")
         else:
             spend_by_model(rows.draft, models)

@@ -37,6 +37,7 @@ _GATEWAYS = frozenset(  # sources for other people, even where a row names none 
     unknown gateway""".split()
 )
 _DEFAULT_PROFILES = ("default", "custom")  # "custom": the only profile of a home in another place
+_GENERATIONS = 50  # of sessions that continue or start each other
 _LONG = 40  # a repeated text of so many characters is a copy, not a person repeating themselves
 
 
@@ -204,6 +205,19 @@ def find_owner(row: HermesSession, home: Path) -> SessionOwner:
         chat=chat,
         user=user,
     )
+
+
+def trace_owner(session: str, find_row: Callable[[str], HermesSession | None], home: Path) -> SessionOwner | None:
+    """Return the owner of a session, which may have it from its own parent; None for an unknown session."""
+    owner = None
+    for _generation in range(_GENERATIONS):
+        row = find_row(session)
+        if row is None:
+            return owner
+        owner = find_owner(row, home)
+        if owner.chat or owner.user or not (session := string_of(row.parent_session_id)):
+            return owner
+    return owner
 
 
 def inherit_owner(row: HermesSession, owner: SessionOwner, find: Callable[[str], SessionOwner | None]) -> SessionOwner:

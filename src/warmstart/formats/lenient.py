@@ -124,7 +124,7 @@ def _spots(value: Any, parts: list[Any]) -> Iterator[tuple[Any, Any]]:
             yield value, key
 
 
-_token = re.compile(rb'["{}\[\]]')
+_token = re.compile(rb'"|[{\[]++|[}\]]++')
 _string = re.compile(rb'(?:[^"\\]++|\\.)*+("?)', re.S)
 _blank = re.compile(rb"[\s,:\x1e]*+")
 _scalar = re.compile(rb"[^\s,\]}]*+")
@@ -243,12 +243,14 @@ class Scanner:
                 if token is None:
                     cursor = len(buffer)
                 else:
-                    cursor = token.end()
                     mark = token[0]
                     if mark == b'"':
-                        in_string = True
+                        cursor, in_string = token.end(), True
                         continue
-                    depth += 1 if mark in b"{[" else -1
+                    opens = mark[0] in b"{["
+                    count = len(mark) if opens else min(len(mark), depth) or 1  # no further than the value's end
+                    cursor = token.start() + count
+                    depth += count if opens else -count
             if depth <= 0 and not in_string and cursor > self._at:
                 if kept:
                     return self._cut(cursor, kept)

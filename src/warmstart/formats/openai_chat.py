@@ -60,6 +60,7 @@ class _Record(ChatMessage, gc=False):
     score: Any = None
     project: Any = None
     usage: Any = None
+    warmstart: Any = None  # written by `sessions export`, before the messages
 
 
 _message = msgspec.json.Decoder(ChatMessage)
@@ -117,7 +118,9 @@ class _Reader:
         """Read one line or element: a message, a wrapper, or a list of messages."""
         if bytes(memoryview(data)[:64]).lstrip().startswith(b"["):
             for messages in decode_whole(self._source, data, _raw_list, line):
-                yield from self._session(messages, self._new_draft(digest(data)), fragment, line)
+                draft = self._new_draft(digest(data))
+                draft.fragment = fragment
+                yield from self._session(messages, draft, Chat(draft, self._source.report), line)
             return
         for record in decode_whole(self._source, data, _record, line):
             key = next((key for key in _LISTS if is_list(getattr(record, key))), None)
@@ -130,7 +133,9 @@ class _Reader:
             if key == "traj":  # task and trial alone occur in every run
                 draft.id = f"{string_of(record.task_id)}-{string_of(record.trial) or 0}-{digest(data)[1:9]}"
             draft.id = draft.id or digest(data)
-            yield from self._session(_raw_list.decode(getattr(record, key)), draft, fragment, line)
+            draft.fragment = fragment
+            chat = Chat(draft, self._source.report, record.warmstart)
+            yield from self._session(_raw_list.decode(getattr(record, key)), draft, chat, line)
 
     def take_document(self) -> None:
         """Read a wrapper that is the whole file, one message at a time: it may be too long to hold."""
@@ -143,6 +148,8 @@ class _Reader:
                     self._chat.take(message)
             elif key in _FACTS:
                 facts[key] = self._source.decode(raw, _any, line)
+                if key == "warmstart" and isinstance(facts[key], list):
+                    self._chat.marks = iter(facts[key])
         _describe(self._draft, msgspec.convert(facts, _Record))
         if chosen == "traj":
             _describe_tau(self._draft, facts.get("reward"))
@@ -153,10 +160,8 @@ class _Reader:
             yield self._draft.close()
 
     def _session(
-        self, messages: list[msgspec.Raw], draft: SessionBuilder, fragment: str, line: int | None
+        self, messages: list[msgspec.Raw], draft: SessionBuilder, chat: Chat, line: int | None
     ) -> Iterator[Session]:
-        draft.fragment = fragment
-        chat = Chat(draft, self._source.report)
         for raw in messages:
             if message := self._source.decode(raw, _message, line):
                 chat.take(message)

@@ -26,6 +26,7 @@ from warmstart.model import (
 from warmstart.ports import Judge
 from warmstart.usage.amounts import Tally, TokenMeter, add_up, day_of, settle
 
+_WHOLE = 200_000  # characters kept of a text that is wanted in full
 _FULL = 24_000_000  # characters kept per session; after that each step keeps _LITTLE
 _LITTLE = 300
 _NAME = 200  # characters of an id or a tool's name
@@ -56,6 +57,7 @@ class SessionBuilder:
         self.owner = SessionOwner()
         self.remote: str | None = None
         self._source = source
+        self._limits = (_WHOLE, _WHOLE, _WHOLE) if source.whole else (MESSAGE, ARGUMENT, RESULT)
         self._judge = judge
         self._first: list[Step] = []
         self._last: deque[Step] = deque(maxlen=_LAST_STEPS)
@@ -80,7 +82,7 @@ class SessionBuilder:
             self.task = cut(text, MESSAGE)
         if self._meter is not None:
             self._meter.say(len(text), at) if role == "assistant" else self._meter.hear(len(text))
-        self._add(Message(role, self._cut(text, MESSAGE), at), at)
+        self._add(Message(role, self._cut(text, self._limits[0]), at), at)
 
     def call(self, call_id: str, tool: str, arguments: Arguments | None, at: float | None = None) -> None:
         """Add a tool call. A call without an id ("") gets one; the next result without an id answers it."""
@@ -90,7 +92,7 @@ class SessionBuilder:
             self._unnamed.append(call_id)
         if self._meter is not None:
             self._meter.say(len(tool) + measure_value(arguments), at)
-        kept = cut_value(arguments if arguments is not None else {}, ARGUMENT if self._kept < _FULL else _LITTLE)
+        kept = cut_value(arguments if arguments is not None else {}, self._limits[1] if self._kept < _FULL else _LITTLE)
         call_id = call_id[:_NAME]
         call = ToolCall(call_id, tool[:_NAME], kept, at)
         self._open[call_id] = call
@@ -105,7 +107,9 @@ class SessionBuilder:
         call = self.find_open(call_id)
         if call is None:
             return
-        ran = msgspec.structs.replace(call, arguments=cut_value(arguments, ARGUMENT if self._kept < _FULL else _LITTLE))
+        ran = msgspec.structs.replace(
+            call, arguments=cut_value(arguments, self._limits[1] if self._kept < _FULL else _LITTLE)
+        )
         for steps in (self._last, self._first):
             for place in range(len(steps) - 1, -1, -1):
                 if steps[place] is call:
@@ -121,7 +125,7 @@ class SessionBuilder:
         if self._meter is not None:
             self._meter.hear(len(text))
         outcome = self._judge(self._open.pop(call_id, None), text, signal)
-        self._add(ToolResult(call_id, self._cut(text, RESULT), outcome, at), at)
+        self._add(ToolResult(call_id, self._cut(text, self._limits[2]), outcome, at), at)
 
     def spend(self, usage: Usage, model: str | None = None, at: float | None = None) -> None:
         """Add the tokens that the transcript reports for one answer, or for all answers of a model."""
@@ -191,7 +195,9 @@ class SessionBuilder:
         self._last.append(step)
 
     def _cut(self, text: str, limit: int) -> str:
-        kept = cut(text, limit if self._kept < _FULL else _LITTLE)
+        if self._kept >= _FULL:
+            limit = _LITTLE
+        kept = text if len(text) <= limit else cut(text, limit)
         self._kept += len(kept)
         return kept
 
@@ -203,7 +209,10 @@ def measure_value(value: Any, depth: int = 0) -> int:
     if depth >= _DEPTH:
         return 4
     if isinstance(value, dict):
-        return sum([len(key) + 6 + measure_value(inner, depth + 1) for key, inner in value.items()])
+        size = 6 * len(value)
+        for key, inner in value.items():
+            size += len(key) + (len(inner) + 2 if type(inner) is str else measure_value(inner, depth + 1))
+        return size
     if isinstance(value, list):
         return sum([2 + measure_value(inner, depth + 1) for inner in value])
     return 4

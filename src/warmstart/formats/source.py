@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -12,57 +13,123 @@ import msgspec
 
 from warmstart.errors import SourceError, explain
 from warmstart.formats.lenient import DECODE_ERRORS, MAX_VALUE, Scanner, convert, loose_values
+from warmstart.formats.unpacked import Unpacked, UnpackLimit
 from warmstart.model import Problem
 
 T = TypeVar("T")
 
+Looks = tuple[int, int, int]  # size, modification time and inode of a file, or three other numbers that change with it
+
+_PLAIN_PATH = re.compile(r"/[A-Za-z0-9_.~/-]*")  # the same in a URI; quoting is slow
 _ZSTD = b"\x28\xb5\x2f\xfd"
+_GZIP = b"\x1f\x8b"
+_TAR, _TAR_AT = b"ustar", 257
 _SQLITE = b"SQLite format 3\x00"
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _HEAD, _HEAD_LINES = 16 << 10, 8
 _FURTHER, _FURTHER_LINES = 256 << 10, 60  # some files begin with lines that fit any format
 _LONG_HEAD = 4 << 20  # read for a document whose first element is longer than the head
+_TEXT = 256 << 10
 _BUFFER = 128 << 10
 _BLOCK = 128 << 10  # bytes of lines decoded together
 _WHOLE = 32 << 20  # documents up to this size are decoded in one go
-_MAX_UNPACKED = 8 << 30
-_PACKED_CHUNK = 16 << 10  # small: a zip bomb may unpack each chunk to a thousand times its size
+_MOST_TIMES = 1_000  # the packed size: copies of one growing transcript shrink to a hundredth
 _MAX_PROBLEMS = 1_000
 _raw_document = msgspec.json.Decoder(dict[str, msgspec.Raw] | list[msgspec.Raw])
 _raw_list = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class Source:
-    """A transcript file. Once it is open, problems are collected and never raised."""
+    """A transcript file. Once it is open, problems are collected and never raised.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    `only`: the one session to read of a database; "" is all of them. `whole`: keep texts in full, as far as memory allows.
+    """
+
+    local = True  # its path is that of a file on this machine, which has others beside it
+    nested = False  # it is a member of an archive
+
+    def __init__(self, path: Path, only: str = "", *, whole: bool = False) -> None:
+        self.path, self.only, self.whole = path, only, whole
         self.problems: list[Problem] = []
         self.shown = str(path).encode("utf-8", "replace").decode()
 
     @property
     def uri(self) -> str:
-        return self.path.absolute().as_uri()
+        absolute = self.path.absolute()
+        text = str(absolute)
+        return f"file://{text}" if _PLAIN_PATH.fullmatch(text) else absolute.as_uri()
 
     def report(self, reason: str, line: int | None = None) -> None:
+        problem = Problem(self.shown, reason, line)
+        if problem in self.problems[-2:]:  # a file is opened several times, and breaks off at the same place
+            return
         if len(self.problems) < _MAX_PROBLEMS:
-            self.problems.append(Problem(self.shown, reason, line))
+            self.problems.append(problem)
         elif len(self.problems) == _MAX_PROBLEMS:
             self.problems.append(Problem(self.shown, f"more than {_MAX_PROBLEMS} problems; the rest is not listed"))
 
-    def open(self) -> IO[bytes]:
-        """Open the file for reading; a zstd file is unpacked on the fly."""
+    def look(self) -> Looks | None:
+        """Return size, time and inode of the file, with its SQLite WAL; they change when the file is written."""
         try:
-            stream = io.BufferedReader(io.FileIO(self.path), _BUFFER)
+            main = self.path.stat()
+        except OSError:
+            return None
+        try:
+            log = (
+                self.path.with_name(self.path.name + "-wal").stat()
+                if self.path.suffix not in (".jsonl", ".json")
+                else None
+            )
+        except OSError:
+            log = None
+        if log is None:
+            return main.st_size, main.st_mtime_ns, main.st_ino
+        return main.st_size + log.st_size, max(main.st_mtime_ns, log.st_mtime_ns), main.st_ino
+
+    def reopen(self) -> Source:
+        """Return the same file as a new source, whose problems are its own."""
+        return Source(self.path)
+
+    def _open_file(self) -> io.RawIOBase:
+        return io.FileIO(self.path)
+
+    def open(self) -> IO[bytes]:
+        """Open the file for reading; a zstd or gzip file is unpacked on the fly."""
+        try:
+            stream = io.BufferedReader(self._open_file(), _BUFFER)
             magic = stream.peek(4)[:4]
         except OSError as error:
             raise SourceError(self.shown, explain(error)) from error
-        if magic != _ZSTD:
-            return stream
-        import zstandard
+        limit = UnpackLimit(_MOST_TIMES)
+        if magic == _ZSTD:
+            import zstandard
 
-        decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 27)
-        unpacked = _Unpacked(stream, decompressor.decompressobj, zstandard.ZstdError, self.report)
+            decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+            unpacked = Unpacked(stream, decompressor.decompressobj, zstandard.ZstdError, self.report, limit)
+        elif magic.startswith(_GZIP):
+            import zlib
+
+            unpacked = Unpacked(stream, lambda: zlib.decompressobj(16 + zlib.MAX_WBITS), zlib.error, self.report, limit)
+        else:
+            return stream
         return io.BufferedReader(unpacked, _BUFFER)
+
+    def _open_head(self) -> IO[bytes]:
+        """Open the file for one short read. A file that is not packed needs no buffer for that."""
+        try:
+            stream = io.FileIO(self.path)
+            try:
+                is_packed = stream.read(4).startswith((_ZSTD, _GZIP))
+                stream.seek(0)
+            except OSError:
+                stream.close()
+                raise
+        except OSError as error:
+            raise SourceError(self.shown, explain(error)) from error
+        if not is_packed:
+            return stream
+        stream.close()
+        return self.open()
 
     @cached_property
     def head(self) -> SourceHead:
@@ -70,11 +137,11 @@ class Source:
         return self._read_head(_HEAD, _HEAD_LINES)
 
     def _read_head(self, size: int, lines: int) -> SourceHead:
-        with self.open() as stream:
+        with self._open_head() as stream:
             try:
                 data = stream.read(size)
                 head = SourceHead(self.path, data, whole=len(data) < size, lines=lines)
-                if not head.root and len(data) == size and not head.sqlite:
+                if not head.root and len(data) == size and not (head.sqlite or head.archive):
                     data += stream.read(_LONG_HEAD)
                     head = SourceHead(self.path, data, whole=len(data) < size + _LONG_HEAD, lines=lines)
             except OSError as error:
@@ -177,7 +244,8 @@ class Source:
         """Yield the pieces of a JSON document as `Scanner` does: `(key, value, line)`."""
         wanted = frozenset(arrays)
         with self.open() as stream:
-            whole = stream.read(_WHOLE + 1)
+            read = partial(self._read_on, stream)
+            whole = read(_WHOLE + 1)
             if len(whole) <= _WHOLE:
                 try:
                     document = _raw_document.decode(whole)
@@ -196,9 +264,17 @@ class Source:
             start = io.BytesIO(whole)
             del whole
             scanner = Scanner(
-                lambda size: start.read(size) or stream.read(size), lambda line, reason: self.report(reason, line)
+                lambda size: start.read(size) or read(size), lambda line, reason: self.report(reason, line)
             )
             yield from scanner.pieces(wanted)
+
+    def _read_on(self, stream: IO[bytes], size: int) -> bytes:
+        """Return the next bytes of a stream. A part that cannot be read is reported and ends it."""
+        try:
+            return stream.read(size)
+        except OSError as error:
+            self.report(f"reading stopped: {explain(error)}")
+            return b""
 
 
 def is_list(value: msgspec.Raw) -> bool:
@@ -206,51 +282,16 @@ def is_list(value: msgspec.Raw) -> bool:
     return bytes(memoryview(value)[:1]) == b"["
 
 
-class _Unpacked(io.RawIOBase):
-    """The bytes of consecutive zstd frames. Stops at a size limit and reports a file that is cut off."""
+def _is_tar(data: bytes) -> bool:
+    if not data.startswith(_TAR, _TAR_AT):
+        return False
+    import tarfile  # slow to load
 
-    def __init__(
-        self, stream: IO[bytes], new_frame: Callable[[], Any], broken: type[Exception], report: Callable[[str], None]
-    ) -> None:
-        self._stream = stream
-        self._new_frame = new_frame
-        self._broken = broken
-        self._report = report
-        self._frame: Any = None
-        self._ready = b""
-        self._left = _MAX_UNPACKED
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._ready:
-            packed = self._stream.read(_PACKED_CHUNK)
-            if not packed:
-                if self._frame is not None:
-                    self._frame = None
-                    self._report("the packed file is cut off")
-                return 0
-            while packed:
-                self._frame = self._frame or self._new_frame()
-                try:
-                    self._ready += self._frame.decompress(packed)
-                except self._broken as error:
-                    raise OSError(f"cannot be unpacked from here: {error}") from error
-                packed = self._frame.unused_data
-                if self._frame.eof:
-                    self._frame = None
-            self._left -= len(self._ready)
-            if self._left < 0:
-                raise OSError(f"unpacks to more than {_MAX_UNPACKED >> 30} GB")
-        count = min(len(buffer), len(self._ready))
-        buffer[:count] = self._ready[:count]
-        self._ready = self._ready[count:]
-        return count
-
-    def close(self) -> None:
-        self._stream.close()
-        super().close()
+    try:
+        tarfile.TarInfo.frombuf(data[: tarfile.BLOCKSIZE], "utf-8", "replace")
+    except tarfile.HeaderError:
+        return False
+    return True
 
 
 def _decode_loosely(data: bytes) -> Any:
@@ -266,10 +307,14 @@ class SourceHead:
     def __init__(self, path: Path, data: bytes, *, whole: bool, lines: int) -> None:
         self.path = path
         self.sqlite = data.startswith(_SQLITE)
+        self.zip = data.startswith(_ZIP)
+        self.tar = _is_tar(data)
         self.empty = not data.strip()
         self.root = ""  # "lines", "object" or "list"
         self.records: list[dict[str, Any]] = []  # the first lines, the first elements of a list, or the one object
-        if not self.sqlite and not self.empty:
+        self.text = ""  # the first characters of a file that is neither a database nor an archive
+        if not self.sqlite and not self.archive and not self.empty:
+            self.text = data[:_TEXT].decode("utf-8", "replace").lstrip("\ufeff")
             self._read(data, whole, lines)
 
     def _read(self, data: bytes, whole: bool, most: int) -> None:
@@ -278,16 +323,19 @@ class SourceHead:
         decoded = [_decode_loosely(line) for line in complete]
         self.records = [value for value in decoded if isinstance(value, dict)]
         if complete and complete[0].strip() == b"[":
-            self._read_document(data)
+            self._read_document(data, most)
         elif len(complete) == 1 and self.records:
             self.root = "object"
         elif len(self.records) * 2 >= len(complete) and self.records:
             self.root = "lines"
         else:
-            self._read_document(data)
+            self._read_document(data, most)
 
-    def _read_document(self, data: bytes) -> None:
-        """Read the beginning of a document that spans several lines and may go on after the head."""
+    def _read_document(self, data: bytes, most: int) -> None:
+        """Read the beginning of a document that spans several lines and may go on after the head.
+
+        Of a list only the first elements are read: they may be whole sessions.
+        """
         self.records = []
         stream = io.BytesIO(data)
         whole: dict[str, Any] = {}
@@ -297,6 +345,8 @@ class SourceHead:
                 self.root = "list"
                 if isinstance(value, dict):
                     self.records.append(value)
+                    if len(self.records) == most:
+                        break
             else:
                 self.root = "object"
                 if key in _ARRAYS:
@@ -307,9 +357,25 @@ class SourceHead:
             self.records = [whole]
 
     @property
+    def archive(self) -> bool:
+        """Whether the file holds other files."""
+        return self.zip or self.tar
+
+    @property
     def first(self) -> dict[str, Any]:
         """The first record, or {} where there is none."""
         return self.records[0] if self.records else {}
 
 
-_ARRAYS = ("messages", "simulations", "traj", "steps", "history", "trajectory", "conversations", "items")
+_ARRAYS = (
+    "messages",
+    "simulations",
+    "traj",
+    "steps",
+    "history",
+    "trajectory",
+    "conversations",
+    "items",
+    "spans",
+    "resourceSpans",
+)

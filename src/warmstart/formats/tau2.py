@@ -95,7 +95,7 @@ def read(source: Source, judge: Judge) -> Iterator[Session]:
 
 def _find_info(source: Source) -> dict[str, Any]:
     """Look up an `info` that follows the simulations, in a second reading whose problems are not reported."""
-    again = Source(source.path)
+    again = source.reopen()
     info = next((raw for key, raw, _line in again.walk("simulations") if key == "info"), None)
     return dict_of(again.decode(info, _any)) if info is not None else {}
 

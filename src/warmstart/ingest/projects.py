@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 from msgspec import structs
@@ -15,6 +15,7 @@ from warmstart.projects.infer import FolderFacts, Placement, find_rivals, place_
 from warmstart.projects.paths import absolute_path, clean_folder, is_absolute, relative_path
 from warmstart.projects.resolve import follow_folder
 from warmstart.store import ProjectNameRow, ProjectStore, SessionRow
+from warmstart.store.projects import SettledFolder
 
 _arguments = msgspec.json.Decoder(Arguments)
 
@@ -38,6 +39,21 @@ class ProjectSettler:
             self._placed[row.folder] = follow_folder(row.folder, self._names)
         return structs.replace(row, project=self._placed[row.folder], root=known.root)
 
+    def settle_changed(self, folders: Collection[str]) -> int:
+        """Give folders with new or changed sessions their project. Returns the number of sessions that moved.
+
+        All folders are settled only if a fact about one of these has changed: a new folder, remote, checkout or file.
+        """
+        self._names = self._projects.names()
+        settled = [row for folder in sorted(folders) if (row := self._projects.settled(folder)) is not None]
+        if len(settled) < len(folders) or any(self._has_changed(row) for row in settled):
+            return self.settle()
+        return self._projects.place_folders(settled)
+
+    def _has_changed(self, row: SettledFolder) -> bool:
+        fact = self._look(row.folder, self._projects.remote_of(row.folder))
+        return _hash(self._add_paths(fact) if row.is_rival else fact) != row.facts
+
     def settle(self) -> int:
         """Give every folder its project. Returns the number of sessions that moved to another project."""
         self._names = self._projects.names()
@@ -49,7 +65,12 @@ class ProjectSettler:
         now = self._clock()
         rows = [_to_row(placement, now) for placement in placements.values()]
         targets = self._follow(placements.values())
-        return self._projects.place(rows, targets)
+        settled = [
+            SettledFolder(fact.folder, targets[fact.folder], placed.root, fact.folder in rivals, _hash(fact))
+            for fact in facts
+            if (placed := placements.get(fact.folder)) is not None
+        ]
+        return self._projects.place(rows, settled)
 
     def collect_paths(self, folder: str) -> frozenset[str]:
         """Return the files that sessions in a folder touched, relative to its root."""
@@ -84,14 +105,16 @@ class ProjectSettler:
         top, here = top_of(fact.folder, fact.root), clean_folder(fact.folder)
         inside: set[str] = set()
         outside: set[str] = set()
+        touched: set[str] = set()
         for tool, text in self._projects.calls_in(fact.folder):
-            for path in _find_touched(tool, text):
-                absolute = path if is_absolute(path) else absolute_path(path, here)
-                relative = relative_path(absolute, top)
-                if relative is not None:
-                    inside.add(relative)
-                elif not absolute.startswith("~"):
-                    outside.add(absolute)
+            touched |= _find_touched(tool, text)
+        for path in touched:
+            absolute = path if is_absolute(path) else absolute_path(path, here)
+            relative = relative_path(absolute, top)
+            if relative is not None:
+                inside.add(relative)
+            elif not absolute.startswith("~"):
+                outside.add(absolute)
         return structs.replace(fact, paths=frozenset(inside), outside=frozenset(outside))
 
 
@@ -108,6 +131,11 @@ def _place_names(facts: Iterable[FolderFacts], placements: Mapping[str, Placemen
                 else Placement(fact.folder, fact.folder, None, "folder")
             )
     return named
+
+
+def _hash(fact: FolderFacts) -> str:
+    parts = (fact.remote, fact.commit, fact.root, sorted(fact.paths), sorted(fact.outside))
+    return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
 def _find_touched(tool: str, text: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""The queue of transcripts that agents' hooks leave for a later ingest.
+"""The queue of transcripts that agents' hooks leave for a later ingest: a file, or one session of a database.
 
 Each transcript is one small file, named by a hash of its path, so that it waits only once. A reader marks the entries
 that it takes and removes them when it is done. A transcript queued meanwhile waits again, and entries that a crashed
@@ -14,10 +14,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from warmstart.atomic_files import write_whole
+from warmstart.atomic_files import lock_file, write_whole
 
 _WAITING, _TAKEN = ".waiting", ".taken"
 _LIMIT = 10_000  # waiting entries; beyond that nobody reads them
+_DATABASE = ".db#"  # ends the name of a database; the id of one of its sessions follows
+
+
+def split_session(transcript: str) -> tuple[str, str]:
+    """Return a transcript's file, and the session that is meant where the file is a database (`DATABASE#SESSION`)."""
+    file, mark, session = transcript.rpartition(_DATABASE)
+    return (f"{file}.db", session) if mark and session.isidentifier() else (transcript, "")
+
+
+def join_session(file: str, session: str) -> str:
+    """Return the name of a session in a database."""
+    return f"{file}#{session}"
 
 
 class Entry(NamedTuple):
@@ -56,7 +68,7 @@ class Queue:
             with suppress(OSError, ValueError):
                 file.replace(taken)
                 transcript = Path(os.fsdecode(taken.read_bytes()))
-                if transcript.exists():
+                if Path(split_session(str(transcript))[0]).exists():
                     entries[transcript] = Entry(transcript, taken)
                 else:
                     taken.unlink()
@@ -81,23 +93,5 @@ class Queue:
     def alone(self) -> Iterator[bool]:
         """Lock the queue; yields whether that succeeded. The system releases the lock when the process ends."""
         self._lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(self._lock, os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            yield _try_lock(handle)
-        finally:
-            os.close(handle)
-
-
-def _try_lock(handle: int) -> bool:
-    try:
-        try:
-            import fcntl
-        except ImportError:  # Windows
-            import msvcrt
-
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        else:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+        with lock_file(self._lock, wait=False) as free:
+            yield free

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,13 @@ import msgspec
 from msgspec import Struct, structs
 
 from warmstart import formats
-from warmstart.errors import SourceError, UnknownFormat
+from warmstart.errors import SourceError
 from warmstart.formats.openai_chat import from_messages
-from warmstart.formats.source import Source
+from warmstart.formats.source import Looks, Source
 from warmstart.ingest.projects import ProjectSettler
+from warmstart.ingest.queue import join_session
 from warmstart.ingest.records import Record, Recorder
+from warmstart.ingest.sources import Holder, find_holder, find_places, find_reason_to_skip, find_sources
 from warmstart.ingest.strip_seed import strip_seed
 from warmstart.judging.outcome import judge_result
 from warmstart.judging.score import score as score_session
@@ -25,10 +28,8 @@ from warmstart.store import ProjectStore, SessionRow, SourceRow, SqliteStore
 
 Conversation = Session | Sequence[Mapping[str, Any]]
 
-READER = 5  # raise it when readers, judge or score change their results: files are then read again
+READER = 7  # raise it when readers, judge or score change their results: files are then read again
 _BATCH_SESSIONS, _BATCH_CALLS = 256, 4_000  # per commit, which then takes at most some 50 ms
-
-Looks = tuple[int, int, int]  # size, modification time and inode of a file
 
 
 class Scored(Struct, frozen=True):
@@ -45,6 +46,14 @@ class Inspection(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
+class SkippedFiles(Struct):
+    """Files in folders that were skipped for one reason."""
+
+    reason: str
+    files: int = 0
+    example: str = ""  # the first of them
+
+
 class Ingested(Struct, kw_only=True):
     """The result of one `ingest`."""
 
@@ -56,6 +65,7 @@ class Ingested(Struct, kw_only=True):
     errors: int = 0  # tool errors of the sessions read
     unchanged: int = 0  # files that look as they did, so that they were not read
     skipped: int = 0  # files in folders that are not transcripts
+    skips: list[SkippedFiles] = msgspec.field(default_factory=list)  # why they were skipped
     unreadable: int = 0  # files in which no session could be read
     forgotten: int = 0  # sessions read that a person had deleted, so that they were not stored
     trials: int = 0  # trials measured because their transcript is new or longer
@@ -77,10 +87,10 @@ def score(conversation: Conversation, tools: Mapping[str, str] | None = None) ->
 
 
 def inspect(path: Path | str, tools: Mapping[str, str] | None = None) -> Inspection:
-    """Parse, judge and score a file or folder; store nothing. Raises SourceError if the path cannot be read."""
+    """Parse, judge and score a file, folder, archive or address; store nothing. Raises SourceError if it cannot be read."""
     sessions: list[Scored] = []
     problems: list[Problem] = []
-    for source in find_sources(Path(path)):
+    for source in find_sources(path, problems):
         sessions += scan(source, tools)
         problems += source.problems
     return Inspection(tuple(sessions), tuple(problems))
@@ -96,86 +106,124 @@ def scan(source: Source, tools: Mapping[str, str] | None = None) -> Iterator[Sco
         source.report(error.reason, error.line)
 
 
-def find_sources(path: Path) -> Iterator[Source]:
-    """Yield the files of a path. In a folder, files that are not transcripts are skipped; a named file never is."""
-    named = not path.is_dir()
-    for file in formats.find_files(path):
-        source = Source(file)
-        if named or _is_transcript(source):
-            yield source
-
-
-def _is_transcript(source: Source) -> bool:
-    try:
-        formats.detect(source)
-    except UnknownFormat:
-        return False
-    except SourceError:
-        return True  # it cannot be read, which must be reported
-    return True
-
-
 class Ingest:
     """One run of `ingest`: skips files that look as they did, and writes sessions in batches."""
 
     def __init__(
-        self, store: SqliteStore, recorder: Recorder, tools: Mapping[str, str], clock: Callable[[], float]
+        self,
+        store: SqliteStore,
+        recorder: Recorder,
+        tools: Mapping[str, str],
+        clock: Callable[[], float],
+        origins: Mapping[Path, Path] | None = None,
     ) -> None:
+        """`origins`: where copies come from. Sessions are stored with that place, and copies are always read."""
         self.report = Ingested()
         self._store = store
         self._recorder = recorder
         self._tools = tools
         self._clock = clock
+        self._origins = origins or {}
         self._records: list[Record] = []
         self._sources: list[SourceRow] = []
-        self._known: dict[str, SourceRow] = {}  # files read before, by URI
         self._calls = 0
+        self._folders: set[str] = set()  # of the sessions that are new or have changed
         self._place: Callable[[SessionRow], SessionRow] = lambda row: row
+        self._report_progress: Callable[[str], None] = _report_nothing
 
     def run(self, paths: Iterable[Path | str], progress: Progress | None = None) -> Ingested:
         """Read the paths and store their sessions."""
-        self._known = {row.uri: row for row in self._store.sources()}
         projects = ProjectStore(self._store)
         settler = ProjectSettler(projects, self._clock)
         self._place = settler.place
-        files = list(self._files(paths))
-        for done, (file, named) in enumerate(files):
-            if progress:
-                progress(done, len(files), file.name)
-            self._read(Source(file), named)
+        places = list(self._find_places(paths))
+        for done, (place, named) in enumerate(places):
+            self._report_progress = partial(progress, done, len(places)) if progress else _report_nothing
+            if isinstance(place, Source):
+                self._read(place, named)
+            else:
+                self._read_holder(place)
         self._write()
-        if self.report.new or self.report.updated or projects.has_unplaced():
+        if projects.has_unplaced():
             settler.settle()
+        elif self._folders:
+            settler.settle_changed(self._folders)
         return self.report
 
-    def _files(self, paths: Iterable[Path | str]) -> Iterator[tuple[Path, bool]]:
-        for path in map(Path, paths):
-            named = not path.is_dir()
+    def _find_places(self, paths: Iterable[Path | str]) -> Iterator[tuple[Source | Holder, bool]]:
+        for name in paths:
             try:
-                for file in formats.find_files(path):
-                    yield file, named
+                yield from find_places(name, self._skip)
             except SourceError as error:
                 self.report.problems.append(Problem(self._recorder.name(error.path), error.reason))
 
-    def _read(self, source: Source, named: bool) -> None:
-        uri = self._recorder.name(source.uri)
-        looks = _look(source.path)  # before reading: content appended meanwhile is read next time
-        if looks is not None and self._is_unchanged(uri, looks):
-            self._repeat(self._known[uri])
+    def _read_holder(self, holder: Holder, looks: Looks | None = None) -> None:
+        """Read the transcripts in an archive, a branch or a remote folder."""
+        uri = self._recorder.name(holder.uri)
+        looks = looks or holder.look()
+        if known := self._find_unchanged(uri, looks):
+            self.report.unchanged += 1
+            self.report.problems += _read_problems(known)
             return
-        if not named and not _is_transcript(source):
-            self.report.skipped += 1
+        before = len(self.report.problems)
+        try:
+            for source in holder.sources(self._skip):
+                self._read(source, holder.single)
+        except SourceError as error:
+            self.report.problems.append(Problem(self._recorder.name(error.path), error.reason))
+            looks = None  # read it again next time
+        self.report.problems += self._clean(holder.problems)
+        if looks is not None:
+            self._close_source(uri, looks, msgspec.json.encode(self.report.problems[before:][:20]).decode())
+
+    def _find_unchanged(self, uri: str, looks: Looks | None) -> SourceRow | None:
+        """Return what is known of a file that looks as it did; None for a new or changed one."""
+        known = self._store.source(uri) if looks is not None else None
+        return known if known is not None and looks is not None and _is_unchanged(known, looks) else None
+
+    def _clean(self, problems: Iterable[Problem]) -> list[Problem]:
+        return [structs.replace(problem, path=self._recorder.name(problem.path)) for problem in problems]
+
+    def _read(self, source: Source, named: bool) -> None:
+        self._report_progress(source.path.name)
+        uri = self._recorder.name(join_session(source.uri, source.only) if source.only else source.uri)
+        origin = self._origins.get(source.path)
+        looks = None if origin else source.look()  # before reading: content appended meanwhile is read next time
+        known = self._find_unchanged(uri, looks)
+        if known is not None:
+            if (reason := _read_reason(known)) is None:
+                self._repeat(known)
+                return
+            if not named:
+                self._skip(source.shown, reason)
+                return
+        if holder := find_holder(source):
+            self._read_holder(holder, looks)
+            return
+        if not named and (reason := find_reason_to_skip(source)):
+            self._skip(source.shown, reason)
+            if looks is not None:
+                self._close_source(uri, looks, msgspec.json.encode(reason).decode())
             return
         before = self.report.sessions
         for scored in scan(source, self._tools):
             self.report.sessions += 1
-            record = self._recorder.record(scored.session, scored.score, self._clock())
+            session = move_session(scored.session, source, origin) if origin else scored.session
+            record = self._recorder.record(session, scored.score, self._clock())
             self._add(structs.replace(record, session=self._place(record.session)))
-        problems = [structs.replace(p, path=self._recorder.name(p.path)) for p in source.problems]
+        problems = self._clean(source.problems)
         if looks is not None:
-            self._close_source(uri, looks, problems)
+            self._close_source(uri, looks, msgspec.json.encode(problems[:20]).decode())
         self.report.problems += problems
         self.report.unreadable += bool(problems) and self.report.sessions == before
+
+    def _skip(self, shown: str, reason: str) -> None:
+        self.report.skipped += 1
+        skip = next((skip for skip in self.report.skips if skip.reason == reason), None)
+        if skip is None:
+            skip = SkippedFiles(reason, example=self._recorder.name(shown))
+            self.report.skips.append(skip)
+        skip.files += 1
 
     def _repeat(self, row: SourceRow) -> None:
         """Report a file that looks as it did, with the problems of its last reading."""
@@ -186,17 +234,13 @@ class Ingest:
             self.report.unchanged += 1
         self.report.problems += problems
 
-    def _is_unchanged(self, uri: str, looks: Looks) -> bool:
-        row = self._known.get(uri)
-        return row is not None and (row.size, row.mtime_ns, row.inode) == looks and row.reader == READER
-
     def _add(self, record: Record) -> None:
         self._records.append(record)
         self._calls += len(record.calls)
         if len(self._records) >= _BATCH_SESSIONS or self._calls >= _BATCH_CALLS:
             self._write()
 
-    def _close_source(self, uri: str, looks: Looks, problems: list[Problem]) -> None:
+    def _close_source(self, uri: str, looks: Looks, problems: str) -> None:
         """Note that a file was read to its end. The note is committed together with the file's last sessions."""
         size, mtime_ns, inode = looks
         self._sources.append(
@@ -207,9 +251,11 @@ class Ingest:
                 inode=inode,
                 reader=READER,
                 read_at=self._clock(),
-                problems=msgspec.json.encode(problems[:20]).decode(),
+                problems=problems,
             )
         )
+        if len(self._sources) >= _BATCH_CALLS:
+            self._write()
 
     def _write(self) -> None:
         """Store the batch in one commit, because every commit costs a disk sync."""
@@ -224,10 +270,21 @@ class Ingest:
             report.new += change == "new"
             report.updated += change == "updated"
             report.forgotten += change == "forgotten"
+            if change in ("new", "updated") and record.session.folder is not None:
+                self._folders.add(record.session.folder)
             report.messages += record.session.messages
             report.calls += record.session.calls
             report.errors += record.session.errors
         self._records, self._sources, self._calls = [], [], 0
+
+
+def move_session(session: Session, copy: Source, origin: Path) -> Session:
+    """Return a session that was read from a copy of its transcript with the address of the transcript."""
+    return structs.replace(session, source_uri=origin.as_uri() + session.source_uri.removeprefix(copy.uri))
+
+
+def _report_nothing(_name: str) -> None:
+    return None
 
 
 def _read_problems(row: SourceRow) -> list[Problem]:
@@ -238,16 +295,10 @@ def _read_problems(row: SourceRow) -> list[Problem]:
         return []
 
 
-def _look(path: Path) -> Looks | None:
-    """Return size, time and inode of a file, with its SQLite WAL; they change when the file is written."""
-    try:
-        main = path.stat()
-    except OSError:
-        return None
-    try:
-        log = path.with_name(path.name + "-wal").stat() if path.suffix not in (".jsonl", ".json") else None
-    except OSError:
-        log = None
-    if log is None:
-        return main.st_size, main.st_mtime_ns, main.st_ino
-    return main.st_size + log.st_size, max(main.st_mtime_ns, log.st_mtime_ns), main.st_ino
+def _read_reason(row: SourceRow) -> str | None:
+    """Return why a file is no transcript, which is stored in place of its problems; None for a transcript."""
+    return msgspec.json.decode(row.problems, type=str) if row.problems.startswith('"') else None
+
+
+def _is_unchanged(row: SourceRow, looks: Looks) -> bool:
+    return (row.size, row.mtime_ns, row.inode) == looks and row.reader == READER

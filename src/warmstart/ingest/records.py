@@ -25,6 +25,7 @@ from warmstart.model import (
 )
 from warmstart.names import could_hide_secret
 from warmstart.redact import Redactor, Scope
+from warmstart.redact.gate import GATE
 from warmstart.scopes import ScopeNamer
 from warmstart.store import CallRow, SessionRow, SpentRow
 from warmstart.usage.amounts import Tally
@@ -53,6 +54,8 @@ class Recorder:
         self._redactor = Redactor(secrets)
         self._known = tuple(secrets.values())
         self._scopes = ScopeNamer(home)
+        if home is not None:
+            GATE.keep_in(home)
 
     def name(self, text: str) -> str:
         """Redact a path or name that is shown or stored by itself."""
@@ -89,7 +92,7 @@ class Recorder:
             messages=counts.total_messages,
             calls=counts.tool_calls,
             results=counts.tool_results,
-            errors=counts.error_count,
+            errors=sum(call.status == "error" for call in calls),  # a result without a call is no call that failed
             verdict=score.verdict,
             quality=score.quality,
             confidence=score.confidence,

@@ -58,7 +58,12 @@ def find_root_commit(checkout: Checkout, timeout: float = TIMEOUT) -> str | None
             return None
         command = ["git", "--no-pager", f"--git-dir={common}", "rev-list", "--max-parents=0", _read_head(checkout)]
         done = subprocess.run(
-            command, capture_output=True, timeout=timeout, env=_environment(), stdin=subprocess.DEVNULL, check=False
+            command,
+            capture_output=True,
+            timeout=timeout,
+            env=build_environment(),
+            stdin=subprocess.DEVNULL,
+            check=False,
         )
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
@@ -80,7 +85,7 @@ def _find_checkout(folder: str, home: str, depth: int) -> Checkout | None:
         if is_broad(str(place)) or str(place) in stops:
             return None
         try:
-            common = _find_common(place / ".git")
+            common = find_common(place / ".git")
             if common is not None:
                 return Checkout(str(place), str(common), _find_remote(place, common, home, depth))
         except (OSError, ValueError):
@@ -88,7 +93,7 @@ def _find_checkout(folder: str, home: str, depth: int) -> Checkout | None:
     return None
 
 
-def _find_common(git: Path) -> Path | None:
+def find_common(git: Path) -> Path | None:
     """Return the repository's own folder behind `.git`: a folder, or a file of a worktree or submodule that names one."""
     if git.is_dir():
         return git if (git / "HEAD").is_file() else None
@@ -152,7 +157,8 @@ def _read_head(checkout: Checkout) -> str:
     return "HEAD"
 
 
-def _environment() -> dict[str, str]:
+def build_environment() -> dict[str, str]:
+    """Return the environment of a `git` that asks nobody, fetches nothing and writes no lock."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return kept | {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
 

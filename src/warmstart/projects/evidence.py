@@ -38,7 +38,7 @@ _GENERIC_FOLDERS = re.compile(
 _WORDS = re.compile(r"[a-z]+")
 
 
-class Evidence(Struct, frozen=True):
+class SharedPaths(Struct, frozen=True):
     """How far the files of two folders agree."""
 
     files: int  # specific files that sessions of both folders touched
@@ -56,21 +56,21 @@ class Evidence(Struct, frozen=True):
         return self.files >= ALIKE_FILES and self.fitting >= ALIKE_FITTING
 
 
-def compare_paths(one: Set[str], other: Set[str]) -> Evidence:
+def compare_paths(one: Set[str], other: Set[str]) -> SharedPaths:
     """Compare the relative paths of two folders' sessions."""
     return compare_specific(keep_specific(one), keep_specific(other))
 
 
-def compare_specific(mine: Set[str], theirs: Set[str]) -> Evidence:
+def compare_specific(mine: Set[str], theirs: Set[str]) -> SharedPaths:
     """Compare files that hardly any other project has."""
     if len(theirs) < len(mine):
         mine, theirs = theirs, mine
     if not mine:
-        return Evidence(0, 0, 0.0)
+        return SharedPaths(0, 0, 0.0)
     known = {_parent(path) for path in theirs}
     fitting = sum(path in theirs or _parent(path) in known for path in mine)
     folders = {folder for path in mine if (folder := _parent(path)) in known and _is_specific_folder(folder)}
-    return Evidence(len(mine & theirs), len(folders), fitting / len(mine))
+    return SharedPaths(len(mine & theirs), len(folders), fitting / len(mine))
 
 
 def keep_specific(paths: Set[str]) -> set[str]:

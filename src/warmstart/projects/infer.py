@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from warmstart.projects.evidence import Evidence, compare_paths, compare_specific, is_specific, keep_specific
+from warmstart.projects.evidence import SharedPaths, compare_paths, compare_specific, is_specific, keep_specific
 from warmstart.projects.paths import clean_folder, is_absolute, is_broad, relative_path
 from warmstart.projects.worktrees import Worktree, find_worktree
 
@@ -20,7 +20,7 @@ _CROSSING = 3  # files that show that a subfolder's sessions and those of the fo
 
 
 class FolderFacts(Struct, frozen=True):
-    """What is known about a folder in which sessions ran."""
+    """The known facts about a folder in which sessions ran."""
 
     folder: str  # as transcripts name it
     remote: str | None = None  # normalised
@@ -259,7 +259,7 @@ def _collect(cluster: list[_Unit]) -> set[str]:
 def _find_home(cluster: list[_Unit], identified: list[_Unit]) -> _Unit | None:
     """Return the identified project of the same name that the cluster's files prove, the best one if there are several."""
     mine = _collect(cluster)
-    proven: list[tuple[Evidence, _Unit]] = []
+    proven: list[tuple[SharedPaths, _Unit]] = []
     for unit in identified:
         if unit.name.lower() == cluster[0].name.lower():
             evidence = compare_specific(mine, keep_specific(unit.collect_paths()))

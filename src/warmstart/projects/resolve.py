@@ -37,7 +37,7 @@ class KnownName(Protocol):
 
 
 class KnownProjects(Protocol):
-    """What a store knows about projects."""
+    """A store's knowledge of projects."""
 
     def names(self) -> Mapping[str, KnownName]:
         """Return the folders and names that stand for projects."""

@@ -1,0 +1,1 @@
+"""Transcripts kept: packed copies that outlive the agents' own files, restored byte for byte."""

@@ -1,0 +1,1 @@
+"""Sessions out: one's own sessions, redacted, in formats that other programs read."""
