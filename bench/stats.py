@@ -3,7 +3,7 @@
     python bench/stats.py [--json] [--quick]
 
 Each simulated session has its own error probability (beta), a heavy-tailed number of calls (lognormal), and a task or user
-whose level it shares. Four questions:
+whose level it shares. The questions:
 
 - `false_alarms`: 2,000 experiments (1,000 in the later worlds) without any effect, 2,000 sessions each, a look after every
   session. In how many does some look's interval exclude 0? The always-valid interval may do so in at most 5 %; the plain
@@ -12,11 +12,14 @@ whose level it shares. Four questions:
 - `power`: `sessions_needed` predicts, from 4,000 sessions of history without any seed, after how many sessions an effect is
   found with chance 0.8. How often is it found by then?
 - `covariates`: the variance of the adjusted difference over that of the bare one, measured and as each experiment estimates.
+- `past`: the same for the rate that `expected_rate` takes from earlier sessions, in a team of 6 people and 4 projects: from the
+  project alone, and from the person and the person in the project too.
+- `occurrences`: trials of notes; see `bench/occurrences.py`, which lists its keys.
 
 JSON keys: `false_alarms` {scenario: {runs, sessions, ours, plain, design_effect, at_most}} (`at_most` is an upper bound of
 `ours` at this number of runs), `worst_false_alarms`, `coverage` {scenario: {runs, always, last, plain_always, plain_last}},
 `worst_coverage`, `power` {case: {runs, sessions, promised, found, ratio}}, `worst_power_ratio`, `covariates`
-{variance_ratio, said}, `seconds`. Shares are fractions of 1.
+{variance_ratio, said}, `past` {project, person} (variance ratios), `occurrences`, `seconds`. Shares are fractions of 1.
 """
 
 from __future__ import annotations
@@ -40,8 +43,11 @@ sys.path.insert(0, str(ROOT / "src"))
 
 import msgspec
 
+from occurrences import show as show_occurrences
+from occurrences import simulate as simulate_occurrences
 from warmstart.stats.compare import Comparison, Estimate, plain_interval
 from warmstart.stats.power import measure_baseline, sessions_needed
+from warmstart.trials.expected import expected_rate
 
 DROP = 0.4
 
@@ -111,6 +117,8 @@ def main() -> None:
         coverage = {name: count_covered(pool, world, 400 // part) for name, world in COVERED.items()}
         power = {name: count_found(pool, *case, runs=max(400 // part, 120)) for name, case in POWERED.items()}
         covariates = compare_variances(pool, KNOWN, max(400 // part, 120))
+        past = compare_pasts(pool, max(300 // part, 60))
+        occurrences = simulate_occurrences(pool, part)
     report = {
         "false_alarms": alarms,
         "worst_false_alarms": max(row["ours"] for row in alarms.values()),
@@ -119,6 +127,8 @@ def main() -> None:
         "power": power,
         "worst_power_ratio": max((row["ratio"] for row in power.values()), key=lambda ratio: abs(ratio - 1)),
         "covariates": covariates,
+        "past": past,
+        "occurrences": occurrences,
         "seconds": round(time.perf_counter() - began),
     }
     print(json.dumps(report)) if options.json else show(report)
@@ -262,6 +272,42 @@ def adjust(world: World, seed: str) -> tuple[float, float, float]:
     return bare, estimate.difference or 0.0, estimate.variance_reduction or 0.0
 
 
+def compare_pasts(pool: Any, runs: int) -> dict[str, float]:
+    """Return the variance with the past as a covariate over that without, for two ways to look back."""
+    rows = pool.starmap(look_back, [(f"past {run}",) for run in range(runs)], chunksize=2)
+    bare, project, person = (statistics.variance(column) for column in zip(*rows, strict=True))
+    return {"project": round(project / bare, 3), "person": round(person / bare, 3)}
+
+
+def look_back(seed: str) -> tuple[float, float, float]:
+    """Return the differences of one experiment without effect: bare, and adjusted by two expected rates."""
+    chance = random.Random(seed)
+    level = {(project, person): chance.betavariate(0.08 * 8, 0.92 * 8) for project in range(4) for person in range(6)}
+    sessions = []
+    for at in range(1_200):
+        place = chance.randrange(4), chance.randrange(6)
+        rate = min(max(level[place], 0.002), 0.9)
+        calls = min(80, 1 + int(chance.lognormvariate(2.2, 0.8)))
+        error = chance.betavariate(rate * 6, (1 - rate) * 6)
+        sessions.append(
+            (float(at), f"project {place[0]}", f"person {place[1]}", count_errors(calls, error, chance), calls)
+        )
+    rates = []
+    for keep in (False, True):
+        past = [(at, project, None, "", person if keep else None, y, n) for at, project, person, y, n in sessions]
+        wanted = [(at - 0.5, (project, None, "", person if keep else None)) for at, project, person, _y, _n in sessions]
+        rates.append(expected_rate(past, wanted))
+    treated = [chance.random() < 0.5 for _ in sessions]
+    differences = []
+    for known in (None, *rates):
+        comparison = Comparison(0 if known is None else 1)
+        for at, (_time, _project, _person, errors, calls) in enumerate(sessions):
+            covariates = () if known is None else (known[at] or 0.08,)
+            comparison.add(treated[at], errors, calls, cluster=at, covariates=covariates)
+        differences.append(comparison.estimate().difference or 0.0)
+    return differences[0], differences[1], differences[2]
+
+
 def show(report: dict[str, Any]) -> None:
     print("False alarms in experiments without an effect, a look after every session")
     for name, row in report["false_alarms"].items():
@@ -281,6 +327,12 @@ def show(report: dict[str, Any]) -> None:
     print(
         "  variance with / without: measured {variance_ratio:.2f}, estimated {said:.2f}".format(**report["covariates"])
     )
+    print(
+        "  a team's past: variance {project:.2f} by project, {person:.2f} by person and project too".format(
+            **report["past"]
+        )
+    )
+    show_occurrences(report["occurrences"])
     print(f"{report['seconds']} s")
 
 

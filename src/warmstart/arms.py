@@ -21,6 +21,9 @@ CONTROLS = frozenset((RANDOM, MISMATCHED))  # examples not chosen for the task, 
 WORDS = (
     frozenset((COLD, WARM, SEED, TEXT, BRIEF, ADVICE)) | CONTROLS
 )  # arms that are not template names; "seed" is another word for "warm"
+ALIKE = frozenset((COLD, WARM, SEED, BRIEF, ADVICE))  # arms for which the same examples are chosen
+WITHHELD, SHOWN = "withheld", "shown"  # the arms of an experiment on occurrences of notes
+STANDING = 0.1  # largest share of occurrences withheld without an experiment: `holdout` may be larger, for sessions
 HOLDOUT = ""  # the name of the standing comparison, used when no experiment runs
 _shares = msgspec.json.Decoder(dict[str, float])
 _SALT = "warmstart holdout"  # the same on all machines of a team, so that they agree
@@ -57,6 +60,11 @@ def assign(session: str, shares: Mapping[str, float], salt: str = _SALT) -> str:
         if point < reached:
             return arm
     return [arm for arm, share in shares.items() if share > 0][-1]  # the shares' sum may be a rounding error below 1
+
+
+def find_withheld(shares: str) -> float:
+    """Return the share of occurrences that an experiment withholds, from its shares as the store keeps them."""
+    return read_shares(shares).get(WITHHELD, 0.0)
 
 
 def control_of(shares: Mapping[str, float]) -> str:

@@ -9,7 +9,7 @@ import pytest
 import warmstart
 from command_line import run
 from notes.stored import RIGHT, WRONG, flagged, only, sessions
-from transcripts import teach, work_lines
+from transcripts import teach, work_lines, write_now
 from warmstart.model import Task
 from warmstart.notes.digest import Cause, Digest
 from warmstart.notes.effect import count_recurrence
@@ -142,7 +142,8 @@ def test_levels_are_compared_from_provision_to_report(ws):
         ]  # cold: all but every fifth meet it; else every third ...
         for at, name in enumerate(names):
             calls = (WRONG, RIGHT, RIGHT) if (at % every == 0) != (arm == "cold") else (RIGHT, RIGHT, RIGHT)
-            teach(ws, flagged(work_lines(name, *calls)), folder=f"of-{name}")
+            lines = [line | {"timestamp": write_now()} for line in work_lines(name, *calls)]
+            teach(ws, flagged(lines), folder=f"of-{name}")
     ws.learn()
     report: Report = ws.report("levels")
     assert {arm: (count.assigned, count.missing) for arm, count in report.arms.items()} == {

@@ -17,6 +17,7 @@ import pytest
 from warmstart.errors import ConfigError, NotFound, Refused, StoreError, StoreTooNew
 from warmstart.store import CallRow, SessionRow, SourceRow, SqliteStore, TrialRow, TrialStore, check_library, open_store
 from warmstart.store import sqlite as module
+from warmstart.store.occurrences import NoteOccurrence, OccurrenceStore
 from warmstart.store.sqlite_file import Migration, migrate
 
 
@@ -352,9 +353,12 @@ def test_every_older_schema_opens_and_keeps_what_it_has(path: Path, number: int)
     if number >= 2:
         insert(db, "trials", TrialRow(session="s1", arm="warm", picks="[]", task="{}", at=5.0))
         db.execute("INSERT INTO seeds (session, dialect, body) VALUES ('s1', 'openai', '{}')")
+    if 9 <= number < 11:
+        db.execute("INSERT INTO weighings (id, closed, weighed) VALUES (1, 100, 98)")
     db.close()
     with open_store(path) as store:
         assert store.health()["schema"] == len(module.MIGRATIONS)
+        assert store.rows("weighings", ("trial",)) == ([(100, 98)] if 9 <= number < 11 else [])
         assert [row.key for row in store.list_sessions()] == (["old"] if number else [])
         assert [call.tool for call in store.calls_of("old")] == (
             [call.tool for call in make_calls("old")] if number else []
@@ -366,6 +370,40 @@ def test_every_older_schema_opens_and_keeps_what_it_has(path: Path, number: int)
             assert trial.assignment == ("unknown" if number < 3 else "random")
             assert TrialStore(store).seed("s1", "openai") == "{}"
         store.put_session(make_session("new"), make_calls("new"))
+        drawn = NoteOccurrence(
+            note="n", session=make_session("new").id, withheld=True, share=0.5, action="tell", at=5.0
+        )
+        with store.writing():
+            OccurrenceStore(store).put([drawn, drawn])
+            assert OccurrenceStore(store).find() == [drawn], "drawn once"
+            assert OccurrenceStore(store).has_unread()
+            ((unread, key, _content),) = OccurrenceStore(store).take_unread()
+            assert (unread, key) == (drawn, "new")
+            assert not OccurrenceStore(store).has_unread()
+
+
+def test_trials_that_shared_a_transcript_are_separated(path: Path) -> None:
+    """Earlier versions measured several trials with one transcript."""
+    path.parent.mkdir()
+    db = apsw.Connection(str(path))
+    migrate(db, module.KIND, [*module.KIND.load_migrations()][:8])
+    insert(db, "sessions", make_session("k"))
+    own = make_session("k").id
+    for name, key in (("first", "k"), (own, "k"), ("alone", "gone"), ("later", "gone"), ("open", None)):
+        at = float(len(name))
+        row = TrialRow(
+            session=name, arm="warm", picks="[]", task="{}", at=at, transcript=key, measures="{}", closed=9.0
+        )
+        insert(db, "trials", row)
+    db.close()
+    with open_store(path) as store:
+        trials = {row.session: row for row in TrialStore(store).trials("")}
+        assert {name: row.transcript for name, row in trials.items()} == {
+            "first": None, own: "k", "alone": "gone", "later": None, "open": None,
+        }  # fmt: skip
+        assert (trials["first"].measures, trials["first"].closed) == (None, None)
+        assert [row[:2] for row in TrialStore(store).take_closable()] == [(own, "k")], "it is measured again"
+        assert not TrialStore(store).has_unmeasured()
 
 
 def test_failed_migration_leaves_the_schema_before_it(path: Path) -> None:

@@ -7,31 +7,16 @@ from typing import Any
 
 import pytest
 
-from warmstart.model import Effect, Measures
+from trials.observations import HALVES, measures, one
+from warmstart.model import Effect
 from warmstart.stats.compare import plain_interval
+from warmstart.trials.compare import choose_clusters, compare, compare_pair
 from warmstart.trials.expected import expected_rate
 from warmstart.trials.metrics import METRICS
-from warmstart.trials.report import (
-    Observation,
-    Report,
-    analyse,
-    check_split,
-    choose_clusters,
-    compare,
-    compare_pair,
-)
+from warmstart.trials.observation import Observation
+from warmstart.trials.report import Report, analyse
+from warmstart.trials.split import check_split
 from warmstart.trials.template_effects import weigh_templates
-
-HALVES = {"cold": 0.5, "warm": 0.5}
-
-
-def measures(errors: int = 1, judged: int = 10, **more: Any) -> Measures:
-    facts = {"calls": judged, "all_errors": errors, "all_judged": judged, "all_calls": judged, "tools": 1, "turns": 10}
-    return Measures(errors=errors, judged=judged, **(facts | more))
-
-
-def one(name: str, arm: str, found: Measures | None = None, **more: Any) -> Observation:
-    return Observation(session=name, arm=arm, shares=more.pop("shares", HALVES), measures=found, **more)
 
 
 def simulate(rates: dict[str, float], many: int = 200, seed: int = 3, **more: Any) -> list[Observation]:
@@ -178,7 +163,8 @@ class TestClusters:
 
 class TestGuardrails:
     def report(self, sessions: list[Observation], metric: str = "error_rate") -> Report:
-        return analyse("e", sessions, shares=HALVES, control="cold", metric=metric)
+        in_turn = sorted(sessions, key=lambda obs: int(obs.session[1:]))  # arms that come by turns, as if drawn
+        return analyse("e", in_turn, shares=HALVES, control="cold", metric=metric)
 
     def guard(self, report: Report, name: str = "working_calls") -> Effect:
         (effect,) = [effect for effect in report.secondary if effect.metric == name]

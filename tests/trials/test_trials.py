@@ -12,7 +12,7 @@ from msgspec import structs
 
 import warmstart
 from template_files import DEPLOY, REPORT, example, template, write_bundle
-from transcripts import outcome_lines, write_jsonl
+from transcripts import outcome_lines, write_jsonl, write_now
 from warmstart.arms import assign, holdout_shares
 from warmstart.dialects.lint import lint
 from warmstart.errors import NotFound, Refused
@@ -129,7 +129,33 @@ class TestByChoice:
         assert not ws.provision(task(name, cold=True))
         for dialect in DIALECTS:
             assert not ws.provision(task(name, dialect=dialect))
-        assert (trial(ws, name).arm, trial(ws, name).assignment) == ("cold", "choice")
+        row = trial(ws, name)
+        assert (row.arm, row.assignment, row.given, row.chosen) == ("warm", "random", "cold", "cold")
+        assert row.chosen_at is not None and ws.find_arm(name) == "cold"
+
+    def test_the_drawn_arm_decides_where_a_session_counts(self, ws, tmp_path):
+        warm = ids("warm", 4)
+        for name in warm:
+            ws.provision(task(name))
+        ws.provision(task(warm[0], cold=True))
+        for name in warm:
+            write_jsonl(tmp_path / "in" / f"{name}.jsonl", outcome_lines(name, [False]))
+        ws.ingest(tmp_path / "in")
+        report = ws.report()
+        assert (report.arms["warm"].assigned, report.arms["cold"].assigned, report.left_out) == (4, 0, {})
+
+    def test_no_choice_once_the_outcome_is_known(self, ws, tmp_path):
+        (warm,), (cold,) = ids("warm", 1), ids("cold", 1)
+        for name in (warm, cold):
+            ws.provision(task(name))
+            write_jsonl(tmp_path / "in" / f"{name}.jsonl", outcome_lines(name, [False, False]))
+        ws.ingest(tmp_path / "in")
+        with pytest.raises(Refused, match="has been measured in the arm warm"):
+            ws.provision(task(warm, cold=True))
+        assert ws.provision(task(warm)), "it keeps its seed"
+        assert not ws.provision(task(cold, cold=True)), "it is cold anyway"
+        assert [trial(ws, name).assignment for name in (warm, cold)] == ["random", "random"]
+        assert ws.report().left_out == {}
 
     def test_it_is_left_out_of_the_comparison(self, ws):
         for name in ids("warm", 3):
@@ -340,6 +366,23 @@ class TestClosing:
         assert ws.ingest(path).trials == 1  # it stays with the trial when it grows
         assert ws.experiments.measures(trial(ws, "mine")).errors == 2
 
+    def test_one_transcript_closes_one_trial(self, ws, tmp_path):
+        for name in ("mine", "other", "third"):
+            ws.provision(task(name))
+        path = write_jsonl(tmp_path / "in" / "x.jsonl", outcome_lines("theirs", [True, False]))
+        ws.record("mine", path)
+        with pytest.raises(Refused, match="the transcript of session mine"):
+            ws.record("other", path)
+        own = write_jsonl(tmp_path / "in" / "y.jsonl", outcome_lines("third", [False]))
+        with pytest.raises(Refused, match="the transcript of session third"):
+            ws.record("other", own)
+        with pytest.raises(Refused, match="measured with another transcript"):
+            ws.record("mine", write_jsonl(tmp_path / "z.jsonl", outcome_lines("better", [True])))
+        ws.provision(task("theirs"))  # its transcript has closed another trial
+        ws.ingest(tmp_path / "in")
+        closed = {name: trial(ws, name).transcript is not None for name in ("mine", "other", "third", "theirs")}
+        assert closed == {"mine": True, "other": False, "third": True, "theirs": False}
+
     def test_shown_examples_are_not_mined_back_from_a_recorded_session(self, ws, tmp_path):
         from warmstart.calls.shapes import signature
         from warmstart.store.history import decode_session
@@ -376,6 +419,73 @@ class TestClosing:
         ws.ingest(tmp_path / "a.jsonl")
         for file in ws.settings.home.iterdir():
             assert secret.encode() not in file.read_bytes()
+
+
+class TestWhatEnters:
+    def test_work_before_the_trial_does_not_count(self, ws, tmp_path):
+        """An unknown session is resumed: an arm is drawn for it after 29 errors."""
+        lines = outcome_lines("resumed", [False] * 29, timestamp=write_now(-600))
+        ws.provision(task("resumed"))
+        later = outcome_lines("resumed", [False] * 29 + [True, True])[1 + 2 * 29 :]
+        write_jsonl(tmp_path / "in" / "a.jsonl", lines + later)
+        ws.ingest(tmp_path / "in")
+        found = ws.experiments.measures(trial(ws, "resumed"))
+        assert (found.errors, found.judged, found.turns, found.tokens) == (0, 2, 2, None)
+        report = ws.report()
+        assert report.left_out == {"had begun before Warmstart assigned an arm, so that they count as missing": 1}
+        assert sum(arm.assigned for arm in report.arms.values()) == 1
+        assert sum(arm.missing for arm in report.arms.values()) == 1
+
+    def test_a_transcript_from_last_week_is_no_outcome(self, ws, tmp_path):
+        ws.provision(task("old"))
+        write_jsonl(tmp_path / "a.jsonl", outcome_lines("old", [False] * 5, timestamp=write_now(-7 * 86_400)))
+        ws.ingest(tmp_path / "a.jsonl")
+        assert ws.experiments.measures(trial(ws, "old")).judged == 0
+        assert list(ws.report().left_out.values()) == [1]
+
+    def test_clocks_may_differ_by_seconds(self, ws, tmp_path):
+        ws.provision(task("skewed"))
+        write_jsonl(tmp_path / "a.jsonl", outcome_lines("skewed", [False, True], timestamp=write_now(-5)))
+        ws.ingest(tmp_path / "a.jsonl")
+        found = ws.experiments.measures(trial(ws, "skewed"))
+        assert (found.errors, found.judged, ws.report().left_out) == (1, 2, {})
+
+    def test_an_agent_may_wait_for_its_first_request(self, ws, tmp_path):
+        first, *rest = outcome_lines("idle", [False, True])
+        ws.provision(task("idle"))
+        write_jsonl(tmp_path / "a.jsonl", [first | {"timestamp": write_now(-1_200)}, *rest])
+        ws.ingest(tmp_path / "a.jsonl")
+        assert (ws.experiments.measures(trial(ws, "idle")).judged, ws.report().left_out) == (2, {})
+
+    @pytest.mark.parametrize("is_known_first", [True, False])
+    def test_a_transcript_without_times_counts_if_it_came_later(self, ws, tmp_path, is_known_first):
+        clock = iter((1_000.0 + 100 * n) for n in range(1_000))
+        with Warmstart(ws.settings, lambda: next(clock)) as timed:
+            lines = [
+                {name: value for name, value in line.items() if name != "timestamp"}
+                for line in outcome_lines("timeless", [False, True])
+            ]
+            write_jsonl(tmp_path / "a.jsonl", lines)
+            if is_known_first:
+                timed.ingest(tmp_path / "a.jsonl")
+            timed.provision(task("timeless"))
+            timed.ingest(tmp_path / "a.jsonl")
+            assert sum(timed.report().left_out.values()) == is_known_first
+
+    @pytest.mark.parametrize("fork_first", [True, False])
+    def test_calls_copied_from_a_parent_count_once(self, ws, tmp_path, fork_first):
+        """A fork starts with its parent's calls, under its own id."""
+        for name in ("conversation-1", "conversation-2"):
+            ws.provision(task(name))
+        parent = outcome_lines("conversation-1", [False, False, True])
+        own = outcome_lines("conversation-2", [True, True, True, True])[1 + 2 * 3 :]
+        copied = [line | {"sessionId": "conversation-2", "timestamp": write_now(2)} for line in parent]
+        files = [("a", parent), ("b", copied + [line | {"timestamp": write_now(3)} for line in own])]
+        for name, lines in reversed(files) if fork_first else files:
+            write_jsonl(tmp_path / "in" / f"{name}.jsonl", lines)
+            ws.ingest(tmp_path / "in")
+        measured = [ws.experiments.measures(trial(ws, name)) for name in ("conversation-1", "conversation-2")]
+        assert [(found.errors, found.judged, found.turns) for found in measured] == [(2, 3, 3), (0, 1, 1)]
 
 
 def past(*calls: PastCall, **facts: Any) -> PastSession:

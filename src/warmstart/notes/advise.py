@@ -2,7 +2,7 @@
 
 | action | when |
 |---|---|
-| `tell` | the default: say it with the call's result, once a session |
+| `tell` | the default: add the note to the call's result, once per session |
 | `correct` | where the user chose it and the fix is exact, verified and only reads (see rewrite) |
 | `stop` | where the user chose it and the note is sure: refuse once, with the reason; the second try goes through |
 
@@ -23,7 +23,7 @@ from warmstart.notes.marks import (
     split_simple,
     touched_path,
 )
-from warmstart.notes.session_state import hash_text
+from warmstart.notes.withholding import is_withheld, name_fact
 from warmstart.notes.wording import STOPPED, make_inert, state_note
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 SURE = 0.85  # certainty from which a call may be stopped
-LIKELY = 0.6  # certainty from which a note is told: good calls are not nagged
+LIKELY = 0.6  # certainty from which a note is shown: fewer notes at calls that work
 _TOLD_ANYWAY = frozenset(("refusal", "slow", "works"))
 _NEVER_STOPPED = frozenset(("check", "baseline", "works", "where"))  # a check that fails has done its work
 _AFTER = frozenset(("baseline", "large", "slow", "refusal"))  # worth saying after a failure without a fix, too
@@ -86,7 +86,7 @@ def advise_before(
     place = make_place(call, lookup)
     context = call.get("context", "")
     best: dict[str, Any] | None = None
-    fact = ""
+    chosen: dict[str, Any] = {}
     for mark, note in find_matches(call, lookup, place, state.list_files(context)):
         if state.has("wrong", note["id"]):
             continue
@@ -97,12 +97,13 @@ def advise_before(
             state.add_wrong(note["id"])
             continue
         if best is None or _rank(advice) > _rank(best):
-            best, fact = advice, _name_fact(note)
-    if best is not None:
-        state.add("said", fact, context)
-        state.add(_WORDS[best["action"]], best["note"], "" if best["action"] == "stop" else context)
-        if call.get("call_id"):
-            state.add("call", best["note"], call["call_id"])
+            best, chosen = advice, note
+    if best is None or not state.admits() or is_withheld(chosen, best, call, state):
+        return None
+    state.add("said", name_fact(chosen), context)
+    state.add(_WORDS[best["action"]], best["note"], "" if best["action"] == "stop" else context)
+    if call.get("call_id") and best["action"] != "stop":  # which has no result to read both with
+        state.add("call", best["note"], call["call_id"])
     return best
 
 
@@ -115,13 +116,10 @@ def _rank(advice: Mapping[str, Any]) -> tuple[int, float, int]:
 
 def _was_given(note: Mapping[str, Any], state: SessionMemory, context: str) -> bool:
     """Return whether a session knows this note, or another one of the same fact: of the project, or of the agent."""
-    if state.has("said", _name_fact(note), context):
+    fact = name_fact(note)
+    if state.has("said", fact, context) or state.has("withheld", fact):
         return True
     return state.has("stopped", note["id"]) or state.has("told", note["id"], context)
-
-
-def _name_fact(note: Mapping[str, Any]) -> str:
-    return hash_text(f"{note.get('kind')}:{note.get('subject')}")
 
 
 def measure_certainty(note: Mapping[str, Any]) -> float:
@@ -173,7 +171,9 @@ def _creates(note: Mapping[str, Any], call: Mapping[str, Any], place: Place) -> 
         return False
     tool, arguments = call["tool"], call["arguments"]
     if not is_shell(tool):
-        return tool.lower() in _CREATORS or (isinstance(arguments, dict) and arguments.get("old_string") == "")
+        if tool.lower() in _CREATORS:
+            return True
+        return isinstance(arguments, dict) and "" in (arguments.get("old_string"), arguments.get("oldString"))
     from warmstart.notes.rewrite import locate
 
     named = list(locate(note["subject"], dict(call), place))
@@ -289,9 +289,13 @@ def advise_after(
             if state.has("after", note["id"], context) or state.has("wrong", note["id"]):
                 continue
             if state.has("call", note["id"], call.get("call_id") or " "):
-                continue  # told before this very call: the agent reads both with its result
+                continue  # shown before this call: the agent reads both with its result
             if disk and kind == "path" and not _has_fix(note.get("fix", ""), place):
                 state.add_wrong(note["id"])
+                continue
+            if not state.admits():
+                return None
+            if is_withheld(note, {"action": "after"}, call, state):
                 continue
             state.add("after", note["id"], context)
             known = "; earlier sessions met it too: it may be no fault of this one" if kind == "baseline" else ""

@@ -24,11 +24,11 @@ _Stamp = tuple[int, int, int]  # time, size and number of a file
 
 
 class Adviser:
-    """Answers calls from the indexes under a home. It remembers what each session was told. Thread-safe.
+    """Answers calls from the indexes under a home. It remembers which notes each session was shown. Thread-safe.
 
     `levels`: by kind, under "" for all others. `disk`: check notes on the real disk before they are shown. `exposure`:
     which sessions get advice, and the record of what they got. `kept`: remember sessions in files, as hooks do, so that
-    other processes know what a session was told.
+    other processes know which notes a session was shown.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class Adviser:
             if index is None:
                 return _NONE
             call = {"tool": event.tool, "arguments": event.arguments, "cwd": event.cwd, "agent": event.agent}
+            call["call_id"] = event.call_id
             if event.when == "before":
                 return self._advise_before(event, call, index)
             return self._advise_after(event, call, index)
@@ -85,11 +86,8 @@ class Adviser:
             return self._give(advice, event, state)
 
     def _give(self, advice: dict[str, Any] | None, event: CallEvent, state: SessionMemory) -> Advice:
-        """Return the advice, unless the session is one that gets none, and record it."""
+        """Record the advice and return it."""
         if event.session and self._exposure is not None:
-            if advice is not None and not self._exposure.admits(event.session):
-                state.advises = False
-                return _NONE
             self._exposure.record(state.newly_wrong, event.session, "wrong")
             state.newly_wrong.clear()
             if advice is not None:
@@ -105,13 +103,22 @@ class Adviser:
             with SessionFile(str(self._home), session) as kept:
                 if kept.advises is None:
                     kept.advises = True  # for this call; whether the session gets advice is not decided here
+                self._connect(kept)
                 yield kept
         else:
-            state = self._sessions.setdefault(session, SessionMemory())
+            state = self._sessions.setdefault(session, SessionMemory(session))
+            self._connect(state)
             self._sessions.move_to_end(session)
             if len(self._sessions) > _SESSIONS:
                 self._sessions.popitem(last=False)
             yield state
+
+    def _connect(self, state: SessionMemory) -> None:
+        """Let a session's state ask whether it gets advice, and record what is drawn for it."""
+        exposure = self._exposure
+        if exposure is not None and state.ask is None:
+            state.ask = lambda: exposure.ask(state.session)
+            state.recorder = lambda draw: exposure.record_draw(state.session, draw)
 
     def _find_index(self, event: CallEvent) -> LoadedIndex | None:
         if event.scope:  # folders belong to the machine's own user
@@ -144,7 +151,7 @@ class Adviser:
 
 
 def _stamp(path: str) -> _Stamp:
-    """Return what tells one state of a file from another."""
+    """Return a value that changes whenever the file changes."""
     try:
         now = os.stat(path)
     except (OSError, ValueError):

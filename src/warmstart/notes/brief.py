@@ -17,7 +17,7 @@ BUDGET = 300
 HEADING = "Known in this project from earlier sessions (in brackets: how many met it):"
 PLACES = "From earlier sessions in this project:"
 _LARGEST_PART = 3  # the line about files takes a third of the budget at most
-LEAST = 0.05  # sessions that meet a note, of the recent ones: what is rarer is not worth a line for everyone
+LEAST = 0.05  # share of recent sessions that meet a note: a rarer one is not worth a line for everyone
 _DEAR: dict[NoteKind, float] = {"refusal": 3.0, "slow": 2.0, "baseline": 1.3, "check": 1.2, "where": 1.5, "works": 0.5}
 _GROUPS: dict[NoteKind, str] = {
     "path": "Not here: ",
@@ -26,8 +26,8 @@ _GROUPS: dict[NoteKind, str] = {
     "works": "Usual commands: ",
     "large": "Too large for one Read, use offset and limit: ",
 }
-_CODE = re.compile(r"[A-Z]{1,3}\d{3,5}")  # of a compiler: each change makes its own, so few of them tell of the project
-_CODES = 0.4  # what such a code is worth, of a rule
+_CODE = re.compile(r"[A-Z]{1,3}\d{3,5}")  # of a compiler: every change causes its own, so few are typical of a project
+_CODES = 0.4  # the weight of such a code, relative to a rule
 _NAME = 60  # characters of a test's name
 _ITEMS = 8  # notes in the line of a group
 _MOST: dict[NoteKind, int] = {"baseline": 3}
@@ -52,7 +52,7 @@ def write_brief(
     said: str = "",
     project: str | None = None,
 ) -> Brief:
-    """Return the brief of a task. `count` counts tokens; `said`: what the repository's own files tell the agent."""
+    """Return the brief of a task. `count` counts tokens; `said`: the instructions in the repository's own files."""
     items = sorted((_make_item(note, task) for note in notes if _deserves(note, said)), key=lambda item: -item.value)
     chosen: list[_Item] = []
     tokens, text = 0, ""

@@ -64,7 +64,7 @@ class Runs(Struct):
 
 
 class Digest(Struct):
-    """What one session adds to a project's notes."""
+    """The counts that one session adds to a project's notes."""
 
     session: str  # id of the root session
     agent: str
@@ -102,7 +102,7 @@ def decode_digest(body: str | None) -> Digest | None:
 
 
 def digest_session(session: PastSession, *, roots: Sequence[str] = (), skip: Collection[str] = ()) -> Digest:
-    """Return the counts of a session. `skip`: ids of calls that an earlier session made, of which this is a fork."""
+    """Return the counts of a session. `skip`: ids of calls that this fork copied from an earlier session."""
     place = Place(session.folder or session.project, (*roots, *((session.root,) if session.root else ())))
     digest = Digest(
         session=session.parent or session.id,
@@ -202,7 +202,7 @@ def _count_refusal(digest: Digest, entry: DigestedCall) -> None:
     """Count a call that a person rejected. Approving a plan by starting anew is recorded as a rejection, but is none."""
     commands = [words for words in entry.commands if words[0] not in BESIDE]
     if len(commands) != 1 or entry.call.tool in _ASKING:
-        return  # of several commands in a line nobody knows which one was refused
+        return  # a line of several commands does not show which one was refused
     form = find_form(Sighting("refusal", ""), entry)
     words = " ".join((entry.call.outcome.words or "").split())[:_WORDS]
     if form:
@@ -243,7 +243,7 @@ def find_form(sighting: Sighting, entry: DigestedCall) -> str:
 
 
 def find_fix(sighting: Sighting, failed: DigestedCall, later: Sequence[DigestedCall]) -> str:
-    """Return what was done about the cause and worked; "" where that cannot be told."""
+    """Return what was done about the cause and worked; "" where that is unknown."""
     worked = [entry for entry in later if entry.call.outcome.status == "ok"]
     match sighting.kind:
         case "path":

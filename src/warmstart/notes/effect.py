@@ -1,4 +1,4 @@
-"""What became of notes that were shown: how many sessions met them before and since, and what stopping calls has cost."""
+"""The effect of shown notes: how many sessions met them before and since, and the turns that stopped calls cost."""
 
 from __future__ import annotations
 

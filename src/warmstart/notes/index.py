@@ -153,7 +153,7 @@ def read_levels(home: str) -> dict[str, str] | None:
 
 
 def stamp_settings(home: str) -> str:
-    """Return what tells one state of `config.toml` from another; "" where there is none."""
+    """Return a value that changes whenever `config.toml` changes; "" where there is none."""
     try:
         known = os.stat(os.path.join(home, "config.toml"))
     except (OSError, ValueError):

@@ -10,28 +10,27 @@ from warmstart.calls.tools import PATCH, READ, SEARCH, WRITE, base_tool
 from warmstart.model import LearnedNotes
 from warmstart.notes.digest import Cause, Digest, decode_digest, digest_session
 from warmstart.notes.mine import ProjectHistory, add_up, make_id
-from warmstart.notes.register import POLICY, RULES, NoteRegister, encode
-from warmstart.notes.showings import sweep_states, take_showings
+from warmstart.notes.register import POLICY, RULES, encode
+from warmstart.notes.tried import MEASURED, TriedNotes
 from warmstart.notes.trust import find_suspicions
 from warmstart.notes.types import Note, NoteKind
 from warmstart.ports import Progress
+from warmstart.scopes import SHARED
 from warmstart.store.history import decode_session
-from warmstart.store.notes import Showing
 from warmstart.store.rows import SessionRow
 
 ALONE: frozenset[NoteKind] = frozenset(("path", "command", "environment", "refusal"))  # proposed after one session
-SHARED = "*"
 _UNSUPPORTED = "its sessions no longer support it"
 _STALE = 90 * 86_400.0  # seconds without a sighting after which a note is retired
 _FILE_TOOLS = frozenset((READ, WRITE, PATCH, SEARCH))
 
 
-class NoteLearner(NoteRegister):
+class NoteLearner(TriedNotes):
     """Makes notes of stored sessions and decides what becomes of them."""
 
     def learn(self, *, project: str | None = None, progress: Progress | None = None) -> LearnedNotes:
         """Make the notes of every project, or of one, from all its sessions. New sessions only add their digests."""
-        self._take_showings()
+        self.close_occurrences()
         shown = self._notes.sessions_shown()
         places = [(name, scope) for name, scope, _count in self._notes.projects() if project in (None, name)]
         totals = [0, 0, 0, 0]
@@ -68,15 +67,8 @@ class NoteLearner(NoteRegister):
         self.learn()
         with self._store.writing():
             for note in self.list(status="retired"):
-                if note.decision == f"{POLICY}: {_UNSUPPORTED}":
+                if note.decision == f"{POLICY}: {_UNSUPPORTED}":  # not active, so no index holds it
                     self._notes.delete(note.id)
-        self.write_indexes()
-
-    def _take_showings(self) -> None:
-        """Store what hooks noted down about notes that they showed."""
-        with take_showings(self._settings.home) as taken, self._store.writing():
-            self._notes.put_showings([Showing(one.note, one.session, one.how, one.at) for one in taken])
-        sweep_states(self._settings.home, self._clock())
 
     def _read_digests(self, project: str, scope: str) -> list[tuple[str, Digest]]:
         roots = self._notes.roots(project)
@@ -118,12 +110,15 @@ class NoteLearner(NoteRegister):
             if agent is not None:
                 known = {name: note for name, note in known.items() if note.agent == agent}
             by_person = self._notes.decided_by_person()
+            measured = self._notes.retired_by(MEASURED)
             counts = [0, 0, 0, 0]
             for note in mined:
                 if note.support < 2 and note.kind not in ALONE:
                     continue
                 old = known.pop(note.id, None)
                 decided = self._decide(note, old, by_person.get(note.id), newest)
+                if old is not None and note.id in measured:  # it does harm, however often sessions meet it
+                    decided = structs.replace(decided, status="retired", decision=old.decision)
                 self._put(decided, old, now)
                 counts[0] += decided.status == "active"
                 counts[1] += decided.status == "proposed"

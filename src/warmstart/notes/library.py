@@ -7,23 +7,18 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from warmstart.dialects.tokens import estimate
 from warmstart.errors import Refused
-from warmstart.model import Brief
-from warmstart.notes.brief import add_where, reserve_line, write_brief
+from warmstart.notes.briefs import ProjectBriefs
 from warmstart.notes.effect import MOST, EffectReader, NoteEffects, Recurrence
-from warmstart.notes.learning import SHARED, NoteLearner
+from warmstart.notes.learning import NoteLearner
 from warmstart.notes.mine import make_id
+from warmstart.notes.note_trials import NoteTrial
 from warmstart.notes.publish import Published, prepare
 from warmstart.notes.register import PERSON, RULES, encode
 from warmstart.notes.trust import find_suspicions
 from warmstart.notes.types import Note, NoteStatus
-from warmstart.notes.visits import look_up_where
-from warmstart.notes.where import FILES, Where
+from warmstart.scopes import SHARED
 from warmstart.store.notes import NoteDecision, NoteRow, Showing
-
-_OWN_FILES = ("AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md")
-_LARGEST_FILE = 100_000
 
 
 class ShownNote(Struct, frozen=True, kw_only=True):
@@ -34,9 +29,10 @@ class ShownNote(Struct, frozen=True, kw_only=True):
     sessions: tuple[str, ...]  # that were shown it
     before: Recurrence  # sessions that met it before it was first shown
     since: Recurrence
+    trial: NoteTrial | None = None  # None: never drawn
 
 
-class NoteLibrary(NoteLearner):
+class NoteLibrary(NoteLearner, ProjectBriefs):
     """Learns notes, shows them, takes a person's decisions, and writes briefs."""
 
     # Deciding
@@ -52,6 +48,7 @@ class NoteLibrary(NoteLearner):
             sessions=tuple(dict.fromkeys(showing.session for showing in showings)),
             before=before,
             since=since,
+            trial=self._find_trial(note.id),
         )
 
     def approve(self, name: str) -> Note:
@@ -120,51 +117,6 @@ class NoteLibrary(NoteLearner):
 
     # Showing
 
-    def notes_for(self, project: str | None, scope: str = "", agent: str | None = None) -> tuple[Note, ...]:
-        """Return the active notes that a session may use: its project's, shared ones, and rules of its agent."""
-        own = [
-            note
-            for note in self.list(project=project or "", status="active")
-            if note.scope in (scope, SHARED) and (project or note.agent == agent)
-        ]
-        subjects = {note.subject for note in own if note.kind == "tool"}
-        rules = self.list(project="", status="active") if project and not scope else ()
-        return (*own, *(note for note in rules if note.agent == agent and note.subject not in subjects))
-
-    def brief(
-        self,
-        *,
-        project: str | None,
-        task: str = "",
-        agent: str | None = None,
-        scope: str = "",
-        root: Path | None = None,
-        budget: int = 300,
-        adds: bool = False,
-    ) -> Brief:
-        """Return the brief for a session: what its project knows and the repository does not say itself.
-
-        `adds`: the session was given it before its task was known; only where the task leads to is left to say.
-        """
-        where = self.where(task, project=project, scope=scope, root=root) if task else Where()
-        notes = () if adds else self.notes_for(project, scope, agent)
-        if root is not None and not root.is_dir():  # another machine's folder: nothing can be checked there
-            root = None
-        if root is not None:
-            notes = tuple(note for note in notes if still_holds(note, root))
-        said = read_own_files(root) if root is not None else ""
-        room = budget - reserve_line(where, estimate, budget)
-        brief = write_brief(notes, estimate, task=task, budget=room, said=said, project=project)
-        return add_where(brief, where, estimate, budget)
-
-    def where(
-        self, text: str, *, project: str | None, scope: str = "", root: Path | None = None, limit: int = FILES
-    ) -> Where:
-        """Return the files that earlier requests like this one led to, or why none is named."""
-        if not project:
-            return Where(silent="the request belongs to no project")
-        return look_up_where(self._notes, RULES, text, project=project, scope=scope, root=root, limit=limit)
-
     def publish(self, file: Path, *, project: str) -> Published:
         """Return a file with the project's active notes in its managed block; call write() on it to write it."""
         notes = [note for note in self.list(project=project, status="active") if note.scope in ("", SHARED)]
@@ -182,27 +134,3 @@ class NoteLibrary(NoteLearner):
     @property
     def _effects(self) -> EffectReader:
         return EffectReader(self._notes, RULES)
-
-
-def still_holds(note: Note, root: Path) -> bool:
-    """Return whether a note about a path is still true on this disk: the path is missing and its fix is there."""
-    if note.kind != "path" or note.subject.startswith(("/", "~")):
-        return True
-    try:
-        if (root / note.subject).exists():
-            return False
-        return not note.fix or note.fix.startswith(("/", "~")) or (root / note.fix).exists()
-    except (OSError, ValueError):
-        return False
-
-
-def read_own_files(root: Path) -> str:
-    """Return the repository's own instructions, which the agent gets anyway."""
-    texts = []
-    for name in _OWN_FILES:
-        try:
-            with (root / name).open("rb") as file:
-                texts.append(file.read(_LARGEST_FILE).decode("utf-8", "replace"))
-        except OSError:
-            continue
-    return "\n".join(texts)

@@ -22,8 +22,8 @@ _SHELLS = frozenset(
 )
 _READERS = frozenset("read read_file view view_file open_file readfile notebookread read_text_file".split())
 _EDITORS = frozenset(
-    "edit write multiedit notebookedit edit_file write_file patch replace str_replace create_file str_replace_editor "
-    "write_to_file replace_in_file apply_diff".split()
+    "edit write multiedit notebookedit notebook_edit edit_file write_file patch replace str_replace create_file "
+    "str_replace_editor write_to_file replace_in_file apply_diff".split()
 )
 _PATHS = frozenset(
     "file_path path notebook_path filepath target_file absolute_path file filename dir directory folder relative_path "
@@ -31,7 +31,8 @@ _PATHS = frozenset(
 )
 _PARTS = frozenset("offset limit view_range start_line end_line pages start end max_lines line_range".split())
 _COMMENTS = frozenset(
-    "description explanation timeout timeout_ms justification run_in_background content new_string old_string prompt "
+    "description explanation timeout timeout_ms justification run_in_background content new_string old_string newstring "
+    "oldstring newtext oldtext edits patchtext prompt "
     "command cmd code script input text message body query pattern todos questions plan".split()
 )
 _WRAPPERS = frozenset("sudo time nohup env command exec nice stdbuf timeout gtimeout builtin caffeinate".split())

@@ -135,7 +135,7 @@ class ProjectHistory:
         return max(0.0, hits - FIRST) / (sum(weights) + 1)
 
     def _choose_trigger(self, tally: _Tally) -> str:
-        """Return the mark by which calls with this cause are told best from calls that work."""
+        """Return the mark that best separates calls with this cause from calls that work."""
         best, score = "", (0.0, False, 0, 0, -999)
         for mark, count in tally.marks.items():
             if count * 2 < tally.calls or not _is_about(mark, tally):

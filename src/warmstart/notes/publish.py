@@ -12,6 +12,7 @@ from msgspec import Struct
 from warmstart.atomic_files import write_whole
 from warmstart.errors import Refused
 from warmstart.notes.types import Note
+from warmstart.plurals import format_count
 
 BEGIN = "<!-- warmstart notes begin: written by `warmstart notes publish`; edits in this block are overwritten -->"
 END = "<!-- warmstart notes end -->"
@@ -99,7 +100,7 @@ def _write_line(note: Note) -> str:
     own = note.text.partition(": ")[0] if note.kind == "refusal" else note.text  # a person's words stay on this machine
     text = " ".join(own.split()).replace("<", "&lt;").replace("-->", "")
     seen = f", last {datetime.fromtimestamp(note.last_seen, UTC):%Y-%m-%d}" if note.last_seen else ""
-    sessions = "1 session" if note.support == 1 else f"{note.support} sessions"
+    sessions = format_count(note.support, "session")
     return f"- {text} ({sessions}{seen})"
 
 

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     Arguments = dict[str, Any]
 
-_READ_TOOLS = frozenset("read read_file view view_file grep glob ls list_directory search_files".split())
+_READ_TOOLS = frozenset(
+    "read read_file view view_file grep glob ls list_directory search_files grep_search search_file_content".split()
+)
 _PROGRAMS = frozenset(
     "cat head tail nl wc ls stat du tree grep egrep fgrep rg diff cmp realpath readlink cd pwd".split()
 )
@@ -50,7 +52,7 @@ def correct_call(note: dict[str, Any], call: dict[str, Any], place: Place, *, di
 
 
 def needs_trust(arguments: Arguments) -> bool:
-    """Return whether a corrected call runs a project's own code: then only where the agent asks nobody anyway."""
+    """Return whether a corrected call runs a project's own code; it is corrected only where the agent asks no person anyway."""
     line = find_command(arguments)
     return line is not None and any(words[0] in _PYTHONS for words in split_simple(line) if words)
 
@@ -199,7 +201,7 @@ def _stands_alone(line: str, at: int, size: int) -> bool:
 
 
 def only_reads(line: str) -> bool:
-    """Return whether a command line does nothing but read: what is not known to be harmless does more."""
+    """Return whether a command line only reads. Programs that are not known to be harmless count as writing."""
     if len(line) > _LONGEST:
         return False
     for redirection in _HARMLESS:

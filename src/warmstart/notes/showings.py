@@ -19,12 +19,18 @@ _ABANDONED = 60  # seconds after which a process that took showings must have di
 
 
 class RecordedShowing(Struct, frozen=True):
-    """A note that was shown to a session, or that was left out because the disk contradicts it."""
+    """A note that was shown to a session, left out because the disk contradicts it, or drawn to be shown or withheld."""
 
     note: str
     session: str
     at: float  # seconds since the epoch
-    how: str  # tell, correct, stop, after; wrong: contradicted by the disk, not shown
+    how: str  # tell, correct, stop, after; wrong: contradicted by the disk, not shown; drawn: a draw, as below
+    experiment: str = ""
+    withheld: bool = False
+    share: float = 0.0  # probability of being withheld
+    action: str = ""  # that was or would have been taken
+    expected: float | None = None  # failure rate without the note
+    call: str = ""  # id of the call
 
 
 _showing = msgspec.json.Decoder(RecordedShowing)

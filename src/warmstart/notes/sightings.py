@@ -1,4 +1,4 @@
-"""What a failed call says about the project: the specific causes in its message, each with its subject.
+"""The specific causes in the message of a failed call, each with its subject.
 
 A cause is specific when it names something: a path, a program, an option, a linter rule, a test, or a message of a tool
 that stays the same when file names and numbers are masked. Text that is masked altogether names nothing.

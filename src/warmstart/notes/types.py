@@ -25,7 +25,7 @@ class Note(Struct, frozen=True, kw_only=True):
     kind: NoteKind
     subject: str  # the path, option, rule or message that the fact is about
     key: str = ""  # the cause that it stands for, as Sighting.key
-    trigger: str  # the mark of the calls that it concerns (see marks); "" where no call can be told by it
+    trigger: str  # the mark of the calls that it concerns (see marks); "" where no mark identifies such calls
     text: str
     fix: str = ""  # what worked instead
     support: int  # root sessions that met it
@@ -62,10 +62,11 @@ class CallEvent(Struct, frozen=True, kw_only=True):
     scope: str = ""  # as Session.scope
     result: str | None = None  # of the call, where it was made
     error: bool | None = None  # whether it failed; None: judged by its result
+    call_id: str = ""  # by which its transcript names it; where known, the outcome of a trial is read more surely
 
 
 class Advice(Struct, frozen=True, kw_only=True):
-    """What to do about a call."""
+    """The advice about a call."""
 
     action: Action = "none"
     text: str = ""

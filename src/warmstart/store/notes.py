@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from warmstart.errors import NotFound, Refused
+from warmstart.store.occurrences import OccurrenceStore
 from warmstart.store.sqlite import SqliteStore
 
 
@@ -111,6 +112,10 @@ class NoteStore:
         """Return the last status that a person gave, by note."""
         return dict(self.store.rows("notes_decided_by_person"))
 
+    def retired_by(self, policy: str) -> set[str]:
+        """Return the notes that this policy retired and nobody has decided about since."""
+        return {note for (note,) in self.store.rows("notes_retired_by", (policy,))}
+
     def put_showings(self, showings: Sequence[Showing]) -> None:
         """Record what sessions were shown; the same showing again changes nothing."""
         self.store.run_many("put_showing", [(one.note, one.session, one.how, one.at) for one in showings])
@@ -133,6 +138,7 @@ class NoteStore:
             self.store.run("rename_showings", (moved, note))
             self.store.run("rename_note_decisions", (moved, note))
             self.store.run("delete_showings", (note,))
+            OccurrenceStore(self.store).move(note, moved)
             self.store.run("delete_note", (note,))
 
     def sessions_shown(self) -> dict[str, dict[str, str | None]]:

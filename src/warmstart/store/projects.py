@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import structs
@@ -27,6 +27,16 @@ class ProjectFolder(NamedTuple):
     folder: str | None
     sessions: int
     last: float | None  # seconds since the epoch
+
+
+class SettledFolder(NamedTuple):
+    """The project of a folder's sessions, and the facts that decided about it."""
+
+    folder: str
+    project: str
+    root: str | None  # of the project, above the folder; None: unknown
+    is_rival: bool  # whether the files that its sessions touched are among the facts
+    facts: str  # a hash
 
 
 class ProjectStore:
@@ -60,6 +70,16 @@ class ProjectStore:
             latest[folder] = remote or latest.get(folder)
         return latest
 
+    def remote_of(self, folder: str) -> str | None:
+        """Return the latest remote that a transcript records for a folder."""
+        rows = self.store.rows("remotes_of_folder", (folder,))
+        return str(rows[-1][0]) if rows else None
+
+    def settled(self, folder: str) -> SettledFolder | None:
+        """Return how a folder was given its project last; None: it never was, or a session has been deleted since."""
+        rows = self.store.rows("settled_folder", (folder,))
+        return _make_settled(rows[0]) if rows else None
+
     def roots(self, project: str) -> list[str]:
         """Return the roots of a project's checkouts, the latest first."""
         return [root for (root,) in self.store.rows("latest_roots", (project, _ROOTS))]
@@ -84,27 +104,38 @@ class ProjectStore:
         with self.store.writing():
             self.store.run("delete_project_name", (name,))
 
-    def place(self, rows: Iterable[ProjectNameRow], targets: Mapping[str, str]) -> int:
-        """Give folders their projects and roots in one transaction. Returns the number of sessions that moved.
+    def place(self, rows: Iterable[ProjectNameRow], folders: Sequence[SettledFolder]) -> int:
+        """Give all folders their projects and roots in one transaction. Returns the number of sessions that moved.
 
-        `targets` are the projects that folders belong to once a person's names are followed. Templates follow their source
-        sessions; trials, live usage (`MOVES`) and notes follow their sessions or the whole project.
+        `rows` name the folders' own projects; `folders` are placed after a person's names are followed.
         """
         with self.store.writing():
-            wanted = {row.name: row for row in rows}
-            moved: defaultdict[str, Counter[str]] = defaultdict(Counter)
-            for folder, project, root, sessions in self.store.rows("folder_projects"):
-                row = wanted.get(folder)
-                if row is None or (project, root) == (targets[folder], row.root):
-                    continue
-                self.store.run("place_sessions", (targets[folder], row.root, folder))
-                self.store.run("delete_digests_in", (folder,))
-                if project is not None and project != targets[folder]:
-                    moved[project][targets[folder]] += sessions
             known = self.names()
-            for name, row in wanted.items():
-                if name not in known or known[name].by != "person":
+            for row in rows:
+                if row.name not in known or _is_other(row, known[row.name]):
                     self.store.run("put_project_name", row.to_columns())
+            before = {_make_settled(row) for row in self.store.rows("settled_folders")}
+            if before != set(folders):
+                self.store.run("forget_settled_folders")
+                self.store.run_many("put_settled_folder", folders)
+            return self.place_folders(folders)
+
+    def place_folders(self, folders: Iterable[SettledFolder]) -> int:
+        """Move the sessions of folders to their projects. Returns the number of sessions that moved.
+
+        Templates follow their source sessions; trials, live usage (`MOVES`) and notes follow their sessions or the whole
+        project.
+        """
+        with self.store.writing():
+            moved: defaultdict[str, Counter[str]] = defaultdict(Counter)
+            for folder, target, root, _is_rival, _facts in folders:
+                misplaced = self.store.rows("misplaced_sessions", (folder, target, root))
+                if misplaced:
+                    self.store.run("place_sessions", (target, root, folder))
+                    self.store.run("delete_digests_in", (folder,))
+                for project, sessions in misplaced:
+                    if project is not None and project != target:
+                        moved[project][target] += sessions
             for old in sorted(moved):
                 self._follow(old, min(moved[old], key=lambda new: (-moved[old][new], new)))
         return sum(sum(counts.values()) for counts in moved.values())
@@ -134,6 +165,16 @@ class ProjectStore:
         sessions = msgspec.json.encode(template.source_sessions if template else ()).decode()
         rows = self.store.rows("projects_of_sessions", (sessions,))
         return str(rows[0][0]) if rows else None
+
+
+def _make_settled(row: Sequence[Any]) -> SettledFolder:
+    folder, project, root, is_rival, facts = row
+    return SettledFolder(folder, project, root, bool(is_rival), facts)
+
+
+def _is_other(row: ProjectNameRow, known: ProjectNameRow) -> bool:
+    """Return whether a folder stands for something else than before. A person's word stands."""
+    return known.by != "person" and (row.project, row.root, row.by) != (known.project, known.root, known.by)
 
 
 def _move_template(templates: TemplateStore, row: TemplateRow, project: str) -> None:

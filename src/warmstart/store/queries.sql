@@ -14,6 +14,9 @@ ON CONFLICT (uri) DO UPDATE SET
 -- name: sources
 SELECT uri, size, mtime_ns, inode, reader, read_at, problems FROM sources ORDER BY uri;
 
+-- name: source
+SELECT uri, size, mtime_ns, inode, reader, read_at, problems FROM sources WHERE uri = :uri;
+
 -- name: known_session
 SELECT digest, source_uri, messages + calls + results FROM sessions WHERE key = :key;
 
@@ -43,7 +46,7 @@ ON CONFLICT (key) DO UPDATE SET
     scope = CASE excluded.scope WHEN '' THEN scope ELSE excluded.scope END; -- another file may not say whose it is
 
 -- name: delete_session
-DELETE FROM sessions WHERE key = :key RETURNING id, agent, source_uri;
+DELETE FROM sessions WHERE key = :key RETURNING id, agent, source_uri, parent;
 
 -- name: is_source
 -- Whether any session was read from a file; sessions of a file of many have its URI and a fragment.
@@ -125,7 +128,8 @@ ORDER BY started DESC, key DESC
 LIMIT :limit OFFSET :offset;
 
 -- name: count_rows
-SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM calls), (SELECT count(*) FROM sources);
+-- Of the sources, files that are no transcripts do not count; they have no list of problems.
+SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM calls), (SELECT count(*) FROM sources WHERE problems NOT LIKE '"%');
 
 -- name: put_template
 INSERT INTO templates (
@@ -244,17 +248,21 @@ WHERE scope IN (SELECT value FROM json_each(?)) AND term IN (SELECT value FROM j
 SELECT example, weight FROM postings WHERE scope = :scope AND term = :term LIMIT :most;
 
 -- name: trial
-SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed
+SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed,
+       chosen, chosen_at, left_out
 FROM trials WHERE session = :session;
 
 -- name: hidden_trials
 -- Trials of sessions whose ids were redacted, so that they cannot be distinguished.
-SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed
+SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed,
+       chosen, chosen_at, left_out
 FROM trials WHERE instr(session, '{{SECRET:') > 0;
 
 -- name: put_trial
-INSERT INTO trials (session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed)
-VALUES (:session, :arm, :picks, :task, :at, :experiment, :assignment, :propensities, :parent, :transcript, :measures, :closed);
+INSERT INTO trials (session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed,
+                    chosen, chosen_at, left_out)
+VALUES (:session, :arm, :picks, :task, :at, :experiment, :assignment, :propensities, :parent, :transcript, :measures, :closed,
+        :chosen, :chosen_at, :left_out);
 
 -- name: seed
 SELECT body FROM seeds WHERE session = :session AND dialect = :dialect;
@@ -266,7 +274,8 @@ INSERT INTO seeds (session, dialect, body) VALUES (:session, :dialect, :body);
 UPDATE templates SET used = used + 1, last_used = :at WHERE name = :name AND version = :version;
 
 -- name: recent_trials
-SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed
+SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed,
+       chosen, chosen_at, left_out
 FROM trials ORDER BY at DESC LIMIT :limit;
 
 -- name: count_trials
@@ -286,47 +295,109 @@ WHERE CASE WHEN json_valid(body) THEN json_extract(body, '$.session') END = :ses
 UPDATE templates SET effect = :effect WHERE name = :name AND version = :version;
 
 -- name: trials_of
-SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed
+SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed,
+       chosen, chosen_at, left_out
 FROM trials WHERE experiment = :experiment ORDER BY at, session;
 
 -- name: trials_of_session
 -- Also the trials that add to the session in the same conversation, which are called `session#part`.
-SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed
+SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed,
+       chosen, chosen_at, left_out
 FROM trials
 WHERE session = :session OR transcript = :key OR (session > :session || '#' AND session < :session || '$');
 
 -- name: trials_mentioning
-SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed
+SELECT session, arm, picks, task, at, experiment, assignment, propensities, parent, transcript, measures, closed,
+       chosen, chosen_at, left_out
 FROM trials WHERE instr(picks, :key) > 0;
 
 -- name: set_picks
 UPDATE trials SET picks = :picks WHERE session = :session;
 
--- name: make_cold
-UPDATE trials SET arm = 'cold', assignment = 'choice' WHERE session = :session;
+-- name: choose_arm
+-- The drawn arm stays as it is.
+UPDATE trials SET chosen = :arm, chosen_at = :at WHERE session = :session;
 
 -- name: delete_seeds
 DELETE FROM seeds WHERE session = :session;
 
+-- name: mark_unmeasured
+-- The session itself if a trial is about it, and sessions with a trial that began with a copy of its first call.
+INSERT INTO unmeasured (session_key)
+SELECT s.key FROM sessions AS s
+WHERE s.key = ?1
+  AND (EXISTS (SELECT 1 FROM trials AS t WHERE t.session = s.id) OR EXISTS (SELECT 1 FROM trials AS t WHERE t.transcript = s.key))
+UNION
+SELECT o.session_key FROM calls AS c JOIN calls AS o ON o.call_id = c.call_id AND o.session_key <> c.session_key
+WHERE c.session_key = ?1 AND c.ordinal = 0
+  AND EXISTS (SELECT 1 FROM trials AS t WHERE t.transcript = o.session_key)
+ON CONFLICT DO NOTHING;
+
+-- name: mark_transcripts
+-- The transcripts that were there before the trial of their session.
+INSERT INTO unmeasured (session_key) SELECT key FROM sessions WHERE id = :session ON CONFLICT DO NOTHING;
+
 -- name: closable_trials
 -- A trial with a transcript is measured again when that transcript has changed; others match by session id.
+-- CROSS JOIN keeps the order: few sessions are unmeasured, and there may be many trials.
 SELECT t.session, s.key, s.agent, t.task
-FROM trials AS t JOIN sessions AS s ON s.key = t.transcript
-WHERE s.updated > t.closed
+FROM unmeasured AS u CROSS JOIN sessions AS s ON s.key = u.session_key CROSS JOIN trials AS t ON t.transcript = s.key
+WHERE t.transcript IS NOT NULL
 UNION ALL
 SELECT t.session, s.key, s.agent, t.task
-FROM trials AS t JOIN sessions AS s ON s.id = t.session
+FROM unmeasured AS u CROSS JOIN sessions AS s ON s.key = u.session_key CROSS JOIN trials AS t ON t.session = s.id
 WHERE t.transcript IS NULL
+  AND NOT EXISTS (SELECT 1 FROM trials AS o WHERE o.transcript = s.key AND o.transcript IS NOT NULL)
 ORDER BY 1, 2;
 
+-- name: clear_unmeasured
+DELETE FROM unmeasured;
+
+-- name: has_unmeasured
+SELECT EXISTS (SELECT 1 FROM unmeasured);
+
 -- name: close_trial
-UPDATE trials SET transcript = :transcript, measures = :measures, closed = :closed WHERE session = :session;
+UPDATE trials SET transcript = :transcript, measures = :measures, left_out = :left_out, closed = :closed
+WHERE session = :session;
+
+-- name: trial_of_transcript
+SELECT session FROM trials WHERE transcript = :key;
+
+-- name: count_closed
+INSERT INTO weighings (unit, closed, weighed) VALUES (:unit, :number, 0)
+ON CONFLICT (unit) DO UPDATE SET closed = closed + excluded.closed RETURNING closed, weighed;
+
+-- name: weighings
+SELECT closed, weighed FROM weighings WHERE unit = :unit;
+
+-- name: set_weighed
+UPDATE weighings SET weighed = closed WHERE unit = :unit;
+
+-- name: repeated_calls
+-- Calls of a session that an earlier session made in the same words, that session's id, and whether it is the parent.
+SELECT DISTINCT c.call_id, e.id, e.id IS s.parent FROM sessions AS s JOIN calls AS c ON c.session_key = s.key
+JOIN calls AS o ON o.call_id = c.call_id AND o.session_key <> c.session_key AND o.tool = c.tool AND o.arguments = c.arguments
+JOIN sessions AS e ON e.key = o.session_key
+WHERE s.key = :key
+  AND (e.started < s.started OR (coalesce(e.started, s.started) IS NULL AND (e.first_seen, e.key) < (s.first_seen, s.key)));
 
 -- name: seed_tokens
 -- The sum over its parts (see trials_of_session); per part the maximum over dialects.
 SELECT sum(tokens) FROM (
     SELECT max(CASE WHEN json_valid(body) THEN json_extract(body, '$.tokens') END) AS tokens FROM seeds
     WHERE session = :session OR (session > :session || '#' AND session < :session || '$') GROUP BY session);
+
+-- name: treated_sessions
+-- Sessions that got a seed with content, in any of their parts (see trials_of_session), advice, or a seed before a person
+-- chose that they go on cold.
+SELECT CASE WHEN instr(session, '#') THEN substr(session, 1, instr(session, '#') - 1) ELSE session END FROM seeds
+WHERE CASE WHEN json_valid(body) THEN json_extract(body, '$.tokens') END > 0
+UNION
+SELECT session FROM seeds WHERE CASE WHEN json_valid(body) THEN json_extract(body, '$.tokens') END > 0
+UNION
+SELECT session FROM showings WHERE how NOT IN ('wrong', 'brief')
+UNION
+SELECT session FROM trials WHERE chosen IS NOT NULL AND arm <> 'cold';
 
 -- name: running_experiment
 SELECT name, arms, shares, metric, salt, after, floor, started, stopped, design, horizon FROM experiments WHERE stopped IS NULL;
@@ -345,7 +416,7 @@ VALUES (:name, :arms, :shares, :metric, :salt, :after, :floor, :started, :stoppe
 UPDATE experiments SET stopped = :at WHERE name = :name AND stopped IS NULL;
 
 -- name: error_history
-SELECT coalesce(ended, started), project, model, category, errors, results FROM sessions
+SELECT coalesce(ended, started), project, model, category, scope, errors, results FROM sessions
 WHERE coalesce(ended, started) IS NOT NULL ORDER BY 1;
 
 -- name: session_starts
@@ -515,7 +586,15 @@ INSERT INTO showings (note, session, how, at) VALUES (:note, :session, :how, :at
 SELECT note, session, how, at FROM showings WHERE (?1 IS NULL OR note = ?1) AND how <> 'wrong' ORDER BY at, session;
 
 -- name: project_roots
-SELECT DISTINCT coalesce(root, folder) FROM sessions WHERE project = :project AND coalesce(root, folder) IS NOT NULL;
+-- Each step seeks the next value in the index, because there are few roots and many sessions.
+WITH RECURSIVE roots (root) AS (
+    SELECT (SELECT coalesce(s.root, s.folder) FROM sessions AS s
+            WHERE s.project = ?1 AND coalesce(s.root, s.folder) IS NOT NULL ORDER BY coalesce(s.root, s.folder) LIMIT 1)
+    UNION ALL
+    SELECT (SELECT coalesce(s.root, s.folder) FROM sessions AS s
+            WHERE s.project = ?1 AND coalesce(s.root, s.folder) > r.root ORDER BY coalesce(s.root, s.folder) LIMIT 1)
+    FROM roots AS r WHERE r.root IS NOT NULL)
+SELECT root FROM roots WHERE root IS NOT NULL;
 
 -- name: project_folders
 SELECT DISTINCT project, scope, coalesce(root, folder) FROM sessions
@@ -534,14 +613,32 @@ ON CONFLICT (name) DO UPDATE SET
 DELETE FROM project_names WHERE name = :name;
 
 -- name: folder_remotes
--- The folders of all sessions, each with the remotes that transcripts record, the latest last.
-SELECT folder, remote FROM sessions WHERE folder IS NOT NULL
-GROUP BY folder, remote ORDER BY folder, max(coalesce(started, 0)), remote;
+-- The folders of all sessions, each with null and with the remotes that transcripts record, the latest last.
+-- Each step seeks the next value in an index, because there are few folders and many sessions.
+WITH RECURSIVE folders (folder) AS (
+    SELECT min(folder) FROM sessions
+    UNION ALL
+    SELECT (SELECT min(s.folder) FROM sessions AS s WHERE s.folder > f.folder) FROM folders AS f WHERE f.folder IS NOT NULL),
+remotes (folder, remote) AS (
+    SELECT f.folder, (SELECT min(s.remote) FROM sessions AS s WHERE s.folder = f.folder AND s.remote IS NOT NULL)
+    FROM folders AS f WHERE f.folder IS NOT NULL
+    UNION ALL
+    SELECT r.folder, (SELECT min(s.remote) FROM sessions AS s WHERE s.folder = r.folder AND s.remote > r.remote)
+    FROM remotes AS r WHERE r.remote IS NOT NULL)
+SELECT r.folder, r.remote FROM remotes AS r ORDER BY r.folder,
+    coalesce((SELECT max(s.started) FROM sessions AS s WHERE s.folder = r.folder AND s.remote = r.remote), 0), r.remote;
 
 -- name: unplaced_folders
+-- Folders are found as in folder_remotes.
+WITH RECURSIVE folders (folder) AS (
+    SELECT min(folder) FROM sessions
+    UNION ALL
+    SELECT (SELECT min(s.folder) FROM sessions AS s WHERE s.folder > f.folder) FROM folders AS f WHERE f.folder IS NOT NULL)
 SELECT EXISTS (
-    SELECT 1 FROM sessions AS s LEFT JOIN project_names AS n ON n.name = s.folder
-    WHERE s.folder IS NOT NULL AND (n.name IS NULL OR s.project IS NULL));
+    SELECT 1 FROM folders AS f
+    WHERE f.folder IS NOT NULL AND (
+        NOT EXISTS (SELECT 1 FROM project_names AS n WHERE n.name = f.folder)
+        OR EXISTS (SELECT 1 FROM sessions AS s WHERE s.folder = f.folder AND s.project IS NULL)));
 
 -- name: folder_calls
 -- The calls of a folder's earliest sessions, so that the same history gives the same answer.
@@ -549,9 +646,41 @@ SELECT c.tool, c.arguments FROM calls AS c
 WHERE c.session_key IN (SELECT key FROM sessions WHERE folder = ?1 ORDER BY started, key LIMIT ?2) AND c.status <> 'error'
 ORDER BY c.session_key, c.ordinal;
 
--- name: folder_projects
-SELECT folder, project, root, count(*) FROM sessions WHERE folder IS NOT NULL
-GROUP BY folder, project, root ORDER BY folder, project, root;
+-- name: misplaced_sessions
+-- The sessions of a folder (?1) that are not in its project (?2) or have not its root (?3), by project.
+-- Ranges on both sides of a value use the index; "IS NOT" would read all sessions of the folder.
+SELECT project, count(*) FROM (
+    SELECT project FROM sessions WHERE folder = ?1 AND project IS NULL
+    UNION ALL SELECT project FROM sessions WHERE folder = ?1 AND project < ?2
+    UNION ALL SELECT project FROM sessions WHERE folder = ?1 AND project > ?2
+    UNION ALL SELECT project FROM sessions WHERE folder = ?1 AND project = ?2 AND root < ?3
+    UNION ALL SELECT project FROM sessions WHERE folder = ?1 AND project = ?2 AND root > ?3
+    UNION ALL SELECT project FROM sessions WHERE ?3 IS NULL AND folder = ?1 AND project = ?2 AND root IS NOT NULL
+    UNION ALL SELECT project FROM sessions WHERE ?3 IS NOT NULL AND folder = ?1 AND project = ?2 AND root IS NULL)
+GROUP BY project;
+
+-- name: settled_folders
+SELECT folder, project, root, is_rival, facts FROM settled_folders;
+
+-- name: settled_folder
+SELECT folder, project, root, is_rival, facts FROM settled_folders WHERE folder = :folder;
+
+-- name: put_settled_folder
+INSERT OR REPLACE INTO settled_folders (folder, project, root, is_rival, facts)
+VALUES (:folder, :project, :root, :is_rival, :facts);
+
+-- name: forget_settled_folders
+DELETE FROM settled_folders;
+
+-- name: remotes_of_folder
+-- As folder_remotes, the latest last.
+WITH RECURSIVE remotes (remote) AS (
+    SELECT min(remote) FROM sessions WHERE folder = ?1 AND remote IS NOT NULL
+    UNION ALL
+    SELECT (SELECT min(s.remote) FROM sessions AS s WHERE s.folder = ?1 AND s.remote > r.remote)
+    FROM remotes AS r WHERE r.remote IS NOT NULL)
+SELECT r.remote FROM remotes AS r WHERE r.remote IS NOT NULL ORDER BY
+    coalesce((SELECT max(s.started) FROM sessions AS s WHERE s.folder = ?1 AND s.remote = r.remote), 0), r.remote;
 
 -- name: place_sessions
 UPDATE sessions SET project = :project, root = :root WHERE folder = :folder;
@@ -629,3 +758,50 @@ WHERE h.how <> 'wrong';
 -- Calls that our hooks stopped, by the mark in their result; several in one turn cost it once.
 SELECT count(*), count(DISTINCT session_key), count(DISTINCT session_key || ' ' || coalesce(turn, -ordinal - 1))
 FROM calls WHERE status = 'denied' AND instr(excerpt, ?1) > 0;
+
+-- name: put_occurrence
+INSERT INTO occurrences (note, session, experiment, withheld, share, action, expected, call_id, at)
+VALUES (:note, :session, :experiment, :withheld, :share, :action, :expected, :call_id, :at) ON CONFLICT DO NOTHING;
+
+-- name: occurrences
+SELECT note, session, experiment, withheld, share, action, expected, call_id, at, failed, worked FROM occurrences
+WHERE (?1 IS NULL OR note = ?1) AND (?2 IS NULL OR experiment = ?2) ORDER BY at, session, note;
+
+-- name: has_unread
+SELECT EXISTS (SELECT 1 FROM occurrences WHERE unread = 1);
+
+-- name: mark_unread
+-- The occurrences of a session that has changed, and of its parent: a subagent's call is in its own transcript.
+UPDATE occurrences SET unread = 1 WHERE session IN (:session, :parent);
+
+-- name: clear_unread
+UPDATE occurrences SET unread = 0 WHERE unread = 1;
+
+-- name: unread_occurrences
+-- A subagent's call is in its own transcript, which names the session as its parent.
+SELECT o.note, o.session, o.experiment, o.withheld, o.share, o.action, o.expected, o.call_id, o.at, o.failed, o.worked,
+       s.key, s.digest
+FROM occurrences AS o JOIN sessions AS s ON s.key = coalesce(
+    (SELECT c.session_key FROM calls AS c JOIN sessions AS m ON m.key = c.session_key
+     WHERE o.call_id <> '' AND c.call_id = o.call_id AND (m.id = o.session OR m.parent = o.session)
+     ORDER BY coalesce(m.started, 0), m.key LIMIT 1),
+    (SELECT m.key FROM sessions AS m WHERE m.id = o.session ORDER BY coalesce(m.started, 0), m.key LIMIT 1))
+WHERE o.unread = 1 AND (o.transcript IS NOT s.key OR o.content IS NOT s.digest)
+ORDER BY s.key, o.at;
+
+-- name: close_occurrence
+UPDATE occurrences SET failed = :failed, worked = :worked, transcript = :transcript, content = :content
+WHERE note = :note AND session = :session;
+
+-- name: rename_occurrences
+UPDATE OR IGNORE occurrences SET note = :id WHERE note = :old;
+
+-- name: delete_occurrences
+DELETE FROM occurrences WHERE note = :note;
+
+-- name: occurrences_in_brief
+SELECT o.note, o.session FROM occurrences AS o JOIN showings AS h ON h.note = o.note AND h.session = o.session AND h.how = 'brief';
+
+-- name: notes_retired_by
+SELECT note FROM note_decisions AS d
+WHERE by = :by AND status = 'retired' AND id = (SELECT max(id) FROM note_decisions AS l WHERE l.note = d.note);

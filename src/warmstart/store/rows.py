@@ -26,6 +26,7 @@ from warmstart.model import (
 )
 
 Change = Literal["new", "updated", "same", "forgotten"]  # forgotten: a person deleted it
+LeftOut = Literal["earlier"]  # the session had begun before its trial
 ProjectBy = Literal["remote", "commit", "paths", "folder", "person"]
 
 
@@ -245,7 +246,7 @@ class TrialRow(Row, frozen=True, kw_only=True, gc=False):
     """What a session was given, fixed once; and how it went, once its transcript is known."""
 
     session: str  # the unit of assignment
-    arm: str  # warm, cold, text, or the name of a template
+    arm: str  # as it was drawn, and never changed: warm, cold, text, or the name of a template
     picks: str  # JSON list of model.Pick; in the cold arm those that would have been given
     task: str  # JSON: facts known before the session, redacted
     at: float  # seconds since the epoch
@@ -256,6 +257,14 @@ class TrialRow(Row, frozen=True, kw_only=True, gc=False):
     transcript: str | None = None  # SessionRow.key; None: missing so far
     measures: str | None = None  # JSON of model.Measures
     closed: float | None = None  # time when the transcript was last measured
+    chosen: str | None = None  # arm that a person chose after the draw; None: the drawn one was given
+    chosen_at: float | None = None  # seconds since the epoch
+    left_out: LeftOut | None = None  # why the measured session is not compared; None: it is
+
+    @property
+    def given(self) -> str:
+        """The arm that the session runs in: the drawn one, unless a person chose another later."""
+        return self.chosen or self.arm
 
 
 class ExperimentRow(Row, frozen=True, kw_only=True, gc=False):

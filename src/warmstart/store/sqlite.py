@@ -35,6 +35,9 @@ MIGRATIONS = (
     "0006_forgotten",
     "0007_what_happened",
     "0008_notes",
+    "0009_trials",
+    "0010_occurrences",
+    "0011_incremental",
 )
 
 SETTINGS = """
@@ -123,6 +126,8 @@ class SqliteStore(SqliteFile):
             self.run("put_session", row.to_columns())
             self.run_many("put_call", [call.to_columns() for call in calls])
             self.run_many("put_spent", [part.to_columns() for part in spent])
+            self.run("mark_unmeasured", (row.key,))
+            self.run("mark_unread", (row.id, row.parent))
         return "updated" if known else "new"
 
     def forget_session(self, key: str, at: float) -> None:
@@ -134,10 +139,13 @@ class SqliteStore(SqliteFile):
             deleted = self.run("delete_session", (key,)).fetchall()
             if not deleted:
                 raise NotFound(f"no session {key}")
-            own_id, agent, source_uri = deleted[0]
+            own_id, agent, source_uri, parent = deleted[0]
+            self.run("mark_unread", (own_id, parent))
+            self.run("forget_settled_folders")  # the session was evidence about its folder
             self.run("delete_live", (own_id, agent))
             self.run("delete_live_counters", (own_id, agent))
-            self.run("delete_source", (str(source_uri).partition("#")[0],))  # the next ingest reads it and says so
+            for mark in ("#", "!/"):  # a session's place, a member of an archive
+                self.run("delete_source", (str(source_uri).partition(mark)[0],))  # the next ingest reads it and says so
             self.run("delete_proposals_of", (key,))
             self.run("delete_reviewed", (key,))
             self.run("forget_session", (key, at))
@@ -160,6 +168,11 @@ class SqliteStore(SqliteFile):
         """Store how a source looked when it was read."""
         with self.writing():
             self.run("put_source", row.to_columns())
+
+    def source(self, uri: str) -> SourceRow | None:
+        """Return how a source looked when it was read; None if it never was."""
+        rows = self.rows("source", (uri,))
+        return SourceRow.from_columns(rows[0]) if rows else None
 
     def sources(self) -> list[SourceRow]:
         """Return every source that was read."""

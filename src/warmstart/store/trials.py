@@ -16,21 +16,27 @@ _picks = msgspec.json.Decoder(list[Pick])
 _measures = msgspec.json.Decoder(Measures)
 
 
-class _TrialScope(msgspec.Struct, frozen=True):
-    """The scope among a trial's facts."""
+class TrialPlace(msgspec.Struct, frozen=True):
+    """Where a trial's session belongs, among its facts."""
 
     scope: str = ""
+    project: str = ""
 
 
-_scope = msgspec.json.Decoder(_TrialScope)
+_place = msgspec.json.Decoder(TrialPlace)
+
+
+def read_place(trial: TrialRow) -> TrialPlace:
+    """Return the scope and project of a trial's session. Trials of earlier versions name no scope: the machine's own user."""
+    try:
+        return _place.decode(trial.task)
+    except _BROKEN:
+        return TrialPlace()
 
 
 def read_scope(trial: TrialRow) -> str:
-    """Return the scope of a trial's session. Trials of earlier versions name none: the machine's own user."""
-    try:
-        return _scope.decode(trial.task).scope
-    except _BROKEN:
-        return ""
+    """Return the scope of a trial's session."""
+    return read_place(trial).scope
 
 
 class TrialStore:
@@ -95,22 +101,43 @@ class TrialStore:
     def put_trial(self, row: TrialRow, used: Iterable[tuple[str, int]]) -> None:
         """Store a trial and count the use of the templates that it shows."""
         self.store.run("put_trial", row.to_columns())
+        self.store.run("mark_transcripts", (row.session,))
         for name, version in used:
             self.store.run("count_use", (row.at, name, version))
 
-    def make_cold(self, session: str) -> None:
-        """Make a session cold because a person wants it so, whatever arm was drawn."""
+    def choose_arm(self, session: str, arm: str, at: float) -> None:
+        """Record the arm that a person chose after the draw. The drawn arm stays, and comparisons go by it."""
         self.store.run("delete_seeds", (session,))
-        self.store.run("make_cold", (session,))
+        self.store.run("choose_arm", (arm, at, session))
 
-    def closable(self) -> list[tuple[str, str, str | None, str]]:
-        """Return the trials with a new or longer transcript: `(session, key, agent of the transcript, task)`."""
-        return [tuple(row) for row in self.store.rows("closable_trials")]
+    # Closing
 
-    def close(self, session: str, transcript: str, measures: Measures | None, at: float) -> None:
-        """Store the transcript and measures of a trial."""
+    def has_unmeasured(self) -> bool:
+        """Return whether a session of a trial is new or has changed."""
+        return bool(self.store.rows("has_unmeasured")[0][0])
+
+    def take_closable(self) -> list[tuple[str, str, str | None, str]]:
+        """Return the trials with a new or changed transcript, once: `(session, key, agent of the transcript, task)`."""
+        rows = [tuple(row) for row in self.store.rows("closable_trials")]
+        self.store.run("clear_unmeasured")
+        return rows
+
+    def close(self, row: TrialRow, measures: Measures | None) -> None:
+        """Store the transcript, the measures and what leaves a trial out of comparisons."""
         body = msgspec.json.encode(measures).decode() if measures else None
-        self.store.run("close_trial", (transcript, body, at, session))
+        self.store.run("close_trial", (row.transcript, body, row.left_out, row.closed, row.session))
+
+    def owner(self, transcript: str) -> str | None:
+        """Return the session whose trial was measured with a transcript."""
+        rows = self.store.rows("trial_of_transcript", (transcript,))
+        return str(rows[0][0]) if rows else None
+
+    def repeated_calls(self, transcript: str) -> list[tuple[str, str, bool]]:
+        """Return the calls that an earlier session made too: `(call id, id of that session, whether it is the parent)`."""
+        return [
+            (call, own_id, bool(is_parent))
+            for call, own_id, is_parent in self.store.rows("repeated_calls", (transcript,))
+        ]
 
     # Seeds
 
@@ -126,6 +153,10 @@ class TrialStore:
     def seed_tokens(self, session: str) -> int:
         """Return the tokens of a session's seed; with several dialects, the maximum."""
         return int(self.store.rows("seed_tokens", (session,))[0][0] or 0)
+
+    def treated_sessions(self) -> set[str]:
+        """Return the sessions that got a seed that is not empty, or advice; what was added to a session counts for it."""
+        return {session for (session,) in self.store.rows("treated_sessions")}
 
     # Experiments
 
@@ -163,8 +194,8 @@ class TrialStore:
 
     # Facts from before
 
-    def history(self) -> list[tuple[float, str | None, str | None, str, int, int]]:
-        """Return `(ended, project, model, category, errors, judged)` per session with a time, ordered by its end."""
+    def history(self) -> list[tuple[float, str | None, str | None, str, str, int, int]]:
+        """Return `(ended, project, model, category, scope, errors, judged)` per session with a time, ordered by its end."""
         return [tuple(row) for row in self.store.rows("error_history")]
 
     def starts(self, window: int) -> list[tuple[str, float | None, str | None, str | None, int, int]]:

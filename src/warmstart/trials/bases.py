@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
@@ -55,6 +56,15 @@ def keep_one_basis(sides: Sequence[Sequence[SessionT]], metric: Metric) -> OneBa
     compared = {basis for side in bases for basis in side if basis is not None and _group(basis) == chosen}
     left_out = tuple(len(side) - len(rest) for side, rest in zip(sides, kept, strict=True))
     return OneBasis(tuple(kept), max(compared, key=_WEAKEST.index), left_out)
+
+
+def count_bases(sides: Sequence[Sequence[SessionT]], metric: Metric) -> list[dict[str, int]]:
+    """Count each arm's sessions by the basis of their figures. Sessions whose figure is unknown have none."""
+    counts = []
+    for side in sides:
+        bases = Counter(basis for session in side if (basis := _find_basis(session, metric)) is not None)
+        counts.append({basis: bases[basis] for basis in _WEAKEST if bases[basis]})
+    return counts
 
 
 def _find_basis(session: Measured, metric: Metric) -> str | None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 
 def expected_rate(
-    history: Iterable[tuple[float, str | None, str | None, str, int, int]],
+    history: Iterable[tuple[float, *tuple[str | None, ...], int, int]],
     wanted: Sequence[tuple[float, tuple[str | None, ...]]],
 ) -> list[float | None]:
-    """Return for each `(time, (project, model, category))` the error rate of sessions that had ended before that time.
+    """Return for each `(time, (project, model, category, person))` the error rate of sessions that ended before that time.
 
-    It is the mean of the rates of its project, its model and its category, each shrunk towards the overall rate.
+    It is the mean of the rates of its project, its model, its category, its person and its person in that project, each
+    shrunk towards the overall rate. `history` has the time, the same keys, errors and judged calls of each session.
     """
     sums: dict[tuple[int, str | None], list[int]] = {}
     order = sorted(range(len(wanted)), key=lambda place: wanted[place][0])
@@ -21,17 +22,25 @@ def expected_rate(
     for place in order:
         at, keys = wanted[place]
         while coming is not None and coming[0] <= at:
-            for slot, key in ((-1, None), *enumerate(coming[1:4])):
+            _at, *own, errors, judged = coming
+            for slot, key in ((-1, None), *_list_slots(own)):
                 both = sums.setdefault((slot, key), [0, 0])
-                both[0] += coming[4]
-                both[1] += coming[5]
+                both[0] += errors
+                both[1] += judged
             coming = next(past, None)
-        errors, judged = sums.get((-1, None), (0, 0))
-        if judged:
-            whole = errors / judged
-            rates = [_shrink_rate(sums.get((slot, key), (0, 0)), whole) for slot, key in enumerate(keys) if key]
+        total, number = sums.get((-1, None), (0, 0))
+        if number:
+            whole = total / number
+            rates = [_shrink_rate(sums.get((slot, key), (0, 0)), whole) for slot, key in _list_slots(keys) if key]
             expected[place] = sum(rates) / len(rates) if rates else whole
     return expected
+
+
+def _list_slots(keys: Sequence[str | None]) -> Iterator[tuple[int, str | None]]:
+    """Yield the keys by their place, and behind them the person within the project."""
+    yield from enumerate(keys)
+    if len(keys) > 3 and keys[0] and keys[3]:
+        yield len(keys), f"{keys[0]}\0{keys[3]}"
 
 
 def _shrink_rate(counts: Sequence[int], whole: float, weight: float = 50.0) -> float:

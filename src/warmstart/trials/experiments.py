@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 from msgspec import Struct, structs
 
-from warmstart.arms import COLD, CONTROLS, HOLDOUT, WORDS, control_of, holdout_shares, parse_arms, read_shares
+from warmstart.arms import (
+    CONTROLS,
+    HOLDOUT,
+    SHOWN,
+    WITHHELD,
+    WORDS,
+    control_of,
+    holdout_shares,
+    parse_arms,
+    read_shares,
+)
 from warmstart.config import Settings
-from warmstart.errors import NotFound, Refused
-from warmstart.ingest.read import find_sources, scan
-from warmstart.ingest.records import Recorder
+from warmstart.errors import Refused
 from warmstart.model import WINDOW, Design, Measures
 from warmstart.names import check_name
 from warmstart.stats.many_arms import best_arm_probabilities, with_floor
 from warmstart.store import ExperimentRow, SqliteStore, TemplateStore, TrialRow, TrialStore
-from warmstart.store.history import decode_session
+from warmstart.store.weighings import is_weighing_due
 from warmstart.templates.library import TemplateLibrary
 from warmstart.templates.register import MEASURED
-from warmstart.trials.expected import expected_rate
-from warmstart.trials.measures import measure
+from warmstart.trials.closing import TrialCloser
 from warmstart.trials.metrics import DECIDING, METRICS, TIMES
+from warmstart.trials.observation import Observation
+from warmstart.trials.observe import TrialReader
 from warmstart.trials.paired_report import analyse_paired
 from warmstart.trials.power import Power, compute_power, describe_outlook
-from warmstart.trials.report import Observation, Report, analyse, check_split
+from warmstart.trials.report import Report, analyse
+from warmstart.trials.split import check_split
 from warmstart.trials.template_effects import TemplateEffect, weigh_templates
-from warmstart.usage.prices import PriceList
-
-_facts = msgspec.json.Decoder(dict[str, str])
-
-LEFT_OUT = {
-    "choice": "cold by choice",
-    "inherited": "subagents, or continuations of another session",
-    "unknown": "provisioned before arms were drawn",
-    "random": "arm drawn at random, although this experiment is paired",
-    "paired": "not drawn",
-}
 
 
 class ClosedTrials(Struct, frozen=True, kw_only=True):
@@ -58,7 +58,8 @@ class Experiments:
         self._templates = TemplateStore(store)
         self._settings = settings
         self._clock = clock
-        self._prices = PriceList(settings.prices)
+        self._closer = TrialCloser(store, settings, clock)
+        self._reader = TrialReader(store)
 
     # Starting and stopping
 
@@ -77,7 +78,7 @@ class Experiments:
         """Start an experiment: new sessions belong to it from now on. Only one runs at a time; old sessions keep theirs.
 
         In a paired design a harness does every task once in every arm (`Task.arm`). `horizon` is the number of turns
-        within which the first success is awaited.
+        within which the first success is awaited. To try notes at their occurrences, see `start_occurrences`.
         """
         name = check_name(name)
         if metric not in DECIDING:
@@ -92,10 +93,7 @@ class Experiments:
             raise Refused(f"the floor must lie above 0 and at most at 0.5, not {floor:g}")
         shares = parse_arms(arms)
         with self._store.writing():
-            if running := self._trials.running():
-                raise Refused(f"{running.name} is running, and a session belongs to one experiment only; stop it first")
-            if self._trials.has_experiment(name):
-                raise Refused(f"there already is an experiment {name}; choose another name")
+            self._check_free(name)
             for arm in shares.keys() - WORDS:
                 self._check_template(arm)
             body = msgspec.json.encode(shares).decode()
@@ -113,6 +111,38 @@ class Experiments:
             )
             self._trials.put_experiment(row)
         return row
+
+    def start_occurrences(self, name: str, share: float = 0.5, *, salt: str | None = None) -> ExperimentRow:
+        """Start an experiment on notes: at the first call of a session that a note would speak at, withhold this share.
+
+        Sessions are drawn by the standing holdout as before. Sessions that begin from now on take part.
+        """
+        name = check_name(name)
+        if not 0.05 <= share <= 0.95:
+            raise Refused(f"the share of withheld occurrences must lie between 0.05 and 0.95, not {share:g}")
+        salt = name if salt is None else "".join(char for char in salt if ord(char) >= 32)
+        body = msgspec.json.encode({WITHHELD: share, SHOWN: 1 - share}).decode()
+        with self._store.writing():
+            self._check_free(name)
+            row = ExperimentRow(
+                name=name,
+                arms=body,
+                shares=body,
+                metric="failures",
+                salt=salt,
+                after="fixed",
+                floor=share,
+                started=self._clock(),
+                design="occurrence",
+            )
+            self._trials.put_experiment(row)
+        return row
+
+    def _check_free(self, name: str) -> None:
+        if running := self._trials.running():
+            raise Refused(f"{running.name} is running, and a session belongs to one experiment only; stop it first")
+        if self._trials.has_experiment(name):
+            raise Refused(f"there already is an experiment {name}; choose another name")
 
     def _check_template(self, name: str) -> None:
         row = self._library.latest(name)
@@ -139,52 +169,15 @@ class Experiments:
     def close(self) -> ClosedTrials:
         """Close the trials whose transcripts have arrived, and act on the effects. Doing it again changes nothing."""
         with self._store.writing():
-            transcripts = self._find_transcripts()
-            if not transcripts:
-                return ClosedTrials()
-            for session, key in transcripts.items():
-                self._close(session, key)
-            retired, promoted = self._decide()
-            self._update_shares()
-        return ClosedTrials(trials=len(transcripts), retired=tuple(retired), promoted=tuple(promoted))
-
-    def _find_transcripts(self) -> dict[str, str]:
-        """Return the transcript of each session that can be closed; of several with the same id, the same agent's."""
-        keys: dict[str, list[tuple[bool, str]]] = {}
-        for session, key, agent, task in self._trials.closable():
-            is_of_other = read_facts(task).get("agent") not in (None, agent)
-            keys.setdefault(session, []).append((is_of_other, key))
-        return {session: min(candidates)[1] for session, candidates in keys.items()}
-
-    def _close(self, session: str, key: str) -> None:
-        row = self._store.find_session(key)
-        past = decode_session(row, self._store.calls_of(key))
-        tokens = self._trials.seed_tokens(session)
-        measures = measure(past, seed_tokens=tokens, price=self._prices.cost) if past else None
-        self._trials.close(session, key, measures, self._clock())
+            closed = self._closer.close_all()
+            retired, promoted = self._act(closed) if closed else ((), ())
+        return ClosedTrials(trials=closed, retired=tuple(retired), promoted=tuple(promoted))
 
     def record(self, session: str, path: Path | str) -> TrialRow:
         """Close a trial by hand: `path` is the transcript of `session`, even if it has another id inside."""
-        if self._trials.trial(session) is None:
-            raise NotFound(f"session {session} was never provisioned; see: warmstart provision --session {session}")
-        recorder = Recorder(self._settings.secrets, self._settings.home)
-        sessions = [scored for source in find_sources(Path(path)) for scored in scan(source, self._settings.tools)]
-        own = [scored for scored in sessions if scored.session.id == session] or sessions
-        if len(own) != 1:
-            content = f"{len(sessions)} sessions, none of them {session}" if sessions else "no session"
-            raise Refused(f"{recorder.name(str(path))}: holds {content}; give the file of that session alone")
-        record = recorder.record(own[0].session, own[0].score, self._clock())
         with self._store.writing():
-            if self._store.put_session(record.session, record.calls, record.spent) == "forgotten":
-                raise Refused(
-                    f"session {session}: you deleted its transcript's session ({record.session.id}), so that it is not stored"
-                    " again; its trial stays unmeasured"
-                )
-            self._close(session, record.session.key)
-            self._decide()
-            self._update_shares()
-        trial = self._trials.trial(session)
-        assert trial is not None
+            trial = self._closer.record(session, path)
+            self._act(1)
         return trial
 
     def measures(self, trial: TrialRow) -> Measures | None:
@@ -192,6 +185,14 @@ class Experiments:
         return self._trials.measures(trial)
 
     # Acting on effects
+
+    def _act(self, closed: int) -> tuple[Sequence[str], Sequence[str]]:
+        """Act on the effects, unless few trials were measured since that was done last."""
+        if not is_weighing_due(self._store, "trial", closed):
+            return (), ()
+        retired, promoted = self._decide()
+        self._update_shares()
+        return retired, promoted
 
     def _decide(self) -> tuple[Sequence[str], Sequence[str]]:
         """Retire templates that harm or do nothing and promote those that help, with a recorded decision each."""
@@ -233,9 +234,9 @@ class Experiments:
         """Return the effect of each template, over all experiments."""
         trusted: list[Observation] = []
         for name in (HOLDOUT, *(row.name for row in self._trials.experiments() if row.design == "random")):
-            observations = [o for o in self._observe(self._trials.trials(name)) if o.arm not in CONTROLS]
+            observations = self._reader.read(name).sessions
             if not check_split(observations, {}).blocked:  # a broken comparison decides nothing
-                trusted += observations
+                trusted += (obs for obs in observations if obs.arm not in CONTROLS)
         return weigh_templates(trusted)
 
     # Reporting
@@ -248,87 +249,38 @@ class Experiments:
         if metric is not None and metric not in METRICS:
             raise Refused(f"no metric {metric}; choose one of: {', '.join(METRICS)}")
         row = self._find(name)
-        trials = self._trials.trials(row.name if row else HOLDOUT)
+        if row is not None and row.design == "occurrence":
+            raise Refused(
+                f"{row.name} draws occurrences of notes, not sessions; see: warmstart report {row.name}, "
+                "or notes.weigh_occurrences in the library"
+            )
         shares = read_shares(row.arms) if row else holdout_shares(self._settings.holdout)
         design = row.design if row else "random"
-        chosen = row.metric if row else "error_rate"
-        left_out: dict[str, int] = {}
-        sessions = {trial.session for trial in trials}
-        for trial in trials:
-            if trial.assignment != design and not _is_addition(trial, sessions):
-                reason = LEFT_OUT[trial.assignment]
-                left_out[reason] = left_out.get(reason, 0) + 1
+        observed = self._reader.read(row.name if row else HOLDOUT, design)
+        metric = metric or (row.metric if row else "error_rate")
+        analyse_design = analyse
         if row is not None and design == "paired":
-            return analyse_paired(
-                row.name,
-                self._observe(trials, design),
-                shares=shares,
-                control=control_of(shares),
-                metric=metric or chosen,
-                horizon=row.horizon,
-                left_out=left_out,
-            )
-        return analyse(
+            analyse_design = partial(analyse_paired, horizon=row.horizon)
+        report = analyse_design(
             row.name if row else "holdout",
-            self._observe(trials),
+            observed.sessions,
             shares=shares,
             control=control_of(shares),
-            metric=metric or chosen,
-            left_out=left_out,
+            metric=metric,
         )
+        return structs.replace(report, left_out=observed.left_out)
 
     def _find(self, name: str | None) -> ExperimentRow | None:
         if name == "holdout":
             return None
         if name is not None:
             return self._trials.experiment(name)
-        return self._trials.running()
+        running = self._trials.running()
+        return None if running is not None and running.design == "occurrence" else running
 
-    def _observe(self, trials: Sequence[TrialRow], design: Design = "random") -> Sequence[Observation]:
-        """Return the sessions to compare, with what was known before each."""
-        drawn = [trial for trial in trials if trial.assignment == design]
-        facts = [read_facts(trial.task) for trial in drawn]
-        added: dict[str, set[str]] = {}  # templates shown beside a session's own seed: later, or to its subagents
-        asked: dict[str, str] = {}  # the task, where it became known later
-        for trial in trials:
-            if trial.assignment == "inherited" and trial.parent:
-                added.setdefault(trial.parent, set()).update(self._shown_templates(trial))
-                asked.setdefault(trial.parent, read_facts(trial.task).get("task", ""))
-        shown = [self._shown_templates(trial) | added.get(trial.session, set()) for trial in drawn]
-        of_arm: dict[str, set[str]] = {}
-        for trial, names in zip(drawn, shown, strict=True):
-            if trial.arm not in WORDS:
-                of_arm.setdefault(trial.arm, set()).update(names)
-        categories = self._categories()
-        kinds = [
-            known.get("category") or next((categories.get(n) for n in names), None)
-            for known, names in zip(facts, shown, strict=True)
-        ]
-        wanted = [
-            (trial.at, (known.get("project"), known.get("model"), kind))
-            for trial, known, kind in zip(drawn, facts, kinds, strict=True)
-        ]
-        rates = expected_rate(self._trials.history(), wanted)
-        return [
-            Observation(
-                session=trial.session,
-                arm=trial.arm,
-                shares=read_shares(trial.propensities),
-                measures=self._trials.measures(trial),
-                project=known.get("project"),
-                task=known.get("task") or asked.get(trial.session) or None,
-                category=kind,
-                expected=rate,
-                templates=tuple(sorted(names.union(*of_arm.values()) if trial.arm == COLD else names)),
-            )
-            for trial, known, names, kind, rate in zip(drawn, facts, shown, kinds, rates, strict=True)
-        ]
-
-    def _shown_templates(self, trial: TrialRow) -> set[str]:
-        return {f"{pick.template}@{pick.version}" for pick in self._trials.picks(trial) or ()}
-
-    def _categories(self) -> Mapping[str, str]:
-        return {f"{row.name}@{row.version}": row.category for row in self._templates.find()}
+    def find(self, name: str) -> ExperimentRow | None:
+        """Return an experiment by its name; None for the standing holdout."""
+        return self._find(name)
 
     # Before an experiment
 
@@ -358,17 +310,3 @@ class Experiments:
     @property
     def _library(self) -> TemplateLibrary:
         return TemplateLibrary(self._store, self._settings, self._clock)
-
-
-def read_facts(body: str) -> dict[str, str]:
-    """Return what was known of a task before its session."""
-    try:
-        return _facts.decode(body)
-    except msgspec.DecodeError:
-        return {}
-
-
-def _is_addition(trial: TrialRow, sessions: Collection[str]) -> bool:
-    """Return whether the trial only adds to a session's own seed, as a hook does at the first prompt (`SESSION#prompt`)."""
-    own, mark, _part = trial.session.rpartition("#")
-    return bool(mark) and trial.parent is not None and (own == trial.parent or own in sessions)

@@ -10,9 +10,12 @@ remains after one recovering call has been taken off for every error.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from statistics import median
+
 from msgspec import Struct, structs
 
-from warmstart.model import Effect
+from warmstart.model import Effect, Measures
 from warmstart.trials.metrics import METRICS, Metric
 
 GUARDRAILS = {"working_calls": 0.1, "success": 0.0}  # metric -> tolerated fall, as a share of the control's value
@@ -25,11 +28,39 @@ NET_CALLS = Metric(
 )
 
 
+EARLY = 4  # a session stops early that has at most this part of the control's median of calls that work
+EARLY_MARGIN = 0.1  # more of them, as a share of the arm's sessions, hold back "better"
+
+
 class GuardrailCheck(Struct, frozen=True, kw_only=True):
     """A guardrail's effect with the reason for its answer, and what it holds against the arm."""
 
     effect: Effect
     harm: str | None  # None: the guardrail does not block
+
+
+def make_early_stop(control: Sequence[Measures]) -> Metric | None:
+    """Return the metric of sessions that stop early; None where the control's sessions are too short to tell.
+
+    A session that crashes or gives up after its first calls makes few errors and needs no calls to recover from them.
+    """
+    limit = int(median(m.judged - m.errors for m in control)) // EARLY if control else 0
+    if limit < 1:
+        return None
+    return Metric(
+        name="early_stop",
+        title=f"sessions with at most {limit} calls that work",
+        read=lambda m: (float(m.judged - m.errors <= limit), 1.0),
+    )
+
+
+def find_early_stops(effect: Effect) -> str | None:
+    """Return what more sessions that stop early hold against an arm."""
+    low, more = effect.low, effect.difference
+    if low is None or more is None or low <= 0 or more <= EARLY_MARGIN:
+        return None
+    shares = [f"{effect.values[name] or 0:.0%}" for name in (effect.arm, effect.control)]
+    return f"more sessions stop early ({shares[0]} against {shares[1]})"
 
 
 def check_guardrail(effect: Effect, net: Effect) -> GuardrailCheck:

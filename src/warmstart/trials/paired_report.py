@@ -11,9 +11,12 @@ from warmstart.model import Effect
 from warmstart.stats.compare import Estimate
 from warmstart.stats.paired import Paired, compare_paired, cross
 from warmstart.stats.survival import Wait, pseudo_values
-from warmstart.trials.bases import keep_one_basis
+from warmstart.trials.bases import count_bases, keep_one_basis
+from warmstart.trials.compare import describe
 from warmstart.trials.metrics import METRICS, Metric, Pair
-from warmstart.trials.report import Observation, Report, analyse, describe, read_pairs
+from warmstart.trials.observation import Observation, read_pairs
+from warmstart.trials.report import Method, Report, analyse
+from warmstart.trials.split import check_paired
 
 _RATES = frozenset(("error_rate", "success"))
 
@@ -26,18 +29,11 @@ def analyse_paired(
     control: str,
     metric: str = "error_rate",
     horizon: float | None = None,
-    left_out: Mapping[str, int] | None = None,
 ) -> Report:
     """Report a paired experiment. `horizon` is the number of turns within which the first success is awaited."""
-    report = analyse(
-        experiment,
-        observations,
-        shares=shares,
-        control=control,
-        metric=metric,
-        left_out=left_out,
-        compare_arm=partial(compare_tasks, horizon=horizon),
-    )
+    compare_arm = partial(compare_tasks, horizon=horizon)
+    method = Method(check_paired, compare_arm, compare_arm)
+    report = analyse(experiment, observations, shares=shares, control=control, metric=metric, method=method)
     crossings = {name: cross(_find_outcomes(observations, name, control)) for name in report.arms if name != control}
     return structs.replace(report, design="paired", crossings=crossings)
 
@@ -66,6 +62,7 @@ def compare_tasks(
         clustered_by="project" if any(project for project, _text in shared) else "task",
         clusters=estimate.clusters,
         basis=alike.basis,
+        bases=dict(zip((arm, control), count_bases(sides, metric), strict=True)) if alike.basis else {},
         other_basis=dict(zip((arm, control), alike.left_out, strict=True)) if any(alike.left_out) else {},
     )
     return effect, estimate

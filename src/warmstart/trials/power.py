@@ -8,8 +8,10 @@ from msgspec import Struct
 
 from warmstart.errors import Refused
 from warmstart.insights.times import count_weekly
+from warmstart.plurals import format_count
+from warmstart.stats.designs import DROPS, DesignDrop, DesignPower
 from warmstart.stats.power import detectable_drop, measure_baseline, sessions_needed
-from warmstart.trials.report import CLUSTERS
+from warmstart.trials.compare import CLUSTERS
 
 _DROPS = (0.1, 0.2, 0.3, 0.4, 0.5)
 _WEEKS = (1, 2, 4, 8, 13, 26, 52)
@@ -87,9 +89,22 @@ def compute_power(starts: Sequence[SessionStart], now: float, *, cold_share: flo
     )
 
 
+def plan_sessions(power: Power) -> DesignPower:
+    """Return the power of comparing sessions, beside that of other designs."""
+    drops = [DesignDrop(drop=one.drop, units=one.sessions, weeks=one.weeks) for one in power.drops if one.drop in DROPS]
+    return DesignPower(
+        design="sessions",
+        unit="session",
+        rate=power.rate,
+        share=power.cold_share,
+        per_week=power.per_week,
+        drops=tuple(drops),
+    )
+
+
 def describe_reach(reach: Reach) -> str:
     """Say in a sentence which drop is detectable after some weeks."""
-    weeks = "1 week" if reach.weeks == 1 else f"{reach.weeks} weeks"
+    weeks = format_count(reach.weeks, "week")
     return f"At your traffic a {reach.drop or 0:.0%} drop can be detected within {weeks}."
 
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
+from warmstart.doors.render.comparison import show_comparison
 from warmstart.doors.render.terminal import clean, print_table
 from warmstart.insights.advice import describe_pace
 from warmstart.model import WINDOW, Design, Effect
 from warmstart.notes.effect import NoteEffects, Recurrence
+from warmstart.plurals import format_count
 from warmstart.stats.paired import Crossing
 from warmstart.trials.metrics import METRICS
 from warmstart.trials.power import Power, describe_reach
 from warmstart.trials.report import Report
 from warmstart.trials.template_effects import TemplateEffect
 
-_COLOURS = {"better": "green", "worse": "red"}
 _WIDTH = 21
 _ESTIMATES = {
     "completed": "the output is completed from the text where the transcript reports only a part of it",
@@ -34,20 +35,11 @@ def show_report(
     report: Report, templates: Sequence[TemplateEffect], outlook: str | None, notes: NoteEffects | None = None
 ) -> None:
     """Print an experiment as it stands."""
-    title = "The standing holdout" if report.experiment == "holdout" else f"Experiment {clean(report.experiment)}"
-    click.secho(title, bold=True)
-    lines = [(name, arm.assigned, f"{arm.expected:.1f}", arm.missing) for name, arm in report.arms.items()]
-    print_table(("arm", "#sessions", "#expected", "#without transcript"), lines)
-    if report.left_out:
-        click.echo("Not compared: " + "; ".join(f"{count} {reason}" for reason, count in report.left_out.items()))
-    if report.blocked:
-        click.secho(f"NO VERDICT: {clean(report.blocked)}", fg="red", bold=True)
+    show_comparison(report)
     for effect in report.effects:
-        _show_verdict(effect)
         if crossing := report.crossings.get(effect.arm):
             _show_crossing(effect.control, crossing)
-    if not any(arm.assigned for arm in report.arms.values()):
-        click.echo("No session was started with Warmstart yet. To begin: warmstart hook install claude-code (or codex)")
+    _show_waiting(report)
     if len(report.arms) < 2:
         click.echo("No sessions are held out, so there is nothing to compare. Set `holdout` in config.toml.")
     if outlook:
@@ -65,22 +57,15 @@ def show_report(
         _show_notes(notes)
 
 
-def _show_verdict(effect: Effect) -> None:
-    """Print the verdict in a sentence, with the numbers behind it."""
-    if effect.blocked:
-        return
-    name, control = clean(effect.arm), clean(effect.control)
-    facts = [f"{effect.n[effect.arm]} {name} and {effect.n[effect.control]} {control} sessions"]
-    if missing := sum(effect.missing.values()):
-        facts.append(f"{missing} more without a transcript")
-    if effect.harmed is not None and effect.harmed_expected is not None:
-        facts.append(
-            f"{effect.harmed} {name} sessions did worse than 90% of the {control} ones "
-            f"({effect.harmed_expected:.0f} expected by chance)"
-        )
-    verdict = "too few sessions" if effect.verdict == "too_few" else effect.verdict
-    click.secho(f"{name}: {verdict}", fg=_COLOURS.get(effect.verdict, "yellow"), bold=True, nl=False)
-    click.echo(f" - {clean(effect.reason)} ({'; '.join(facts)})")
+def _show_waiting(report: Report) -> None:
+    """Print why there is nothing to compare yet: no session belongs to the report, or none of them has a transcript."""
+    assigned = sum(arm.assigned for arm in report.arms.values())
+    if not assigned and not report.left_out:
+        whose = "the standing holdout" if report.experiment == "holdout" else "this experiment"
+        click.echo(f"No session of {whose} was started yet. To begin: warmstart hook install --all")
+    elif assigned and assigned == sum(arm.missing for arm in report.arms.values()):
+        started = format_count(assigned, "session was started and waits", "sessions were started and wait")
+        click.echo(f"{started} for a transcript; when the agent has finished, run: warmstart ingest")
 
 
 def _show_crossing(control: str, crossing: Crossing) -> None:
@@ -99,9 +84,13 @@ def _list_notes(effects: Sequence[Effect]) -> list[str]:
         if effect.basis in _ESTIMATES:
             notes.append(f"~ {title}: {_ESTIMATES[effect.basis]}")
         if effect.other_basis:
-            counts = " and ".join(f"{count} {clean(name)}" for name, count in effect.other_basis.items())
-            notes.append(f"{title}: {counts} sessions are left out, because their figures rest on another basis")
+            counts = "; ".join(f"{clean(name)} {_count_bases(bases)}" for name, bases in effect.bases.items())
+            notes.append(f"{title}: only sessions on one basis are compared ({counts})")
     return list(dict.fromkeys(notes))
+
+
+def _count_bases(bases: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {basis}" for basis, count in bases.items()) or "none"
 
 
 def _explain_role(effect: Effect) -> str:
@@ -181,8 +170,8 @@ def _show_notes(effects: NoteEffects) -> None:
             click.echo(f"{effects.more} more; see: warmstart notes list")
         click.echo("Projects change too, so a drop alone proves nothing: the comparison with cold sessions is above.")
     if stopped := effects.stopped.calls:
-        calls = "1 call" if stopped == 1 else f"{stopped} calls"
-        turns = "1 turn" if effects.stopped.turns == 1 else f"{effects.stopped.turns} turns"
+        calls = format_count(stopped, "call")
+        turns = format_count(effects.stopped.turns, "turn")
         click.echo(f"Warmstart stopped {calls}, neither errors nor successes, which cost {turns}.")
 
 

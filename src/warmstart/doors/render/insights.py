@@ -8,6 +8,7 @@ from warmstart.insights.advice import percent
 from warmstart.insights.costs import IDLE
 from warmstart.insights.fixes import SOON
 from warmstart.insights.types import Cost, FixedBy, Insights, Rate, RepeatedError, TotalCost
+from warmstart.plurals import format_count
 
 UNKNOWN = "-"
 NOTES = {
@@ -18,7 +19,7 @@ NOTES = {
     f"within {SOON} calls costs its own turn only. Unrelated work in between is counted too. Turns that several errors "
     "share count once in the total, so the rows above can add up to more.",
     "repeated": "Numbers, paths, ids and quoted text are masked. Forks and subagents count as the session they came from. "
-    f"A fix is a call among the next {SOON} that did something about what the message names; where that cannot be told, no "
+    f"A fix is a call among the next {SOON} that did something about what the message names; where that is unclear, no "
     "fix is shown. A check that fails and passes after changes is work. See the occurrences of row N with --show N.",
     "work": "A shell call that runs code, tests or builds counts as code; reading, writing and searching files as file; "
     "the web as research; everything else as mixed.",
@@ -41,10 +42,6 @@ def interval_of(rate: Rate) -> str:
     if rate.low is None or rate.high is None:
         return UNKNOWN
     return f"{percent(rate.low)} to {percent(rate.high)}"
-
-
-def count_of(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def tokens_of(cost: Cost) -> str:
@@ -76,7 +73,7 @@ def what_failed(error: RepeatedError, limit: int = 120) -> str:
 
 
 def shape_of(error: RepeatedError, limit: int = 120) -> str:
-    others = f" and {count_of(error.shapes - 1, 'other form')}" if error.shapes > 1 else ""
+    others = f" and {format_count(error.shapes - 1, 'other form')}" if error.shapes > 1 else ""
     return name_of(error.shape, limit) + others
 
 
@@ -89,14 +86,14 @@ def fix_of(fix: FixedBy) -> str:
 
 def endings_of(error: RepeatedError) -> list[str]:
     """Return how an error was fixed, by number of sessions, the note about it, then in how many no fix was seen."""
-    endings = [f"{fix_of(fix)} ({count_of(fix.sessions, 'session')})" for fix in error.fixes]
+    endings = [f"{fix_of(fix)} ({format_count(fix.sessions, 'session')})" for fix in error.fixes]
     if error.note:
         endings.append(f"note {error.note.id}, {error.note.status}")
     if error.check:
-        passed = f"passed after changes in {error.passed} of {count_of(error.sessions, 'session')}"
+        passed = f"passed after changes in {error.passed} of {format_count(error.sessions, 'session')}"
         return [*endings, f"a failing check: {passed}"]
     if error.unfixed:
-        endings.append(f"no fix seen in {error.unfixed} of {count_of(error.sessions, 'session')}")
+        endings.append(f"no fix seen in {error.unfixed} of {format_count(error.sessions, 'session')}")
     return endings
 
 
@@ -105,7 +102,7 @@ def costs_of(total: TotalCost) -> list[tuple[str, str, str]]:
     cost = total.cost
 
     def describe(unknown: int) -> str:
-        return f"unknown for {unknown:,} of {count_of(cost.errors, 'error')}" if unknown else "known for all errors"
+        return f"unknown for {unknown:,} of {format_count(cost.errors, 'error')}" if unknown else "known for all errors"
 
     basis = "reported by the transcripts; "
     if cost.tokens_estimated:
@@ -133,14 +130,16 @@ def remarks_of(found: Insights) -> list[str]:
     remarks = []
     if out := sum(found.left_out.values()):
         kinds = ", ".join(f"{count:,} {status}" for status, count in found.left_out.items() if count)
-        remarks.append(f"Rates leave out {count_of(out, 'call')}: {kinds}.")
+        remarks.append(f"Rates leave out {format_count(out, 'call')}: {kinds}.")
     if found.unreadable:
-        remarks.append(f"{count_of(found.unreadable, 'session')} could not be read from the store and were left out.")
+        remarks.append(
+            f"{format_count(found.unreadable, 'session')} could not be read from the store and were left out."
+        )
     if found.along.without_turns:
         remarks.append(
-            f"Windows leave out {count_of(found.along.without_turns, 'session')} without known turns; "
+            f"Windows leave out {format_count(found.along.without_turns, 'session')} without known turns; "
             "ingest their transcripts again."
         )
     if found.undated:
-        remarks.append(f"Weeks leave out {count_of(found.undated, 'session')} without a start time.")
+        remarks.append(f"Weeks leave out {format_count(found.undated, 'session')} without a start time.")
     return remarks

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import click
 
-from warmstart.doors.render.insights import count_of
 from warmstart.doors.render.lab_findings import (
     CENSORED,
     ERRORS,
@@ -29,6 +28,7 @@ from warmstart.doors.render.lab_findings import (
 from warmstart.doors.render.terminal import print_table
 from warmstart.lab.run.summary import ArmLine, LabReport
 from warmstart.model import Effect
+from warmstart.plurals import format_count
 
 _COLOURS = {"better": "green", "worse": "red", "open": "yellow"}
 _WIDTH = 17  # characters of a whisker
@@ -57,9 +57,9 @@ def _show_header(report: LabReport) -> None:
     facts = (
         describe_times(report),
         f"random seed {report.random_seed}",
-        f"{report.done} of {count_of(report.planned, 'session')}",
-        f"up to {count_of(report.turns, 'turn')}",
-        f"{count_of(report.templates, 'template')} from {count_of(report.training_sessions, 'session')}",
+        f"{report.done} of {format_count(report.planned, 'session')}",
+        f"up to {format_count(report.turns, 'turn')}",
+        f"{format_count(report.templates, 'template')} from {format_count(report.training_sessions, 'session')}",
         "with a grammar" if report.grammar else "no grammar",
     )
     click.echo("; ".join(facts))

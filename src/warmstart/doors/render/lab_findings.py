@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from warmstart.doors.render.insights import count_of, name_of
+from warmstart.doors.render.insights import name_of
 from warmstart.lab.run.summary import ArmLine, LabReport, TaskCell, TaskLine
 from warmstart.model import Effect
+from warmstart.plurals import format_count
 from warmstart.stats.paired import MIN_GROUPS, MIN_TASKS
 from warmstart.trials.metrics import METRICS
 
@@ -126,8 +127,8 @@ def describe_finding(report: LabReport) -> LabFinding:
         reason = safe(report.report.blocked, 600)
         return LabFinding("open", "No verdict: the arms cannot be compared", (f"{reason[:1].upper()}{reason[1:]}.",))
     if not report.finished:
-        headline = f"Unfinished: no verdict before all {count_of(report.planned, 'session')} are done"
-        done = f"{report.done} of {count_of(report.planned, 'session')} are done."
+        headline = f"Unfinished: no verdict before all {format_count(report.planned, 'session')} are done"
+        done = f"{report.done} of {format_count(report.planned, 'session')} are done."
         return LabFinding("open", headline, (f"{done} All numbers here are of those and may still change.",))
     main = find_main_arm(report)
     effect = next((one for one in report.report.effects if one.arm == main), None)
@@ -182,7 +183,7 @@ def _describe_tasks(report: LabReport, effect: Effect) -> str:
     if crossing is None:
         return ""
     return (
-        f"{count_of(crossing.helped, 'task')} solved only with {safe(effect.arm)}, {crossing.harmed} only with "
+        f"{format_count(crossing.helped, 'task')} solved only with {safe(effect.arm)}, {crossing.harmed} only with "
         f"{safe(effect.control)} ({write_p(crossing.p)})."
     )
 
@@ -273,10 +274,10 @@ def list_harmed(report: LabReport, arm: str) -> list[TaskLine]:
 
 def describe_cell(cell: TaskCell) -> str:
     """Describe one session."""
-    ending, turns = "solved" if cell.solved else "not solved", count_of(cell.turns, "turn")
+    ending, turns = "solved" if cell.solved else "not solved", format_count(cell.turns, "turn")
     if not cell.calls:
         return f"{ending}, no call in {turns}"
-    tried = f"{count_of(cell.errors, 'error')} in {count_of(cell.calls, 'call')}"
+    tried = f"{format_count(cell.errors, 'error')} in {format_count(cell.calls, 'call')}"
     if cell.success_turn is None:
         return f"{ending}, {tried}, none worked in {turns}"
     return f"{ending}, {tried}, first success on turn {cell.success_turn} of {cell.turns}"
@@ -292,10 +293,13 @@ def describe_run(report: LabReport) -> list[tuple[str, str]]:
         *([("Endpoint", safe(model.endpoint, 200))] if model.endpoint else []),
         ("Run (UTC)", describe_times(report)),
         ("Warmstart", safe(report.version, 40)),
-        ("Sessions", f"{report.done} of {report.planned} planned, up to {count_of(report.turns, 'turn')} each"),
+        ("Sessions", f"{report.done} of {report.planned} planned, up to {format_count(report.turns, 'turn')} each"),
         ("Random seed", str(report.random_seed)),
         ("Grammar that allows only calls", "yes, in every arm" if report.grammar else "no"),
-        ("Learned", f"{count_of(report.templates, 'template')} from {count_of(report.training_sessions, 'session')}"),
+        (
+            "Learned",
+            f"{format_count(report.templates, 'template')} from {format_count(report.training_sessions, 'session')}",
+        ),
         ("Families tested", _list_names(report.families)),
         ("Held out, for the control arms alone", _list_names(report.held_out)),
         ("Walls around the model's commands", "; ".join(safe(wall, 200) for wall in report.walls)),
