@@ -1,4 +1,6 @@
-"""A scripted model on this machine, which real agents talk to: Anthropic's Messages and OpenAI's Responses, streamed.
+"""A scripted model on this machine, which real agents talk to.
+
+It speaks Anthropic's Messages, OpenAI's Chat Completions and Responses, and Gemini, streamed or whole (see wires).
 
 A script is a list of turns. Which one comes next is told by how many results of tools a request carries, so a request
 that is repeated gets the same turn again. Every request is kept: what an agent really sent is what tests look at.
@@ -7,24 +9,30 @@ that is repeated gets the same turn again. Every request is kept: what an agent 
 from __future__ import annotations
 
 import json
+import re
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from typing import Any, NamedTuple
 
+from agents.wires import (
+    Answer,
+    Json,
+    ScriptedCall,
+    make_chat,
+    make_gemini,
+    stream_chat,
+    stream_message,
+    stream_response,
+)
 from loopback import serving
 
-Json = dict[str, Any]
-MESSAGES, RESPONSES = "/v1/messages", "/v1/responses"
+__all__ = ["ModelServer", "Received", "ScriptedCall", "Turn", "run_model"]
 
-
-class ScriptedCall(NamedTuple):
-    """A tool call that the model makes."""
-
-    tool: str
-    arguments: Mapping[str, Any]
-
+MESSAGES, CHAT, RESPONSES = "/v1/messages", "/v1/chat/completions", "/v1/responses"
+GEMINI = re.compile(r"/v1(?:beta)?/models/([^/:]+):(generateContent|streamGenerateContent)")
 
 Turn = str | ScriptedCall | Sequence[ScriptedCall]
 
@@ -34,20 +42,35 @@ class Received(NamedTuple):
 
     path: str
     body: Json
+    at: float = 0.0  # seconds of a clock that only runs forward
 
     @property
     def results(self) -> list[Json]:
         """The results of tools that the request carries, oldest first."""
-        if self.path == RESPONSES:
-            return [item for item in self.body["input"] if str(item.get("type")).endswith("_call_output")]
-        blocks = (block for message in self.body["messages"] for block in _list_blocks(message))
-        return [block for block in blocks if block.get("type") == "tool_result"]
+        return [part for part in self._list_parts() if _is_result(part)]
 
     @property
     def opening(self) -> str:
         """The first messages of the person, with what the agent puts around them."""
-        messages = self.body["input" if self.path == RESPONSES else "messages"]
-        return json.dumps([message for message in messages if message.get("role") == "user"][:2])
+        return json.dumps([message for message in self.messages if message.get("role") == "user"][:2])
+
+    @property
+    def messages(self) -> list[Json]:
+        """The conversation, as the protocol carries it."""
+        return next((self.body[name] for name in ("messages", "input", "contents") if name in self.body), [])
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether the model may call tools. Agents ask without them for titles, summaries and the like."""
+        return bool(self.body.get("tools"))
+
+    def _list_parts(self) -> Iterator[Json]:
+        """Give messages and the blocks inside them: a protocol carries its results in one place or the other."""
+        for message in self.messages:
+            yield message
+            for name in ("content", "parts"):
+                blocks = message.get(name)
+                yield from (block for block in blocks if isinstance(block, dict)) if isinstance(blocks, list) else ()
 
     def count(self, text: str) -> int:
         """Return how often the model is told a text."""
@@ -60,9 +83,11 @@ class ModelServer:
     def __init__(self) -> None:
         self.url = ""
         self.requests: list[Received] = []  # those that a session makes for its task, not for a title and the like
+        self.hits = 0  # requests of every kind
         self._scripts = {"": _Script(())}
         self._lock = threading.Lock()
         self._answers = 0
+        self.prompt_tokens = 10  # that Chat Completions report of each request; agents compact by it
 
     def play(self, *turns: Turn, aside: Mapping[str, Sequence[Turn]] | None = None) -> None:
         """Start a script: forget the requests, and count results from here. After the last turn the model says done.
@@ -71,14 +96,14 @@ class ModelServer:
         """
         with self._lock:
             self._scripts = {word: _Script(turns) for word, turns in (aside or {}).items()} | {"": _Script(turns)}
-            self.requests = []
+            self.requests, self.hits = [], 0
 
-    def choose(self, received: Received) -> tuple[Sequence[ScriptedCall] | str, str]:
+    def choose(self, received: Received) -> tuple[Answer, str]:
         """Return the turn for a request, and a number for its answer that is never used twice."""
         with self._lock:
             self._answers += 1
             number = f"{self._answers:06d}"
-            if not received.body.get("tools"):
+            if not received.has_tools:
                 return "A title", number
             self.requests.append(received)
             script = next(script for word, script in self._scripts.items() if word in received.opening)
@@ -92,7 +117,7 @@ class _Script:
         self._turns = [[turn] if isinstance(turn, ScriptedCall) else turn for turn in turns]
         self._before: int | None = None  # results of an earlier script that the conversation carries
 
-    def choose(self, results: int) -> Sequence[ScriptedCall] | str:
+    def choose(self, results: int) -> Answer:
         if self._before is None:
             self._before = results
         left = results - self._before
@@ -112,23 +137,37 @@ def run_model() -> Iterator[ModelServer]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
+            model.hits += 1
+            arrived = time.monotonic()
             body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
             path = self.path.partition("?")[0]
+            received, asked = Received(path, body, arrived), str(body.get("model"))
             if path == MESSAGES:
-                self._stream(stream_message(*model.choose(Received(path, body)), str(body.get("model"))))
+                self._stream(stream_message(*model.choose(received), asked))
             elif path == RESPONSES:
-                self._stream(stream_response(*model.choose(Received(path, body))))
+                self._stream(stream_response(*model.choose(received)))
+            elif path == CHAT and body.get("stream"):
+                self._stream(stream_chat(*model.choose(received), asked, model.prompt_tokens), last="data: [DONE]\n\n")
+            elif path == CHAT:
+                self._send_json(make_chat(*model.choose(received), asked))
+            elif gemini := GEMINI.fullmatch(path):
+                answer = make_gemini(*model.choose(received), gemini[1])
+                self._send_json(answer) if gemini[2] == "generateContent" else self._stream(iter([answer]))
             else:
-                self._send("application/json", b'{"input_tokens": 10}')
+                self._send_json({"input_tokens": 10, "totalTokens": 10})
 
         def do_GET(self) -> None:
-            self._send("application/json", b'{"data": [], "models": []}')
+            model.hits += 1
+            self._send_json({"data": [], "models": []})
 
         do_HEAD = do_GET  # noqa: N815
 
-        def _stream(self, events: Iterator[Json]) -> None:
-            lines = (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
-            self._send("text/event-stream", "".join(lines).encode())
+        def _stream(self, events: Iterator[Json], last: str = "") -> None:
+            lines = (f"{_name_event(event)}data: {json.dumps(event)}\n\n" for event in events)
+            self._send("text/event-stream", ("".join(lines) + last).encode())
+
+        def _send_json(self, value: Json) -> None:
+            self._send("application/json", json.dumps(value).encode())
 
         def _send(self, kind: str, data: bytes) -> None:
             self.send_response(200)
@@ -146,64 +185,6 @@ def run_model() -> Iterator[ModelServer]:
         yield model
 
 
-def stream_message(turn: str | Sequence[ScriptedCall], number: str, model: str) -> Iterator[Json]:
-    """Give the events of an answer by Anthropic's Messages."""
-    message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": model, "content": []}
-    usage = {"input_tokens": 10, "output_tokens": 1}
-    yield {"type": "message_start", "message": message | {"stop_reason": None, "stop_sequence": None, "usage": usage}}
-    for index, (block, delta) in enumerate(_list_message_blocks(turn, number)):
-        yield {"type": "content_block_start", "index": index, "content_block": block}
-        yield {"type": "content_block_delta", "index": index, "delta": delta}
-        yield {"type": "content_block_stop", "index": index}
-    stop = "end_turn" if isinstance(turn, str) else "tool_use"
-    delta = {"stop_reason": stop, "stop_sequence": None}
-    yield {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 5}}
-    yield {"type": "message_stop"}
-
-
-def _list_message_blocks(turn: str | Sequence[ScriptedCall], number: str) -> Iterator[tuple[Json, Json]]:
-    if isinstance(turn, str):
-        yield {"type": "text", "text": ""}, {"type": "text_delta", "text": turn}
-        return
-    for at, call in enumerate(turn):
-        block = {"type": "tool_use", "id": f"toolu_{number}{at}", "name": call.tool, "input": {}}
-        yield block, {"type": "input_json_delta", "partial_json": json.dumps(call.arguments)}
-
-
-def stream_response(turn: str | Sequence[ScriptedCall], number: str) -> Iterator[Json]:
-    """Give the events of an answer by OpenAI's Responses."""
-    answer = {"id": f"resp_{number}", "object": "response", "status": "in_progress", "output": []}
-    yield {"type": "response.created", "response": answer}
-    items = list(_list_response_items(turn, number))
-    for index, item in enumerate(items):
-        yield {"type": "response.output_item.added", "output_index": index, "item": item}
-        yield {"type": "response.output_item.done", "output_index": index, "item": item}
-    usage = {
-        "input_tokens": 10,
-        "input_tokens_details": {"cached_tokens": 0},
-        "output_tokens": 5,
-        "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": 15,
-    }
-    yield {"type": "response.completed", "response": answer | {"status": "completed", "output": items, "usage": usage}}
-
-
-def _list_response_items(turn: str | Sequence[ScriptedCall], number: str) -> Iterator[Json]:
-    if isinstance(turn, str):
-        text = {"type": "output_text", "text": turn, "annotations": []}
-        yield {"type": "message", "id": f"msg_{number}", "role": "assistant", "status": "completed", "content": [text]}
-        return
-    for at, call in enumerate(turn):
-        yield {
-            "type": "function_call",
-            "id": f"fc_{number}{at}",
-            "call_id": f"call_{number}{at}",
-            "name": call.tool,
-            "arguments": json.dumps(call.arguments),
-            "status": "completed",
-        }
-
-
 def _list_strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
@@ -211,6 +192,16 @@ def _list_strings(value: Any) -> Iterator[str]:
         yield from _list_strings(inner)
 
 
-def _list_blocks(message: Json) -> list[Json]:
-    content = message.get("content")
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+def _is_result(part: Json) -> bool:
+    """Return whether a part is a tool's result, in any of the protocols."""
+    kind = str(part.get("type"))
+    return (
+        kind == "tool_result"
+        or kind.endswith("_call_output")
+        or part.get("role") == "tool"
+        or "functionResponse" in part
+    )
+
+
+def _name_event(event: Json) -> str:
+    return f"event: {event['type']}\n" if "type" in event else ""

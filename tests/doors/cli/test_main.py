@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from command_line import run
 from places import DATA, SRC
@@ -75,6 +76,8 @@ def test_ingest_finds_the_usual_places():
     for place, case in {
         ".codex/sessions/2026/10/01/rollout-x.jsonl": "codex/case.jsonl",
         ".gemini/tmp/p/chats/session-1.json": "gemini_cli/case.json",
+        ".qwen/projects/-p/chats/1.jsonl": "qwen_code/case.jsonl",
+        ".qwen/projects/-p/subagents/1/agent-a.jsonl": "qwen_code/case-subagent.jsonl",
     }.items():
         (home / place).parent.mkdir(parents=True)
         (home / place).write_bytes((data / case).read_bytes())
@@ -87,8 +90,8 @@ def test_ingest_finds_the_usual_places():
         (task / "ui_messages.json").write_text("[]")
     told = json.loads(run("ingest", "--json").stdout)
     agents = {s["agent"] for s in json.loads(run("sessions", "list", "--json").stdout)}
-    assert told["new"] == 5
-    assert agents == {"claude-code", "codex", "gemini-cli", "cline", "roo-code"}
+    assert told["new"] == 7 and told["problems"] == []
+    assert agents == {"claude-code", "codex", "gemini-cli", "qwen-code", "cline", "roo-code"}
     places = {p["agent"] for p in json.loads(run("doctor", "--json").stdout)["places"]}
     assert places == agents
 
@@ -157,6 +160,21 @@ def test_a_reader_that_goes_away_is_no_error(transcript, words):
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no device is always full")
+@pytest.mark.parametrize("words", [("--help",), ("sessions", "list"), ("sessions", "list", "--json")])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_to_a_full_disk_is_one_line_and_exit_1(words, unbuffered):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "warmstart", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": str(SRC), "PYTHONUNBUFFERED": unbuffered},
+        )
+    assert done.returncode == 1
+    assert re.fullmatch(rb"Error: cannot write: No space left on device; .*\n", done.stderr)
+
+
 def test_usage_errors_exit_2(transcript):
     assert run("inspect", code=2).stderr
     assert run("nonsense", code=2).stderr
@@ -186,3 +204,11 @@ def test_settings_extend_the_tools(transcript):
     home.mkdir()
     (home / "config.toml").write_text('[tools]\nBash = "web_search"\n')
     assert json.loads(run("inspect", transcript, "--json").stdout)["category"] == "research"
+
+
+def test_the_version_is_printed_without_loading_the_command_line() -> None:
+    """The shortcut prints what the command line prints: `warmstart --version` took five bare interpreter starts."""
+    code = "import sys; sys.argv[1:] = ['--version']; from warmstart.__main__ import main; main(); assert 'click' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": SRC})
+    assert done.stdout == CliRunner().invoke(main, ["--version"]).output, done.stderr
+    assert done.returncode == 0, done.stderr

@@ -168,7 +168,7 @@ class TestSearch:
 class TestReadingAgain:
     def test_a_deleted_session_is_named(self, failing: str, tmp_path: Path) -> None:
         run("sessions", "delete", failing, "--yes")
-        assert "1 of these sessions you had deleted" in run("ingest", tmp_path / "f.jsonl").stdout
+        assert "not stored again: 1 session that you deleted" in run("ingest", tmp_path / "f.jsonl").stdout
         assert run_json("sessions", "list") == []
 
     def test_recording_a_deleted_session(self, failing: str, tmp_path: Path) -> None:

@@ -122,7 +122,20 @@ class TestEmpties:
         assert "run: warmstart review SESSION" in run("review", "list").stdout
 
     def test_report(self) -> None:
-        assert "No session was started with Warmstart yet" in run("report").stdout
+        assert "No session of the standing holdout was started yet" in run("report").stdout
+
+    def test_report_counts_sessions_that_wait_for_their_transcript(self) -> None:
+        run("experiment", "start", "trial", "--arms", "cold,warm")
+        assert "No session of this experiment was started yet" in run("report").stdout
+        for session in ("one", "two"):
+            run("provision", "fix the failing cart tests", "--session", session)
+        shown = run("report").stdout
+        assert "2 sessions were started and wait for a transcript" in shown and "No session" not in shown
+
+    def test_report_of_sessions_that_are_all_left_out(self) -> None:
+        run("provision", "fix the failing cart tests", "--session", "one", "--cold")
+        shown = run("report").stdout
+        assert "1 cold by choice" in shown and "was started yet" not in shown
 
     def test_provision_says_what_waits(self, stored: None) -> None:
         assert "to learn some, run: warmstart learn" in run("provision", "fix the failing cart tests").stdout

@@ -11,6 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from warmstart.doors.hooks.catch_up import has_work
 from warmstart.doors.hooks.run import HookCall, run
 from warmstart.ingest.queue import Queue
 
@@ -74,12 +75,13 @@ def user_home() -> Path:
 
 
 def wait_for_quiet(seconds: float = 60) -> None:
-    """Wait until the background process has read the whole queue."""
-    queue = Queue(Path(os.environ["WARMSTART_HOME"]))
+    """Wait until the background process has read the whole queue and learned from it."""
+    home = Path(os.environ["WARMSTART_HOME"])
+    queue = Queue(home)
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         with queue.alone() as alone:
-            if alone and not queue.count():
+            if alone and not has_work(home):
                 return
         time.sleep(0.2)
     raise AssertionError(f"something still waits: {read_log()}")

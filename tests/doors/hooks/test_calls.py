@@ -16,12 +16,13 @@ import pytest
 import warmstart
 from doors.hooks.events import PROGRAM, SESSION, answer, call, event, read_log, start
 from notes.making import make_note, write_notes
-from warmstart.arms import assign, holdout_shares
+from warmstart.arms import STANDING, assign, holdout_shares
 from warmstart.doors.hooks.calls import CallHook
 from warmstart.judging.stops import stopped_by
 from warmstart.notes.index_files import write_folders, write_index
-from warmstart.notes.session_state import SessionFile, find_state
+from warmstart.notes.session_state import SessionFile, find_state, hash_text
 from warmstart.notes.showings import read_showings, sweep_states
+from warmstart.notes.withholding import draw_number
 from warmstart.store import TrialStore
 
 NOTE = make_note(fix=".golangci.yaml", text="`.golangci.yml` is not here; `.golangci.yaml` is")
@@ -229,7 +230,12 @@ class TestArms:
         shares = holdout_shares(0.5)
         names = [str(uuid.uuid4()) for _ in range(40)]
         cold = next(name for name in names if assign(name, shares) == "cold")
-        warm = next(name for name in names if assign(name, shares) == "warm")
+        fact = hash_text("path:.golangci.yml")
+        warm = next(
+            name
+            for name in names
+            if assign(name, shares) == "warm" and draw_number("warmstart withheld", name, fact) >= STANDING
+        )
         for name, gets in ((cold, False), (warm, True)):
             assert answer(start(name, cwd=str(project))) is None
             assert (ask(at_call(project, session=name, command="cat .golangci.yml")) is not None) == gets

@@ -130,14 +130,6 @@ def test_damage_is_logged_and_what_waits_stays(monkeypatch):
     assert Queue(home).count() == 0
 
 
-def test_learning_rests_after_it_took_long(tmp_path):
-    assert catch_up._is_rested(tmp_path)
-    catch_up._rest(tmp_path, 3.0)
-    assert not catch_up._is_rested(tmp_path)
-    catch_up._rest(tmp_path, 0.0)
-    assert catch_up._is_rested(tmp_path)
-
-
 @pytest.mark.slow
 def test_several_sessions_at_once(taught):
     names = [str(uuid.uuid4()) for _ in range(5)]

@@ -228,6 +228,15 @@ class TestCodex:
         answer(self.said("Stop"), agent="codex")
         assert [entry.transcript for entry in Queue(Path(os.environ["WARMSTART_HOME"])).take()] == [path]
 
+    def test_a_subagents_own_transcript_is_queued(self):
+        folder = user_home() / ".codex/sessions/2026/11/16"
+        session, subagent = (folder / f"rollout-2026-11-16T10-00-0{n}-x{n}.jsonl" for n in range(2))
+        for path in (session, subagent):
+            write_jsonl(path, [{"type": "session_meta", "payload": {"id": path.stem}}])
+        inside = {"agent_id": "x1", "transcript_path": str(session), "agent_transcript_path": str(subagent)}
+        assert answer(self.said("SubagentStop", **inside), agent="codex") is None
+        assert [entry.transcript for entry in Queue(Path(os.environ["WARMSTART_HOME"])).take()] == [subagent]
+
 
 class TestQueueing:
     def queued(self) -> list[Path]:

@@ -22,10 +22,11 @@ from warmstart.confirm.policy.policy import parse_policy
 from warmstart.confirm.tokens.files import AGENT_TOKEN, save_token
 from warmstart.doors.cli.main import main
 from warmstart.doors.guard.rules import GuardedCall, find_rule, load_rules
-from warmstart.doors.install.guard import COMMAND
+from warmstart.doors.hooks.agents import CLAUDE_CODE
+from warmstart.doors.install.guard import name_command
 from warmstart.doors.install.hook_settings import calls
 
-is_ours = calls(COMMAND)
+is_ours = calls(name_command(CLAUDE_CODE))
 RULE = '[[rule]]\ntool = "Bash"\naction = "run_command"\ntimeout_seconds = 300\n'
 OTHERS = {"type": "command", "command": "~/bin/notify.sh", "timeout": 3}
 SETTINGS = [
@@ -162,6 +163,18 @@ def test_a_project(rules, tmp_path, monkeypatch):
     assert len(find_ours(project / ".claude" / "settings.json")) == 1
     told = tell("check")
     assert told["installed"] == {"user": None, "project": str(project / ".claude" / "settings.json")}
+
+
+def test_in_codex(rules):
+    path = Path(os.environ["HOME"], ".codex", "hooks.json")
+    told = run("confirm", "guard", "install", "codex").stdout
+    assert "open /hooks in Codex" in told
+    (group,) = json.loads(path.read_text())["hooks"]["PreToolUse"]
+    assert "confirm guard codex --home" in group["hooks"][0]["command"]
+    assert list(group["hooks"][0]) == ["type", "command", "timeout"]
+    assert tell("check", "--agent", "codex")["installed"] == {"user": str(path), "project": None}
+    assert tell("check")["installed"]["user"] is None
+    assert tell("uninstall", "codex")["changed"] and not path.exists()
 
 
 class TestCommand:
@@ -364,7 +377,7 @@ class TestGuide:
             parts = words.split()
             command = ["confirm"]
             while len(command) < len(parts) and re.fullmatch(r"[a-z-]+", word := parts[len(command)]):
-                if word.startswith("--") or (word == "claude-code" and command[-1] in ("install", "uninstall")):
+                if word.startswith("--") or command[-1] in ("install", "uninstall"):
                     break
                 command.append(word)
             told = run(*command, "--help").stdout

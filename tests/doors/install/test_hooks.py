@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from places import HOWTO
 from warmstart import config
 from warmstart.doors.cli.main import main
-from warmstart.doors.hooks.agents import CLAUDE_CODE, CODEX
+from warmstart.doors.hooks.agents import AGENTS, CLAUDE_CODE, CODEX, COPILOT_CLI
 from warmstart.doors.install.hook_settings import HookSettings, add_groups, calls, remove_handlers
-from warmstart.doors.install.hooks import make_command, make_groups
+from warmstart.doors.install.hooks import make_groups, make_line, make_words
 from warmstart.doors.settings_edit import json_text
 
 PROGRAM = Path(sys.executable).with_name("warmstart")
@@ -136,7 +136,7 @@ class TestMerging:
         file.write_text(before)
         groups = {
             event: group
-            for event, group in make_groups(CLAUDE_CODE, make_command(CLAUDE_CODE)).items()
+            for event, group in make_groups(CLAUDE_CODE, make_line(make_words(CLAUDE_CODE, config.load()))).items()
             if event in OLD_EVENTS
         }
         assert HookSettings(CLAUDE_CODE, config.load(), None, "hook run claude-code").install(groups)
@@ -169,16 +169,44 @@ class TestMerging:
         assert tell("install", "claude-code", "--project")["path"] == str(project / ".claude/settings.json")
         assert not Path(os.environ["HOME"], ".claude").exists()
         hooks = tell("status")["hooks"]
-        assert {(h["agent"], h["scope"]): h["events"] for h in hooks} == {
-            ("claude-code", "user"): [], ("claude-code", "project"): EVENTS, ("codex", "user"): [], ("codex", "project"): []}  # fmt: skip
+        assert {(h["agent"], h["scope"]): h["events"] for h in hooks if h["events"]} == {
+            ("claude-code", "project"): EVENTS
+        }
         tell("uninstall", "claude-code", "--project")
         assert list(project.iterdir()) == []
 
     def test_a_shared_file_names_the_program_where_everyone_finds_it(self, monkeypatch):
         monkeypatch.setenv("PATH", f"{PROGRAM.parent}:{os.environ['PATH']}")
-        assert make_command(CLAUDE_CODE, shared=True) == "warmstart hook run claude-code || true"
+        words = ["warmstart", "hook", "run", "claude-code", "--caller", "project"]
+        assert make_words(CLAUDE_CODE, config.load(), shared=True) == words
         monkeypatch.setenv("PATH", "/nowhere")
-        assert make_command(CLAUDE_CODE, shared=True).startswith(str(PROGRAM))
+        assert make_words(CLAUDE_CODE, config.load(), shared=True)[0] == str(PROGRAM)
+
+    def test_all_agents_of_this_machine(self, file, monkeypatch, tmp_path):
+        monkeypatch.setenv("PATH", str(tmp_path))
+        (installed,) = run("hook", "install", "--all", "--json").stdout.splitlines()
+        assert json.loads(installed)["agent"] == "claude-code"
+        (tmp_path / "codex").write_text("#!/bin/sh\n")
+        (tmp_path / "codex").chmod(0o755)
+        lines = [json.loads(line) for line in run("hook", "install", "--all", "--json").stdout.splitlines()]
+        assert [(line["agent"], line["changed"]) for line in lines] == [("claude-code", False), ("codex", True)]
+        removed = [json.loads(line) for line in run("hook", "uninstall", "--all", "--json").stdout.splitlines()]
+        assert [line["agent"] for line in removed] == ["claude-code", "codex"]
+        assert not any(place["events"] for place in tell("status")["hooks"])
+
+    def test_a_refusal_of_one_agent_does_not_keep_the_others(self, file, monkeypatch, tmp_path):
+        monkeypatch.setenv("PATH", str(tmp_path))
+        file.write_text("not JSON")
+        Path(os.environ["HOME"], ".codex").mkdir()
+        done = run("hook", "install", "--all", "--json", code=1)
+        assert json.loads(done.stdout)["agent"] == "codex"
+        assert str(file) in done.stderr and file.read_text() == "not JSON"
+
+    def test_one_agent_or_all_must_be_named(self, monkeypatch, tmp_path):
+        monkeypatch.setenv("PATH", str(tmp_path))
+        assert "--all" in run("hook", "install", code=2).stderr
+        assert "--all" in run("hook", "install", "codex", "--all", code=2).stderr
+        assert "none of these agents" in run("hook", "install", "--all", code=1).stderr
 
     def test_the_agents_own_variable_counts(self, monkeypatch, tmp_path):
         monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "elsewhere"))
@@ -210,6 +238,18 @@ class TestCodex:
         assert "open /hooks" in run("hook", "install", "codex").stdout
         tell("uninstall", "codex")
         assert not path.exists()
+
+    def test_keys_for_which_codex_ignores_the_file_are_named(self):
+        path = Path(os.environ["HOME"], ".codex", "hooks.json")
+        path.parent.mkdir()
+        path.write_text('{"version": 1, "description": "mine", "hooks": {}}')
+        (note,) = (note for note in tell("install", "codex")["notes"] if "ignores" in note)
+        assert str(path) in note and "may only have hooks and description: remove `version`" in note
+        (place,) = (place for place in tell("status")["hooks"] if place["path"] == str(path))
+        assert (place["problem"], place["events"]) == (note, list(CODEX.timeouts))
+        path.write_text(path.read_text().replace('"version": 1, ', ""))
+        assert all(place["problem"] is None for place in tell("status")["hooks"])
+        assert len(tell("install", "codex")["notes"]) == 1
 
     @pytest.mark.parametrize("key", ["hooks", "codex_hooks"])
     def test_it_is_told_when_hooks_are_off(self, monkeypatch, tmp_path, key):
@@ -323,3 +363,78 @@ class TestText:
         theirs = {e: g for e, g in value.get("hooks", {}).items() if g or e not in EVENTS}
         assert {k: v for k, v in left.items() if k != "hooks"} == {k: v for k, v in value.items() if k != "hooks"}
         assert left.get("hooks", {}) == theirs
+
+
+class TestGeminiCliAndQwenCode:
+    @pytest.mark.parametrize(("agent", "folder", "unit"), [("gemini-cli", ".gemini", 1000), ("qwen-code", ".qwen", 1)])
+    @pytest.mark.parametrize(
+        "before", ["", '{ "ui":{"theme" : "Dark"},\n\t"hooks": {"enabled": true, "disabled": []} }\n']
+    )
+    def test_in_and_out_again(self, agent: str, folder: str, unit: int, before: str):
+        file = Path(os.environ["HOME"], folder, "settings.json")
+        if before:
+            file.parent.mkdir()
+            file.write_text(before)
+        done = tell("install", agent)
+        assert (done["path"], done["events"]) == (str(file), list(AGENTS[agent].timeouts))
+        hooks = json.loads(file.read_text())["hooks"]
+        assert hooks["SessionStart"][0]["hooks"][0]["timeout"] == 10 * unit
+        assert not tell("install", agent)["changed"]
+        assert tell("uninstall", agent)["changed"]
+        assert (file.read_text() if file.exists() else "") == before
+
+    def test_gemini_cli_needs_trust_and_its_switches(self):
+        assert "trust" in tell("install", "gemini-cli")["notes"][0]
+        file = Path(os.environ["HOME"], ".gemini", "settings.json")
+        settings = json.loads(file.read_text())
+        command = settings["hooks"]["AfterTool"][0]["hooks"][0]["command"]
+        for switch, word in (({"enabled": False}, "enabled"), ({"disabled": [command, 5]}, "disabled")):
+            file.write_text(json.dumps(settings | {"hooksConfig": switch}))
+            (place,) = (p for p in tell("status")["hooks"] if p["path"] == str(file))
+            assert f"`{word}`" in place["problem"] and "hooksConfig" in place["problem"]
+        file.write_text(json.dumps(settings | {"hooksConfig": {"enabled": True, "disabled": ["other"]}}))
+        (place,) = (p for p in tell("status")["hooks"] if p["path"] == str(file))
+        assert place["problem"] is None
+
+    def test_a_folder_that_a_variable_names_is_used(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setenv("GEMINI_CLI_HOME", str(tmp_path / "g"))
+        monkeypatch.setenv("QWEN_HOME", str(tmp_path / "q"))
+        assert tell("install", "gemini-cli")["path"] == str(tmp_path / "g" / ".gemini" / "settings.json")
+        assert tell("install", "qwen-code")["path"] == str(tmp_path / "q" / "settings.json")
+
+    def test_all_installs_for_those_that_are_here(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+        monkeypatch.setenv("PATH", str(tmp_path))
+        for folder in (".gemini", ".qwen"):
+            Path(os.environ["HOME"], folder).mkdir()
+        lines = run("hook", "install", "--all", "--json").stdout.splitlines()
+        assert [json.loads(line)["agent"] for line in lines] == ["gemini-cli", "qwen-code"]
+
+    @pytest.mark.skipif(os.name == "nt", reason="a line for POSIX shells")
+    def test_the_line_ends_our_program_with_the_shell_and_never_fails(self, tmp_path: Path):
+        program = tmp_path / "warmstart"
+        program.write_text('#!/bin/sh\ncat\necho "$@"\nexit 2\n')
+        program.chmod(0o755)
+        line = make_line([str(program), "hook", "run", "gemini-cli"], AGENTS["gemini-cli"])
+        done = subprocess.run(["bash", "-c", line], input="event ", capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (0, "event hook run gemini-cli\n")
+        program.write_text("#!/bin/sh\nexec sleep 60\n")
+        shell = subprocess.Popen(["bash", "-c", line], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        with pytest.raises(subprocess.TimeoutExpired):
+            shell.communicate(timeout=1)
+        shell.terminate()
+        shell.communicate(timeout=5)  # the pipe is closed: nobody holds it any more
+
+
+@pytest.mark.parametrize("known", [".", ".github", ".github/hooks"])
+def test_copilot_cli_gets_a_file_of_its_own_and_loses_it_with_the_folders_made_for_it(tmp_path, monkeypatch, known):
+    (tmp_path / known).mkdir(parents=True, exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    run("hook", "install", "copilot-cli", "--project")
+    handlers = json.loads((tmp_path / ".github" / "hooks" / "warmstart.json").read_text())["hooks"]
+    assert list(handlers) == list(COPILOT_CLI.timeouts)
+    assert all(
+        "|| true" in group["hooks"][0]["command"] for (group,) in handlers.values()
+    )  # a failure would deny calls
+    run("hook", "uninstall", "copilot-cli", "--project")
+    assert [path for path in sorted(tmp_path.rglob("*")) if ".warmstart" not in path.parts] == before

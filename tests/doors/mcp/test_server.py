@@ -21,7 +21,7 @@ from mcp.client.stdio import stdio_client
 
 import warmstart
 from doors.mcp.client import SCRIPT, call, environment, fail
-from transcripts import claude_lines, write_jsonl
+from transcripts import claude_lines, write_jsonl, write_now
 from warmstart import config
 from warmstart.doors.cli.main import main as run_cli
 from warmstart.doors.mcp.server import McpDoor, build_server
@@ -118,7 +118,7 @@ def ask_cli(*words: str) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_the_official_client_uses_every_tool_resource_and_prompt(transport, project):
-    transcript = write_jsonl(project / "mine.jsonl", claude_lines("mine", calls=3))
+    transcript = write_jsonl(project / "mine.jsonl", claude_lines("mine", calls=3, timestamp=write_now(60)))
 
     async def use(client: Client) -> None:
         listed = (await client.list_tools()).tools
@@ -440,3 +440,12 @@ def test_control_c_ends_it_quietly(project):
     process.send_signal(signal.SIGINT)
     _out, err = process.communicate(timeout=20)
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(("hooked", "asks"), [(False, True), (True, False)])
+def test_where_hooks_brief_sessions_agents_are_not_asked_to_fetch_a_seed(tmp_path, hooked: bool, asks: bool):
+    async def read_instructions() -> str:
+        async with Client(build_server(McpDoor(config.load(), started_in=tmp_path), hooked=hooked)) as client:
+            return str(client.instructions)
+
+    assert ("At the start of a task call provision" in anyio.run(read_instructions)) == asks

@@ -38,15 +38,17 @@ _line = msgspec.json.Decoder(CallLine)
 
 @click.command()
 @click.option("--no-disk", is_flag=True, help="Do not check notes on the real disk: for replays of other machines.")
-@click.option("--project", help="Of this project, wherever the calls run: its name, the end of its name, or a folder.")
+@click.option(
+    "--project", help="Project whose notes answer, wherever the calls run: its name, the end of its name, or a folder."
+)
 @json_lines_option
 @click.pass_obj
 def advise(ws: Warmstart, no_disk: bool, project: str | None, as_json: bool) -> None:
     """Answer calls with what the project knows: JSON lines in, one line out for each.
 
     In: {session, agent, cwd, tool, arguments, when: "before" or "after", result?, error?}. Out: {action: "none", "tell",
-    "correct" or "stop", text, note, arguments?}; a line that cannot be read is answered with {error}. A session is told a
-    note once, as long as this process runs.
+    "correct" or "stop", text, note, arguments?}; a line that cannot be read is answered with {error}. Each session is shown
+    a note once while this process runs.
     """
     del as_json  # there is no other form
     known = ws.projects.find(project).name if project else None

@@ -27,6 +27,7 @@ from warmstart.doors.cli.main import PATH, json_option
 from warmstart.doors.render.terminal import clean, print_json, print_table
 from warmstart.errors import ConfigError, NotFound, Refused
 from warmstart.pipeline import Warmstart
+from warmstart.plurals import format_count
 
 if TYPE_CHECKING:
     from warmstart.doors.web import ConfirmationServer
@@ -231,7 +232,7 @@ def _describe_failure(notice: dict[str, Any]) -> str:
 def _describe_masks(count: int) -> str:
     if not count:
         return ""
-    what = "1 secret, which" if count == 1 else f"{count} secrets, which"
+    what = format_count(count, "secret") + ", which"
     return f"{what} nobody can see here; a mask covers no character that a shell, a URL or SQL acts on"
 
 

@@ -9,14 +9,17 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import click
+from msgspec import structs
 
 from warmstart import __version__
+from warmstart.archive.vanishing import find_vanishing
 from warmstart.doors.cli.hook import describe_old_hooks, examine_hooks
 from warmstart.doors.cli.main import json_option
-from warmstart.doors.render.terminal import clean, print_json, print_table
+from warmstart.doors.render.terminal import clean, format_iso, print_json, print_table
 from warmstart.errors import SourceError, WarmstartError
 from warmstart.formats import find_files
 from warmstart.pipeline import Warmstart
+from warmstart.plurals import format_count
 
 _PARTS = ("apsw", "msgspec", "google-re2", "ahocorasick-rs", "zstandard", "click", "rich")
 
@@ -45,6 +48,8 @@ def doctor(ws: Warmstart, as_json: bool) -> None:
             print_table(("", ""), [("none", "")], title="notes")
         if any(one["index"] == "old" for one in projects):
             click.echo("an old index gives agents' calls old advice; run: warmstart learn")
+        if line := describe_vanishing(report["vanishing"]):
+            click.echo(line)
         for line in report["hooks"]:
             click.echo(clean(line))
     if not report["healthy"]:
@@ -79,9 +84,28 @@ def examine(ws: Warmstart) -> dict[str, Any]:
         "store": store,
         "templates": templates,
         "notes": notes,
+        "vanishing": _find_vanishing(ws),
         "hooks": describe_old_hooks(examine_hooks(ws.settings)),
         "healthy": healthy,
     }
+
+
+def describe_vanishing(vanishing: dict[str, Any]) -> str:
+    """Return one line about the transcripts that Claude Code will delete; nothing if all are archived."""
+    if not vanishing["transcripts"]:
+        return ""
+    return (
+        f"{format_count(vanishing['transcripts'], 'transcript')} of Claude Code not archived: it deletes them after "
+        f"{format_count(vanishing['days'], 'day')} without use, the first from {vanishing['earliest'][:10]}, "
+        f"{vanishing['soon']} within a week; keep them with: warmstart archive add"
+    )
+
+
+def _find_vanishing(ws: Warmstart) -> dict[str, Any]:
+    settings = ws.settings
+    archived = {(entry.path, entry.mtime_ns) for entry in ws.archive.entries.list()}
+    found = find_vanishing(settings.places.get("CLAUDE_CONFIG_DIR", settings.user_home / ".claude"), archived, ws.now())
+    return structs.asdict(found) | {"earliest": format_iso(found.earliest)}
 
 
 def _count_templates(ws: Warmstart) -> dict[str, Any]:

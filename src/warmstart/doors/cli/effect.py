@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 import click
+import msgspec
+from click.core import ParameterSource
 
 from warmstart.arms import control_of, parse_arms, read_shares
 from warmstart.doors.cli.main import PATH, json_option
 from warmstart.doors.cli.options import since_option
 from warmstart.doors.render.as_json import describe_note_effects, describe_trial
 from warmstart.doors.render.effect import show_power, show_report
+from warmstart.doors.render.note_trials import show_designs, show_trials
 from warmstart.doors.render.terminal import clean, format_iso, format_time, print_json, print_table
 from warmstart.model import WINDOW, Design
 from warmstart.pipeline import Warmstart
+from warmstart.stats.designs import choose_fastest, choose_unit
 from warmstart.store import ExperimentRow
 from warmstart.trials.metrics import DECIDING
 
@@ -50,15 +54,36 @@ def report(ws: Warmstart, experiment: str | None, metric: str | None, as_json: b
     Reports EXPERIMENT; without it what assigns sessions now: the running experiment, else the standing "holdout".
     `~` marks tokens estimated from the text and costs from list prices.
     """
+    row = ws.experiments.find(experiment) if experiment else None
+    if row is not None and row.design == "occurrence":
+        _report_occurrences(ws, row, as_json)
+        return
     result = ws.report(experiment, metric=metric)
     templates = ws.experiments.weigh()
     outlook = ws.experiments.outlook(result)
     notes = ws.notes.weigh()
+    trials = {"occurrences": ws.notes.weigh_occurrences(), "recurrences": ws.notes.weigh_recurrences()}
     if as_json:
         described = {"report": result, "templates": templates, "outlook": outlook}
-        print_json(described | {"notes": describe_note_effects(notes)})
+        print_json(described | {"notes": describe_note_effects(notes), "trials": trials})
         return
     show_report(result, templates, outlook, notes)
+    for tried in trials.values():
+        show_trials(tried)
+
+
+def _report_occurrences(ws: Warmstart, row: ExperimentRow, as_json: bool) -> None:
+    """Report an experiment that draws notes at calls."""
+    tried = ws.notes.weigh_occurrences(row.name)
+    if as_json:
+        print_json({"report": None, "experiment": _describe_experiment(row), "trials": {"occurrences": tried}})
+        return
+    click.secho(f"Experiment {clean(row.name)}: {_describe_arms(row)}", bold=True)
+    if tried.pooled is None:
+        click.echo(
+            "No note was drawn yet. Sessions that began after the start take part, at calls that a note is about."
+        )
+    show_trials(tried)
 
 
 @click.group()
@@ -91,10 +116,25 @@ def experiment() -> None:
 @click.option(
     "--paired", is_flag=True, help="A harness does every task in every arm and names the arm (provision --arm)."
 )
+@click.option(
+    "--unit",
+    type=click.Choice(["auto", "session", "occurrence"]),
+    default="auto",
+    show_default=True,
+    help="Draw sessions, or notes at the calls that they are about. auto: sessions, unless they cannot show a drop of 30 % "
+    "within a year at your traffic while occurrences can.",
+)
+@click.option(
+    "--share",
+    type=float,
+    default=0.5,
+    show_default=True,
+    help="Share of occurrences that are withheld, with occurrence.",
+)
 @json_option
-@click.pass_obj
+@click.pass_context
 def start(
-    ws: Warmstart,
+    context: click.Context,
     name: str,
     arms: str,
     metric: str,
@@ -102,14 +142,45 @@ def start(
     after: Literal["fixed", "thompson"],
     floor: float,
     paired: bool,
+    unit: Literal["auto", "session", "occurrence"],
+    share: float,
     as_json: bool,
 ) -> None:
     """Start an experiment: new sessions are assigned to its arms. Only one runs at a time."""
+    ws: Warmstart = context.obj
+    given = [option for option in _OF_SESSIONS if _is_given(context, option)]
+    if unit == "occurrence" and given:
+        raise click.UsageError(f"--{given[0]} is about sessions; leave it out, or use --unit session")
+    if unit == "occurrence" or (unit == "auto" and not given and choose_unit(ws.compare_designs()) == "occurrence"):
+        _start_occurrences(ws, name, share, salt, is_chosen=unit == "occurrence", as_json=as_json)
+        return
     design: Design = "paired" if paired else "random"
     row = ws.experiments.start(name, arms, metric=metric, salt=salt, after=after, floor=floor, design=design)
     if as_json:
         print_json(_describe_experiment(row))
         return
+    click.echo(f"{clean(row.name)} is running: {clean(_describe_arms(row))}. Stop it with: warmstart experiment stop")
+
+
+_OF_SESSIONS = ("arms", "metric", "after", "floor", "paired")  # options that an experiment on occurrences does not have
+
+
+def _is_given(context: click.Context, option: str) -> bool:
+    return context.get_parameter_source(option) is ParameterSource.COMMANDLINE
+
+
+def _start_occurrences(
+    ws: Warmstart, name: str, share: float, salt: str | None, *, is_chosen: bool, as_json: bool
+) -> None:
+    row = ws.experiments.start_occurrences(name, share, salt=salt)
+    if as_json:
+        print_json(_describe_experiment(row))
+        return
+    if not is_chosen:
+        click.echo(
+            "Sessions cannot show a drop of 30 % within a year at your traffic, so notes are tried at calls instead."
+        )
+        click.echo("That answers another question: see warmstart experiment power. For sessions: --unit session")
     click.echo(f"{clean(row.name)} is running: {clean(_describe_arms(row))}. Stop it with: warmstart experiment stop")
 
 
@@ -159,13 +230,17 @@ def list_experiments(ws: Warmstart, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def power(ws: Warmstart, arms: str, wanted: float, since: float | None, as_json: bool) -> None:
-    """Show which drop of the error rate your own traffic can detect, and after how many weeks."""
+    """Show which drop of the error rate your own traffic can detect, and after how many weeks, by each design."""
     shares = parse_arms(arms)
     computed = ws.experiments.power(cold_share=shares[control_of(shares)], power=wanted, since=since)
+    designs = ws.compare_designs(cold_share=computed.cold_share, power=wanted, since=since)
+    fastest = choose_fastest(designs)
     if as_json:
-        print_json(computed)
+        best = fastest.design if fastest else None
+        print_json(msgspec.to_builtins(computed) | {"designs": designs, "best": best, "unit": choose_unit(designs)})
     else:
         show_power(computed)
+        show_designs(designs)
 
 
 def _describe_arms(row: ExperimentRow) -> str:

@@ -1,4 +1,4 @@
-"""`warmstart confirm guard`: check the guard's rules, install it in Claude Code. Hermes' plugin brings its own guard."""
+"""`warmstart confirm guard`: check the guard's rules, install it in an agent. Hermes' plugin brings its own guard."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import click
 
 from warmstart.doors.cli.main import json_option
 from warmstart.doors.cli.options import project_settings_option
+from warmstart.doors.guard.agent_hook import TITLES
 from warmstart.doors.guard.rules import GuardedCall, GuardRule, find_rule, find_rules, load_rules
-from warmstart.doors.install.guard import GuardHook, find_url, read_options
+from warmstart.doors.hooks.agents import AGENTS, CODEX, HookAgent
+from warmstart.doors.install.guard import GuardHook, find_url
 from warmstart.doors.render.terminal import clean, print_json
 from warmstart.errors import ConfigError, Refused
 from warmstart.pipeline import Warmstart
 
-agent_argument = click.argument("agent", type=click.Choice(["claude-code"]))
+agent_argument = click.argument("agent", type=click.Choice(list(TITLES)))
 
 
 @click.group()
@@ -33,8 +35,18 @@ def guard() -> None:
 def install(ws: Warmstart, agent: str, project: bool, url: str, as_json: bool) -> None:
     """Write the guard into the agent's settings, with the home and the daemon's address, so that no environment variable
     can change them later. Run it again after a rule got a longer timeout or the daemon moved."""
-    hook = GuardHook(ws.settings, Path.cwd() if project else None, url)
-    _report(as_json, agent, hook, hook.install(), "installed", "was already installed")
+    hook = GuardHook(AGENTS[agent], ws.settings, Path.cwd() if project else None, url)
+    _report(as_json, hook, hook.install(), "installed", "was already installed")
+    if not as_json:
+        for note in _list_obstacles(hook):
+            click.echo(note)
+
+
+def _list_obstacles(hook: GuardHook) -> list[str]:
+    """Return what a person has to do before the guard runs."""
+    notes = ["Codex does not run the guard before you trust it: open /hooks in Codex."] if hook.agent is CODEX else []
+    obstacle = hook.find_obstacle()
+    return [*notes, obstacle] if obstacle else notes
 
 
 @guard.command()
@@ -44,15 +56,15 @@ def install(ws: Warmstart, agent: str, project: bool, url: str, as_json: bool) -
 @click.pass_obj
 def uninstall(ws: Warmstart, agent: str, project: bool, as_json: bool) -> None:
     """Remove the guard from the agent's settings; everything else there stays."""
-    hook = GuardHook(ws.settings, Path.cwd() if project else None)
-    _report(as_json, agent, hook, hook.uninstall(), "removed", "was not installed")
+    hook = GuardHook(AGENTS[agent], ws.settings, Path.cwd() if project else None)
+    _report(as_json, hook, hook.uninstall(), "removed", "was not installed")
 
 
-def _report(as_json: bool, agent: str, hook: GuardHook, changed: bool, done: str, idle: str) -> None:
+def _report(as_json: bool, hook: GuardHook, changed: bool, done: str, idle: str) -> None:
     if as_json:
-        print_json({"agent": agent, "path": hook.path, "changed": changed, "hook": hook.find()})
+        print_json({"agent": hook.agent.name, "path": hook.path, "changed": changed, "hook": hook.find()})
         return
-    click.echo(f"{agent}: guard {done if changed else idle} ({hook.path})")
+    click.echo(f"{hook.agent.name}: guard {done if changed else idle} ({hook.path})")
 
 
 @guard.command()
@@ -69,7 +81,9 @@ def check(ws: Warmstart, tool: str | None, arguments: str, agent: str, as_json: 
     home = ws.settings.home
     rules = load_rules(home)
     rule = find_rule(rules, GuardedCall(agent, tool, _read_arguments(arguments))) if tool else None
-    installed = [_examine(ws, "user", None), _examine(ws, "project", Path.cwd())]
+    guarded = AGENTS[agent] if agent in TITLES else None  # Hermes' plugin brings its own
+    places = {"user": None, "project": Path.cwd()} if guarded else {}
+    installed = [_examine(guarded, ws, scope, place) for scope, place in places.items() if guarded]
     daemon, token = check_asking(next((place.url for place in installed if place.url), find_url()), home)
     if as_json:
         facts: dict[str, Any] = {"path": find_rules(home), "rules": len(rules)}
@@ -81,7 +95,7 @@ def check(ws: Warmstart, tool: str | None, arguments: str, agent: str, as_json: 
         return
     click.echo(f"{find_rules(home)}: {len(rules)} rules, all valid")
     for place in installed:
-        click.echo(f"Claude Code, {place.scope}: {place.path or 'not guarded'}{place.advice}")
+        click.echo(f"{TITLES[agent]}, {place.scope}: {place.path or 'not guarded'}{place.advice}")
     click.echo(f"daemon {daemon.what}: {clean(daemon.trouble) or 'answers'}")
     click.echo(f"token {token.what}: {clean(token.trouble) or 'known, and may submit requests (agent:submit)'}")
     if tool:
@@ -99,7 +113,7 @@ def _read_arguments(text: str) -> dict[str, Any]:
 
 
 class _Installed(NamedTuple):
-    """The guard in one of Claude Code's settings."""
+    """The guard in one of an agent's settings."""
 
     scope: str
     path: str | None  # of the settings file, or what is wrong with it; None: not installed
@@ -107,15 +121,15 @@ class _Installed(NamedTuple):
     advice: str = ""
 
 
-def _examine(ws: Warmstart, scope: str, project: Path | None) -> _Installed:
-    hook = GuardHook(ws.settings, project)
+def _examine(agent: HookAgent, ws: Warmstart, scope: str, project: Path | None) -> _Installed:
+    hook = GuardHook(agent, ws.settings, project)
     try:
         found = hook.find()
     except Refused as error:
         return _Installed(scope, str(error))
     if found is None:
         return _Installed(scope, None)
-    options = read_options(found)
+    options = hook.read_options(found)
     home, advice = options.get("--home"), ""
     if home is None:
         advice = "; it has been changed: install it again"
@@ -135,6 +149,15 @@ def _describe(rules: list[GuardRule], rule: GuardRule | None) -> str:
 @click.argument("words", nargs=-1, metavar="", type=click.UNPROCESSED)
 def claude_code(words: tuple[str, ...]) -> None:
     """Run by Claude Code's hook: reads an event as JSON from standard input and prints the answer as JSON."""
-    from warmstart.doors.guard.claude_code import main
+    from warmstart.doors.guard.agent_hook import main
 
-    main(words)
+    main(("claude-code", *words))
+
+
+@guard.command(context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1, metavar="", type=click.UNPROCESSED)
+def codex(words: tuple[str, ...]) -> None:
+    """Run by Codex' hook: reads an event as JSON from standard input and prints the answer as JSON."""
+    from warmstart.doors.guard.agent_hook import main
+
+    main(("codex", *words))

@@ -16,7 +16,6 @@ from warmstart.doors.render.insights import (
     NOTES,
     UNKNOWN,
     costs_of,
-    count_of,
     endings_of,
     interval_of,
     minutes_of,
@@ -30,6 +29,7 @@ from warmstart.errors import Refused
 from warmstart.insights.advice import percent
 from warmstart.insights.types import Breakdown, Insights, Rate, RepeatedError
 from warmstart.pipeline import Warmstart
+from warmstart.plurals import format_count
 
 
 @click.command()
@@ -82,7 +82,7 @@ def _show_row(insights: Insights, number: int, *, as_json: bool) -> None:
         print_json(describe_occurrences(insights))
         return
     _show_title(f"{number}. {name_of(error.tool, 40)}: {what_failed(error)}")
-    _show_text(f"{count_of(error.count, 'time')} in {count_of(error.sessions, 'session')}", dim=True)
+    _show_text(f"{format_count(error.count, 'time')} in {format_count(error.sessions, 'session')}", dim=True)
     for ending in endings_of(error):
         _show_text(ending)
     print_table(
@@ -106,7 +106,9 @@ def _describe_filters(agent: str | None, project: str | None, since: float | Non
 
 def _show_empty(insights: Insights, *, filtered: bool) -> None:
     if insights.unreadable:
-        click.echo(f"{count_of(insights.unreadable, 'session')} cannot be read from the store; run: warmstart doctor")
+        click.echo(
+            f"{format_count(insights.unreadable, 'session')} cannot be read from the store; run: warmstart doctor"
+        )
     elif filtered:
         click.echo("no remembered session matches the filters; see: warmstart sessions list")
     else:
@@ -116,8 +118,8 @@ def _show_empty(insights: Insights, *, filtered: bool) -> None:
 def _show_insights(insights: Insights) -> None:
     overall = insights.overall
     _show_title(
-        f"{count_of(insights.sessions, 'session')}, {count_of(overall.judged, 'judged call')}, "
-        f"{count_of(overall.errors, 'error')}: {percent(overall.rate)} (95% interval {interval_of(overall)})"
+        f"{format_count(insights.sessions, 'session')}, {format_count(overall.judged, 'judged call')}, "
+        f"{format_count(overall.errors, 'error')}: {percent(overall.rate)} (95% interval {interval_of(overall)})"
     )
     for remark in remarks_of(insights):
         _show_text(remark, dim=True)
@@ -167,7 +169,7 @@ def _show_repeated(insights: Insights) -> None:
     ]
     print_table(columns, rows)
     more = [f"{insights.repeated_more:,} more repeated"] if insights.repeated_more else []
-    more += [f"{count_of(insights.seen_once, 'error')} seen once"] if insights.seen_once else []
+    more += [f"{format_count(insights.seen_once, 'error')} seen once"] if insights.seen_once else []
     _show_text(NOTES["repeated"] + (f" Not shown: {', '.join(more)}." if more else ""), dim=True)
 
 
@@ -222,4 +224,6 @@ def _show_windows(insights: Insights) -> None:
     print_table(columns, rows)
     _show_text(along.meaning)
     if along.beyond:
-        _show_text(f"{count_of(along.beyond, 'session')} continued after the last window, too few to show.", dim=True)
+        _show_text(
+            f"{format_count(along.beyond, 'session')} continued after the last window, too few to show.", dim=True
+        )

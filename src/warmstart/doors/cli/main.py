@@ -5,6 +5,7 @@ Commands are loaded when they are called, so that none waits for the imports of 
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterator
@@ -24,11 +25,14 @@ json_lines_option = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON lines, one object per line, for programs."
 )
 
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
 COMMANDS = {  # name -> module and attribute
     "inspect": "read:inspect",
     "ingest": "read:ingest",
     "sessions": "sessions:sessions",
     "projects": "projects:projects",
+    "archive": "archive:archive",
     "learn": "templates:learn",
     "capture": "templates:capture",
     "templates": "templates:templates",
@@ -67,12 +71,12 @@ class _Program(click.Group):
         return command
 
     def make_context(self, *args: Any, **more: Any) -> click.Context:
-        with _end_with_the_reader():  # --help prints here
+        with _end_with_the_output():  # --help prints here
             return super().make_context(*args, **more)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with _end_with_the_reader():
+            with _end_with_the_output():
                 return super().invoke(ctx)
         except click.UsageError as error:
             from warmstart.doors.cli.words import explain_unknown
@@ -85,20 +89,34 @@ class _Program(click.Group):
 
 
 @contextmanager
-def _end_with_the_reader() -> Iterator[None]:
-    """End as programs do whose reader has gone (`warmstart ... | head`): silently, with 128 + SIGPIPE."""
+def _end_with_the_output() -> Iterator[None]:
+    """End when the output cannot be written.
+
+    A reader that has gone (`warmstart ... | head`) ends the program silently with 128 + SIGPIPE, a full disk with an error.
+    """
     try:
         try:
             yield
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
-        with suppress(OSError, ValueError):  # what is still buffered would complain again when the interpreter ends
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(141)
+    except OSError as error:
+        if error.errno not in _DISK_ERRORS:
+            raise
+        _drop_output()
+        file = f" {error.filename}" if error.filename else ""
+        problem = f"cannot write{file}: {error.strerror}; free some space, or write elsewhere, and run it again"
+        raise click.ClickException(_one_line(problem)) from error
 
 
-def _one_line(error: WarmstartError) -> str:
+def _drop_output() -> None:
+    with suppress(OSError, ValueError):  # buffered output would fail again when the interpreter ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _one_line(error: WarmstartError | str) -> str:
     from warmstart.doors.render.terminal import clean
 
     return " ".join(clean(error).split())

@@ -44,6 +44,7 @@ _SDK = 2  # major version
     "--project",
     help="The project of the sessions that are served; '*': every project.  [default: the folder it is started in]",
 )
+@click.option("--hooked", is_flag=True, help="Our hooks brief the sessions: do not ask agents to fetch the brief.")
 @click.pass_context
 def mcp(
     ctx: click.Context,
@@ -54,6 +55,7 @@ def mcp(
     transcripts: tuple[Path, ...],
     scope: str | None,
     project: str | None,
+    hooked: bool,
 ) -> None:
     """Serve MCP clients over standard input and output, or over HTTP on this machine."""
     if ctx.invoked_subcommand is not None:
@@ -66,7 +68,8 @@ def mcp(
 
     ws: Warmstart = ctx.obj
     _open_once(ws)
-    server = build_server(McpDoor(ws.settings, transcripts, border=find_border(ws.settings, scope, project)))
+    door = McpDoor(ws.settings, transcripts, border=find_border(ws.settings, scope, project))
+    server = build_server(door, hooked=hooked)
     if not http:
         anyio.run(transports.serve_stdio, server)
         return

@@ -1,11 +1,14 @@
-"""`warmstart notes`: what projects know. List, show, decide, brief, publish, export and import."""
+"""`warmstart notes`: facts about projects. List, show, decide, brief, publish, export and import.
+
+Agents wait for `notes brief`, so what the other commands need is loaded by them.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -13,33 +16,23 @@ from msgspec import structs
 
 from warmstart.atomic_files import write_whole
 from warmstart.doors.cli.main import PATH, json_lines_option, json_option
-from warmstart.doors.render.as_json import describe_brief
-from warmstart.doors.render.effect import state_recurrence
-from warmstart.doors.render.fitted import Column, print_fitted
 from warmstart.doors.render.terminal import clean, coloured, format_iso, format_time, print_json
 from warmstart.errors import NotFound, Refused, SourceError
-from warmstart.notes.library import ShownNote
 from warmstart.notes.types import KINDS, Note, NoteKind, NoteStatus
 from warmstart.pipeline import Warmstart
+from warmstart.plurals import format_count
 
-_COLUMNS = (
-    Column("note", 12),
-    Column("project", 24, drop=3),
-    Column("kind", 11),
-    Column("status", 8),
-    Column("#sessions", 8),
-    Column("#against", 7, drop=2),
-    Column("last seen (UTC)", 16, drop=1),
-    Column("text", grows=True),
-)
+if TYPE_CHECKING:
+    from warmstart.notes.library import ShownNote
+
 _LARGEST_IMPORT = 50_000_000  # bytes
 
-_project = click.option("--project", help="Of this project: its name, the last parts of its name, or a folder.")
+_project = click.option("--project", help="The project: its name, the end of its name, or a folder.")
 
 
 @click.group()
 def notes() -> None:
-    """What projects know: facts that sessions met, counted and checkable."""
+    """Facts about projects that sessions met, counted and checkable."""
 
 
 @notes.command("list")
@@ -62,10 +55,26 @@ def list_notes(
         return
     shown = [note for note in listed if status or note.status == "active"]
     if shown:
-        print_fitted(_COLUMNS, [_make_row(note) for note in shown])
+        _print_notes(shown)
     others = Counter(note.status for note in listed if note not in shown)
     for name, count in sorted(others.items()):
-        click.echo(f"{_count(count, 'note')} {name}; see: warmstart notes list --status {name}")
+        click.echo(f"{format_count(count, 'note')} {name}; see: warmstart notes list --status {name}")
+
+
+def _print_notes(listed: list[Note]) -> None:
+    from warmstart.doors.render.fitted import Column, print_fitted
+
+    columns = (
+        Column("note", 12),
+        Column("project", 24, drop=3),
+        Column("kind", 11),
+        Column("status", 8),
+        Column("#sessions", 8),
+        Column("#against", 7, drop=2),
+        Column("last seen (UTC)", 16, drop=1),
+        Column("text", grows=True),
+    )
+    print_fitted(columns, [_make_row(note) for note in listed])
 
 
 def _find(ws: Warmstart, project: str | None) -> str | None:
@@ -97,12 +106,15 @@ def show_note(ws: Warmstart, note: str, as_json: bool) -> None:
     if as_json:
         print_json(_describe_shown(shown))
         return
+    from warmstart.doors.render.effect import state_recurrence
+    from warmstart.doors.render.note_trials import show_note_trial
+
     one = shown.note
     click.echo(f"{one.id}  {one.kind}  {one.status}  {clean(one.project or 'rule of ' + one.agent)}")
     click.echo(f"  {clean(one.text)}")
-    click.echo(f"  trigger    {clean(one.trigger or 'none: it is only told at the start')}")
+    click.echo(f"  trigger    {clean(one.trigger or 'none: it is shown only at the start of a session')}")
     click.echo(
-        f"  evidence   {_count(one.support, 'session')}, {_count(one.people, 'person', 'people')}; of the calls with"
+        f"  evidence   {format_count(one.support, 'session')}, {format_count(one.people, 'person', 'people')}; of the calls with"
     )
     click.echo(f"             this trigger {one.failures} failed and {one.against} worked")
     click.echo(f"  seen       {format_time(one.first_seen)} to {format_time(one.last_seen)}")
@@ -113,11 +125,12 @@ def show_note(ws: Warmstart, note: str, as_json: bool) -> None:
     before, since = shown.before, shown.since
     if shown.sessions:
         click.echo(
-            f"  shown to {_count(len(shown.sessions), 'session')}: {state_recurrence(before)} sessions met it before, "
+            f"  shown to {format_count(len(shown.sessions), 'session')}: {state_recurrence(before)} sessions met it before, "
             f"{state_recurrence(since)} since"
         )
     else:
         click.echo("  not shown to any session yet")
+    show_note_trial(shown.trial)
 
 
 @notes.command("approve")
@@ -207,6 +220,8 @@ def write_brief(
     used = Counter(session.agent for session in sessions).most_common(1)[0][0]
     brief = ws.brief_project(_find(ws, project), folder, task, agent=agent or used, budget=budget)
     if as_json:
+        from warmstart.doors.render.as_json import describe_brief
+
         print_json(describe_brief(brief))
     elif brief.text:
         click.echo(clean_lines(brief.text))
@@ -214,7 +229,7 @@ def write_brief(
     elif not ws.notes.list(project=brief.project):
         click.echo(f"no notes about {clean(brief.project)}; see: warmstart projects list, or run: warmstart learn")
     else:
-        click.echo(f"nothing worth saying about {clean(brief.project)}")
+        click.echo(f"no note about {clean(brief.project)} is worth a line at the start of a session")
 
 
 @notes.command("publish")
@@ -249,7 +264,7 @@ def _report_published(file: Path, *, changed: bool, lines: int, as_json: bool) -
     if as_json:
         print_json({"file": str(file), "changed": changed, "lines": lines})
     else:
-        click.echo(f"{file}: {_count(lines, 'note')}" + ("" if changed else ", already up to date"))
+        click.echo(f"{file}: {format_count(lines, 'note')}" + ("" if changed else ", already up to date"))
 
 
 @notes.command("export")
@@ -266,7 +281,7 @@ def export_notes(ws: Warmstart, file: Path, project: str | None, as_json: bool) 
     if as_json:
         print_json({"file": str(file), "notes": len(chosen)})
     else:
-        click.echo(f"{file}: {_count(len(chosen), 'note')}")
+        click.echo(f"{file}: {format_count(len(chosen), 'note')}")
 
 
 @notes.command("import")
@@ -280,7 +295,7 @@ def import_notes(ws: Warmstart, file: Path, approve: bool, as_json: bool) -> Non
     for note in imported:
         _report(ws.notes.approve(note.id) if approve else note, as_json)
     if not imported and not as_json:
-        click.echo("nothing new in it")
+        click.echo(f"{file}: no new notes")
 
 
 def _read_notes(file: Path) -> list[Note]:
@@ -297,12 +312,12 @@ def _read_notes(file: Path) -> list[Note]:
             try:
                 notes_read.append(decoder.decode(line))
             except (msgspec.DecodeError, RecursionError) as error:
-                raise SourceError(str(file), f"no note: {error}", number) from error
+                raise SourceError(str(file), f"not a note: {error}", number) from error
     return notes_read
 
 
 def describe_note(note: Note) -> dict[str, Any]:
-    """Return a note as JSON says it."""
+    """Return the JSON form of a note."""
     times = {"first_seen": format_iso(note.first_seen), "last_seen": format_iso(note.last_seen)}
     return structs.asdict(note) | times
 
@@ -313,6 +328,7 @@ def _describe_shown(shown: ShownNote) -> dict[str, Any]:
         "sessions": shown.sessions,
         "before": shown.before,
         "since": shown.since,
+        "trial": shown.trial,
     }
 
 
@@ -326,7 +342,3 @@ def _report(note: Note, as_json: bool) -> None:
 def clean_lines(text: str) -> str:
     """Return a text of several lines, each safe for a terminal."""
     return "\n".join(clean(line) for line in text.splitlines())
-
-
-def _count(number: int, name: str, plural: str | None = None) -> str:
-    return f"{number} {name}" if number == 1 else f"{number} {plural or name + 's'}"

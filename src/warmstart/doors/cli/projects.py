@@ -10,6 +10,7 @@ import msgspec
 
 from warmstart.doors.cli.main import json_option
 from warmstart.doors.render.terminal import clean, format_iso, format_time, print_json, print_table
+from warmstart.plurals import format_count
 
 if TYPE_CHECKING:
     from warmstart.ingest.project_book import ProjectChange
@@ -96,5 +97,5 @@ def _show(change: ProjectChange, as_json: bool) -> None:
     if as_json:
         print_json(msgspec.structs.asdict(change))
         return
-    sessions = "1 session" if change.moved == 1 else f"{change.moved} sessions"
+    sessions = format_count(change.moved, "session")
     click.echo(f"{clean(change.name)} belongs to the project {clean(change.project)}; {sessions} moved")

@@ -34,7 +34,11 @@ from warmstart.scopes import EVERYWHERE
 @click.option("--examples", type=click.IntRange(0, 50), help="Maximum number of examples.  [default: 3]")
 @click.option("--dialect", type=click.Choice(DIALECTS), default="openai", show_default=True)
 @click.option("--model", help="The model that reads the seed: some need their own ids or signatures.")
-@click.option("--cold", is_flag=True, help="Give this session no seed and leave it out of the comparison.")
+@click.option(
+    "--cold",
+    is_flag=True,
+    help="Give this session no seed. It is left out of the comparison, unless its arm was drawn before.",
+)
 @click.option("--arm", help="The arm of this session, only while a paired experiment runs; otherwise the arm is drawn.")
 @click.option("--parent", help="The session that started this one, whose arm it inherits.")
 @click.option("--continues", is_flag=True, help="The session continues its parent, so it keeps the seed too.")

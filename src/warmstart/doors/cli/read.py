@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import click
 
-from warmstart.doors.cli.main import PATH, json_lines_option, json_option
+from warmstart.doors.cli.main import json_lines_option, json_option
 from warmstart.doors.render.fitted import Column, print_fitted
 from warmstart.doors.render.terminal import (
     clean,
@@ -22,18 +21,25 @@ from warmstart.doors.render.terminal import (
 )
 from warmstart.errors import SourceError
 from warmstart.formats.source import Source
-from warmstart.ingest.read import Scored, find_sources, scan
+from warmstart.ingest.read import Scored, scan
 from warmstart.ingest.records import Recorder
+from warmstart.ingest.sources import find_sources
 from warmstart.model import Problem
 from warmstart.pipeline import Warmstart
+from warmstart.plurals import format_count
+
+SOURCE = click.Path()  # a string: a Path would change addresses
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=PATH)
+@click.argument("paths", nargs=-1, required=True, type=SOURCE)
 @json_lines_option
 @click.pass_obj
-def inspect(ws: Warmstart, paths: tuple[Path, ...], as_json: bool) -> None:
-    """Parse, judge and score transcripts (files or folders). Stores nothing."""
+def inspect(ws: Warmstart, paths: tuple[str, ...], as_json: bool) -> None:
+    """Parse, judge and score transcripts. Stores nothing.
+
+    They are files, folders, archives, git:PATH#BRANCH, and https://, s3:// or gs:// addresses.
+    """
     recorder = Recorder(ws.settings.secrets)
     rows: list[list[Any]] = []
     problems: list[Problem] = []
@@ -55,10 +61,10 @@ def inspect(ws: Warmstart, paths: tuple[Path, ...], as_json: bool) -> None:
         sys.exit(1)
 
 
-def _find_sources(paths: tuple[Path, ...], problems: list[Problem]) -> Iterator[Source]:
+def _find_sources(paths: tuple[str, ...], problems: list[Problem]) -> Iterator[Source]:
     for path in paths:
         try:
-            yield from find_sources(path)
+            yield from find_sources(path, problems)
         except SourceError as error:
             problems.append(Problem(error.path, error.reason))
 
@@ -136,17 +142,25 @@ def _print_problems(problems: list[Problem], recorder: Recorder, as_json: bool) 
 
 
 @click.command()
-@click.argument("paths", nargs=-1, type=PATH)
+@click.argument("paths", nargs=-1, type=SOURCE)
+@click.option("--archive", "archived", is_flag=True, help="Read the archived transcripts that agents have deleted.")
 @json_option
 @click.pass_obj
-def ingest(ws: Warmstart, paths: tuple[Path, ...], as_json: bool) -> None:
-    """Read transcripts and store their sessions. Without a path: those in the usual places of Claude Code, Codex ..."""
-    if not paths and not ws.places():
+def ingest(ws: Warmstart, paths: tuple[str, ...], archived: bool, as_json: bool) -> None:
+    """Read transcripts and store their sessions.
+
+    They are files, folders, archives, git:PATH#BRANCH, and https://, s3:// or gs:// addresses; without a path, those in the
+    usual places of Claude Code, Codex and other agents. A folder that is a git repository is also searched for checkpoints
+    (branches entire/checkpoints/...).
+    """
+    if archived and paths:
+        raise click.UsageError("--archive reads the whole archive; give either it or paths")
+    if not archived and not paths and not ws.places():
         raise click.ClickException(
             "no transcripts in the agents' usual places (see: warmstart doctor); name a file or folder"
         )
     with progress_bar("ingesting") as report_progress:
-        report = ws.ingest(*paths, progress=report_progress)
+        report = ws.ingest_archive(report_progress) if archived else ws.ingest(*paths, progress=report_progress)
     if as_json:
         print_json(report)
     else:
@@ -155,8 +169,10 @@ def ingest(ws: Warmstart, paths: tuple[Path, ...], as_json: bool) -> None:
             f"{report.calls} tool calls, {report.errors} errors; {report.unchanged} files unchanged, {report.skipped} skipped"
             + (f", {report.unreadable} unreadable" if report.unreadable else "")
         )
+        for skip in report.skips:
+            click.echo(f"skipped {format_count(skip.files, 'file')}: {skip.reason}, such as {clean(skip.example)}")
         if report.forgotten:
-            click.echo(f"{report.forgotten} of these sessions you had deleted: they are not stored again")
+            click.echo(f"not stored again: {format_count(report.forgotten, 'session')} that you deleted")
         if report.trials:
             click.echo(f"{report.trials} trials closed; see: warmstart report")
         for change, names in (("retired", report.retired), ("promoted", report.promoted)):

@@ -1,4 +1,4 @@
-"""`warmstart sessions`: list, show, search and delete stored sessions."""
+"""`warmstart sessions`: list, show, search, export and delete stored sessions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import msgspec
 
 from warmstart.calls.prose import plain, strip_programs
 from warmstart.calls.shapes import command_of
+from warmstart.doors.cli.export import export_sessions
 from warmstart.doors.cli.main import json_option
 from warmstart.doors.cli.options import agent_option, project_option, since_option
 from warmstart.doors.render.fitted import Column, cut_at_word, flatten, print_fitted
@@ -18,6 +19,7 @@ from warmstart.doors.render.terminal import clean, coloured, format_iso, format_
 from warmstart.errors import NotFound
 from warmstart.model import Arguments, Verdict
 from warmstart.pipeline import Warmstart
+from warmstart.plurals import format_count
 from warmstart.store import CallRow, SessionRow
 
 _LISTED = 50
@@ -58,7 +60,10 @@ _HIT_COLUMNS = (
 
 @click.group()
 def sessions() -> None:
-    """List, show, search and delete stored sessions."""
+    """List, show, search, export and delete stored sessions."""
+
+
+sessions.add_command(export_sessions)
 
 
 @sessions.command("list")
@@ -321,7 +326,7 @@ def find_line(call: CallRow, text: str) -> tuple[str, str]:
 def delete_session(ws: Warmstart, session_id: str, yes: bool, as_json: bool) -> None:
     """Delete one session and what was mined from it alone. ID may be shortened.
 
-    The transcript itself is not touched; it is not read into the store again.
+    Its archived copy is deleted too. The transcript itself is not touched; it is not read into the store again.
     """
     row = ws.store.find_session(session_id)
     if not yes:
@@ -338,3 +343,9 @@ def delete_session(ws: Warmstart, session_id: str, yes: bool, as_json: bool) -> 
         click.echo(f"deleted template {clean(name)}, which was mined from it alone")
     if forgotten.examples:
         click.echo(f"removed {forgotten.examples} of its examples from other templates")
+    if forgotten.archived:
+        click.echo(f"deleted {format_count(forgotten.archived, 'archived transcript')} of it")
+    for entry in forgotten.still_archived:
+        click.echo(
+            f"archived transcript {entry} holds it and other sessions; warmstart archive delete {entry} deletes it"
+        )

@@ -24,6 +24,7 @@ from warmstart.doors.render.terminal import (
 )
 from warmstart.model import Category, Decision, LearnedNotes, Problem, TaskType, Template, TemplateStatus, Verdict
 from warmstart.pipeline import Warmstart
+from warmstart.plurals import format_count
 from warmstart.scopes import EVERYWHERE, SHARED, Border
 from warmstart.store import SessionRow
 from warmstart.templates.mine import LearnLimits, RefusedSession
@@ -89,12 +90,12 @@ def _report_notes(ws: Warmstart, learned: LearnedNotes | None) -> None:
     if learned is None or not learned.notes + learned.proposed:
         return
     projects = {note.project for note in ws.notes.list() if note.project and note.status != "retired"}
-    about = f"about {len(projects)} project{'' if len(projects) == 1 else 's'}"
+    about = f"about {format_count(len(projects), 'project')}"
     counts = [f"{learned.new} new"] if learned.new else []
     counts += [f"{learned.proposed} proposed"] if learned.proposed else []
     total = learned.notes + learned.proposed
     shown = f" ({', '.join(counts)})" if counts else ""
-    click.echo(f"{total} note{'' if total == 1 else 's'} {about}{shown}; see: warmstart notes list")
+    click.echo(f"{format_count(total, 'note')} {about}{shown}; see: warmstart notes list")
 
 
 def _give_example(reason: str, count: int, refusals: tuple[RefusedSession, ...]) -> str:

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from warmstart.doors.cli.main import PATH, json_option
 from warmstart.doors.render.terminal import clean, print_json, print_table
+from warmstart.plurals import format_count
 
 if TYPE_CHECKING:
     from warmstart.notes.where import Where
@@ -40,10 +41,10 @@ def where(ws: Warmstart, task: str, cwd: Path | None, project: str | None, limit
         return
     rows = [(file.path, file.sessions, file.edited, file.reason) for file in answer.files]
     print_table(("file", "#similar", "#edited", "why"), rows)
-    count = "1 earlier request is" if answer.sessions == 1 else f"{answer.sessions} earlier requests are"
+    count = format_count(answer.sessions, "earlier request is", "earlier requests are")
     click.echo(f"{count} similar in {clean(answer.project or '')}; the column says how many of them edited a file")
 
 
 def describe_where(answer: Where) -> dict[str, Any]:
-    """Return the answer as JSON says it."""
+    """Return the JSON form of the answer."""
     return structs.asdict(answer) | {"files": [structs.asdict(file) for file in answer.files], "line": answer.line}

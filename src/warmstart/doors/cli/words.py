@@ -11,10 +11,10 @@ _UNKNOWN = re.compile(r"No such command '(?P<word>.*)'\.?", re.S)  # Click's own
 
 _LEARN = "warmstart learn (from all sessions), warmstart capture SESSION (from one)"
 _LISTS = "warmstart sessions list, warmstart templates list"
-_START = "warmstart ingest, warmstart learn, then warmstart hook install claude-code (or codex)"
-_INSTALL = "warmstart hook install claude-code (or codex), warmstart mcp install"
+_START = "warmstart ingest, warmstart learn, then warmstart hook install --all"
+_INSTALL = "warmstart hook install --all, warmstart mcp install"
 
-INSTEAD = {  # what people try -> what they want
+INSTEAD = {  # a word people try -> the command they mean
     "add": _LEARN,
     "approve": "warmstart templates approve NAME, warmstart confirm approve ID",
     "begin": _START,
@@ -33,7 +33,7 @@ INSTEAD = {  # what people try -> what they want
     "grep": "warmstart sessions search TEXT",
     "help": "warmstart --help",
     "history": "warmstart sessions list",
-    "hooks": "warmstart hook install claude-code (or codex)",
+    "hooks": "warmstart hook install --all",
     "import": "warmstart templates import PATH (templates), warmstart ingest PATH (transcripts)",
     "info": "warmstart doctor, warmstart templates stats",
     "init": _START,
@@ -65,7 +65,7 @@ INSTEAD = {  # what people try -> what they want
     "template": "warmstart templates list",
     "tokens": "warmstart usage",
     "train": _LEARN,
-    "uninstall": "warmstart hook uninstall claude-code (or codex)",
+    "uninstall": "warmstart hook uninstall --all",
     "update": "warmstart ingest, then warmstart learn",
     "version": "warmstart --version",
     "warm": 'warmstart provision "TASK"',

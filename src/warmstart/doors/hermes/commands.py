@@ -143,7 +143,7 @@ class WarmCommand:
     def _make_cold(self, session: str) -> str:
         self._open().provision(Task(session=session, agent=AGENT, cold=True, scope=self._find_scope(session)))
         self._seeder.forget(session)
-        return f"Session {clean(session)} continues cold and is left out of the comparison."
+        return f"Session {clean(session)} continues cold. Comparisons count it in the arm that was drawn for it."
 
     def _list_templates(self) -> list[str]:
         usable = self._list_usable()

@@ -10,12 +10,11 @@ from msgspec import Struct
 
 from warmstart.doors.hermes import host
 from warmstart.formats.fields import string_of
-from warmstart.formats.hermes_rows import HermesSession, find_owner, inherit_owner
+from warmstart.formats.hermes_rows import HermesSession, find_owner, inherit_owner, trace_owner
 from warmstart.model import SessionOwner
 from warmstart.pipeline import Warmstart
 from warmstart.scopes import EVERYWHERE, Border, ScopeNamer, find_profile
 
-_GENERATIONS = 50  # of sessions that continue or start each other
 _UNKNOWN = "unknown"  # the platform of a caller about whom Hermes reveals nothing
 
 
@@ -79,13 +78,4 @@ def _read_row(facts: dict[str, Any]) -> HermesSession:
 
 
 def _find_owner(session: str) -> SessionOwner | None:
-    """Return the owner of a session, which may have it from its own parent."""
-    owner, home = None, host.find_home()
-    for _generation in range(_GENERATIONS):
-        row = _find_row(session)
-        if row is None:
-            return owner
-        owner = find_owner(row, home)
-        if owner.chat or owner.user or not (session := string_of(row.parent_session_id)):
-            return owner
-    return owner
+    return trace_owner(session, _find_row, host.find_home())

@@ -1,1 +1,1 @@
-"""Hooks of Claude Code and Codex: the process they run, and the background work they start."""
+"""Hooks of coding agents: the process they run, and the background work they start."""

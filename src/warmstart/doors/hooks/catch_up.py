@@ -8,16 +8,15 @@ from __future__ import annotations
 import os
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from warmstart import config
+from warmstart.doors.hooks.learning import LearningTurn
 from warmstart.doors.hooks.log import log_trouble
 from warmstart.ingest.queue import Queue
 from warmstart.notes.showings import sweep_states
 
 _SETTLE = 1.0  # seconds: agents write a transcript's end shortly after they report the session's end
-_REST = 10  # learning pauses this many times as long as it took
 
 
 def start_catching_up(home: Path, store: str | None) -> None:
@@ -49,11 +48,16 @@ def main(home: str, store: str | None = None) -> None:
         log_trouble(Path(home), "catching up", error)
 
 
+def has_work(home: Path) -> bool:
+    """Return whether transcripts wait to be read, or sessions to be learned from."""
+    return Queue(home).count() > 0 or LearningTurn(home).is_due()
+
+
 def catch_up(settings: config.Settings) -> None:
     """Work until the queue is empty. Entries added while the lock is free are seen here or by its next holder."""
-    queue = Queue(settings.home)
     ended: list[Path] = []
-    while queue.count():
+    queue = Queue(settings.home)
+    while has_work(settings.home):
         with queue.alone() as alone:
             if not alone:
                 break
@@ -70,10 +74,13 @@ def _work(settings: config.Settings) -> list[Path]:
         sweep_states(settings.home, time.time())
         ended = _list_transcripts(settings) if settings.review.claude_code else []
         report = ws.catch_up()
-        if (report.new or report.updated) and _is_rested(settings.home):
-            began = time.monotonic()
+        turn = LearningTurn(settings.home)
+        if report.new or report.updated:
+            turn.owe()
+        if turn.is_due():
+            began = time.process_time()
             ws.learn()
-            _rest(settings.home, time.monotonic() - began)
+            turn.finish(time.process_time() - began)
     return ended
 
 
@@ -97,24 +104,6 @@ def _review(settings: config.Settings, transcript: Path) -> None:
                     log_trouble(settings.home, "review", reviewed.warning)
     except Exception as error:  # noqa: BLE001 - the edge of a process without output: the log reports it
         log_trouble(settings.home, "review", error)
-
-
-def _is_rested(home: Path) -> bool:
-    """Say whether it is time to learn again: with a large store, not after every session."""
-    with suppress(OSError):
-        return time.time() >= _learned(home).stat().st_mtime
-    return True
-
-
-def _rest(home: Path, took: float) -> None:
-    """Set the file's time to when learning may run again."""
-    until = time.time() + _REST * took
-    _learned(home).touch(0o600)
-    os.utime(_learned(home), (until, until))
-
-
-def _learned(home: Path) -> Path:
-    return home / "learned"
 
 
 if __name__ == "__main__":

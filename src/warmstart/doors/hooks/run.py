@@ -1,4 +1,4 @@
-"""The process behind agents' hooks, `warmstart hook run AGENT`: one JSON object in, at most one out (see calls, too).
+"""The process behind agents' hooks, `warmstart hook run AGENT`: one JSON object in, at most one out (see also calls).
 
 An agent waits for it, so it loads only what it needs and gives up in time. It always exits with 0 and prints nothing but
 the protocol's answer; errors go to a log under the home.
@@ -7,9 +7,10 @@ the protocol's answer; errors go to a log under the home.
 |---|---|
 | `SessionStart` | assigns the session to an arm and gives this project's best examples, in a third of the budget |
 | `UserPromptSubmit` | adds, at the first prompt, examples that fit the task; nothing is shown twice |
-| `Stop`, `SessionEnd` | the transcript is queued; the end also starts `catching_up` |
+| `Stop`, `SubagentStop`, `SessionEnd` | the transcript is queued; the session's end also starts `catching_up` |
 
 After a compaction both parts are given again, byte for byte; after a resume only the part that the agent does not replay.
+Gemini CLI gets its opening with the first prompt, and again with the first one after a compaction.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -28,7 +30,11 @@ from msgspec import Struct
 from warmstart import config
 from warmstart.arms import gets_advice
 from warmstart.doors.hooks.agents import AGENTS, find_transcripts
+from warmstart.doors.hooks.calls import SETTINGS
+from warmstart.doors.hooks.gemini_log import still_shows
 from warmstart.doors.hooks.log import log_trouble
+from warmstart.doors.hooks.pipes import read_input, write_answer
+from warmstart.doors.hooks.protocols import find_words
 from warmstart.errors import ConfigError, Refused
 from warmstart.ingest.queue import Queue
 from warmstart.model import Task
@@ -42,8 +48,7 @@ if TYPE_CHECKING:
 
 _TIME = 3.0  # seconds until the hook gives up: a person waits
 _PATIENCE = 2.0  # seconds to wait for a busy store
-_SHORT_PATIENCE = 0.5  # at a call, which has an answer at the next one, too
-_LARGEST_INPUT = 32_000_000  # bytes
+_SHORT_PATIENCE = 0.5  # at a call: the next call can be answered instead
 _LONGEST_ANSWER = 10_000  # characters; Claude Code shows no more, Codex counts bytes
 _MOST_TOKENS = 2_000  # always fit in there
 _OPENING_SHARE = 3  # the opening gets a third of the budget and of the examples
@@ -58,10 +63,11 @@ class HookCall(NamedTuple):
     agent: str
     home: str | None = None
     store: str | None = None
+    caller: str | None = None  # who runs us, besides the agent's settings
 
 
 class Event(Struct, frozen=True):
-    """An event, as both agents write it."""
+    """An event, in the words of Claude Code."""
 
     hook_event_name: str = ""
     session_id: str = ""
@@ -71,13 +77,11 @@ class Event(Struct, frozen=True):
     model: str | None = None
     prompt: str = ""
     agent_id: str | None = None  # only inside a subagent
-
-
-_event = msgspec.json.Decoder(Event)
+    agent_transcript_path: str | None = None  # of a SubagentStop
 
 
 def main(words: Sequence[str], data: bytes | None = None) -> None:
-    """Run the hook: AGENT [--home PATH] [--store URL]. `data`: the event, if it has been read already."""
+    """Run the hook: AGENT [--home PATH] [--store URL] [--caller NAME]. `data`: the event, if it has been read already."""
     call = _read_words(words)
     folder = config.find_homes(call.home)[1]
     threading.Timer(_TIME, _give_up, (folder, call.agent)).start()
@@ -88,29 +92,31 @@ def main(words: Sequence[str], data: bytes | None = None) -> None:
         log_trouble(folder, call.agent, error)
     _finishing.acquire()
     if answer:
-        _write(answer)
+        write_answer(answer)
     os._exit(0)
 
 
 def run(call: HookCall, stdin: BinaryIO) -> bytes | None:
     """Return the answer to the event on standard input; None is silence."""
-    data = _read(stdin)
+    data = read_input(stdin)
     if config.is_off():
         return None
     if call.agent not in AGENTS:
         raise ConfigError(f"unknown agent {call.agent}; known: {', '.join(AGENTS)}")
-    event = _event.decode(data)
-    if event.agent_id:
+    raw = msgspec.json.decode(data, type=dict[str, Any])
+    words = find_words(call.agent)
+    event = msgspec.convert(words.translate(raw), Event)
+    if event.agent_id and event.hook_event_name != "SubagentStop":
         return None
     text = _Hook(call, config.load(call.home, call.store), event).answer()
     if not text:
         return None
-    context = {"hookEventName": event.hook_event_name, "additionalContext": text}
-    return msgspec.json.encode({"hookSpecificOutput": context}) + b"\n"
+    answer = words.encode({"hookEventName": event.hook_event_name, "additionalContext": text}, raw)
+    return msgspec.json.encode(answer) + b"\n" if answer else None
 
 
 def admit_session(call: HookCall, session: str, folder: str) -> None:
-    """Assign a session to an arm that is met in the middle, and record whether it gets advice at its calls."""
+    """Assign a session to an arm in mid-session, and record whether it gets advice at its calls."""
     if call.agent in AGENTS:
         event = Event(session_id=session, cwd=folder)
         _Hook(call, config.load(call.home, call.store), event).admit()
@@ -121,24 +127,30 @@ class _Hook:
 
     def __init__(self, call: HookCall, settings: config.Settings, event: Event) -> None:
         self._agent = AGENTS[call.agent]
-        self._store = call.store
+        self._store, self._caller = call.store, call.caller or SETTINGS
         self._settings = settings
         self._event = event
 
     def answer(self) -> str | None:
         match self._event.hook_event_name:
             case "SessionStart":
-                return self._start()
+                return self._start() if self._claim() else None
             case "UserPromptSubmit":
-                return self._refine()
-            case "Stop":
+                return self._refine() if self._claim() else None
+            case "Stop" | "SubagentStop":
                 self._queue()
+                if self._agent.ends_silently:
+                    self._catch_up()
             case "SessionEnd":
                 self._queue()
                 self._catch_up()
             case _:
                 raise Refused("an event that is not hooked")
         return None
+
+    def _claim(self) -> bool:
+        with SessionFile(str(self._settings.home), self._session) as state:
+            return state.claim(self._caller, time.time(), renew=True)
 
     # Seeds
 
@@ -157,14 +169,14 @@ class _Hook:
         with self._open() as ws:
             known = TrialStore(ws.store).trial(self._session)
             if source == "resume" and self._agent.repeats_itself and known:
-                self._remember(known.arm)
+                self._remember(ws, known.given)
                 return None
             # A fork continues its parent's conversation, whose arm is not known here: it gets nothing and is left out.
             task = self._opening(cold=source == "fork")
             if not task.cold and ws.brief(task).text:  # what the project knows replaces general examples
                 task = self._opening(examples=0)
             opening = ws.provision(task)
-            self._remember(opening.arm)
+            self._remember(ws, opening.arm)
             self._join_project(ws)
             parts = [opening.text or ""]
             if source == "compact" and opening.arm != _COLD and TrialStore(ws.store).trial(self._refined):
@@ -177,13 +189,14 @@ class _Hook:
 
         with self._open(_SHORT_PATIENCE) as ws:
             known = TrialStore(ws.store).trial(self._session)
-            self._remember(known.arm if known else ws.provision(self._opening(examples=0)).arm)
+            self._remember(ws, known.given if known else ws.provision(self._opening(examples=0)).arm)
 
-    def _remember(self, arm: str | None) -> None:
-        """Write down for the hooks at calls whether the session gets advice, and which files it has read."""
+    def _remember(self, ws: Warmstart, arm: str | None) -> None:
+        """Record for the hooks at calls whether the session gets advice, how notes are tried, and which files it has read."""
         source = self._event.source
         with SessionFile(str(self._settings.home), self._session) as state:
-            state.start(advises=gets_advice(arm), knows_files=source in ("startup", "clear"))
+            is_new = source in ("startup", "clear")
+            state.start(advises=gets_advice(arm), knows_files=is_new, withholding=ws.find_withholding())
             if source in ("compact", "clear"):
                 state.forget_files()
 
@@ -199,11 +212,22 @@ class _Hook:
 
         with self._open() as ws:
             trials = TrialStore(ws.store)
-            if trials.trial(self._refined):
+            known = trials.trial(self._session)
+            if known is None:  # the hook was installed in mid-session: there was no opening
+                self._remember(ws, ws.provision(self._opening(examples=0)).arm)
+            opening = ws.provision(self._opening()).text if self._agent.opens_at_prompt else None
+            if trials.trial(self._refined) and (not opening or self._still_shows(opening)):
                 return None
-            if trials.trial(self._session) is None:  # the hook was installed in mid-session: there was no opening
-                self._remember(ws.provision(self._opening(examples=0)).arm)
-            return _join([ws.provision(self._refinement()).text or ""])
+            return _join([opening or "", ws.provision(self._refinement()).text or ""])
+
+    def _still_shows(self, opening: str) -> bool:
+        """Return whether the agent's conversation still has the opening; if not, it was compacted or rewound."""
+        files = find_transcripts(self._agent, self._settings, self._event.transcript_path or "")
+        if not files or still_shows(files[0], opening):
+            return True
+        with SessionFile(str(self._settings.home), self._session) as state:
+            state.forget_files()
+        return False
 
     def _open(self, patience: float = _PATIENCE) -> Warmstart:
         from warmstart.pipeline import Warmstart
@@ -263,13 +287,14 @@ class _Hook:
     # Transcripts
     def _queue(self) -> None:
         queue = Queue(self._settings.home)
-        for path in find_transcripts(self._agent, self._settings, self._event.transcript_path or ""):
+        transcript = self._event.agent_transcript_path or self._event.transcript_path or ""
+        for path in find_transcripts(self._agent, self._settings, transcript, self._event.session_id):
             queue.add(path)
 
     def _catch_up(self) -> None:
-        if Queue(self._settings.home).count():
-            from warmstart.doors.hooks.catch_up import start_catching_up
+        from warmstart.doors.hooks.catch_up import has_work, start_catching_up
 
+        if has_work(self._settings.home):
             start_catching_up(self._settings.home, self._store)
 
 
@@ -286,28 +311,7 @@ def _join(parts: Sequence[str]) -> str:
 
 def _read_words(words: Sequence[str]) -> HookCall:
     options = dict(zip(words[1::2], words[2::2], strict=False))
-    return HookCall(words[0] if words else "", options.get("--home"), options.get("--store"))
-
-
-def _read(stdin: BinaryIO) -> bytes:
-    """Read everything, so that the writer never meets a closed pipe, but keep only a limited size."""
-    kept: list[bytes] = []
-    size = 0
-    while chunk := stdin.read(1_000_000):
-        size += len(chunk)
-        if size <= _LARGEST_INPUT:
-            kept.append(chunk)
-    if size > _LARGEST_INPUT:
-        raise Refused("the input is too large")
-    return b"".join(kept)
-
-
-def _write(answer: bytes) -> None:
-    try:
-        sys.stdout.buffer.write(answer)
-        sys.stdout.buffer.flush()
-    except OSError:
-        pass  # the agent has gone
+    return HookCall(words[0] if words else "", options.get("--home"), options.get("--store"), options.get("--caller"))
 
 
 def _give_up(home: Path, name: str) -> None:

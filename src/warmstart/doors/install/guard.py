@@ -1,7 +1,7 @@
-"""The guard in Claude Code's settings: one `PreToolUse` hook for every tool; the rules decide which calls need a yes.
+"""The guard in the settings of an agent: one `PreToolUse` hook for every tool; the rules decide which calls need a yes.
 
 Three things keep a broken guard from letting calls through: a time limit longer than any rule waits, a command that
-turns every failure into exit code 2, and `onFailure` for the versions that know it (2.1.295 and later).
+turns every failure into exit code 2, and `onFailure` for the versions of Claude Code that know it (2.1.295 and later).
 
 The command names everything that decides what runs and whom it asks: the interpreter, deaf to Python's own variables,
 the home and the daemon. A project's settings can set variables for every hook, and a project may come from anywhere.
@@ -17,24 +17,25 @@ from warmstart import config
 from warmstart.config import Settings
 from warmstart.confirm.client.wire import DEFAULT_URL
 from warmstart.confirm.model import LONGEST
-from warmstart.doors.guard.claude_code import ASK_UNTIL, EVENT, NAME
+from warmstart.doors.guard.agent_hook import ASK_UNTIL, EVENT
 from warmstart.doors.guard.rules import load_rules
-from warmstart.doors.hooks.agents import CLAUDE_CODE
+from warmstart.doors.hooks.agents import CLAUDE_CODE, HookAgent
 from warmstart.doors.install.hook_settings import HookSettings
 from warmstart.doors.install.program import find_isolated_program
 from warmstart.endpoints.http import parse_url
 from warmstart.errors import ConfigError
 
-COMMAND = f"confirm guard {NAME}"
 _BROKEN = "the warmstart guard could not run, so this call was blocked"
 
 
 class GuardHook:
-    """The guard for the user or for one project."""
+    """The guard in one agent, for the user or for one project."""
 
-    def __init__(self, settings: Settings, project: Path | None = None, url: str = "") -> None:
+    def __init__(self, agent: HookAgent, settings: Settings, project: Path | None = None, url: str = "") -> None:
         """`url`: the daemon's; by default that in WARMSTART_CONFIRM_URL now, or the usual one."""
-        self._hooks = HookSettings(CLAUDE_CODE, settings, project, COMMAND)
+        self.agent = agent
+        self._command = name_command(agent)
+        self._hooks = HookSettings(agent, settings, project, self._command)
         self.path = self._hooks.path
         self._home = settings.home
         self._url = url or find_url()
@@ -55,29 +56,36 @@ class GuardHook:
         """Return the installed handler. Raises Refused."""
         return self._hooks.find().get(EVENT)
 
+    def find_obstacle(self) -> str | None:
+        """Return why the agent runs no hook of these settings, and what to do about it. Raises Refused."""
+        return self._hooks.find_obstacle()
+
+    def read_options(self, handler: dict[str, Any]) -> dict[str, str]:
+        """Return the options `--home`, `--url` and `--within` of an installed handler; none if somebody has changed it."""
+        _, _, options = str(handler.get("command")).partition(f" {self._command} ")
+        try:
+            words = shlex.split(options.partition(" || ")[0])
+        except ValueError:
+            return {}
+        return dict(zip(words[::2], words[1::2], strict=False))
+
     def _make_group(self) -> dict[str, Any]:
-        rules = [rule for rule in load_rules(self._home) if rule.agents is None or NAME in rule.agents]
+        name = self.agent.name
+        rules = [rule for rule in load_rules(self._home) if rule.agents is None or name in rule.agents]
         longest = max((rule.timeout_seconds or LONGEST for rule in rules), default=0)  # LONGEST: up to the policy
         seconds = longest + 2 * ASK_UNTIL
-        words = [*find_isolated_program(), *COMMAND.split(), "--home", str(self._home.absolute())]
+        words = [*find_isolated_program(), *self._command.split(), "--home", str(self._home.absolute())]
         words += ["--url", self._url, "--within", str(seconds)]
         line = f"{shlex.join(words)} || {{ echo {shlex.quote(_BROKEN)} >&2; exit 2; }}"
-        return {
-            "matcher": "*",
-            "hooks": [{"type": "command", "command": line, "timeout": seconds, "onFailure": "block"}],
-        }
+        blocking = {"onFailure": "block"} if self.agent is CLAUDE_CODE else {}
+        return {"matcher": "*", "hooks": [{"type": "command", "command": line, "timeout": seconds} | blocking]}
+
+
+def name_command(agent: HookAgent) -> str:
+    """Return the words after `warmstart` by which the guard is known."""
+    return f"confirm guard {agent.name}"
 
 
 def find_url() -> str:
     """Return the daemon's address that the environment names now, or the usual one."""
     return config.read_variable("WARMSTART_CONFIRM_URL") or DEFAULT_URL
-
-
-def read_options(handler: dict[str, Any]) -> dict[str, str]:
-    """Return the options `--home`, `--url` and `--within` of an installed handler; none if somebody has changed it."""
-    _, _, options = str(handler.get("command")).partition(f" {COMMAND} ")
-    try:
-        words = shlex.split(options.partition(" || ")[0])
-    except ValueError:
-        return {}
-    return dict(zip(words[::2], words[1::2], strict=False))

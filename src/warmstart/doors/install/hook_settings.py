@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from warmstart.config import Settings
-from warmstart.doors.hooks.agents import HookAgent, find_home
+from warmstart.doors.hooks.agents import HookAgent, find_file
 from warmstart.doors.settings_edit import json_text
 from warmstart.doors.settings_edit.file import Editor, SettingsFile
 from warmstart.doors.settings_edit.json_text import Insertion
 from warmstart.errors import Refused
 
 Groups = Mapping[str, Mapping[str, Any]]  # by event
+_SWITCHES = ("enabled", "disabled", "notifications")  # among the hooks, in settings of older versions of Gemini CLI
 IsOurs = Callable[[Any], bool]
 
 
@@ -28,7 +29,7 @@ class HookSettings:
 
     def __init__(self, agent: HookAgent, settings: Settings, project: Path | None, command: str) -> None:
         self.agent = agent
-        self.path = (project / agent.folder if project else find_home(agent, settings)) / agent.file
+        self.path = find_file(agent, settings, project)
         self._command = command
         self._is_ours = calls(command)
         editor = Editor(json_text.parse, lambda text: remove_handlers(text, self._is_ours))
@@ -57,10 +58,23 @@ class HookSettings:
         """Return our handlers by event. Raises Refused."""
         return dict(_find_handlers(self._file.load(), self._is_ours))
 
-    def is_disabled(self) -> bool:
-        """Say whether the same settings switch off all hooks."""
+    def find_obstacle(self) -> str | None:
+        """Return why the agent runs no hook of these settings, and what to do about it. Raises Refused."""
         value = self._file.load()
-        return isinstance(value, dict) and value.get("disableAllHooks") is True
+        if not isinstance(value, dict):
+            return None
+        if value.get("disableAllHooks") is True:
+            return "All hooks are off in these settings: remove `disableAllHooks`."
+        switches = value.get("hooksConfig")
+        if isinstance(switches, dict) and switches.get("enabled") is False:
+            return "All hooks are off in these settings: remove `enabled` from `hooksConfig`."
+        if isinstance(switches, dict) and any(map(self._is_ours, _list_disabled(switches))):
+            return "Our hooks are off in these settings: remove them from `disabled` in `hooksConfig`."
+        known = self.agent.keys
+        unknown = ", ".join(f"`{key}`" for key in value if known and key not in known)
+        if not unknown:
+            return None
+        return f"{self.agent.title} ignores {self.path}, which may only have {' and '.join(known)}: remove {unknown}."
 
 
 def calls(command: str) -> IsOurs:
@@ -107,6 +121,12 @@ def _find_paths(value: Any, is_ours: IsOurs) -> Iterator[tuple[str | int, ...]]:
     return (path for path in paths if len(path) == 5 and path[3] == "hooks")
 
 
+def _list_disabled(switches: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the hooks that Gemini CLI was asked not to run, which it knows by their commands."""
+    disabled = switches.get("disabled")
+    return [{"command": command} for command in disabled] if isinstance(disabled, list) else []
+
+
 def _check_shape(value: Any) -> None:
     """Refuse settings that do not look as expected, before anything is changed."""
     if not isinstance(value, dict):
@@ -115,7 +135,7 @@ def _check_shape(value: Any) -> None:
     if not isinstance(hooks, dict):
         raise Refused("its hooks are not of the expected kind")
     for event, groups in hooks.items():
-        if not isinstance(groups, list):
+        if not isinstance(groups, list) and event not in _SWITCHES:
             raise Refused(f"its hooks for {event} are not of the expected kind")
 
 

@@ -1,4 +1,4 @@
-"""What projects know, for MCP: the tools `brief` and `advise`, and notes as resources. Deciding about notes is for people."""
+"""Notes for MCP: the tools `brief` and `advise`, and notes as resources. Deciding about notes is for people."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from warmstart.model import Brief, Task
 from warmstart.notes.types import CallEvent, Note
 from warmstart.notes.wording import make_inert
 from warmstart.pipeline import Warmstart
+from warmstart.plurals import format_count
 from warmstart.scopes import EVERYWHERE, SHARED, Border
 from warmstart.store.notes import Showing
 
@@ -97,13 +98,13 @@ def name_resource(project: str) -> str:
 
 
 def read_notes(ws: Warmstart, uri: str, border: Border) -> tuple[str, str]:
-    """Return the active notes of a project as text and as JSON. Others, which nobody decided to use, are left out."""
+    """Return the active notes of a project as text and as JSON. Proposed and retired notes are left out."""
     project = unquote(uri.removeprefix(PREFIX), errors="replace")
     notes = [note for note in ws.notes.list(project=project, status="active") if project and _admits(border, note)]
     if not notes:
         raise NotFound(f"no active notes about {project[:100]!r} here; resources are named {URI_TEMPLATE}")
     shown = notes[:_MOST]
-    lines = [f"- {make_inert(note.text)} ({note.support} session{'' if note.support == 1 else 's'})" for note in shown]
+    lines = [f"- {make_inert(note.text)} ({format_count(note.support, 'session')})" for note in shown]
     return "\n".join(lines) + "\n", msgspec.json.encode([summarise_note(note) for note in shown]).decode()
 
 

@@ -38,7 +38,7 @@ class _Change(Struct, frozen=True):
     before: str | None  # digest of the original; None: there was no file
     after: str  # digest of what was written
     inserted: tuple[tuple[int, int], ...]  # place and number of characters, in the order of insertion
-    made_folder: bool = False
+    made_folder: int | bool = False  # how many folders were made for the file; earlier versions wrote true for one
 
 
 class SettingsFile:
@@ -60,7 +60,7 @@ class SettingsFile:
         """Put our text in, in place of any that is there. `insert` gets the text without ours. Raises Refused."""
         with self._naming_the_file():
             data = self._read_bytes()
-            original, made_folder = self._restore(data)
+            original, made_folders = self._restore(data)
             changed = original or ""
             inserted: list[tuple[int, int]] = []
             for insertion in insert(changed):
@@ -70,7 +70,7 @@ class SettingsFile:
                 before=None if original is None else _digest(original.encode()),
                 after=_digest(changed.encode()),
                 inserted=tuple(inserted),
-                made_folder=made_folder or not self._real.parent.exists(),
+                made_folder=made_folders or sum(not folder.exists() for folder in self._real.parents),
             )
             self._write(data, changed.encode())
             self._remember(change)
@@ -79,27 +79,27 @@ class SettingsFile:
         """Take our text out; return whether there was any. Raises Refused."""
         with self._naming_the_file():
             data = self._read_bytes()
-            original, made_folder = self._restore(data)
+            original, made_folders = self._restore(data)
             is_ours = data != (None if original is None else original.encode())
             if is_ours and original is None:
-                self._delete(made_folder)
+                self._delete(made_folders)
             elif is_ours and original is not None:
                 self._write(data, original.encode())
             self._remember(None)
             return is_ours
 
-    def _restore(self, data: bytes | None) -> tuple[str | None, bool]:
-        """Return the text without ours (None: there was no file), and whether its folder was made for us."""
+    def _restore(self, data: bytes | None) -> tuple[str | None, int]:
+        """Return the text without ours (None: there was no file), and how many folders were made for it."""
         if data is None:
-            return None, False
+            return None, 0
         change, text = self._recall(), _decode(data)
         if change is not None and change.after == _digest(data):
             original = _undo(text, change.inserted)
             if change.before is None and not original:
                 return None, change.made_folder
             if change.before == _digest(original.encode()):
-                return original, False
-        return self._editor.remove(text), False
+                return original, 0
+        return self._editor.remove(text), 0
 
     @contextmanager
     def _naming_the_file(self) -> Iterator[None]:
@@ -148,14 +148,14 @@ class SettingsFile:
             with suppress(OSError):  # only root may give files away, and only root has to
                 os.chown(new_file, facts.st_uid, facts.st_gid)
 
-    def _delete(self, made_folder: bool) -> None:
+    def _delete(self, made_folders: int) -> None:
         try:
             self._real.unlink()
         except OSError as error:
             raise Refused(f"it cannot be deleted ({_reason(error)})") from error
-        if made_folder:
-            with suppress(OSError):  # not empty: others use it now
-                self._real.parent.rmdir()
+        with suppress(OSError):  # not empty: others use it now
+            for folder in list(self._real.parents)[:made_folders]:
+                folder.rmdir()
 
     # What was done to it
 

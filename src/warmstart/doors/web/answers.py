@@ -12,7 +12,7 @@ from litestar.openapi.datastructures import ResponseSpec
 from warmstart.confirm import errors
 from warmstart.confirm.model import WINDOW
 from warmstart.doors.web.bodies import explain_problem
-from warmstart.doors.web.gate import TooLarge
+from warmstart.doors.web.gate import BodyTooLarge
 from warmstart.doors.web.views import ErrorView, show_decision
 from warmstart.errors import BadName, ConfigError, NotFound, StoreError, StoreUnreachable, WarmstartError
 
@@ -86,8 +86,8 @@ def answer_error(_: Request[Any, Any, Any], error: Exception) -> Response[ErrorV
         case WarmstartError():
             status = _find_status(error)
             return _answer(status, ErrorView(str(error), _CODES.get(status, "refused")))
-        case TooLarge():
-            return _answer(413, ErrorView(str(TooLarge.__doc__), "too_large"))
+        case BodyTooLarge():
+            return _answer(413, ErrorView(str(BodyTooLarge.__doc__), "too_large"))
         case HTTPException() if error.status_code < 500:
             return _answer_http(error)
         case _:

@@ -124,13 +124,13 @@ def _limit(receive: Receive) -> Receive:
         if message["type"] == "http.request":
             taken += len(message["body"])
             if taken > MAX_BODY:
-                raise TooLarge
+                raise BodyTooLarge
         return message
 
     return receive_some
 
 
-class TooLarge(Exception):
+class BodyTooLarge(Exception):
     """The body is larger than allowed."""
 
 

@@ -78,6 +78,7 @@ def test_what_does_not_last_is_tried_less_and_less(people, daemon):
     for _ in range(3):
         for _ in range(60):
             person.page.clock.run_for(1_000)
+        person.page.wait_for_timeout(300)  # a request that has left is counted in its own minute
         tries.append(len([url for url in person.asked if url.endswith("/events")]))
     assert tries[0] >= 4, "soon at first"
     assert 1 <= tries[2] - tries[1] <= 3, "twice a minute in the end"

@@ -24,6 +24,7 @@ from warmstart.doors.render.insights import NOTES, remarks_of
 from warmstart.doors.render.terminal import format_time
 from warmstart.errors import Refused
 from warmstart.insights.types import Insights
+from warmstart.plurals import format_count
 
 MARK = "<!doctype html><!-- made by warmstart insights -->"
 STYLE = Path(__file__).with_name("page.css")
@@ -64,7 +65,7 @@ def _header(insights: Insights, made: float, about: str) -> Markup:
     span = ""
     if insights.first is not None and insights.last is not None:
         span = f", {format_time(insights.first)[:10]} to {format_time(insights.last)[:10]}"
-    sessions = f"{insights.sessions:,} session{'' if insights.sessions == 1 else 's'}{span}"
+    sessions = format_count(insights.sessions, "session") + span
     return element(
         "header",
         {},

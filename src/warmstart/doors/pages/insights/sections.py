@@ -21,7 +21,6 @@ from warmstart.doors.pages.plots.rates import (
 from warmstart.doors.render.insights import (
     UNKNOWN,
     costs_of,
-    count_of,
     endings_of,
     interval_of,
     minutes_of,
@@ -33,6 +32,7 @@ from warmstart.doors.render.insights import (
 from warmstart.doors.render.terminal import clean, format_time
 from warmstart.insights.advice import percent
 from warmstart.insights.types import Breakdown, Insights, KindOfWork, Rate, RepeatedError
+from warmstart.plurals import format_count
 
 _REACH = 1.6  # times the largest rate: what of intervals a scale shows
 _RATE_COLUMNS = ("#error rate", "#95% interval", "#errors", "#judged calls", "#sessions")
@@ -44,7 +44,7 @@ def describe_figures(insights: Insights) -> Markup:
     turns, tokens, time = costs_of(insights.cost)
     figures = [
         ("Error rate", percent(overall.rate), _interval(overall)),
-        ("Errors", f"{overall.errors:,}", f"of {count_of(overall.judged, 'judged call')}"),
+        ("Errors", f"{overall.errors:,}", f"of {format_count(overall.judged, 'judged call')}"),
         *(
             (f"Cost in {name}", figure.removesuffix(f" {name}"), "; ".join(filter(None, (share, known))))
             for name, (figure, share, known) in (("turns", turns), ("tokens", tokens), ("time", time))
@@ -87,8 +87,8 @@ def show_errors(insights: Insights) -> Markup:
     tokens = max((error.cost.tokens or 0 for error in insights.repeated), default=0)
     seconds = max((error.cost.seconds or 0 for error in insights.repeated), default=0)
     items = (_show_error(error, (most, tokens, seconds)) for error in insights.repeated)
-    more = [count_of(insights.repeated_more, "other repeated error")] if insights.repeated_more else []
-    more += [f"{count_of(insights.seen_once, 'error')} seen once"] if insights.seen_once else []
+    more = [format_count(insights.repeated_more, "other repeated error")] if insights.repeated_more else []
+    more += [f"{format_count(insights.seen_once, 'error')} seen once"] if insights.seen_once else []
     return join(
         element("ol", {"class": "errors"}, *items),
         element("p", {"class": "note"}, f"Not shown: {' and '.join(more)}.") if more else None,
@@ -122,7 +122,7 @@ def _show_error(error: RepeatedError, most: tuple[float, float, float]) -> Marku
     right = element(
         "dl",
         {"class": "meters"},
-        _meter("times", f"{error.count:,}", f"in {count_of(error.sessions, 'session')}", error.count, most[0]),
+        _meter("times", f"{error.count:,}", f"in {format_count(error.sessions, 'session')}", error.count, most[0]),
         _meter("tokens", tokens_of(cost), _unknown(cost.tokens_unknown, cost.errors), cost.tokens, most[1]),
         _meter("time", minutes_of(cost), _unknown(cost.seconds_unknown, cost.errors), cost.seconds, most[2]),
     )
@@ -191,9 +191,7 @@ def show_windows(insights: Insights) -> Markup | None:
     everyone = PlotLine("all", "all sessions that reached these turns", [window.everyone for window in along.windows])
     lines = [everyone]
     if along.followed_from is not None:
-        label = (
-            f"the same {count_of(along.followed_sessions, 'session')}, those that reached turn {along.followed_from}"
-        )
+        label = f"the same {format_count(along.followed_sessions, 'session')}, those that reached turn {along.followed_from}"
         lines.append(PlotLine("same", label, [window.followed for window in along.windows]))
     scale = make_rate_scale([rate for line in lines for rate in line.rates])
     names = [str(window.everyone.name) for window in along.windows]
@@ -212,7 +210,9 @@ def show_windows(insights: Insights) -> Markup | None:
         draw_counts(counts, f"Sessions that reached turns {', '.join(names)}: {', '.join(map(str, counts))}"),
     )
     beyond = (
-        f" {count_of(along.beyond, 'session')} went on after the last window, too few to show." if along.beyond else ""
+        f" {format_count(along.beyond, 'session')} went on after the last window, too few to show."
+        if along.beyond
+        else ""
     )
     return element(
         "figure",
@@ -257,7 +257,9 @@ def _show_kind(kind: KindOfWork, scale: Scale) -> Markup:
         "figure",
         {"aria-label": f"Error rate of {kind.name} calls over the first turns"},
         element("h3", {}, f"{kind.name}: {percent(kind.rate.rate)}"),
-        element("p", {"class": "about"}, f"{kind.rate.errors:,} of {count_of(kind.rate.judged, 'judged call')} failed"),
+        element(
+            "p", {"class": "about"}, f"{kind.rate.errors:,} of {format_count(kind.rate.judged, 'judged call')} failed"
+        ),
         plot,
         show_table(("turns", *_RATE_COLUMNS), [*rows, ("whole session", *_rate_cells(kind.rate))]),
     )

@@ -13,10 +13,10 @@ from warmstart.doors.pages.insights.page import STYLE as SHARED_STYLE
 from warmstart.doors.pages.lab.measures import show_arms, show_errors, show_solved, show_tokens, show_waits, typeset
 from warmstart.doors.pages.lab.tasks import show_families, show_harmed, show_tasks
 from warmstart.doors.pages.markup import Markup, element, isolate, join, make_document, make_section
-from warmstart.doors.render.insights import count_of
 from warmstart.doors.render.lab_findings import LabFinding, describe_finding, describe_run, list_limits, safe
 from warmstart.doors.render.terminal import clean
 from warmstart.lab.run.summary import LabReport
+from warmstart.plurals import format_count
 
 MARK = "<!doctype html><!-- made by warmstart lab -->"
 STYLE = Path(__file__).with_name("page.css")
@@ -37,8 +37,8 @@ def _header(report: LabReport) -> Markup:
         "Warmstart lab",
         safe(report.model.name, 60),
         safe(report.began or report.at, 40)[:10],
-        f"{report.done} of {count_of(report.planned, 'session')}",
-        f"{count_of(len(report.tasks), 'task')} in {len(report.families)} families",
+        f"{report.done} of {format_count(report.planned, 'session')}",
+        f"{format_count(len(report.tasks), 'task')} in {len(report.families)} families",
     )
     return element(
         "header",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warmstart.doors.pages.markup import Markup, element, isolate, join
-from warmstart.doors.render.insights import count_of
 from warmstart.doors.render.lab_findings import (
     REQUEST,
     count_families,
@@ -18,6 +17,7 @@ from warmstart.doors.render.lab_findings import (
     write_p,
 )
 from warmstart.lab.run.summary import LabReport, TaskCell, TaskLine
+from warmstart.plurals import format_count
 
 _SHADES = 5  # of the heat map, beside blank
 _HARMED = 12  # tasks of the main arm that are shown unfolded
@@ -68,7 +68,7 @@ def _show_arm(report: LabReport, arm: str) -> Markup:
     """Show an arm's harmed tasks, unfolded for the main arm."""
     harmed = list_harmed(report, arm)
     crossing = report.report.crossings.get(arm)
-    counts = f" · {count_of(len(harmed), 'task')} harmed"
+    counts = f" · {format_count(len(harmed), 'task')} harmed"
     if crossing is not None:
         counts += f", {crossing.helped} helped"
         counts += f" ({write_p(crossing.p)})" if may_conclude(report) else ""
@@ -110,7 +110,7 @@ def show_tasks(report: LabReport) -> Markup | None:
     return element(
         "details",
         {"class": "all-tasks"},
-        element("summary", {}, f"All {count_of(len(report.tasks), 'task')} in every arm"),
+        element("summary", {}, f"All {format_count(len(report.tasks), 'task')} in every arm"),
         element(
             "p", {"class": "note"}, "✓ solved, ✗ not; then errors/calls, and the turn of the first call that worked."
         ),

@@ -27,6 +27,7 @@ from warmstart.doors.pages.plots.pieces import (
 )
 from warmstart.insights.advice import percent
 from warmstart.insights.types import Rate
+from warmstart.plurals import format_count
 
 _BAR = 14  # pixels
 _STEPS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
@@ -66,7 +67,7 @@ def describe_rate(rate: Rate) -> str:
         "no interval" if rate.low is None or rate.high is None else f"{percent(rate.low)} to {percent(rate.high)}"
     )
     calls = f"{rate.errors:,} of {rate.judged:,} calls"
-    sessions = f"{rate.sessions:,} session{'' if rate.sessions == 1 else 's'}"
+    sessions = format_count(rate.sessions, "session")
     return f"{percent(rate.rate)} ({interval}), {calls}, {sessions}"
 
 

@@ -1,6 +1,6 @@
-"""Claude Code and Codex themselves, run headless in a home of their own against a scripted model.
+"""A real agent, run headless in a home of its own against a scripted model.
 
-`make agents` installs them. They see nothing of the user's environment and talk to nobody but the model on loopback.
+`make agents` installs the agents. They see nothing of the user's environment and talk to nobody but the model on loopback.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,73 +20,52 @@ from agents.server import ModelServer, Received, ScriptedCall, Turn
 from places import AGENTS, SRC
 
 _LONGEST = 120  # seconds of one session
-_CODEX_SETTINGS = """\
-model = "scripted"
-model_provider = "scripted"
-approval_policy = "never"
-sandbox_mode = "danger-full-access"
-
-[model_providers.scripted]
-name = "scripted"
-base_url = "{url}/v1"
-wire_api = "responses"
-env_key = "SCRIPTED_KEY"
-"""
-
 # settings of a user's own, with odd white space that must survive
 OWN_SETTINGS = '{\n\n  "hooks":   {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]} }\n'
 
 
-class Program(NamedTuple):
+@dataclass(frozen=True)
+class Program:
     """An agent that runs one session and ends."""
 
     name: str  # as `hook install` takes it
+    title: str  # as people write it
     package: str
+    binary: str
     settings: str  # file that holds its hooks, in the home
-    transcripts: str  # pattern of its transcripts, in the home
+    transcripts: str  # pattern of its transcripts, in the home; their paths hold the session's id, but for a database
     words: tuple[str, ...]  # arguments; the prompt comes last
     make_resume: Callable[[str], tuple[str, ...]]  # arguments that go on with a session
     make_shell: Callable[[str], ScriptedCall]
     make_read: Callable[[Path], ScriptedCall]
     find_session: Callable[[str], str]  # in what it printed
+    own_settings: str = OWN_SETTINGS  # what the user has in `settings` before our hooks; "": there is no such file
+    prepare: Callable[[Path, str], None] = lambda home, url: None  # writes what it needs to find the model
+    make_variables: Callable[[Path, str], Mapping[str, str]] = lambda home, url: {}  # of its environment
+    read_transcript: Callable[[Path], str] = Path.read_text
+    always: bool = False  # its tests run without WARMSTART_FULL=1, too
+    id_length: int | None = None  # characters of the session's id in a transcript's name; None: all
 
     @property
     def path(self) -> Path:
-        return AGENTS / "node_modules" / ".bin" / ("claude" if self.name == "claude-code" else self.name)
+        return AGENTS / "node_modules" / ".bin" / self.binary
 
     @property
     def version(self) -> str:
         """The version that package.json asks for."""
-        pinned = json.loads((Path(__file__).parent / "package.json").read_text())["dependencies"]
-        return str(pinned[self.package])
+        asked = json.loads((Path(__file__).parent / "package.json").read_text())
+        return str((asked["dependencies"] | asked["devDependencies"])[self.package])
 
     @property
     def is_here(self) -> bool:
         return (AGENTS / ".installed").exists() and self.path.exists()
 
-
-CLAUDE_CODE = Program(
-    name="claude-code",
-    package="@anthropic-ai/claude-code",
-    settings=".claude/settings.json",
-    transcripts=".claude/projects/*/*.jsonl",
-    words=("--allowedTools", "Bash,Read", "--output-format", "json", "-p"),
-    make_resume=lambda session: ("--resume", session, *CLAUDE_CODE.words),
-    make_shell=lambda command: ScriptedCall("Bash", {"command": command}),
-    make_read=lambda path: ScriptedCall("Read", {"file_path": str(path)}),
-    find_session=lambda printed: str(json.loads(printed)["session_id"]),
-)
-CODEX = Program(
-    name="codex",
-    package="@openai/codex",
-    settings=".codex/hooks.json",
-    transcripts=".codex/sessions/*/*/*/*.jsonl",
-    words=("exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-hook-trust"),
-    make_resume=lambda session: ("exec", "resume", *CODEX.words[1:], session),
-    make_shell=lambda command: ScriptedCall("exec_command", {"cmd": command}),
-    make_read=lambda path: ScriptedCall("exec_command", {"cmd": f"cat {path.name}"}),
-    find_session=lambda printed: str(json.loads(printed.partition("\n")[0])["thread_id"]),
-)
+    def find_transcript(self, home: Path, session: str) -> Path:
+        """Return the transcript of a session."""
+        known = (session[: self.id_length], ".db")
+        paths = home.glob(self.transcripts)
+        found = [path for path in paths if any(part in str(path.relative_to(home)) for part in known)]
+        return max(found, key=lambda path: path.stat().st_size)  # a resumed Gemini CLI also leaves an empty one
 
 
 class AgentRun(NamedTuple):
@@ -105,10 +86,7 @@ class Machine:
         self.home, self.project = self.folder / "home", self.folder / "home" / "shop"
         self._copy = folder / "copy"
         self.project.mkdir(parents=True)
-        if program is CODEX:
-            settings = self.home / ".codex" / "config.toml"
-            settings.parent.mkdir()
-            settings.write_text(_CODEX_SETTINGS.format(url=model.url))
+        program.prepare(self.home, model.url)
 
     @property
     def settings(self) -> Path:
@@ -132,13 +110,25 @@ class Machine:
             "LANG": "C.UTF-8",
             "PYTHONPATH": str(SRC),
             "WARMSTART_HOLDOUT": os.environ.get("WARMSTART_HOLDOUT", "0"),
-            "ANTHROPIC_BASE_URL": self.model.url,
-            "ANTHROPIC_API_KEY": "none",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "DISABLE_AUTOUPDATER": "1",
-            "SCRIPTED_KEY": "none",
         }
-        return variables | ({"IS_SANDBOX": "1"} if os.getuid() == 0 else {})
+        return variables | self.program.make_variables(self.home, self.model.url)
+
+    def list_processes(self) -> list[str]:
+        """Return the command lines of processes that were started on this machine and still run (Linux)."""
+        mark = f"HOME={self.home}".encode()
+        lines = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it has ended
+                if mark in (folder / "environ").read_bytes().split(b"\0"):
+                    lines.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        return lines
+
+    def list_files(self) -> set[str]:
+        """Return the files in the home that belong neither to the agent nor to Warmstart."""
+        places = (self.program.settings, self.program.transcripts)
+        own = {*(Path(place).parts[0] for place in places), ".warmstart", ".cache", ".npm"}
+        files = (path.relative_to(self.home) for path in self.home.rglob("*") if path.is_file())
+        return {str(path) for path in files if path.parts[0] not in own}
 
     def warmstart(self, *words: str) -> str:
         """Run our program as the user of this machine would; return what it printed."""
@@ -172,5 +162,5 @@ class Machine:
         )
         assert done.returncode == 0, done.stdout + done.stderr
         session = self.program.find_session(done.stdout)
-        (transcript,) = (path for path in self.home.glob(self.program.transcripts) if session in path.name)
+        transcript = self.program.find_transcript(self.home, session)
         return AgentRun(session, list(self.model.requests), transcript, done.stdout)
