@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-r
 # Compiled modules are kept: else every worker and every process that a test starts compiles them again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check fast test lint lab lab-test agents agent-programs clean
+.PHONY: demo check fast test lint lab lab-test agents agent-programs all-agent-programs clean
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -18,7 +18,7 @@ $(VENV)/.core: pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(PIP) -e ".[mcp,confirm,postgres,dev,sdks,loops]"
+	$(PIP) -e ".[mcp,confirm,postgres,remote,dev,sdks,loops]"
 	@touch $@
 
 $(VENV)/.lab: $(VENV)/.core
@@ -45,19 +45,29 @@ lab-test: $(VENV)/.dev $(VENV)/.lab  ## the tests that need that model
 	WARMSTART_LAB=1 $(BIN)/python -m pytest -m lab tests/lab
 
 AGENTS := .agent-programs
+OMIT ?= --omit=dev
 
-agents: $(VENV)/.dev  ## the real Claude Code and Codex against a scripted model on this machine
-	-@$(MAKE) --no-print-directory agent-programs
-	$(PYTEST) -m agents tests/agents
+agents: $(VENV)/.dev  ## seven real agents against a scripted model on this machine, and a table of what was proven
+	-@$(MAKE) --no-print-directory all-agent-programs
+	WARMSTART_FULL=1 $(PYTEST) -m agents tests/agents
 
-agent-programs: $(AGENTS)/.installed  ## those two programs, pinned, in a folder of their own
+agent-programs: $(AGENTS)/.installed  ## Claude Code and Codex, pinned, in a folder of their own
+
+all-agent-programs: $(AGENTS)/.installed-all  ## OpenCode, Copilot CLI, Gemini CLI, Qwen Code and Pi as well
 
 $(AGENTS)/.installed: tests/agents/package.json tests/agents/package-lock.json
-	@command -v npm >/dev/null || { echo "npm is not installed, so Claude Code and Codex cannot be: their tests are skipped" >&2; exit 1; }
+	@command -v npm >/dev/null || { echo "npm is not installed, so the agents cannot be: their tests are skipped" >&2; exit 1; }
 	@mkdir -p $(AGENTS)
 	cp $^ $(AGENTS)
-	cd $(AGENTS) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@# not "npm ci": it wants every platform's binaries in the lock, and a mirror may not have them all
+	cd $(AGENTS) && npm install --no-save $(OMIT) --ignore-scripts --no-audit --no-fund --loglevel=error
 	cd $(AGENTS) && node node_modules/@anthropic-ai/claude-code/install.cjs
+	@touch $@
+
+$(AGENTS)/.installed-all: tests/agents/package.json tests/agents/package-lock.json
+	@rm -f $(AGENTS)/.installed
+	@$(MAKE) --no-print-directory $(AGENTS)/.installed OMIT=
+	cd $(AGENTS) && node node_modules/opencode-ai/postinstall.mjs
 	@touch $@
 
 lint: $(VENV)/.dev  ## style, types, layers

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from places import CORPUS, NO_CORPUS
 from skips import find_unexpected, is_strict
+from warmstart.config import PLACES
 
 OURS = (
     "WARMSTART_FULL",
@@ -20,7 +21,10 @@ OURS = (
     "WARMSTART_NO_SKIPS",
     "WARMSTART_QUICK",
 )  # variables that tests read
-THEIRS = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "HERMES_HOME", "FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES")
+THEIRS = (
+    *PLACES,
+    *("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES"),
+)
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 LONGEST_FIRST = (  # test files that take the most seconds: a worker that starts one last keeps the other one waiting

@@ -11,8 +11,8 @@ from msgspec import structs
 from warmstart.lab.models.facts import ModelFacts
 from warmstart.lab.run.summary import ArmLine, LabReport, TaskCell, TaskLine
 from warmstart.model import Measures
+from warmstart.trials.observation import Observation
 from warmstart.trials.paired_report import analyse_paired
-from warmstart.trials.report import Observation
 
 FAMILIES = (
     "count_lines sum_column rename_files find_text sort_lines json_value csv_filter sqlite_count replace_text "

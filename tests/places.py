@@ -11,9 +11,9 @@ ROOT = TESTS.parent
 SRC = ROOT / "src"
 DATA = TESTS / "data"
 HOWTO = ROOT / "docs" / "howto"
-AGENTS = ROOT / ".agent-programs"  # Claude Code and Codex; `make agents` installs them
+AGENTS = ROOT / ".agent-programs"  # real agents; `make agents` installs them
 CORPUS = ROOT.parent / "shared" / "corpus"  # real transcripts, beside the clone and not part of it
 
-NO_AGENTS = "Claude Code and Codex are not installed"
+NO_AGENTS = "the real agents are not installed"
 NO_CORPUS = "the shared corpus is not here"
 needs_corpus = pytest.mark.skipif(not CORPUS.is_dir(), reason=NO_CORPUS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,14 @@ def write_jsonl(path: Path, lines: list[dict[str, Any]]) -> Path:
     return path
 
 
+def write_now(shift: float = 0.0) -> str:
+    """Return the present, shifted by some seconds, as transcripts write it."""
+    return (datetime.now(UTC) + timedelta(seconds=shift)).isoformat().replace("+00:00", "Z")
+
+
 def outcome_lines(session: str, outcomes: list[bool], **facts: Any) -> list[dict[str, Any]]:
-    """Return a Claude Code session whose calls had these outcomes."""
-    lines = claude_lines(session, calls=len(outcomes), **facts)
+    """Return a Claude Code session of now whose calls had these outcomes: it can close a trial that began before."""
+    lines = claude_lines(session, calls=len(outcomes), **({"timestamp": write_now()} | facts))
     results = [line for line in lines if isinstance(line["message"]["content"], list) and line["type"] == "user"]
     for line, worked in zip(results, outcomes, strict=True):
         if not worked:

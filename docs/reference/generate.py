@@ -42,6 +42,7 @@ WITHOUT_JSON = {  # a command without --json needs a reason
     "mcp": "speaks the MCP protocol on standard output",
     "hook run": "answers an agent in the agent's own format",
     "confirm guard claude-code": "answers Claude Code in its own format",
+    "confirm guard codex": "answers Codex in its own format",
 }
 
 
@@ -101,6 +102,7 @@ ENVIRONMENT = """
 | `WARMSTART_HOLDOUT` | share of sessions kept cold; wins over `holdout` in `config.toml` | |
 | `WARMSTART_OFF` | `1` makes agents' hooks do nothing | |
 | `CLAUDE_CONFIG_DIR`, `CODEX_HOME`, `HERMES_HOME` | where those agents keep their files | the agent's own default |
+| `CONTINUE_GLOBAL_DIR`, `INSPECT_LOG_DIR` | likewise | the agent's own default, or none |
 | `CONFIRMATION_HOST`, `CONFIRMATION_PORT` | where the confirmation daemon listens | `127.0.0.1`, `6000` |
 | `CONFIRMATION_RATE_LIMIT` | requests that the daemon accepts per action and hour | 10 |
 | `CONFIRMATION_NOTIFY` | apprise addresses, separated by spaces, that the daemon notifies | none |
@@ -127,6 +129,7 @@ TOML_TYPES = {
     "dict[str, Price]": "table",
     "ReviewSettings": "table",
     "AdviceSettings": "table",
+    "ArchiveMode": '`"off"`, `"plain"` or `"redacted"`',
     "Level": LEVELS,
     "Level | None": LEVELS,
 }
@@ -194,7 +197,13 @@ FOUND = """
 | Hermes | `~/.hermes/state.db` and profiles (read-only), `sessions export`, ShareGPT trajectories | structure, exit code, text |
 | Gemini CLI | `~/.gemini/tmp/*/chats` | status, exit code |
 | Cline, Roo, Anthropic messages | the editors' `globalStorage` | flag, text |
-| OpenAI chat (lists, JSONL, wrappers), tau-bench, tau2, mini-swe-agent, ATIF | files you name | any of these |
+| Cline CLI 3 | `~/.cline/data/sessions` | its flags |
+| Continue | `~/.continue/sessions` | status, text |
+| OpenHands | `~/.openhands/conversations`; `output.jsonl`, exported events | exit code, flag, text |
+| SpecStory, aider | `.specstory/history`, `.aider.chat.history.md` in the current folder | text |
+| Inspect `.eval`, `.json` | `INSPECT_LOG_DIR` | its `error`, text |
+| OpenInference, OTel GenAI and OpenLLMetry spans, Langfuse, LangSmith | files you name | span status, level, error, text |
+| OpenAI chat (lists, JSONL, wrappers), tau-bench, tau2, mini-swe-agent, SWE-agent, ATIF | files you name | any of these |
 
 `warmstart ingest` without a path looks in the places above. A file's content decides its format, not its name; readers are tried
 in this order. To add one, see [add a format](../howto/add-a-format.md).
@@ -202,9 +211,9 @@ in this order. To add one, see [add a format](../howto/add-a-format.md).
 NOT_READ = """
 ## Not read yet
 
-OpenCode, Pi and OpenClaw, Copilot CLI, Qwen, Cursor, Droid, Kimi, Grok, Antigravity; OpenTelemetry GenAI spans, LangChain and
-OpenAI Agents sessions, OpenHands, Inspect logs, SWE-agent `.traj`. In a folder, such files are skipped; given by name, they are
-reported as unknown.
+OpenCode, Pi and OpenClaw, Copilot CLI, Qwen, Cursor, Droid, Kimi, Grok, Antigravity; LangChain and OpenAI Agents sessions; the
+single event files of OpenHands V0. In a folder, such files are skipped, and `ingest` says so; given by name, they are reported as
+unknown.
 """
 
 

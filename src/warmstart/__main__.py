@@ -2,17 +2,23 @@
 
 import sys
 
+_GUARDED = (["claude-code"], ["codex"])  # agents whose hooks call the guard
+
 
 def main() -> None:
     """Run a command. Hooks bypass the command line, because an agent waits for them and for every import."""
-    if sys.argv[1:3] == ["hook", "run"]:
+    if sys.argv[1:3] == ["hook", "run"] and sys.argv[3:4] != ["--help"]:
         from warmstart.doors.hooks.calls import main as run_hook
 
         run_hook(sys.argv[3:])
-    elif sys.argv[1:4] == ["confirm", "guard", "claude-code"] and "--help" not in sys.argv:
-        from warmstart.doors.guard.claude_code import main as run_guard
+    elif sys.argv[1:3] == ["confirm", "guard"] and sys.argv[3:4] in _GUARDED and "--help" not in sys.argv:
+        from warmstart.doors.guard.agent_hook import main as run_guard
 
-        run_guard(sys.argv[4:])
+        run_guard(sys.argv[3:])
+    elif sys.argv[1:] == ["--version"]:
+        from warmstart import __version__
+
+        sys.stdout.write(f"warmstart, version {__version__}\n")
     else:
         from warmstart.doors.cli.main import main as run_command
 

@@ -1,11 +1,11 @@
-"""Atomic file writes: write a sibling file, fsync, rename."""
+"""Atomic file writes: write a sibling file, fsync, rename. Locks between processes."""
 
 from __future__ import annotations
 
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -15,7 +15,9 @@ _ABANDONED = 60.0  # seconds after which a writer must have died
 
 
 @contextmanager
-def write_beside(path: Path, data: bytes, *, mode: int = 0o600, synced: bool = False) -> Iterator[Path]:
+def write_beside(
+    path: Path, data: bytes | Iterable[bytes], *, mode: int = 0o600, synced: bool = False
+) -> Iterator[Path]:
     """Write the data to a sibling file that the caller renames; it is deleted on exit if it was not.
 
     `synced`: flush it to disk before the rename.
@@ -24,7 +26,7 @@ def write_beside(path: Path, data: bytes, *, mode: int = 0o600, synced: bool = F
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
     try:
         with os.fdopen(os.open(unfinished, flags, mode), "wb") as file:
-            file.write(data)
+            file.writelines((data,) if isinstance(data, bytes) else data)
             if synced:
                 file.flush()
                 os.fsync(file.fileno())
@@ -34,7 +36,7 @@ def write_beside(path: Path, data: bytes, *, mode: int = 0o600, synced: bool = F
             unfinished.unlink()
 
 
-def write_whole(path: Path, data: bytes, *, mode: int = 0o600, synced: bool = False) -> None:
+def write_whole(path: Path, data: bytes | Iterable[bytes], *, mode: int = 0o600, synced: bool = False) -> None:
     """Replace a file atomically. `synced`: the new content survives a power cut once this returns."""
     with write_beside(path, data, mode=mode, synced=synced) as unfinished:
         unfinished.replace(path)
@@ -50,6 +52,31 @@ def sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+@contextmanager
+def lock_file(path: Path, *, wait: bool) -> Iterator[bool]:
+    """Hold a lock between processes; yields whether it was free. The system releases it when the process ends."""
+    handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        yield _lock(handle, wait)
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, wait: bool) -> bool:
+    try:
+        try:
+            import fcntl
+        except ImportError:  # Windows
+            import msvcrt
+
+            msvcrt.locking(handle, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        else:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True
 
 
 def final_name(name: str) -> str:

@@ -47,7 +47,7 @@ Level = Literal["off", "tell", "correct", "stop"]
 class AdviceSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The table [advice] of config.toml: what happens at a call that a note is about. A kind without a level has `level`."""
 
-    level: Level = "tell"  # off; tell: say it with the result; correct: rewrite the call; stop: refuse it once
+    level: Level = "tell"  # off; tell: add it to the result; correct: rewrite the call; stop: refuse it once
     path: Level | None = None  # a path that is not here
     command: Level | None = None  # a form of a command that fails
     works: Level | None = None  # another form than the usual one
@@ -58,6 +58,9 @@ class AdviceSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     slow: Level | None = None  # a command that takes minutes or times out
     refusal: Level | None = None  # a call that a person refuses
     environment: Level | None = None  # a program, module or variable that is not here
+
+
+ArchiveMode = Literal["off", "plain", "redacted"]
 
 
 class FileSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -73,6 +76,7 @@ class FileSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     holdout: Annotated[float, Meta(ge=0, le=0.9)] = 0.1  # share kept cold while no experiment runs (WARMSTART_HOLDOUT)
     prices: dict[str, Price] = field(default_factory=dict)  # by model; these override the built-in prices
     brief: Annotated[int, Meta(ge=0, le=2_000)] = 300  # maximum tokens of the brief; 0: no brief
+    archive: ArchiveMode = "off"  # keep the transcripts that hooks read: as they are, or redacted; see howto/keep.md
     advice: AdviceSettings = AdviceSettings()  # at calls that a note is about; see notes.md
     review: ReviewSettings = ReviewSettings()  # a second look at sessions; see howto/review.md
 
@@ -92,6 +96,22 @@ class Settings(FileSettings, frozen=True, kw_only=True):
         return self.store or str(self.home / "warmstart.db")
 
 
+PLACES = {  # variables of agents, each with the agent's folder in the one that it names
+    "CLAUDE_CONFIG_DIR": "",
+    "CODEX_HOME": "",
+    "COPILOT_HOME": "",
+    "HERMES_HOME": "",
+    "GEMINI_CLI_HOME": ".gemini",
+    "QWEN_HOME": "",
+    "CONTINUE_GLOBAL_DIR": "",
+    "INSPECT_LOG_DIR": "",
+    "PI_CODING_AGENT_DIR": "",
+    "PI_CODING_AGENT_SESSION_DIR": "",
+    "XDG_CONFIG_HOME": "",
+    "XDG_DATA_HOME": "",
+}
+
+
 def load(
     home: Path | str | None = None, store: str | None = None, environ: Mapping[str, str] | None = None
 ) -> Settings:
@@ -109,11 +129,7 @@ def load(
         home=chosen,
         review_key=review_key,
         secrets=_find_secrets(env) | ({file.review.key_env: review_key} if review_key else {}),
-        places={
-            name: Path(env[name]).expanduser()
-            for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "HERMES_HOME")
-            if env.get(name)
-        },
+        places={name: Path(env[name]).expanduser() / folder for name, folder in PLACES.items() if env.get(name)},
         user_home=user_home,
     )
 

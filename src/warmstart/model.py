@@ -429,7 +429,7 @@ class Task(Struct, frozen=True, kw_only=True):
     continues: bool = False  # the session continues its parent, so the seed stays the same too
     adds: bool = False  # the seed adds to the parent's in the same conversation, so nothing is shown twice
     job: str | None = None  # scheduled job of this run: its earlier runs come first, and the trial counts for it
-    cold: bool = False  # a person wants this session cold; it is left out of the comparison
+    cold: bool = False  # a person wants this session cold; left out of the comparison if no arm was drawn before
     arm: str | None = None  # arm in a paired experiment; otherwise it is drawn
 
 
@@ -447,7 +447,8 @@ class Decision(Struct, frozen=True, kw_only=True):
 # Measured effect back: trials and effects.
 
 Assignment = Literal["random", "paired", "choice", "inherited", "unknown"]
-Design = Literal["random", "paired"]  # an arm is drawn for each session; or every task runs in every arm
+# An arm is drawn for each session; every task runs in every arm; or notes are drawn at their occurrences in sessions.
+Design = Literal["random", "paired", "occurrence"]
 EffectVerdict = Literal["better", "worse", "inconclusive", "too_few"]
 # Turns that the primary metric looks at. Long sessions are the survivors, so all are compared at their start.
 WINDOW = 30
@@ -488,6 +489,12 @@ class Effect(Struct, frozen=True, kw_only=True):
     low: float | None = None  # lower bound of the difference; valid however often you look
     high: float | None = None  # upper bound of the difference
     relative: float | None = None  # difference / value of the control
+    worst_low: float | None = (
+        None  # lower bound if the sessions missing too often were at their best; None: none missing
+    )
+    worst_high: float | None = None  # upper bound if they were at their worst
+    extreme_low: float | None = None  # the same if all missing sessions, those of both arms, were at that end
+    extreme_high: float | None = None
     verdict: EffectVerdict = "too_few"
     reason: str = ""
     blocked: str | None = None  # why there can be no verdict
@@ -499,4 +506,5 @@ class Effect(Struct, frozen=True, kw_only=True):
     shrunk: float | None = None  # relative effect of one template among many, drawn towards the others'
     role: EffectRole = "context"  # what the metric does for the verdict
     basis: str | None = None  # of tokens and costs: the weakest basis among the compared sessions
+    bases: dict[str, dict[str, int]] = {}  # of tokens and costs: sessions by basis, per arm
     other_basis: dict[str, int] = {}  # sessions left out per arm, because their figures rest on another basis

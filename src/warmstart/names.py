@@ -33,13 +33,15 @@ _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$|conout\$|clo
 _ROUNDS = 6  # folding and composing feed each other; two rounds are the most seen so far
 
 
-_UUID = re.compile(r"(?<![\w-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])", re.I)
+_RANDOM_ID = re.compile(  # UUIDs, and the ids of OpenCode's sessions: a time and 14 random characters
+    r"(?<![\w-])(?:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|ses_[0-9a-f]{12}[0-9A-Za-z]{14})(?![\w-])"
+)
 _COULD_HIDE = re.compile(r"[A-Za-z0-9+_=~-]{16,}|[^\x20-\x7e]|[@%&?]|pass|pwd|secret|token|key|auth|bearer", re.I)
 
 
 def could_hide_secret(text: str) -> bool:
     """Return whether an id, a path or a name is worth the cost of a search for secrets; most are not."""
-    return _COULD_HIDE.search(_UUID.sub(" ", text)) is not None
+    return _COULD_HIDE.search(_RANDOM_ID.sub(" ", text)) is not None
 
 
 def check_name(name: str) -> str:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import structs
 
 from warmstart import config
-from warmstart.errors import WarmstartError
-from warmstart.ingest.queue import Queue
-from warmstart.model import Brief, TaskType, Verdict
+from warmstart.errors import Refused, WarmstartError, explain
+from warmstart.ingest.queue import Queue, split_session
+from warmstart.model import Brief, Problem, TaskType, Verdict
 from warmstart.ports import Progress
 from warmstart.store import (
     ProjectStore,
@@ -27,7 +27,10 @@ from warmstart.store import (
 )
 
 if TYPE_CHECKING:
+    from warmstart.archive.library import TranscriptArchive
     from warmstart.dialects.compose import Seed
+    from warmstart.exports.formats import ExportFormat
+    from warmstart.exports.otlp import SentSpans
     from warmstart.ingest.project_book import ProjectBook
     from warmstart.ingest.read import Ingested
     from warmstart.ingest.records import Record
@@ -35,11 +38,13 @@ if TYPE_CHECKING:
     from warmstart.insights.errors import NoteFinder
     from warmstart.model import Task
     from warmstart.notes.adviser import Adviser
+    from warmstart.notes.briefs import ProjectBriefs
     from warmstart.notes.library import NoteLibrary
     from warmstart.notes.types import Advice, CallEvent
     from warmstart.notes.where import Where
     from warmstart.review import Reviews
     from warmstart.scopes import Border
+    from warmstart.stats.designs import DesignPower
     from warmstart.store.search import FoundCalls
     from warmstart.templates.forget import Forgotten
     from warmstart.templates.library import Learned, TemplateLibrary
@@ -84,9 +89,9 @@ class Warmstart:
 
     def places(self) -> list[tuple[str, Path]]:
         """Return the folders and files with agents' transcripts on this machine, as `(agent, path)`."""
-        from warmstart.formats.places import usual_places
+        from warmstart.formats.places import find_current_folder, usual_places
 
-        return list(usual_places(self.settings.user_home, self.settings.places))
+        return list(usual_places(self.settings.user_home, self.settings.places, find_current_folder()))
 
     def ingest(self, *paths: Path | str, progress: Progress | None = None) -> Ingested:
         """Read transcripts and store their sessions. Reading the same transcripts again changes nothing.
@@ -105,21 +110,56 @@ class Warmstart:
         queue = Queue(self.settings.home)
         taken = queue.take()
         waiting = [entry.transcript for entry in taken]
-        elsewhere = [path for path in waiting if not any(path.is_relative_to(place) for place in places)]
+        files = [Path(split_session(str(path))[0]) for path in waiting]
+        elsewhere = [
+            path
+            for path, file in zip(waiting, files, strict=True)
+            if not any(file.is_relative_to(place) for place in places)
+        ]
         report = self._ingest([*places, *elsewhere], progress)
+        report.problems += self._archive_queued(files)
         queue.forget(taken)
         return report
 
-    def _ingest(self, paths: Iterable[Path | str], progress: Progress | None = None) -> Ingested:
+    def _archive_queued(self, files: list[Path]) -> list[Problem]:
+        """Archive transcripts if the settings say so. A fault in the archive must not stop reading and learning."""
+        if self.settings.archive == "off" or not files:
+            return []
+        try:
+            return self.archive.add(files, redacted=self.settings.archive == "redacted").problems
+        except OSError as error:
+            return [Problem(str(self.settings.home / "archive"), explain(error))]
+
+    def ingest_archive(self, progress: Progress | None = None) -> Ingested:
+        """Read the archived transcripts that are no longer in their old places, and store their sessions.
+
+        A redacted copy of a stored session is left out: where a secret was in the request, the copy has another key.
+        """
+        gone = [
+            entry
+            for entry in self.archive.entries.list()
+            if not Path(entry.path).exists()
+            and not (entry.redacted and any(self.store.rows("session_by_key", (one.key,)) for one in entry.sessions))
+        ]
+        with self.archive.unpack(gone) as copies:
+            return self._ingest(copies, progress, {copy: Path(entry.path) for copy, entry in copies.items()})
+
+    def _ingest(
+        self,
+        paths: Iterable[Path | str],
+        progress: Progress | None = None,
+        origins: Mapping[Path, Path] | None = None,
+    ) -> Ingested:
         from warmstart.ingest.read import Ingest
         from warmstart.ingest.records import Recorder
 
         recorder = Recorder(self.settings.secrets, self.settings.home)
-        run = Ingest(self.store, recorder, self.settings.tools, self._clock)
+        run = Ingest(self.store, recorder, self.settings.tools, self._clock, origins)
         report = run.run(paths, progress)
-        if TrialStore(self.store).closable():
+        if TrialStore(self.store).has_unmeasured():
             closed = self.experiments.close()
             report.trials, report.retired, report.promoted = closed.trials, closed.retired, closed.promoted
+        self.notes.close_occurrences()
         return report
 
     def sessions(
@@ -171,14 +211,42 @@ class Warmstart:
         row = self.store.find_session(name)
         return Record(row, tuple(self.store.calls_of(row.key)), tuple(UsageStore(self.store).spent_of(row.key)))
 
+    def export_sessions(
+        self, rows: Iterable[SessionRow], format: ExportFormat
+    ) -> Iterator[tuple[SessionRow, dict[str, Any] | None]]:
+        """Yield stored sessions, redacted, in a format that other programs read; None where the transcript is gone.
+
+        The store keeps no messages: each transcript is read again, from its place or from the archive.
+        """
+        from warmstart.exports.formats import FORMATS
+        from warmstart.exports.redacted import redact_session
+        from warmstart.exports.transcripts import read_again
+        from warmstart.redact import Redactor
+
+        redactor = Redactor(self.settings.secrets, share=True)
+        for row, session in read_again(rows, self.archive):
+            yield row, FORMATS[format](redact_session(session, redactor)) if session else None
+
+    def send_spans(self, rows: Iterable[SessionRow], url: str) -> SentSpans:
+        """Send the tool calls of stored sessions to an OpenTelemetry collector: names, times and outcomes."""
+        from warmstart.exports.otlp import SpanSender
+        from warmstart.redact import Redactor
+
+        sender = SpanSender(url, Redactor(self.settings.secrets, share=True))
+        return sender.send((row, self.store.calls_of(row.key)) for row in rows)
+
     def delete_session(self, name: str) -> Forgotten:
-        """Delete a session, the templates and notes mined from it alone, and its examples in other templates."""
+        """Delete a session, the templates and notes mined from it alone, and its examples in other templates.
+
+        Its archived transcript is deleted too, unless that holds other sessions.
+        """
         from warmstart.templates.forget import forget_session
 
         forgotten = forget_session(self.store, name, self._clock())
         self.notes.forget_unsupported()
         self.store.erase()
-        return forgotten
+        deleted, others = self.archive.forget(forgotten.key)
+        return structs.replace(forgotten, archived=len(deleted), still_archived=tuple(entry.id for entry in others))
 
     def learn(
         self,
@@ -258,6 +326,15 @@ class Warmstart:
         return ErrorNotes(notes, NoteStore(self.store).roots).find if notes else None
 
     @property
+    def archive(self) -> TranscriptArchive:
+        """The archived transcripts: add, entries, restore, verify, delete."""
+        from warmstart.archive.library import TranscriptArchive
+
+        return TranscriptArchive(
+            self.settings.home, self.settings.secrets, self._clock, lambda key: self.store.is_forgotten(key)
+        )
+
+    @property
     def projects(self) -> ProjectBook:
         """The projects: find, list, merge, alias, split."""
         from warmstart.ingest.project_book import ProjectBook
@@ -291,6 +368,12 @@ class Warmstart:
 
         return NoteLibrary(self.store, self.settings, self._clock)
 
+    @property
+    def _briefs(self) -> ProjectBriefs:
+        from warmstart.notes.briefs import ProjectBriefs
+
+        return ProjectBriefs(self.store, self.settings, self._clock)
+
     def brief_project(
         self,
         project: str | None,
@@ -304,7 +387,7 @@ class Warmstart:
         """Return the brief of a project, or of the project at a folder, checked on that folder's disk."""
         place = self.projects.find(project or str(folder)) if project or folder else None
         root = Path(place.root) if place and place.root and folder else folder
-        return self.notes.brief(
+        return self._briefs.brief(
             project=place.name if place else None,
             task=task,
             agent=agent,
@@ -317,7 +400,7 @@ class Warmstart:
         """Return what the task's project knows, in a few lines for the start of its session."""
         place = self.projects.find(task.project) if task.project else None
         root = task.root or (place.root if place else None)
-        return self.notes.brief(
+        return self._briefs.brief(
             project=place.name if place else None,
             task=task.text,
             agent=task.agent,
@@ -343,7 +426,7 @@ class Warmstart:
         """
         place = self.projects.find(project or str(folder)) if project or folder else None
         root = Path(place.root) if place and place.root and folder else folder
-        return self.notes.where(text, project=place.name if place else None, scope=scope, root=root, limit=limit)
+        return self._briefs.where(text, project=place.name if place else None, scope=scope, root=root, limit=limit)
 
     def _write_brief(self, task: Task) -> Brief:
         """Return the brief of a seed; a fault in notes must not cost a session its examples."""
@@ -355,9 +438,9 @@ class Warmstart:
     def advise(self, event: CallEvent, *, disk: bool = True, kept: bool = False) -> Advice:
         """Return what to do about a call that an agent is about to make, or has made.
 
-        A session is told a note once, which is recorded; a session of a cold arm gets nothing. `disk`: check on the real
-        disk that a note still holds; without it the call is taken for a replay, and nothing is recorded. `kept`: remember
-        in files what sessions were told, for callers that open Warmstart anew for each call.
+        Each session is shown a note once, and the showing is recorded; a session of a cold arm gets nothing. `disk`: check
+        on the real disk that a note still holds; without it the call is taken for a replay, and nothing is recorded.
+        `kept`: remember in files which notes sessions were shown, for callers that open Warmstart anew for each call.
         """
         if (disk, kept) not in self._advisers:
             self._advisers[disk, kept] = self._make_adviser(disk=disk, kept=kept)
@@ -369,7 +452,7 @@ class Warmstart:
         from warmstart.notes.index_files import list_levels
 
         home, levels = self.settings.home, list_levels(self.settings.advice)
-        exposure = Exposure(home, self.find_arm, self._clock) if disk else None
+        exposure = Exposure(home, self.find_arm, self._clock, self.find_withholding) if disk else None
         return Adviser(home, levels, disk=disk, exposure=exposure, kept=kept)
 
     def now(self) -> float:
@@ -377,13 +460,29 @@ class Warmstart:
         return self._clock()
 
     def find_arm(self, session: str) -> str | None:
-        """Return the arm of a session; None if it was never provisioned. No store is made for that."""
+        """Return the arm that a session runs in; None if it was never provisioned. No store is made for that."""
         if self._store is None and not locate_store(self.settings.store_url).exists():
             return None
         from warmstart.redact.identifiers import IdentifierRedactor
 
         trial = TrialStore(self.store).trial(IdentifierRedactor(self.settings.secrets).identify(session))
-        return trial.arm if trial else None
+        return trial.given if trial else None
+
+    def find_withholding(self) -> tuple[str, float, str] | None:
+        """Return how notes are tried now: the experiment, the share of occurrences withheld, and the salt; None: not at all.
+
+        The standing holdout applies unless an experiment runs; one that compares sessions withholds no occurrence.
+        """
+        if self._store is None and not locate_store(self.settings.store_url).exists():
+            return None
+        from warmstart.arms import HOLDOUT, STANDING, find_withheld
+
+        running = TrialStore(self.store).running()
+        if running is None:
+            share = min(self.settings.holdout, STANDING)
+            return (HOLDOUT, share, "warmstart withheld") if share > 0 else None
+        share = find_withheld(running.shares) if running.design == "occurrence" else 0.0
+        return (running.name, share, running.salt) if share > 0 else None
 
     @property
     def experiments(self) -> Experiments:
@@ -391,6 +490,19 @@ class Warmstart:
         from warmstart.trials.experiments import Experiments
 
         return Experiments(self.store, self.settings, self._clock)
+
+    def compare_designs(
+        self, *, cold_share: float = 0.5, power: float = 0.8, since: float | None = None
+    ) -> list[DesignPower]:
+        """Return for each design of experiments how many weeks it takes at this store's traffic; sessions first."""
+        from warmstart.trials.power import plan_sessions
+
+        designs = list(self.notes.plan_trials(cold_share=cold_share, power=power, since=since))
+        try:
+            sessions = plan_sessions(self.experiments.power(cold_share=cold_share, power=power, since=since))
+        except Refused:  # too few sessions, or no errors
+            return designs
+        return [sessions, *designs]
 
     @property
     def usage(self) -> UsageAccounts:

@@ -84,7 +84,7 @@ def name_profile(profile: str) -> str:
 
 
 class Border(NamedTuple):
-    """What a session may see: its own scope, in its own project and of no project; and whatever a person shared."""
+    """The border of a session: it sees its own scope, in its own project and of no project; and whatever a person shared."""
 
     scope: str = ""
     project: str | None = None  # None: only what belongs to no project; "*": all projects

@@ -239,6 +239,7 @@ def test_a_cancelled_task_takes_nothing_up(house: House, daemon: Daemon) -> None
 @pytest.mark.slow
 def test_who_presses_control_c_takes_nothing_up(house: House, daemon: Daemon) -> None:
     code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background jobs ignore it
         f"from warmstart.confirm import Daemon, ask; ask('drop', 'd', daemon=Daemon({daemon.url!r}, {daemon.token!r}))"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)

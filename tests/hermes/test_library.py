@@ -205,7 +205,7 @@ def test_commands(played: Played) -> None:
     requests = played.asked("commands")
     assert [bool(EXAMPLE_MARK in request.raw.decode()) for request in requests] == [True, True, False, False]
     (trial,) = [trial for trial in played.hermes.trials() if trial.session == told["session"]]
-    assert (trial.arm, trial.assignment) == ("cold", "choice")
+    assert (trial.arm, trial.chosen) == ("warm", "cold")
 
 
 def test_the_tool(played: Played) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from warmstart.excerpt import first
-from warmstart.insights.types import Advice, Along, Insights, Rate, RepeatedError
+from warmstart.insights.types import Along, Insights, Rate, Recommendation, RepeatedError
+from warmstart.plurals import format_count
 
 _MESSAGE = 70  # characters of an error message in a sentence
 
@@ -40,7 +41,7 @@ def percent(share: float | None) -> str:
     return f"{share:.0%}" if share >= 0.1 or share == 0 else f"{share:.1%}"
 
 
-def advise(insights: Insights) -> tuple[Advice, ...]:
+def advise(insights: Insights) -> tuple[Recommendation, ...]:
     """Return up to four pieces of advice that follow from the figures, each with the next command."""
     if not insights.overall.judged:
         return ()
@@ -61,56 +62,56 @@ def _compare(start: Rate, end: Rate) -> str:
     return "the intervals overlap, so this shows no change"
 
 
-def _advise_deciding(insights: Insights) -> Advice | None:
+def _advise_deciding(insights: Insights) -> Recommendation | None:
     """Offer the note that waits about the error that was seen in most sessions."""
     waiting = [(error, error.note) for error in insights.repeated if error.note and error.note.status == "proposed"]
     if not waiting:
         return None
     error, note = max(waiting, key=lambda pair: (pair[0].sessions, pair[0].count))
-    return Advice(
-        text=f"{_name(error)} was met in {_count(error.sessions, 'session')}. A note about it waits for your decision; read "
-        f"it with: warmstart notes show {note.id}.",
+    return Recommendation(
+        text=f"{_name(error)} was met in {format_count(error.sessions, 'session')}. A note about it waits "
+        f"for your decision; read it with: warmstart notes show {note.id}.",
         command=f"warmstart notes approve {note.id}",
         note=note.id,
     )
 
 
-def _advise_learning(insights: Insights) -> Advice | None:
+def _advise_learning(insights: Insights) -> Recommendation | None:
     fixed = [(error, fix) for error in insights.repeated for fix in error.fixes if fix.how != "retry"]
     if not fixed:
         return None
     most, fix = max(fixed, key=lambda pair: (pair[1].sessions, pair[0].count))
-    fixed_by = f"{_name(most)} was fixed in {_count(fix.sessions, 'session')}: {first(fix.what, _MESSAGE)}."
+    fixed_by = f"{_name(most)} was fixed in {format_count(fix.sessions, 'session')}: {first(fix.what, _MESSAGE)}."
     if most.note is None or most.note.status != "active":
-        return Advice(
+        return Recommendation(
             text=f"{fixed_by} Examples of the corrected calls can spare new sessions the failure.",
             command="warmstart learn",
             note=most.note.id if most.note else None,
         )
-    shown = f"shown to {_count(most.note.shown, 'session')} so far" if most.note.shown else "not shown yet"
-    return Advice(
-        text=f"{fixed_by} An active note tells new sessions about it ({shown}).",
+    shown = f"shown to {format_count(most.note.shown, 'session')} so far" if most.note.shown else "not shown yet"
+    return Recommendation(
+        text=f"{fixed_by} An active note informs new sessions about it ({shown}).",
         command=f"warmstart notes show {most.note.id}",
         note=most.note.id,
     )
 
 
-def _advise_looking(insights: Insights) -> Advice | None:
+def _advise_looking(insights: Insights) -> Recommendation | None:
     unfixed = [error for error in insights.repeated if error.unfixed > 1 and not error.check]
     if not unfixed:
         return None
     worst = max(unfixed, key=lambda error: (error.unfixed, error.count))
-    return Advice(
-        text=f"{_name(worst)}: no fix was seen in {worst.unfixed} of {_count(worst.sessions, 'session')}, so there is no "
-        "corrected call to learn from. Look at one session and fix the cause.",
+    return Recommendation(
+        text=f"{_name(worst)}: no fix was seen in {worst.unfixed} of {format_count(worst.sessions, 'session')}, so there "
+        "is no corrected call to learn from. Look at one session and fix the cause.",
         command=f"warmstart sessions show {worst.last_session[:12]}",
     )
 
 
-def _advise_measuring(insights: Insights) -> Advice:
+def _advise_measuring(insights: Insights) -> Recommendation:
     overall = insights.overall
     pace = f", at {describe_pace(insights.weekly)}" if insights.weekly else ""
-    return Advice(
+    return Recommendation(
         text=f"{percent(overall.rate)} of judged calls failed{pace}. Before you start an experiment, see how small a drop "
         "this traffic can detect.",
         command="warmstart experiment power",
@@ -125,7 +126,3 @@ def describe_pace(weekly: float) -> str:
 
 def _name(error: RepeatedError) -> str:
     return f"{first(error.tool, 40)} “{first(error.message or error.shape, _MESSAGE)}”"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

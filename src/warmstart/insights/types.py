@@ -130,7 +130,7 @@ class Along(Struct, frozen=True, kw_only=True):
     meaning: str = ""
 
 
-class Advice(Struct, frozen=True, kw_only=True):
+class Recommendation(Struct, frozen=True, kw_only=True):
     """A recommendation that follows from the figures."""
 
     text: str
@@ -163,4 +163,4 @@ class Insights(Struct, frozen=True, kw_only=True):
     weekly: float = 0.0  # recent sessions per week, as `experiment power` counts them
     shown: RepeatedError | None = None  # the error that was asked for
     occurrences: tuple[Occurrence, ...] = ()  # of that error, the latest first
-    advice: tuple[Advice, ...] = ()
+    advice: tuple[Recommendation, ...] = ()

@@ -75,7 +75,7 @@ class Applier:
             Ingest(self._store, recorder, self._settings.tools, self._clock).run([file])
 
     def apply(self, row: ProposalRow, *, by: str, anyway: bool = False) -> None:
-        """Write what a proposal says. `anyway`: the person makes a template of a session that failed."""
+        """Apply a proposal. `anyway`: the person makes a template of a session that failed."""
         body: dict[str, Any] = msgspec.json.decode(row.body, type=dict[str, Any])
         match row.kind:
             case "memory":

@@ -17,6 +17,7 @@ from warmstart.excerpt import first
 from warmstart.insights.errors import Key, find_message, make_error_key, mask_message
 from warmstart.insights.fixes import Ending, find_ending, has_passed, is_failing_check
 from warmstart.model import MetNote, PastCall, PastSession, Session, Template, ToolCall, ToolResult
+from warmstart.plurals import format_count
 from warmstart.review.memory import LONGEST, flatten_note
 from warmstart.review.proposal_drafts import ProposalDraft
 
@@ -148,7 +149,7 @@ def _draft_repeated(
     cites = {number for index in here for number in places[index].cites}
     if ending is not None:
         cites |= set(places[ending.index].cites)
-    where = f"{count.times} times in {count.sessions} session{'' if count.sessions == 1 else 's'}"
+    where = f"{count.times} times in {format_count(count.sessions, 'session')}"
     return _draft_note(
         f'{tool} fails again and again with "{message}" ({where}); {_describe_ending(past, here[-1], ending)}',
         tuple(sorted(cites)),

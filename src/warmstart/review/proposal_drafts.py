@@ -23,7 +23,7 @@ _LONGEST_DESCRIPTION = 1_000
 
 
 class ProposalDraft(Struct, frozen=True, kw_only=True):
-    """What a review wants to write: a line of memory, a skill or a template; or a note about the project to approve."""
+    """A change that a review proposes: a line of memory, a skill or a template; or a note about the project to approve."""
 
     kind: Kind
     action: str

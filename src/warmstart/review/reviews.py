@@ -15,8 +15,9 @@ from warmstart.config import Settings
 from warmstart.endpoints.chat import AskedCall, Endpoint, HttpLLM
 from warmstart.errors import Refused, SourceError, WarmstartError
 from warmstart.formats.source import Source
-from warmstart.ingest.read import find_sources, scan
+from warmstart.ingest.read import scan
 from warmstart.ingest.records import Recorder, session_key
+from warmstart.ingest.sources import find_sources
 from warmstart.judging.score import score
 from warmstart.model import Arguments, Outcome, PastSession, Session, Step, Template, ToolCall, ToolResult
 from warmstart.ports import NoteDesk

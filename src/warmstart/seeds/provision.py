@@ -17,6 +17,7 @@ from warmstart.arms import (
     MISMATCHED,
     RANDOM,
     TEXT,
+    WARM,
     WORDS,
     assign,
     gets_brief,
@@ -30,6 +31,7 @@ from warmstart.dialects.tokens import estimate
 from warmstart.errors import Refused
 from warmstart.model import Assignment, Brief, Pick, Task, name_job
 from warmstart.names import name_key
+from warmstart.plurals import format_count
 from warmstart.ports import BriefWriter
 from warmstart.projects.examples import make_local
 from warmstart.projects.resolve import resolve_project
@@ -123,7 +125,7 @@ class Provisioner:
         """Return the seed that the session was given before, unless it is now to be cold."""
         assert task.session is not None
         known = self._trials.seed(task.session, task.dialect)
-        if known is None or (task.cold and not self._is_cold_by_choice(task)):
+        if known is None or (task.cold and self._must_become_cold(task)):
             return None
         try:
             return _seed.decode(known)
@@ -137,13 +139,25 @@ class Provisioner:
 
     def _is_cold_by_choice(self, task: Task) -> bool:
         trial = self._trial(task)
-        return trial is not None and (trial.arm, trial.assignment) == (COLD, "choice")
+        return trial is not None and (trial.chosen == COLD or (trial.arm, trial.assignment) == (COLD, "choice"))
+
+    def _must_become_cold(self, task: Task) -> bool:
+        """Return whether the session is not cold by choice yet. Refuse the choice once the outcome is known."""
+        trial = self._trial(task)
+        if trial is None or self._is_cold_by_choice(task) or (trial.closed is not None and trial.given == COLD):
+            return False
+        if trial.closed is not None:
+            raise Refused(
+                f"session {trial.session} has been measured in the arm {trial.given}, so its arm can no longer be chosen; "
+                "start a new session with --cold"
+            )
+        return True
 
     def _settle(self, task: Task, fresh: tuple[_Ticket, ChosenExamples] | None) -> Seed:
         """Record and return the seed inside a transaction: of concurrent callers the first decides for all."""
         assert task.session is not None
-        if task.cold and (trial := self._trial(task)) and not self._is_cold_by_choice(task):
-            self._trials.make_cold(trial.session)
+        if task.cold and self._must_become_cold(task):
+            self._trials.choose_arm(task.session, COLD, self._clock())
         known = self._known_seed(task)
         if known is not None:
             return known
@@ -153,7 +167,7 @@ class Provisioner:
             if picks is None:
                 raise Refused(f"the recorded seed of session {task.session} cannot be read; see: warmstart doctor")
             chosen = ChosenExamples(tuple(picks), (), "as chosen when the session began")
-            seed, _used = self._compose(task, chosen, trial.arm)
+            seed, _used = self._compose(task, chosen, trial.given)
         else:
             assert fresh is not None
             ticket, chosen = fresh
@@ -191,6 +205,8 @@ class Provisioner:
         """Assign an arm: by choice, by the caller of a paired experiment, from the parent, or drawn by the session's id."""
         assert task.session is not None
         running = self._trials.running()
+        if running is not None and running.design == "occurrence":  # it draws notes at calls, not sessions
+            running = None
         name = running.name if running else HOLDOUT
         if task.cold:
             return _Ticket(COLD, "choice", {}, name)
@@ -204,7 +220,7 @@ class Provisioner:
         if trial is None:  # the parent was never provisioned; all its children still get the same arm
             return _Ticket(assign(task.parent, shares, *salt), "inherited", shares, name, task.parent)
         root = trial.parent or trial.session
-        return _Ticket(trial.arm, "inherited", read_shares(trial.propensities), trial.experiment, root)
+        return _Ticket(trial.given, "inherited", read_shares(trial.propensities), trial.experiment, root)
 
     def _take_arm(self, task: Task, running: ExperimentRow | None) -> _Ticket:
         """Return the arm that the caller names: a paired experiment does every task in every arm."""
@@ -253,7 +269,7 @@ class Provisioner:
         """Return the seed and the examples it shows. A cold seed is empty; its examples are those it would have shown."""
         roots = ProjectStore(self._store).roots(task.project) if task.project and task.root else []
         local = [make_local(pick, task.root, roots) for pick in chosen.picks]
-        brief = self._brief(task, arm)
+        brief = self._brief(task, WARM if arm == COLD else arm)  # a cold session holds back the same examples
         nothing = compose((), dialect=task.dialect, budget=task.budget, count=estimate)
         said = add_brief(nothing, brief.text, task.dialect, estimate).tokens if brief.text else 0
         composed = compose(
@@ -273,11 +289,11 @@ class Provisioner:
         omitted = (*chosen.omitted, *composed.omitted)
         if arm in (BRIEF, ADVICE):
             composed = nothing
-            omitted, reason = (), "the brief alone, as the arm says"
+            omitted, reason = (), "the brief alone, as the arm requires"
         if brief.text:
             composed = add_brief(composed, brief.text, task.dialect, estimate)
-            about = f"{_count(len(brief.notes), 'note')} about the project" if brief.notes else ""
-            places = f"{_count(len(brief.files), 'file')} of similar requests" if brief.files else ""
+            about = f"{format_count(len(brief.notes), 'note')} about the project" if brief.notes else ""
+            places = f"{format_count(len(brief.files), 'file')} of similar requests" if brief.files else ""
             reason = "; ".join(part for part in (about, places, reason) if part)
         if arm == COLD:
             composed = nothing
@@ -285,6 +301,7 @@ class Provisioner:
             by_choice = task.cold or self._is_cold_by_choice(task)
             reason = "cold by choice" if by_choice else f"cold, to compare with: {held_back}"
             omitted = ()
+            brief = Brief()
         seed = Seed(
             id=_digest_seed(task, composed),
             arm=arm if task.session is not None else None,
@@ -301,7 +318,7 @@ class Provisioner:
         return seed, used
 
     def _brief(self, task: Task, arm: str | None) -> Brief:
-        """Return what the project knows; nothing in a cold arm. What adds to a seed gets only what its task leads to."""
+        """Return the project's brief; nothing in control arms. An addition to a seed gets only files that its task leads to."""
         if self._write_brief is None or not gets_brief(arm) or task.cold or task.job or task.brief == 0:
             return Brief()
         budget = self._settings.brief if task.brief is None else task.brief
@@ -311,13 +328,13 @@ class Provisioner:
         return self._write_brief(structs.replace(task, brief=min(budget, room)))
 
     def _explain_nothing(self, task: Task, chosen: ChosenExamples) -> str:
-        """Return why nothing is shown: what spoke against the examples, and whether templates wait for a person."""
+        """Return why nothing is shown: the main objection to the examples, and whether templates wait for a person."""
         against = Counter(omission.reason for omission in chosen.omitted).most_common(1)
         reason = f"{chosen.reason}: {against[0][0]}" if against else chosen.reason
         waiting = len({row.name for row in self._templates.find("proposed") if may_show(row, task)})
         if not waiting:
             return reason if self._templates.totals() else f"{reason}; to learn some, run: warmstart learn"
-        wait = "1 template waits" if waiting == 1 else f"{waiting} templates wait"
+        wait = format_count(waiting, "template waits", "templates wait")
         return f"{reason}; {wait} for approval, see: warmstart templates list --status proposed"
 
     def _find_addenda(self, picks: Sequence[Pick]) -> list[tuple[str, str]]:
@@ -328,10 +345,6 @@ class Provisioner:
                 if template and template.addendum:
                     addenda[f"{name}@{version}"] = template.addendum
         return list(addenda.items())
-
-
-def _count(number: int, name: str) -> str:
-    return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 
 def _digest_seed(task: Task, composed: Composed) -> str:

@@ -14,6 +14,7 @@ from warmstart.calls.origins import Origins
 from warmstart.calls.prose import find_topic_words, gist
 from warmstart.calls.shapes import ShapeCounts, alike, shape, tokens
 from warmstart.model import Example, Origin, PastCall, PastSession, Provenance, Template
+from warmstart.plurals import format_count
 from warmstart.templates import topics
 from warmstart.templates.candidates import Candidate, SessionDigest
 from warmstart.templates.suspicion import suspicions
@@ -115,7 +116,7 @@ class TemplateDraft:
         )
         reasons = suspicions(template, self._support.hosts)
         if number := sum(session.has_orders for session in self._sessions):
-            reasons = (*reasons, f"instruction-like text in results of {_count(number, 'source session')}")
+            reasons = (*reasons, f"instruction-like text in results of {format_count(number, 'source session')}")
         scope = self._sessions[0].scope
         provenance = Provenance(origin=origin, project=project or None, scope=scope, agent=agent, suspicions=reasons)
         return structs.replace(template, provenance=provenance)
@@ -201,10 +202,10 @@ class TemplateDraft:
         candidate = example.candidate
         pattern = self._support.patterns[candidate.shape]
         support, tries = len(pattern.sessions), pattern.successes + pattern.failures
-        why = f"used in {_count(support, 'session')}, worked {pattern.successes} of {tries} times"
+        why = f"used in {format_count(support, 'session')}, worked {pattern.successes} of {tries} times"
         if candidate.fix:
             failed = max(1, self._count_fixed(name_fix(candidate.fix)))
-            why = f"corrects a failure seen in {_count(failed, 'session')}; {why}"
+            why = f"corrects a failure seen in {format_count(failed, 'session')}; {why}"
             support = failed if candidate.commonplace else support
         elif example.merged > 1:
             why += f"; the best of {example.merged} alike"
@@ -238,8 +239,8 @@ class TemplateDraft:
         tries = worked + sum(session.failed[name] for session in self._sessions for name in shapes)
         corrected = sum(example.candidate.fix is not None for example in chosen)
         also = f", {corrected} of the examples after a failure" if corrected else ""
-        sessions = _count(len(self._find_supporters(chosen)), "session")
-        examples = _count(len(chosen), "example")
+        sessions = format_count(len(self._find_supporters(chosen)), "session")
+        examples = format_count(len(chosen), "example")
         return f"{examples} from {sessions} of {agent}{such}: {tools}; {worked} of {tries} such calls worked{also}."
 
     def _count_fixed(self, fix: str) -> int:
@@ -289,7 +290,3 @@ def _intent_words(candidate: Candidate) -> frozenset[str]:
 def _tags(used: Sequence[str], topic_words: Sequence[str]) -> tuple[str, ...]:
     named = (topics.slug(name.rpartition(": ")[2]) for name in used)
     return tuple(list(dict.fromkeys(filter(None, [*topic_words[:3], *named])))[:_MOST_TAGS])
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,4 +1,4 @@
-"""The part of a prompt that says what is wanted.
+"""The part of a prompt that states the request.
 
 A prompt may hold a request, and beside it pasted logs, code, traces and courtesies. Similarity is decided on the request:
 lines that no person wrote are left out, and of the sentences those count that come near to the library. So the same

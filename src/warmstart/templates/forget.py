@@ -16,6 +16,8 @@ class Forgotten(Struct, frozen=True, kw_only=True):
     calls: int  # number of calls deleted
     templates: tuple[str, ...]  # NAME@VERSION of the deleted templates, which were mined from it alone
     examples: int  # number of its examples removed from templates that other sessions support too
+    archived: int = 0  # number of its archived transcripts deleted
+    still_archived: tuple[str, ...] = ()  # ids of archived transcripts that hold other sessions too, so that they stay
 
 
 def forget_session(store: SqliteStore, name: str, now: float) -> Forgotten:

@@ -1,4 +1,4 @@
-"""Names of templates: what was asked, what it was about, and what was done.
+"""Names of templates: the request, its topic, and the action.
 
 A word is part of a name if the sessions of the group share it and other sessions lack it. Words that also occur in the
 calls come first: a word that is only in a request is often an aside.

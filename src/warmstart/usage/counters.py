@@ -1,4 +1,4 @@
-"""Running totals that callers report: what one adds, and whether its counter has started over. Pure.
+"""Running totals that callers report: the increase since the last one, and whether the counter has started over. Pure.
 
 A running total never falls. One that is lower than the last either comes late or counts from zero again, as after a resume
 in a new process. If the caller names its time, the time decides. If not, a total below half of the last one is a restart:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from warmstart.confirm.masking.cover import ENDS, LOOKS, PLACE, Cover, count_secrets, cover, cover_decoded, cover_named
+from warmstart.plurals import format_count
 from warmstart.redact import MASK, Hit, Scope
 from warmstart.redact.values import NONE, STRONG, TOKEN, could_be_secret, is_stand_in, strength
 
@@ -151,6 +152,6 @@ def _blank(text: str, covers: list[Cover]) -> str:
 
 
 def _describe_size(covered: str) -> str:
-    size = "1 character" if len(covered) == 1 else f"{len(covered):,} characters"
+    size = format_count(len(covered), "character")
     lines = covered.count("\n") + 1
     return f"{size} on {lines} lines" if lines > 1 else size

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from warmstart.confirm.masking.masker import is_turned, strip_hidden
 from warmstart.confirm.model import Request
+from warmstart.plurals import format_count
 
 _GAP = "\u200b"  # zero-width space, breaks mentions and links
 _LONGEST = 1_500  # characters of a message, however much the channel takes
@@ -39,7 +40,7 @@ def write_message(request: Request, page_url: str, kind: str, room: int) -> Noti
     if is_turned(request.description):
         head += f" {_TURNED}"
     minutes = max(1, round(request.timeout / 60))
-    tail = f"Decide within {minutes} minute{'s' if minutes > 1 else ''}: {page_url}"
+    tail = f"Decide within {format_count(minutes, 'minute')}: {page_url}"
     left = min(room, _LONGEST) - len(head) - len(tail) - len(title) - 8
     parts = [head, cut(request.description, kind, left), tail] if left >= _SHORTEST else [tail]
     return Notification(title, "\n".join(parts))

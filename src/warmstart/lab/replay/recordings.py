@@ -18,8 +18,9 @@ from warmstart.config import Settings
 from warmstart.dialects.providers import clean
 from warmstart.errors import SourceError
 from warmstart.formats.source import Source
-from warmstart.ingest.read import find_sources, scan
+from warmstart.ingest.read import scan
 from warmstart.ingest.records import TASK, Record, Recorder, session_key
+from warmstart.ingest.sources import find_sources
 from warmstart.lab.models.tool_calls import as_object, is_sayable
 from warmstart.lab.replay.match import RecordedCall
 from warmstart.lab.replay.ties import Traces, join, task_in_id, trace_values, trace_wording
@@ -96,10 +97,9 @@ class Gatherer:
 
     def gather(self, paths: Iterable[Path | str], random_seed: int, progress: Progress | None = None) -> RecordingSet:
         """Read all sessions in these files and folders; unreadable ones become problems."""
-        files = [source for path in paths for source in self._sources(Path(path))]
-        for done, source in enumerate(files):
+        for done, source in enumerate(source for path in paths for source in self._sources(path)):
             if progress:
-                progress(done, len(files), f"reading {self._recorder.name(source.path.name)}")
+                progress(done, None, f"reading {self._recorder.name(source.path.name)}")
             for scored in scan(source, self._tools):
                 self._take(scored.session, self._recorder.record(scored.session, scored.score, self._clock()))
             self._problems += [structs.replace(p, path=self._recorder.name(p.path)) for p in source.problems]
@@ -126,12 +126,11 @@ class Gatherer:
             left_loose=joined.left_loose,
         )
 
-    def _sources(self, path: Path) -> list[Source]:
+    def _sources(self, path: Path | str) -> Iterator[Source]:
         try:
-            return list(find_sources(path))
+            yield from find_sources(path, self._problems)
         except SourceError as error:
             self._problems.append(Problem(self._recorder.name(error.path), error.reason))
-            return []
 
     def _take(self, session: Session, record: Record) -> None:
         """Keep a session; of a session in several files, keep the longest."""

@@ -41,7 +41,7 @@ _READABLE = (
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 
 
-class Stage(Struct, frozen=True):
+class PipeProcess(Struct, frozen=True):
     """One process of a pipe."""
 
     kind: Literal["program", "code", "sql"]
@@ -69,10 +69,10 @@ class Ended(Struct, frozen=True):
         return self.flooded or self.overfull
 
 
-def run_program(argv: Sequence[str], redirects: Sequence[tuple[int, str | int, bool]] = ()) -> Stage:
+def run_program(argv: Sequence[str], redirects: Sequence[tuple[int, str | int, bool]] = ()) -> PipeProcess:
     """Return a stage that is a program, by its full path; redirects are (stream, path or other stream, append)."""
     written = [_write_redirect(*redirect) for redirect in redirects]
-    return Stage("program", (str(len(written)), *written, *argv))
+    return PipeProcess("program", (str(len(written)), *written, *argv))
 
 
 def _write_redirect(stream: int, target: str | int, append: bool) -> str:
@@ -80,14 +80,14 @@ def _write_redirect(stream: int, target: str | int, append: bool) -> str:
     return f"{stream}{sign}{target}"
 
 
-def run_python(code: str) -> Stage:
+def run_python(code: str) -> PipeProcess:
     """Return a stage that is Python code."""
-    return Stage("code", (), code)
+    return PipeProcess("code", (), code)
 
 
-def run_statements(database: Path, sql: str, most_rows: int = 50) -> Stage:
+def run_statements(database: Path, sql: str, most_rows: int = 50) -> PipeProcess:
     """Return a stage that is SQL on a database file."""
-    return Stage("sql", (str(database), str(most_rows)), sql)
+    return PipeProcess("sql", (str(database), str(most_rows)), sql)
 
 
 class Sandbox(Struct, frozen=True):
@@ -96,7 +96,7 @@ class Sandbox(Struct, frozen=True):
     folder: Path
     use_bwrap: bool = True
 
-    def run(self, stages: Sequence[Stage], *, seconds: float, here: Path | None = None) -> Ended:
+    def run(self, stages: Sequence[PipeProcess], *, seconds: float, here: Path | None = None) -> Ended:
         """Run the stages of one pipe and wait for them, `seconds` at most."""
         bwrap = find_bwrap() if self.use_bwrap else None
         walls = wrap(bwrap, self.folder) if bwrap else []

@@ -29,8 +29,8 @@ from warmstart.lab.sandbox.processes import (
     MOST_OUTPUT,
     PROGRAM_PATH,
     Ended,
+    PipeProcess,
     Sandbox,
-    Stage,
     run_program,
 )
 from warmstart.lab.sandbox.programs import check_arguments, check_offered
@@ -94,7 +94,7 @@ def _change_folder(pipeline: Pipeline, folder: Path, here: Path) -> tuple[Path, 
 
 def _run_pipeline(pipeline: Pipeline, sandbox: Sandbox, here: Path, seconds: float) -> Ended:
     folder = sandbox.folder
-    stages: list[Stage] = []
+    stages: list[PipeProcess] = []
     last = 0
     for command in pipeline.commands:
         last = len(stages)  # the stage whose exit code counts: that of the last command, not of a sort behind it
@@ -123,7 +123,7 @@ def _expand_words(words: Sequence[Word], folder: Path, here: Path) -> list[str]:
     return names
 
 
-def _make_stages(argv: list[str], redirects: list[tuple[int, str | int, bool]]) -> list[Stage]:
+def _make_stages(argv: list[str], redirects: list[tuple[int, str | int, bool]]) -> list[PipeProcess]:
     """Return the command's stages: itself, and a `sort` behind `find`, because disks keep no order."""
     run = [_find_program(argv[0]) or argv[0], *argv[1:]]
     sort = _find_program("sort") if argv[0] == "find" else None
