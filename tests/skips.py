@@ -14,7 +14,9 @@ from places import CORPUS, NO_AGENTS, NO_CORPUS
 FULL = os.environ.get("WARMSTART_FULL") == "1"
 WANTS_FULL = "WARMSTART_FULL=1"  # the reason of each skipped test that is long by nature ends with it
 
-ALLOWED = ("needs the real local model", "the lab's runtime is not installed", NO_AGENTS)
+AGENT_LACKS = "the agent itself lacks this"  # begins the reason of a test of what one agent does not have
+
+ALLOWED = ("needs the real local model", "the lab's runtime is not installed", NO_AGENTS, AGENT_LACKS)
 
 
 def list_allowed() -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from agents.machine import Machine
 from agents.plugin_proof import PluginProof, assert_they_only_grow
 from agents.programs.pi import PI
 from agents.proof import BRIEF, PATH_LINE
+from skips import AGENT_LACKS
 
 pytestmark = [pytest.mark.agents, pytest.mark.slow]
 
@@ -73,4 +74,4 @@ class TestPi(PluginProof):
         self.assert_left_out(fork)
 
     def test_a_subagent_is_told_for_itself(self) -> None:
-        pytest.skip("Pi has no subagents of its own")
+        pytest.skip(f"{AGENT_LACKS}: Pi has no subagents of its own")

@@ -9,6 +9,7 @@ from agents.machine import Machine
 from agents.programs import QWEN_CODE
 from agents.proof import BRIEF, OURS, PATH_LINE, PATH_NOTE, Proof, ReadBack, choose_level, read_note, show
 from agents.server import ScriptedCall
+from skips import AGENT_LACKS
 
 pytestmark = [pytest.mark.agents, pytest.mark.slow]
 
@@ -17,7 +18,7 @@ PROGRAM = QWEN_CODE
 
 class TestQwenCode(Proof):
     def test_a_corrected_call_works_and_the_note_stays(self, machine: Machine) -> None:
-        pytest.skip("Qwen Code ignores arguments that a hook before a call replaces: a correction is only shown")
+        pytest.skip(f"{AGENT_LACKS}: Qwen Code ignores arguments that a hook replaces, so a correction is only shown")
 
     def test_a_correction_is_only_shown(self, machine: Machine) -> None:
         choose_level(machine, "correct")
