@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from insight_sessions import call, session
-from warmstart.calls.fixes import REACH, Fix, find_fix, find_fixes
+from warmstart.calls.fixes import REACH, Fix, error_line, find_fix, find_fixes
 from warmstart.calls.near_paths import is_near, shorten_pair
 from warmstart.model import Outcome, PastSession
 
@@ -329,6 +329,12 @@ class TestSameCall:
 def test_the_failed_call_is_named() -> None:
     calls = session(read("/a.py"), read("/shop/a/cart.py", GONE), read("/shop/b/cart.py")).calls
     assert {index: fix.at for index, fix in find_fixes(calls).items()} == {2: 1}
+
+
+def test_what_an_agent_prints_around_an_output_is_no_error() -> None:
+    around = 'Script completed\nWall time 0.1 seconds\nOutput:\n\n{"chunk_id":"8220","exit_code":1,"output":""}'
+    (failed,) = session(call("exec", {"code": "run()"}, around)).calls
+    assert error_line(failed) == ""
 
 
 @pytest.mark.parametrize(

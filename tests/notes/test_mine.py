@@ -69,6 +69,10 @@ class TestCommands:
         note = one("environment", past(1, *calls), past(2, *calls))
         assert (note.subject, note.fix) == ("python", "python3 run.py")
 
+    def test_another_program_on_the_same_file_is_no_replacement(self):
+        calls = (bash("shellcheck a.sh", "bash: shellcheck: command not found"), bash("git add a.sh"))
+        assert one("environment", past(1, *calls), past(2, *calls)).fix == ""
+
     def test_the_installation_after_which_it_worked(self):
         calls = (bash("bun run test", "Could not locate executable `turbo`"), bash("bun install"), bash("bun run test"))
         assert one("environment", past(1, *calls), past(2, *calls)).fix == "bun install first"
@@ -86,6 +90,18 @@ class TestChecks:
     def test_linter_rules_keep_their_names(self):
         lint = bash("mise run lint", "a.go:1:2: Error return value is not checked (errcheck)", "rule:errcheck")
         assert one("check", past(1, lint), past(2, lint)).subject == "errcheck"
+
+    @pytest.mark.parametrize(
+        ("line", "blamed"),
+        [("cargo fmt --all && cargo test", "cargo test"), ("cargo clippy && cargo fmt --all", "cargo clippy")],
+    )
+    def test_a_formatter_is_not_blamed_for_the_finding_of_another_check(self, line, blamed):
+        note = one("check", *(past(n, bash(line, "error[E0425]: no such value", "code:E0425")) for n in (1, 2)))
+        assert note.text == f"`{blamed}` stops on E0425"
+
+    def test_a_finding_of_an_unknown_command_names_no_command(self):
+        calls = failed("verify_build", {"target": "all"}, "error[E0382]: moved", "code:E0382")
+        assert one("check", past(1, calls), past(2, calls)).text == "Checks stop on E0382"
 
     def test_a_test_that_fails_everywhere_is_a_baseline(self):
         run = bash("bun test", "(fail) drift > respects policy", "test:drift > respects policy")

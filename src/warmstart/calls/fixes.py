@@ -47,7 +47,8 @@ _FORM = 0.8  # extra weight where the form of the call changed and not only a va
 _TAGS = re.compile(r"</?[a-z_]+(?:_[a-z]+)*>|\x1b\[[\d;]*m")
 _NOISE = re.compile(
     r"(?i)\W*(?:exit code:? \d*|returncode|\d+|output:?|stdout:?|stderr:?|command:.*|directory:.*|error: \(none\)|traceback.*"
-    r"|\(none\)|failed|error|process exited.*|chunk id.*|wall time.*|original token.*|\$ .*|warning:.*|\[\.\.\. .*)\W*$"
+    r"|\(none\)|failed|error|process exited.*|chunk.id.*|wall time.*|original token.*|total output lines.*|script \w+|\$ .*"
+    r"|warning:.*|\[\.\.\. .*)\W*$"
 )
 _PREFIX = re.compile(r"^(?i:(?:failed in sandbox .*?stderr|output|stderr|stdout|error|exit code \d+)\s*:\s*)+(?=.)")
 _TELLING = re.compile(

@@ -36,6 +36,7 @@ _ASKING = frozenset(("ExitPlanMode", "AskUserQuestion", "EnterPlanMode", "update
 BESIDE = frozenset("cd echo printf tail head grep rg wc sed awk cat sort tee sleep true export set".split())
 _REMEDIES = frozenset("install i ci build sync add setup bootstrap restore prepare generate".split())
 _FORMATTERS = re.compile(r"(?:^|[:_-])(?:fix|fmt|format|write)\b")
+_ONLY_FORMATS = re.compile(r"(?:^|[:_-])(?:fmt|format)\b")  # of these, the ones that report no findings but format
 _VALUE = frozenset("\n$'\"`{}()<>|;=\\")
 _LEFT_OUT = re.compile(r"\s*\[\.\.\. \d+ characters left out \.\.\.\]\s*")
 _COMPLAINS = re.compile(r"(?:[a-z]*sh: )?(?:line \d+: )?([\w.@+-]+): ")  # a program's own name before its message
@@ -232,13 +233,18 @@ def _count_files(digest: Digest, entry: DigestedCall, place: Place) -> None:
 
 
 def find_form(sighting: Sighting, entry: DigestedCall) -> str:
-    """Return the command that is to blame, as its form: the one that names the subject, else the one that ran last."""
+    """Return the command that is to blame, as its form: the one that names the subject, else the check that ran last."""
     commands = [words for words in entry.commands if words[0] not in BESIDE] or entry.commands
     blamed = [words for words in commands if sighting.subject in words or words[0].endswith("/" + sighting.subject)]
     checks = [words for words in commands if runs_check(" ".join(words[:8]))]
     speaker = _COMPLAINS.match(entry.call.outcome.cause or "")
     spoke = [words for words in entry.commands if speaker and words[0].rpartition("/")[2] == speaker[1]]
-    chosen = blamed or spoke or (checks if sighting.kind in ("check", "baseline") else []) or commands
+    if sighting.kind in ("check", "baseline"):
+        able = [words for words in checks if _only_formats(words) == (sighting.subject == "format")]
+        checks = (able or checks)[-1:]  # a failed check ends a line
+    else:
+        checks = []
+    chosen = blamed or spoke or checks or commands
     return state_form(chosen[0], names=3) if chosen else ""
 
 
@@ -292,7 +298,8 @@ def _find_other_form(subject: str, failed: DigestedCall, worked: Sequence[Digest
             if words[0] in BESIDE or (subject in words and words[0] == wrong[0]):
                 continue
             shared = sum(word in words for word in rest)
-            if rest and shared * 2 >= len(rest) and shared * 3 >= len(words):
+            is_kin = shared > 1 or words[0] == wrong[0] or any(subject in word for word in words)
+            if rest and is_kin and shared * 2 >= len(rest) and shared * 3 >= len(words):
                 return state_form(words, names=3)
     return ""
 
@@ -316,6 +323,10 @@ def _find_formatter(failed: DigestedCall, worked: Sequence[DigestedCall]) -> str
             if words[0] in programs and any(_FORMATTERS.search(word) for word in words[1:6]):
                 return state_form(words, names=3)
     return ""
+
+
+def _only_formats(words: Sequence[str]) -> bool:
+    return any(_ONLY_FORMATS.search(word) for word in words[1:6])
 
 
 def _find_precondition(failed: DigestedCall, worked: Sequence[DigestedCall]) -> str:

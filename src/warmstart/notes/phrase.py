@@ -39,9 +39,10 @@ def phrase_note(note: Note, details: Details) -> str:
             state = "is not set" if subject.isupper() else "is not available"
             return f"`{subject}` {state} here" + _state_fix(fix)
         case "check":
-            return f"`{details.form or 'the check'}` stops on {subject}" + _state_fix(fix)
+            return f"{f'`{details.form}` stops' if details.form else 'Checks stop'} on {subject}" + _state_fix(fix)
         case "baseline" if quoted or (not note.key.startswith("message:") and _PLAIN.fullmatch(subject)):
-            return f"`{_name_call(note, details) or 'the check'}` fails with {quoted or subject[:_LONGEST]}"
+            call = _name_call(note, details)
+            return f"{f'`{call}` fails' if call else 'A check fails'} with {quoted or subject[:_LONGEST]}"
         case "command" if (quoted or fix or note.subject in note.trigger.split()) and _name_call(note, details):
             return f"`{_name_call(note, details)}` fails" + (f": {quoted}" if quoted else "") + _state_fix(fix)
         case "slow":
