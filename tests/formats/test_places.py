@@ -21,6 +21,8 @@ SAME = {  # agents that use the same place on every system
     "codex": ".codex/sessions/2026/10/01/rollout-x.jsonl",
     "gemini-cli": ".gemini/tmp/p/chats/session-1.json",
     "copilot-cli": ".copilot/session-state/7f/events.jsonl",
+    "droid": ".factory/sessions/s.jsonl",
+    "kimi": ".kimi-code/sessions/wd/session_7f/agents/main/wire.jsonl",
     "hermes": ".hermes/state.db",
     "opencode": ".local/share/opencode/opencode.db",
     "pi": ".pi/agent/sessions/--home-dev--/s.jsonl",

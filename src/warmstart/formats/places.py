@@ -30,6 +30,8 @@ def _candidates(home: Path, named: Mapping[str, Path], here: Path | None) -> Ite
     yield "codex", codex / "sessions"
     yield "codex", codex / "archived_sessions"
     yield "copilot-cli", named.get("COPILOT_HOME", home / ".copilot") / "session-state"
+    yield "droid", home / ".factory" / "sessions"
+    yield "kimi", home / ".kimi-code" / "sessions"
     hermes = named.get("HERMES_HOME", home / ".hermes")
     yield "hermes", hermes / "state.db"
     for profile in _folders(hermes / "profiles"):
@@ -39,6 +41,7 @@ def _candidates(home: Path, named: Mapping[str, Path], here: Path | None) -> Ite
     data = dict.fromkeys((named.get("XDG_DATA_HOME", home / ".local" / "share"), home / ".local" / "share"))
     for folder in data:  # the same on every system
         yield "opencode", folder / "opencode" / "opencode.db"
+        yield "opencode", folder / "opencode" / "storage" / "session"
     pi = named.get("PI_CODING_AGENT_DIR", home / ".pi" / "agent")
     yield "pi", named.get("PI_CODING_AGENT_SESSION_DIR", pi / "sessions")
     for project in _folders(named.get("QWEN_HOME", home / ".qwen") / "projects"):
