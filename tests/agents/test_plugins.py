@@ -16,12 +16,14 @@ from agents.proof import BRIEF, OURS, PATH_LINE, PATH_NOTE, ReadBack, choose_lev
 from command_line import run
 from doors.hooks.events import read_log
 from places import NO_AGENTS, ROOT
+from skips import FULL, WANTS_FULL
 
 pytestmark = [pytest.mark.agents, pytest.mark.slow]
 
 PLUGIN = "warmstart@warmstart"
 INSTALL = {"claude-code": "install", "codex": "add"}
 UNINSTALL = {"claude-code": "uninstall", "codex": "remove"}
+variant = pytest.mark.skipif(not FULL, reason=f"a variant of another test, seconds of a real agent: {WANTS_FULL}")
 in_both = pytest.mark.parametrize(
     "program", [CLAUDE_CODE, CODEX], ids=lambda program: program.name, indirect=True, scope="module"
 )
@@ -92,7 +94,9 @@ class TestPlugin:
         ran = machine.run(read(machine.project / "settings.yml"))
         assert [request.count("warmstart") + request.count(BRIEF) for request in ran.requests] == [0, 0]
 
-    @pytest.mark.parametrize("level", ["tell", "correct", "stop"])
+    @pytest.mark.parametrize(
+        "level", [pytest.param("tell", marks=variant), pytest.param("correct", marks=variant), "stop"]
+    )
     def test_beside_installed_hooks_nothing_is_said_twice(self, machine: Machine, level: str) -> None:
         choose_level(machine, level)
         install(machine)

@@ -23,6 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formats.samples import copy_sample, list_samples
+from skips import FULL
 from warmstart import config, formats
 from warmstart.errors import SourceError
 from warmstart.formats.source import Source
@@ -171,7 +172,7 @@ JSON_FILES = [(name, case) for name, case in TEXTS if load_records(case) is not 
 
 
 @each(JSON_FILES)
-@settings(max_examples=60)
+@settings(max_examples=60 if FULL else 20)
 @given(data=st.data())
 def test_wrong_types_cost_no_more_than_their_record(name: str, case: Path, tmp_path_factory: Any, data: Any) -> None:
     records = load_records(case) or []
@@ -197,7 +198,7 @@ def ask_readers(path: Path) -> None:
 
 
 @each(FILES)
-@settings(max_examples=30)
+@settings(max_examples=30 if FULL else 10)
 @given(data=st.data())
 def test_changed_bytes(name: str, case: Path, tmp_path_factory: Any, data: Any) -> None:
     content = bytearray(case.read_bytes())

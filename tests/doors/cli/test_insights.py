@@ -20,6 +20,7 @@ import warmstart
 from command_line import run
 from insight_sessions import FAIL, GOOD, HOSTILE, call, many, session
 from places import ROOT
+from skips import FULL
 from transcripts import claude_lines, write_jsonl
 from warmstart.doors.cli.main import main
 from warmstart.doors.pages.insights.page import MARK, render_page
@@ -286,7 +287,7 @@ def test_the_page_of_any_history_is_well_formed():
 @pytest.mark.slow
 def test_the_corpus(corpus, tmp_path):
     with warmstart.open() as ws:
-        ws.ingest(corpus)
+        ws.ingest(*([corpus] if FULL else [corpus / name for name in ("claude_code", "codex", "openai_chat")]))
         found, again = ws.insights(), ws.insights()
         sessions = ws.sessions(limit=None)
     assert msgspec.json.encode(found) == msgspec.json.encode(again)
