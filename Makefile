@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-r
 # Compiled modules are kept: else every worker and every process that a test starts compiles them again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check fast test lint lab lab-test agents agent-programs all-agent-programs clean
+.PHONY: demo check fast test again lint lab lab-test agents agent-programs all-agent-programs clean
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -37,6 +37,9 @@ fast: $(VENV)/.dev  ## every test that is not marked slow, with fewer examples p
 
 test: $(VENV)/.dev  ## every test
 	$(PYTEST)
+
+again: $(VENV)/.dev  ## the tests that failed in the last run, one after the other; without any it fails
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 lab: $(VENV)/.lab  ## a small real model, cold against warm, offline
 	@$(BIN)/warmstart lab run
