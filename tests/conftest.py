@@ -111,6 +111,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Name the unexpected skips of a strict run, as its last lines: readers of CI see only the end of its output."""
     if skips := _find_skips(config):
         print("skipped, but not allowed to be (tests/skips.py):", *skips, sep="\n  ")
+        if (cache := getattr(config, "cache", None)) is not None:
+            cache.set("cache/lastfailed", {})  # `make again` forgives no skip
 
 
 def _find_skips(config: pytest.Config) -> list[str]:
