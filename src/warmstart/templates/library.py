@@ -202,7 +202,8 @@ class TemplateLibrary(LearnedTemplates):
         given = [self._trials.picks(trial) for trial in trials if trial.arm != COLD]
         if None in given:
             return None
-        return {signature(pick.example.tool, pick.example.arguments) for picks in given for pick in picks or ()}
+        calls = (call for picks in given for pick in picks or () for call in pick.example.shown)
+        return {signature(call.tool, call.arguments) for call in calls}
 
     def _options(self, limits: LearnLimits | None = None, *, named: bool = False) -> MiningOptions:
         """Return the options of mining. `named`: somebody chose the session, so that a long one may be good."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import structs
@@ -24,14 +24,17 @@ _MOST = 2_000  # values of one session
 
 def put_stand_ins(session: PastSession, calls: Sequence[PastCall]) -> tuple[PastSession, list[PastCall]]:
     """Return a session's task and some of its calls with stand-ins for the values of people and cases."""
-    messages = [session.task, *dict.fromkeys(call.intent for call in calls)]
+    said = dict.fromkeys(text for call in calls for text in (call.intent, call.asked, call.closing) if text)
+    messages = [session.task, *said]
     values = find_case_values(messages, session.calls)
     if not values:
         return session, list(calls)
-    replace = make_replacer(values)
+    stand_ins = name_stand_ins(values)
+    replace = _make_replacer(stand_ins)
     stored = tuple(_change_call(call, replace) for call in session.calls)
     changed = [_change_call(call, replace) for call in calls]
-    return structs.replace(session, task=replace(session.task), calls=stored), changed
+    made_up = tuple(dict.fromkeys(stand_ins.values()))
+    return structs.replace(session, task=replace(session.task), calls=stored, stand_ins=made_up), changed
 
 
 def _change_call(call: PastCall, replace: Callable[[str], str]) -> PastCall:
@@ -40,6 +43,8 @@ def _change_call(call: PastCall, replace: Callable[[str], str]) -> PastCall:
         call,
         arguments=replace_in(call.arguments, replace),
         intent=replace(call.intent),
+        asked=replace(call.asked),
+        closing=replace(call.closing),
         excerpt=replace(call.excerpt) if call.excerpt else call.excerpt,
         outcome=structs.replace(call.outcome, cause=cause),
     )
@@ -47,6 +52,11 @@ def _change_call(call: PastCall, replace: Callable[[str], str]) -> PastCall:
 
 def make_replacer(values: Iterable[CaseValue]) -> Callable[[str], str]:
     """Return a function that replaces the values in a text, the longest first and whole words only."""
+    return _make_replacer(name_stand_ins(values))
+
+
+def name_stand_ins(values: Iterable[CaseValue]) -> dict[str, str]:
+    """Return the stand-in of each value, also in other letters."""
     stand_ins: dict[str, str] = {}
     counts: Counter[Kind] = Counter()
     for value in list(values)[:_MOST]:
@@ -57,6 +67,10 @@ def make_replacer(values: Iterable[CaseValue]) -> Callable[[str], str]:
         for other in (str.upper, str.lower):
             if len(text) > 4:
                 stand_ins.setdefault(other(text), other(stand_in))
+    return stand_ins
+
+
+def _make_replacer(stand_ins: Mapping[str, str]) -> Callable[[str], str]:
     words = sorted(stand_ins, key=lambda text: (-len(text), text))
     pattern = re.compile(r"(?<!\w)(?:" + "|".join(map(re.escape, words)) + r")(?!\w)")
     return lambda text: pattern.sub(lambda match: stand_ins[match[0]], text)
