@@ -15,12 +15,17 @@ from typing import Any, NamedTuple
 
 import warmstart
 from bfcl_data import BfclTask, BfclTurn, write_session
-from warmstart.model import Task
+from warmstart.dialects.compose import Composed, compose
+from warmstart.dialects.tokens import estimate
+from warmstart.model import Example, ExampleCall, Pick, Task
 from warmstart.pipeline import Warmstart
 from warmstart.templates.search import search_words
 
 FOLDS = 5
 WHOLE_TURNS = 2  # of the baseline
+BUDGET = 1_500
+WAYS = ("ours", "tfidf", "tfidf_same_tools", "tfidf_same_budget", "random")
+_FILLING = 12  # turns that are offered to the composer, to fill the budget
 
 
 class Coverage(NamedTuple):
@@ -55,27 +60,30 @@ def open_history(history: Sequence[BfclTask], folder: Path, *, approve: bool) ->
 
 def measure(tasks: Sequence[BfclTask], tested: Callable[[BfclTask], bool], *, approve: bool) -> dict[str, Any]:
     """Return the coverage of Warmstart's seeds and of the baselines over all folds."""
-    ways: dict[str, list[Coverage]] = {"ours": [], "tfidf": [], "tfidf_same_tools": [], "random": []}
+    ways: dict[str, list[Coverage]] = {name: [] for name in WAYS}
     facts: Counter[str] = Counter()
     chance = random.Random(7)
     for fold in range(FOLDS):
         history = [task for task in tasks if fold_of(task) != fold]
         turns = [turn for task in history for turn in task.turns if turn.calls]
         rank = make_tfidf([turn.request for turn in turns])
-        with tempfile.TemporaryDirectory(prefix="warmstart-bench-") as folder:
-            with open_history(history, Path(folder), approve=approve) as ws:
-                facts["templates"] += len(ws.templates.find("active"))
-                facts["waiting"] += len(ws.templates.find("proposed"))
-                for task in (task for task in tasks if fold_of(task) == fold and tested(task)):
-                    first = task.turns[0]
-                    if not first.tools:
-                        continue
-                    ways["ours"].append(look_at_seed(ws, task))
-                    ranked = [turns[at] for at in rank(first.request)]
-                    ways["tfidf"].append(cover(first, ranked[:WHOLE_TURNS]))
-                    usable = [turn for turn in ranked if turn.tools <= set(task.tools)]
-                    ways["tfidf_same_tools"].append(cover(first, usable[:WHOLE_TURNS]))
-                    ways["random"].append(cover(first, chance.sample(usable, WHOLE_TURNS)))
+        with (
+            tempfile.TemporaryDirectory(prefix="warmstart-bench-") as folder,
+            open_history(history, Path(folder), approve=approve) as ws,
+        ):
+            facts["templates"] += len(ws.templates.find("active"))
+            facts["waiting"] += len(ws.templates.find("proposed"))
+            for task in (task for task in tasks if fold_of(task) == fold and tested(task)):
+                first = task.turns[0]
+                if not first.tools:
+                    continue
+                ways["ours"].append(look_at_seed(ws, task))
+                ranked = [turns[at] for at in rank(first.request)]
+                ways["tfidf"].append(cover(first, ranked[:WHOLE_TURNS]))
+                usable = [turn for turn in ranked if turn.tools <= set(task.tools)]
+                ways["tfidf_same_tools"].append(cover(first, usable[:WHOLE_TURNS]))
+                ways["tfidf_same_budget"].append(cover_budget(first, usable))
+                ways["random"].append(cover(first, chance.sample(usable, WHOLE_TURNS)))
     return {
         "tasks": len(ways["ours"]),
         "templates": round(facts["templates"] / FOLDS, 1),
@@ -98,6 +106,28 @@ def look_at_seed(ws: Warmstart, task: BfclTask) -> Coverage:
 def cover(first: BfclTurn, turns: Sequence[BfclTurn]) -> Coverage:
     shown = {tool for turn in turns for tool in turn.tools}
     return Coverage(len(first.tools & shown) / len(first.tools), first.tools <= shown, len(turns))
+
+
+def cover_budget(first: BfclTurn, turns: Sequence[BfclTurn]) -> Coverage:
+    """Return what the nearest turns show that fit into a seed's budget."""
+    composed = compose_turns(turns[:_FILLING])
+    shown = {call.tool for pick in composed.used for call in pick.example.calls}
+    share = len(first.tools & shown) / len(first.tools)
+    return Coverage(share, first.tools <= shown, len(composed.used), composed.tokens)
+
+
+def compose_turns(turns: Sequence[BfclTurn]) -> Composed:
+    """Return recorded turns as a seed, as they are."""
+    picks = [Pick(template="turns", version=1, example=_make_example(turn)) for turn in turns]
+    return compose(picks, dialect="openai", budget=BUDGET, count=estimate)
+
+
+def _make_example(turn: BfclTurn) -> Example:
+    calls = tuple(
+        ExampleCall(tool=call.tool, arguments=call.arguments, result=result[:400])
+        for call, result in zip(turn.calls, turn.results, strict=True)
+    )
+    return Example(tool=calls[0].tool, arguments=calls[0].arguments, result="", intent=turn.request, calls=calls)
 
 
 def make_tfidf(texts: Sequence[str]) -> Callable[[str], list[int]]:

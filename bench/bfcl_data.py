@@ -141,6 +141,12 @@ def write_session(task: BfclTask) -> dict[str, Any]:
         for call, result in zip(turn.calls, turn.results, strict=True):
             name = f"call_{task.number}_{len(messages)}"
             function = {"name": call.tool, "arguments": json.dumps(call.arguments)}
-            messages.append({"role": "assistant", "content": None, "tool_calls": [{"id": name, "type": "function", "function": function}]})
+            messages.append(
+                {
+                    "role": "assistant",
+                    "content": None,
+                    "tool_calls": [{"id": name, "type": "function", "function": function}],
+                }
+            )
             messages.append({"role": "tool", "tool_call_id": name, "content": result})
     return {"id": f"bfcl_{task.number}", "success": True, "messages": messages}

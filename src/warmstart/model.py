@@ -326,9 +326,7 @@ class Example(Struct, frozen=True, kw_only=True):
     @property
     def shown(self) -> tuple[ExampleCall, ...]:
         """The calls to show, in order."""
-        own = ExampleCall(
-            tool=self.tool, arguments=self.arguments, result=self.result, correction=self.correction
-        )
+        own = ExampleCall(tool=self.tool, arguments=self.arguments, result=self.result, correction=self.correction)
         return self.calls or (own,)
 
     def adjoins(self, other: Example) -> bool:

@@ -206,9 +206,9 @@ def _write_correction(call: ExampleCall) -> str | None:
 
 
 def _write_stand_ins(example: Example) -> str:
-    """Return the note that some values are made up; where the request names them, so does the request at hand."""
+    """Return the note that some values are made up: they stand in the request or in a result before the call."""
     listed = ", ".join(clean(value) for value in example.stand_ins)
-    return f"(Made up here: {listed}. Use the values that the current request gives.)" if listed else ""
+    return f"(Made up here: {listed}. Take yours from the current request and its results.)" if listed else ""
 
 
 def _write_request(example: Example) -> str:

@@ -143,7 +143,9 @@ class ExampleChooser:
             return usual
         agent = self._agent_of(nearest.picks[0])
         shown = {_name_calls(pick.example) for pick in nearest.picks}
-        more = [pick for pick in usual.picks if _name_calls(pick.example) not in shown and self._agent_of(pick) == agent]
+        more = [
+            pick for pick in usual.picks if _name_calls(pick.example) not in shown and self._agent_of(pick) == agent
+        ]
         picks = (*nearest.picks, *more)[: task.examples]
         named = {f"{pick.template}@{pick.version}" for pick in picks}
         reasons = {omission.template: omission for omission in (*nearest.omitted, *usual.omitted)}
@@ -343,7 +345,9 @@ def _name_calls(example: Example) -> tuple[tuple[str, str], ...]:
 
 def _explain_calls(example: Example, task: Task) -> str | None:
     """Return why the session cannot make a call of an example, or None."""
-    missing = next((call.tool for call in example.calls if task.tools is not None and call.tool not in task.tools), None)
+    missing = next(
+        (call.tool for call in example.calls if task.tools is not None and call.tool not in task.tools), None
+    )
     return f"the session has no tool {missing}" if missing else None
 
 

@@ -16,7 +16,12 @@ _SESSION = frozenset(PastSession.__struct_fields__) & frozenset(SessionRow.__str
     "task",
     "usage",
 }
-_CALL = frozenset(PastCall.__struct_fields__) & frozenset(CallRow.__struct_fields__) - {"arguments", "intent", "asked", "closing"}
+_CALL = frozenset(PastCall.__struct_fields__) & frozenset(CallRow.__struct_fields__) - {
+    "arguments",
+    "intent",
+    "asked",
+    "closing",
+}
 
 
 def decode_session(row: SessionRow, calls: Iterable[CallRow]) -> PastSession | None:

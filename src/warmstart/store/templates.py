@@ -168,7 +168,9 @@ class TemplateStore:
 
     def put_further(self, row: TemplateRow, examples: Sequence[tuple[Example, Mapping[str, int]]]) -> None:
         """Replace the further exchanges of a version, which must not be indexed."""
-        stored = [ExampleRow.from_columns(columns) for columns in self.store.rows("examples_of", (row.name, row.version))]
+        stored = [
+            ExampleRow.from_columns(columns) for columns in self.store.rows("examples_of", (row.name, row.version))
+        ]
         for old in stored:
             if old.further:
                 self.delete_example(old.id)

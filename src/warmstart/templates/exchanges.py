@@ -102,8 +102,10 @@ def _make_exchange(
 
 def _find_made_up(stand_ins: Sequence[str], written: Sequence[str]) -> tuple[str, ...]:
     """Return the stand-ins of people's values that stand in calls."""
-    joined = "\n".join(written)
-    return tuple(value for value in stand_ins if value in joined)[:_MOST_LISTED]
+    if not stand_ins:
+        return ()
+    pattern = re.compile(r"(?<!\w)(?:" + "|".join(map(re.escape, stand_ins)) + r")(?!\w)")
+    return tuple(dict.fromkeys(pattern.findall("\n".join(written))))[:_MOST_LISTED]
 
 
 def list_further(

@@ -50,7 +50,9 @@ class Option(Struct, frozen=True):
     match: float = 0.0  # its own BM25
     template: float = 0.0  # BM25 of its template: the mean of the template's best examples
     usual: float = 1.0  # 0-1: number of sessions with such a call, relative to the maximum in its template
-    call: tuple[tuple[str, str], ...] | None = None  # the same for calls that differ only in an id, a number or a file's name
+    call: tuple[tuple[str, str], ...] | None = (
+        None  # the same for calls that differ only in an id, a number or a file's name
+    )
     kinds: tuple[str, ...] = ("",)  # as `kind`, of all its calls
 
 

@@ -12,7 +12,7 @@ import re
 from msgspec import structs
 
 from warmstart.calls.shapes import canonical
-from warmstart.model import Example, ExampleCall
+from warmstart.model import Example, ExampleCall, Template
 from warmstart.templates.stand_ins import replace_in
 
 MARK = "{{SECRET:"
@@ -43,9 +43,11 @@ def put_secret_stand_ins(example: Example) -> Example | None:
     )
 
 
-def has_placeholder(example: Example) -> bool:
-    """Return whether a call of an example holds the placeholder of a secret."""
-    return any(MARK in canonical(call.arguments).decode("utf-8", "replace") for call in example.shown)
+def put_stand_ins_in(template: Template) -> Template:
+    """Return a template whose examples show stand-ins where that is possible; the others stay, and are not shown."""
+    return structs.replace(
+        template, examples=tuple(put_secret_stand_ins(example) or example for example in template.examples)
+    )
 
 
 def _name(kind: str, number: str) -> str:
