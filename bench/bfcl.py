@@ -17,8 +17,9 @@ turns that the task's tools can do, as many of those as the budget holds, and tw
 goes on in the same DIR, and `--report` prints what is there.
 
 JSON keys: `coverage`: `tasks`, `templates`, `waiting`, `ours`, `tfidf`, `tfidf_same_tools`, `tfidf_same_budget`, `random`
-{needed_tools, all_tools, examples, tokens}, `minus_tfidf` {mean, low, high}; the model's run: `model`, `tasks` (those finished in every arm), `solved`
-{arm: share}, `minus_cold` {arm: {mean, low, high}}, `parroted`, `placeholders`, `invalid` {arm: n}, `ended` {arm: {why: n}}.
+{needed_tools, all_tools, examples, tokens}, `minus_tfidf` {mean, low, high}; the model's run: `model`, `tasks` (those
+finished in every arm), `solved` {arm: share}, `minus_cold` {arm: {mean, low, high}}, `parroted`, `placeholders`, `invalid`,
+`calls` {arm: n}, `ended` {arm: {why: n}}.
 """
 
 from __future__ import annotations

@@ -53,7 +53,8 @@ NOTES_REPLY = "Noted."
 
 _PER_MESSAGE = 4  # tokens a provider spends around each message
 _SEPARATOR = "\n\n"
-_SHARING = 3  # examples that share what room is left if not all fit whole
+_SHARING = 4  # examples that share what room is left if not all fit whole
+_SHORT_LIMITS = (120, 60)  # further limits for an exchange, whose results matter less than its calls
 _RESULT_LIMITS = (3200, 1600, 800, 400, 200)  # characters of a result, tried in turn if the whole does not fit
 _AS_TEXT = "as text, because thinking is on and a recorded tool call has no signed thinking block"
 
@@ -238,7 +239,7 @@ def _fit_examples(picks: Sequence[Pick], room: int, form: _Form, omitted: list[O
     for place, whole in enumerate(wholes):
         share = room // min(_SHARING, len(wholes) - place) if crowded else room
         example = _shorten(whole, share, form)
-        if example.tokens > share:
+        if example.tokens > share and not whole.example.is_whole:
             example = _shorten(whole, room, form)
         if example.tokens <= room:
             fitted.append(example)
@@ -251,7 +252,8 @@ def _fit_examples(picks: Sequence[Pick], room: int, form: _Form, omitted: list[O
 def _shorten(whole: _Fitted, room: int, form: _Form) -> _Fitted:
     """Return the example with as much of its results as fits the room, or its shortest form if nothing fits."""
     longest = max(len(call.result) for call in whole.example.shown)
-    limits = [limit for limit in _RESULT_LIMITS if limit < longest]
+    every = (*_RESULT_LIMITS, *_SHORT_LIMITS) if whole.example.is_whole else _RESULT_LIMITS
+    limits = [limit for limit in every if limit < longest]
     if whole.tokens <= room or not limits:
         return whole
 

@@ -27,6 +27,7 @@ from warmstart.templates.search import (
 _CATEGORIES = frozenset(("coding", "research", "ops", "general"))
 _BEST = 12  # templates considered for a task without words
 _MATCHES = 200  # best examples that are read at once, and whose templates are compared
+_USUAL = 3  # examples below which those that are usual in the nearest templates follow
 _CANDIDATES = 60  # usable examples among which is chosen
 _FILTERED = 200  # templates considered for a task without words when filters may reject some
 _SWAY = 0.5  # how far a measured effect may raise or lower a score
@@ -136,9 +137,10 @@ class ExampleChooser:
         """Choose the exchanges nearest to the request and those that complement them; then what is usual in such work."""
         scores = {match.id: match.score for match in similar}
         nearest = self._choose_among_found(similar, task, scores)
-        if len(nearest.picks) >= task.examples:
+        room = min(task.examples, _USUAL)
+        if len(nearest.picks) >= room:
             return nearest
-        usual = self._choose_usual(similar, task, scores)
+        usual = self._choose_usual(similar, structs.replace(task, examples=room), scores)
         if not nearest.picks:
             return usual
         agent = self._agent_of(nearest.picks[0])
@@ -146,7 +148,7 @@ class ExampleChooser:
         more = [
             pick for pick in usual.picks if _name_calls(pick.example) not in shown and self._agent_of(pick) == agent
         ]
-        picks = (*nearest.picks, *more)[: task.examples]
+        picks = (*nearest.picks, *more)[:room]
         named = {f"{pick.template}@{pick.version}" for pick in picks}
         reasons = {omission.template: omission for omission in (*nearest.omitted, *usual.omitted)}
         omitted = tuple(omission for name, omission in sorted(reasons.items()) if name not in named)

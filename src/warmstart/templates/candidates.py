@@ -18,7 +18,7 @@ from warmstart.calls.shapes import COMMONPLACE, canonical, command_of, heads, ki
 from warmstart.excerpt import first
 from warmstart.model import Arguments, Category, Example, PastCall, PastSession, TaskType
 from warmstart.projects.paths import mask_root
-from warmstart.templates.exchanges import Exchange, find_exchanges, take_call
+from warmstart.templates.exchanges import MinedExchange, find_exchanges, take_call
 from warmstart.templates.secret_stand_ins import put_secret_stand_ins
 from warmstart.templates.suspicion import gives_orders, hosts_in, without_reminders
 
@@ -119,7 +119,7 @@ def digest_session(session: PastSession, calls: Sequence[PastCall], *, everythin
     )
 
 
-def _complete(example: Example, exchange: Exchange | None) -> Example | None:
+def _complete(example: Example, exchange: MinedExchange | None) -> Example | None:
     """Return an example with the exchange around it and without placeholders; None if nobody could say what belongs there."""
     return put_secret_stand_ins(example) if exchange is None else take_call(exchange, example)
 

@@ -60,7 +60,10 @@ _NAME = r"([A-Z][a-z]+(?:[-'’][A-Z]?[a-z]+)?)\s+([A-Z][a-z]+(?:[-'’][A-Z]?[a
 _DATE = (
     r"(\d{4}-\d\d?-\d\d?|\d\d?[/.]\d\d?[/.]\d{2,4}|[A-Z][a-z]+ \d\d?(?:st|nd|rd|th)?,? \d{4}|\d\d? [A-Z][a-z]+ \d{4})"
 )
-_SECRET_WORDS = r"(?:(?:(?:access|auth\w*|refresh|api|client|security|login) )?(?:tokens?|secrets?|password|pin|api key)|(?:access|pass|security|verification) ?code)"
+_SECRET_WORDS = (
+    r"(?:(?:(?:access|auth\w*|refresh|api|client|security|login) )?(?:tokens?|secrets?|password|pin|api key)"
+    r"|(?:access|pass|security|verification) ?code)"
+)
 _LINK = r"(?:,? (?:is|are|of|being|as|labell?ed|named|called|with|number|starting)){0,3}\s*[:=]?\s*"
 _MASKED = re.compile(r"\{\{SECRET:[^{}]*\}\}")
 _EVERYWHERE: tuple[tuple[Kind, re.Pattern[str]], ...] = (  # in messages of every session

@@ -31,7 +31,7 @@ _WORD = re.compile(r"[^\W_]+")
 _ALIKE = 0.7  # two exchanges with the same calls are one if their requests share this many words
 
 
-class Exchange(NamedTuple):
+class MinedExchange(NamedTuple):
     """A whole exchange, and which call of it somebody means."""
 
     example: Example
@@ -40,12 +40,12 @@ class Exchange(NamedTuple):
 
 def find_exchanges(
     session: PastSession, calls: Sequence[PastCall], corrections: Mapping[int, str | None]
-) -> dict[int, Exchange]:
+) -> dict[int, MinedExchange]:
     """Return the whole exchange of each call that worked, by the call's index; calls of one exchange share it.
 
     `calls`: without those of trivial tools and of the seed. `corrections`: what had been wrong, by index.
     """
-    found: dict[int, Exchange] = {}
+    found: dict[int, MinedExchange] = {}
     if is_coding(session.agent, session.category):
         return found  # such a request takes dozens of calls; the few that teach are shown by themselves
     asked = {call.request: call.asked for call in reversed(session.calls) if call.asked}
@@ -55,7 +55,7 @@ def find_exchanges(
         words = mask_root(asked.get(request, ""), session.root), mask_root(closings.get(request, ""), session.root)
         if request and (example := _make_exchange(session, members, words, corrections)) is not None:
             worked = [at for at, call in members if call.outcome.status == "ok"]
-            found |= {at: Exchange(example, place) for place, at in enumerate(worked)}
+            found |= {at: MinedExchange(example, place) for place, at in enumerate(worked)}
     return found
 
 
@@ -130,7 +130,7 @@ def list_further(
     return kept
 
 
-def take_call(exchange: Exchange, call: Example) -> Example:
+def take_call(exchange: MinedExchange, call: Example) -> Example:
     """Return an exchange that a call stands for in a template: the call's own facts, and all the calls around it."""
     whole = exchange.example
     own = whole.calls[exchange.place]

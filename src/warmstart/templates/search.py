@@ -20,6 +20,8 @@ ENOUGH = 3_000  # maximum postings per query
 TEMPLATES = 6  # templates whose examples are compared at once
 MIN_SHARE = 0.25  # share of a sentence's known words that an example must contain to be similar
 _LONG = 12  # known words; a longer sentence asks for no more
+_SEVERAL = 0.7  # an example with n kinds of calls is worth more than one by n to the power of 1 minus this
+_RELEVANT = 0.15  # minimum match of an example, relative to the best one
 _AGAIN = 0.5  # factor for each time that a kind of call is already shown
 _SAME_KIND = 0.2  # factor for another example of a kind that is already shown
 _ALL_SHOWN = 0.9  # the same factor once the nearest template has no other kind to show
@@ -138,12 +140,14 @@ def is_similar(match: Match, known: int, asked: int) -> bool:
 def complement(options: Sequence[Option], limit: int) -> list[int]:
     """Return the indices of the examples to show, in the order in which they are taken: the nearest to the task first.
 
-    An example is worth its own match times the share of its calls whose kind is not shown yet; so what is like the request
-    comes first, and then what complements it. Being usual only breaks ties. The same calls are shown once.
+    An example is worth its own match times what it adds: kinds of calls that are not shown yet. So what is like the request
+    comes first, and then what complements it. Being usual only breaks ties. The same calls are shown once, and nothing that
+    is much farther from the request than the nearest.
     """
+    least = _RELEVANT * max((option.match for option in options), default=0.0)
     taken: list[int] = []
     shown: Counter[str] = Counter()
-    left = set(range(len(options)))
+    left = {at for at, option in enumerate(options) if option.match >= least}
     while len(taken) < limit and left:
         best = max(left, key=lambda at: (_weigh_option(options[at], shown), options[at].usual, -at))
         taken.append(best)
@@ -154,7 +158,8 @@ def complement(options: Sequence[Option], limit: int) -> list[int]:
 
 
 def _weigh_option(option: Option, shown: Mapping[str, int]) -> float:
-    new = sum(_AGAIN ** shown.get(kind, 0) for kind in option.kinds) / len(option.kinds)
+    kinds = set(option.kinds)
+    new = sum(_AGAIN ** shown.get(kind, 0) for kind in kinds) / len(kinds) ** _SEVERAL
     return option.match * new * (_CORRECTED if option.example.correction else 1.0)
 
 
