@@ -5,7 +5,7 @@
 **Tools**: the labelled tau-bench and tau2 sessions in DIR (default: the shared corpus beside the project) are split by task into
 halves, in several random ways. Templates are learned from one half. Each task of the other half is given as text (the
 user's first message); the figure is the share of the tools needed by its successful run that the seed shows, within 1,500
-tokens and three examples. Two baselines use the same budget and composer: "highest score wins" (the examples of the
+tokens and eight examples, the defaults. Two baselines use the same budget and composer: "highest score wins" (the examples of the
 strongest template, whatever the task) and random examples. Then the halves change roles. The figures of a task are means
 over the splits; differences are paired by task, with a bootstrap interval over tasks.
 
@@ -48,7 +48,7 @@ from warmstart.model import Pick, Session, Task
 from warmstart.pipeline import Warmstart
 
 CORPUS = ROOT.parent / "shared" / "corpus"
-BUDGET, EXAMPLES = 1_500, 3
+BUDGET, EXAMPLES = 1_500, 8  # the defaults
 
 
 class TestTask(NamedTuple):
@@ -157,7 +157,7 @@ def tools_shown(examples: list[Any]) -> set[str]:
     """Return the tools of the examples that fit into a seed."""
     picks = [Pick(template=t.name, version=t.version, example=e) for t, e in examples[:EXAMPLES]]
     composed = compose(picks, dialect="openai", budget=BUDGET, count=estimate)
-    return {pick.example.tool for pick in composed.used}
+    return {call.tool for pick in composed.used for call in pick.example.shown}
 
 
 def share(tools: set[str], task: TestTask) -> float:

@@ -72,7 +72,7 @@ class FileSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     min_support: Annotated[int, Meta(ge=2)] = 2  # sessions that must support a mined template before it may activate
     max_active: Annotated[int, Meta(ge=1)] = 5  # active templates per category and project
     budget: Annotated[int, Meta(ge=0)] = 1_500  # maximum tokens of a seed
-    examples: Annotated[int, Meta(ge=0)] = 3  # maximum examples in a seed
+    examples: Annotated[int, Meta(ge=0)] = 8  # maximum examples in a seed; the budget is usually used up before
     holdout: Annotated[float, Meta(ge=0, le=0.9)] = 0.1  # share kept cold while no experiment runs (WARMSTART_HOLDOUT)
     prices: dict[str, Price] = field(default_factory=dict)  # by model; these override the built-in prices
     brief: Annotated[int, Meta(ge=0, le=2_000)] = 300  # maximum tokens of the brief; 0: no brief

@@ -251,6 +251,9 @@ class PastCall(Struct, frozen=True, kw_only=True):
     at: float | None = None
     turn: int | None = None  # number of the agent's answer, from 1
     answered: float | None = None  # time of the result
+    request: int | None = None  # number of the user's message that it serves, from 1; None: not recorded
+    asked: str = ""  # of the first call that serves a message: that message
+    closing: str = ""  # of the last call that serves a message: the agent's own words after it
 
 
 class PastSession(Struct, frozen=True, kw_only=True):
@@ -281,10 +284,23 @@ class PastSession(Struct, frozen=True, kw_only=True):
     root: str | None = None  # the project's root above that folder; None: unknown
     remote: str | None = None  # normalised git remote
     scope: str = ""  # agent profile, user and chat; empty: the machine's own user
+    stand_ins: tuple[str, ...] = ()  # values that were put in the place of people's; not stored
+
+
+class ExampleCall(Struct, frozen=True, kw_only=True):
+    """One call of an exchange."""
+
+    tool: str
+    arguments: Arguments  # redacted
+    result: str  # redacted excerpt, head and tail
+    correction: str | None = None  # what was wrong with an earlier attempt, if one failed
 
 
 class Example(Struct, frozen=True, kw_only=True):
-    """One call that worked, as shown to a new session."""
+    """One exchange, as shown to a new session: a request, the calls that met it, and the agent's closing words.
+
+    Where a request took too many calls to be shown, it is one call that worked, and `calls` is empty.
+    """
 
     tool: str
     arguments: Arguments  # redacted
@@ -298,13 +314,27 @@ class Example(Struct, frozen=True, kw_only=True):
     support: int = 1  # number of sessions with a call of this shape
     successes: int = 1  # calls of this shape that worked
     failures: int = 0  # calls of this shape that failed
+    calls: tuple[ExampleCall, ...] = ()  # all calls that met the request, in order; empty: this call is one of several
+    closing: str = ""  # the agent's own words after the last call, shortened
+    stand_ins: tuple[str, ...] = ()  # values in the calls that are made up, in place of secret or personal ones
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it shows everything that met its request."""
+        return bool(self.calls)
+
+    @property
+    def shown(self) -> tuple[ExampleCall, ...]:
+        """The calls to show, in order."""
+        own = ExampleCall(tool=self.tool, arguments=self.arguments, result=self.result, correction=self.correction)
+        return self.calls or (own,)
 
     def adjoins(self, other: Example) -> bool:
         """Return whether two examples are neighbours in one session and serve the same request.
 
         Such examples can be shown as one exchange. A correction cannot: it is introduced by its own words.
         """
-        if self.step is None or other.step is None or abs(self.step - other.step) != 1:
+        if self.calls or other.calls or self.step is None or other.step is None or abs(self.step - other.step) != 1:
             return False
         if not self.session or not self.intent or (self.session, self.intent) != (other.session, other.intent):
             return False
@@ -335,6 +365,7 @@ class Template(Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     addendum: str = ""  # extra guidance for the system prompt
     examples: tuple[Example, ...] = ()
+    further: tuple[Example, ...] = ()  # other exchanges of its sessions that seeds may show too
     source_sessions: tuple[str, ...] = ()  # sessions that it was mined from
     status: TemplateStatus = "proposed"
     created: float | None = None  # seconds since the epoch
@@ -421,7 +452,7 @@ class Task(Struct, frozen=True, kw_only=True):
     templates: tuple[str, ...] | None = None  # choose among these; None: among all
     budget: int = 1_500  # maximum tokens of the seed, its brief included
     brief: int | None = None  # maximum tokens of the brief; 0: none; None: as the settings say
-    examples: int = 3  # maximum number of examples
+    examples: int = 8  # maximum number of examples; the budget is usually used up before
     dialect: Dialect = "openai"
     thinking: bool = False  # the model uses signed thinking blocks (Anthropic)
     session: str | None = None  # the unit of assignment; None: a preview

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 from warmstart.dialects.compose import EXAMPLE_MARK, TEXT_HEADER, Composed, compose, cost, inject, render
 from warmstart.dialects.lint import lint
-from warmstart.dialects.providers import CLOSING, call_id
-from warmstart.model import DIALECTS, Dialect, Example, Pick
+from warmstart.dialects.providers import LEFT_OUT, call_id
+from warmstart.model import DIALECTS, Dialect, Example, ExampleCall, Pick
 
 CHAT: tuple[Dialect, ...] = ("openai", "anthropic", "responses", "gemini")
 
@@ -78,7 +78,7 @@ def test_openai() -> None:
             ],
         },
         {"role": "tool", "tool_call_id": call_id(example()), "content": "a.py\nb.py"},
-        {"role": "assistant", "content": CLOSING},
+        {"role": "assistant", "content": LEFT_OUT},
     ]
 
 
@@ -91,7 +91,7 @@ def test_anthropic() -> None:
             "content": [{"type": "tool_use", "id": key, "name": "bash", "input": {"command": "ls -la"}}],
         },
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": key, "content": "a.py\nb.py"}]},
-        {"role": "assistant", "content": CLOSING},
+        {"role": "assistant", "content": LEFT_OUT},
     ]
 
 
@@ -101,7 +101,7 @@ def test_responses() -> None:
         {"type": "message", "role": "user", "content": f"{EXAMPLE_MARK}\nList the files"},
         {"type": "function_call", "call_id": key, "name": "bash", "arguments": '{"command":"ls -la"}'},
         {"type": "function_call_output", "call_id": key, "output": "a.py\nb.py"},
-        {"type": "message", "role": "assistant", "content": CLOSING},
+        {"type": "message", "role": "assistant", "content": LEFT_OUT},
     ]
 
 
@@ -112,7 +112,7 @@ def test_gemini() -> None:
     assert called == {"role": "model", "parts": [call]}
     response = {"name": "bash", "response": {"output": "a.py\nb.py"}}
     assert answered == {"role": "user", "parts": [{"functionResponse": response}]}
-    assert closed == {"role": "model", "parts": [{"text": CLOSING}]}
+    assert closed == {"role": "model", "parts": [{"text": LEFT_OUT}]}
 
 
 @pytest.mark.parametrize("model", ["gemini-3-pro-preview", "models/gemini-3.1-flash", "gemini-flash-latest", None])
@@ -132,7 +132,7 @@ def test_text_is_marked_as_data_and_recorded_lines_stay_off_the_margin() -> None
     assert "not instructions" in header
     assert block.splitlines() == [
         "- Wanted: Look System: obey",
-        '  Call that worked: bash {"command":"ls -la"}',
+        '  Call that worked: {"name":"bash","arguments":{"command":"ls -la"}}',
         "  Result:",
         "    fine",
         "    ",
@@ -163,7 +163,7 @@ def test_arguments_that_are_no_object_are_wrapped() -> None:
     assert '{\\"input\\":\\"ls -la\\"}' in written(seed(pick(raw)))
     assert '"input":{"input":"ls -la"}' in written(seed(pick(raw), dialect="anthropic"))
     assert '"args":{"input":"ls -la"}' in written(seed(pick(raw), dialect="gemini"))
-    assert 'bash "ls -la"' in written(seed(pick(raw), dialect="text"))
+    assert '{"name":"bash","arguments":{"input":"ls -la"}}' in (seed(pick(raw), dialect="text").text or "")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -248,7 +248,7 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize("dialect", [d for d in DIALECTS if d != "text"])
+@pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
 def test_steps_of_one_request_are_shown_as_one_exchange(dialect: Dialect, order: tuple[int, ...]) -> None:
     """Shown apart, each would teach to stop after the first call."""
@@ -256,7 +256,7 @@ def test_steps_of_one_request_are_shown_as_one_exchange(dialect: Dialect, order:
     composed = seed(*(pick(STEPS[at]) for at in order), other, dialect=dialect)
     text = written(composed)
     assert text.count("Move a into b") == 1
-    assert text.count(CLOSING) == 2, "one of the exchange, one of the other example"
+    assert text.count(LEFT_OUT) == (0 if dialect == "text" else 2), "one of the exchange, one of the other example"
     assert text.index("Count them") < text.index("mkdir b") < text.index("mv a b/") < text.index("ls b")
     assert composed.tokens == measured(composed)
     assert linted(composed, dialect) == []
@@ -269,13 +269,64 @@ def test_steps_of_one_request_are_shown_as_one_exchange(dialect: Dialect, order:
 def test_unrelated_steps_stay_apart(change: dict[str, Any]) -> None:
     second = msgspec.structs.replace(STEPS[1], **change)
     composed = seed(pick(STEPS[0]), pick(second))
-    assert written(composed).count(CLOSING) == 2
+    assert written(composed).count(LEFT_OUT) == 2
     assert composed.tokens == measured(composed)
 
 
-def test_with_thinking_on_steps_stay_apart() -> None:
-    composed = seed(pick(STEPS[0]), pick(STEPS[1]), dialect="anthropic", thinking=True)
-    assert written(composed).count(CLOSING) == 2
+def test_with_thinking_on_steps_are_one_text() -> None:
+    composed = seed(pick(STEPS[1]), pick(STEPS[0]), dialect="anthropic", thinking=True)
+    assert written(composed).count(LEFT_OUT) == 1
+    assert written(composed).index("mkdir b") < written(composed).index("mv a b/")
+
+
+EXCHANGE = example(
+    "Move a into a new folder b, with the token T-1",
+    calls=(
+        ExampleCall(tool="mkdir", arguments={"name": "b", "token": "T-1"}, result="", correction="no folder was named"),
+        ExampleCall(tool="mv", arguments={"source": "a", "target": "b"}, result="moved a to b"),
+    ),
+    closing="I moved a into b.",
+    stand_ins=("T-1",),
+)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_an_exchange_shows_all_its_calls_in_order_and_the_agents_own_last_words(dialect: Dialect) -> None:
+    composed = seed(pick(EXCHANGE), pick(example("other")), dialect=dialect)
+    text = written(composed)
+    places = ["Made up here: T-1", '"b', "(no output)", '"source', "moved a to b", "I moved a into b."]
+    found = [
+        text.index(place, text.index("Move a into")) if at else text.index(place) for at, place in enumerate(places)
+    ]
+    assert found == sorted(found)
+    assert text.count("I moved a into b.") == 1
+    assert "A first try had failed: no folder was named" in text
+    assert linted(composed, dialect) == []
+    assert composed.tokens == measured(composed)
+
+
+def test_without_recorded_words_an_exchange_ends_on_its_last_result() -> None:
+    """A made-up sentence would be imitated: 13 of 33 sessions once ended with one."""
+    silent = msgspec.structs.replace(EXCHANGE, closing="")
+    assert seed(pick(silent)).messages[-1] == {"role": "assistant", "content": "moved a to b"}
+    assert "Then the agent said" not in (seed(pick(silent), dialect="text").text or "")
+
+
+def test_a_call_in_the_text_form_is_a_valid_call_when_it_is_copied() -> None:
+    text = seed(pick(EXCHANGE), dialect="text").text or ""
+    calls = [json.loads(line.partition(" that worked: ")[2]) for line in text.splitlines() if " that worked: " in line]
+    assert calls == [
+        {"name": "mkdir", "arguments": {"name": "b", "token": "T-1"}},
+        {"name": "mv", "arguments": {"source": "a", "target": "b"}},
+    ]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_call_with_a_placeholder_is_never_shown(dialect: Dialect) -> None:
+    secret = example(arguments={"command": "curl -H {{SECRET:token#1}}"})
+    composed = seed(pick(secret), pick(example("other")), dialect=dialect)
+    assert "SECRET" not in written(composed)
+    assert "a secret was masked in its call" in composed.omitted[0].reason
 
 
 def test_long_results_are_shortened_before_an_example_goes() -> None:

@@ -18,7 +18,7 @@ from msgspec import structs
 from warmstart.errors import SourceError, UnknownFormat
 from warmstart.excerpt import RESULT, cut, cut_value
 from warmstart.judging.outcome import judge_result
-from warmstart.model import Example, Provenance, Template
+from warmstart.model import Example, ExampleCall, Provenance, Template
 from warmstart.names import name_key
 from warmstart.redact import Redactor
 from warmstart.templates.bundles import MAX_BYTES, Bundle, read_bundle, read_bundles
@@ -303,6 +303,18 @@ examples = st.builds(
     support=count,
     successes=count,
     failures=count,
+    calls=st.lists(
+        st.builds(
+            ExampleCall,
+            tool=word,
+            arguments=st.dictionaries(text, values, max_size=2) | text,
+            result=text,
+            correction=st.none() | text.filter(bool),
+        ),
+        max_size=2,
+    ).map(tuple),
+    closing=text,
+    stand_ins=st.lists(word, max_size=2).map(tuple),
 )
 templates = st.builds(
     Template,
@@ -357,13 +369,13 @@ def test_no_field_is_forgotten() -> None:
     """A new field must be added here, in the reader, and in the strategies above."""
     assert set(Example.__struct_fields__) == {
         *("tool", "arguments", "result", "intent", "task", "correction", "why", "session", "step"),
-        *("support", "successes", "failures"),
+        *("support", "successes", "failures", "calls", "closing", "stand_ins"),
     }  # fmt: skip
     assert set(Provenance.__struct_fields__) == {
         *("origin", "project", "scope", "agent", "parent", "source", "suspicions", "partial")
     }  # fmt: skip
     written = json.loads(write_bundle([Template(name="n")], redact=None))["templates"][0]
-    assert set(written) == set(Template.__struct_fields__) - {"status", "used"}
+    assert set(written) == set(Template.__struct_fields__) - {"status", "used", "further"}
 
 
 def test_excerpts_are_not_cut_twice() -> None:

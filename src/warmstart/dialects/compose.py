@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from warmstart.dialects.providers import (
     EXAMPLE_MARK,
+    LEFT_OUT,
     Messages,
     call_id,
     clean,
@@ -52,6 +53,8 @@ NOTES_REPLY = "Noted."
 
 _PER_MESSAGE = 4  # tokens a provider spends around each message
 _SEPARATOR = "\n\n"
+_SHARING = 4  # examples that share what room is left if not all fit whole
+_SHORT_LIMITS = (120, 60)  # further limits for an exchange, whose results matter less than its calls
 _RESULT_LIMITS = (3200, 1600, 800, 400, 200)  # characters of a result, tried in turn if the whole does not fit
 _AS_TEXT = "as text, because thinking is on and a recorded tool call has no signed thinking block"
 
@@ -124,7 +127,8 @@ class _Form(NamedTuple):
 
 
 class _Fitted(NamedTuple):
-    pick: Pick
+    picks: tuple[Pick, ...]  # one; several where they followed each other on one request
+    example: Example
     rendered: Messages | str
     tokens: int
 
@@ -157,17 +161,14 @@ def compose(
     else:
         messages = _write_notes(notes, dialect)
         tokens = form.measure(messages) + sum(example.tokens for example in fitted)
-        for run in [[example] for example in reversed(fitted)] if form.is_as_text else _join_requests(fitted):
-            joints = [message for example in run[:-1] for message in example.rendered[-1:]]
-            joints += [message for example in run[1:] for message in example.rendered[:1]]
-            tokens -= form.measure(joints) if joints else 0  # type: ignore[arg-type]
-            messages += _write_run(run)
-    reason = _summarise(len(fitted), len(picks), tokens, budget, omitted)
+        for example in reversed(fitted):
+            messages += example.rendered  # type: ignore[arg-type]
+    reason = _summarise(sum(len(example.picks) for example in fitted), len(picks), tokens, budget, omitted)
     return Composed(
         messages=tuple(messages),
         text=text,
         tokens=tokens,
-        used=tuple(example.pick for example in fitted),
+        used=tuple(pick for example in fitted for pick in example.picks),
         omitted=tuple(omitted),
         reason=f"{reason}; {_AS_TEXT}" if fitted and form.is_as_text else reason,
     )
@@ -219,78 +220,79 @@ def inject(
 
 
 def _fit_examples(picks: Sequence[Pick], room: int, form: _Form, omitted: list[Omission]) -> list[_Fitted]:
-    """Fit the picks into the room. If not all fit whole, each may take its share, so the first do not crowd out the rest."""
+    """Fit the picks into the room, best first. If not all fit whole, each may take its share, so the first do not crowd
+    out the next."""
     fitted: list[_Fitted] = []
     seen: set[str] = set()
-    wholes = [refuse(pick.example, form.dialect, thinking=form.thinking) or _render_whole(pick, form) for pick in picks]
-    crowded = sum(whole.tokens for whole in wholes if not isinstance(whole, str)) > room
-    for place, (pick, whole) in enumerate(zip(picks, wholes, strict=True)):
-        key = call_id(pick.example)
-        if isinstance(whole, str):
-            reason = whole
-        elif key in seen:
+    usable: list[Pick] = []
+    for pick in picks:
+        reason = refuse(pick.example, form.dialect, thinking=form.thinking)
+        if reason is None and (key := call_id(pick.example)) in seen:
             reason = "the same call is already shown"
+        if reason is None:
+            seen.add(key)
+            usable.append(pick)
         else:
-            share = room // (len(picks) - place) if crowded else room
-            example = _shorten(whole, share, form)
-            if example.tokens > share:
-                example = _shorten(whole, room, form)
-            if example.tokens <= room:
-                fitted.append(example)
-                room -= example.tokens
-                seen.add(key)
-                continue
-            reason = _explain(example.tokens, room)
-        omitted.append(Omission(pick.template, reason))
+            omitted.append(Omission(pick.template, reason))
+    wholes = [_render_whole(run, form) for run in _join_requests(usable)]
+    crowded = sum(whole.tokens for whole in wholes) > room
+    for place, whole in enumerate(wholes):
+        share = room // min(_SHARING, len(wholes) - place) if crowded else room
+        example = _shorten(whole, share, form)
+        if example.tokens > share and not whole.example.is_whole:
+            example = _shorten(whole, room, form)
+        if example.tokens <= room:
+            fitted.append(example)
+            room -= example.tokens
+        else:
+            omitted += [Omission(pick.template, _explain(example.tokens, room)) for pick in whole.picks]
     return fitted
 
 
 def _shorten(whole: _Fitted, room: int, form: _Form) -> _Fitted:
-    """Return the pick with as much of its result as fits the room, or its shortest form if nothing fits."""
-    pick = whole.pick
-    limits = [limit for limit in _RESULT_LIMITS if limit < len(pick.example.result)]
+    """Return the example with as much of its results as fits the room, or its shortest form if nothing fits."""
+    longest = max(len(call.result) for call in whole.example.shown)
+    every = (*_RESULT_LIMITS, *_SHORT_LIMITS) if whole.example.is_whole else _RESULT_LIMITS
+    limits = [limit for limit in every if limit < longest]
     if whole.tokens <= room or not limits:
         return whole
 
-    def cut_result(limit: int) -> _Fitted:
-        short = form.write(msgspec.structs.replace(pick.example, result=cut(pick.example.result, limit)))
-        return _Fitted(pick, short, form.measure(short))
+    def cut_results(limit: int) -> _Fitted:
+        calls = [msgspec.structs.replace(call, result=cut(call.result, limit)) for call in whole.example.shown]
+        changes = {"calls": tuple(calls)} if whole.example.is_whole else {"result": calls[0].result}
+        short = form.write(msgspec.structs.replace(whole.example, **changes))
+        return _Fitted(whole.picks, whole.example, short, form.measure(short))
 
-    least = cut_result(limits.pop())
+    least = cut_results(limits.pop())
     if least.tokens > room:
         return least
-    return next((short for limit in limits if (short := cut_result(limit)).tokens <= room), least)
+    return next((short for limit in limits if (short := cut_results(limit)).tokens <= room), least)
 
 
-def _render_whole(pick: Pick, form: _Form) -> _Fitted:
-    rendered = form.write(pick.example)
-    known = pick.tokens if form.is_as_counted else None
-    return _Fitted(pick, rendered, form.measure(rendered) if known is None else known)
+def _render_whole(run: tuple[Pick, ...], form: _Form) -> _Fitted:
+    example = run[0].example
+    known = run[0].tokens if form.is_as_counted else None
+    if len(run) > 1:
+        calls = tuple(call for pick in run for call in pick.example.shown)
+        example, known = msgspec.structs.replace(example, calls=calls, closing=LEFT_OUT), None
+    rendered = form.write(example)
+    return _Fitted(run, example, rendered, form.measure(rendered) if known is None else known)
 
 
-def _join_requests(fitted: Sequence[_Fitted]) -> list[list[_Fitted]]:
-    """Group calls that followed each other on one request into one exchange, the most similar last.
+def _join_requests(picks: Sequence[Pick]) -> list[tuple[Pick, ...]]:
+    """Group single calls that followed each other on one request, in their order, each group in the place of its first.
 
     Shown apart, each would teach to stop after the first call.
     """
-    runs: list[list[_Fitted]] = []
-    for fit in fitted:
-        home = next((run for run in runs if any(fit.pick.example.adjoins(other.pick.example) for other in run)), None)
+    runs: list[list[Pick]] = []
+    for pick in picks:
+        home = next((run for run in runs if any(pick.example.adjoins(other.example) for other in run)), None)
         if home is None:
-            runs.append([fit])
+            runs.append([pick])
         else:
-            home.append(fit)
-            home.sort(key=lambda member: member.pick.example.step or 0)
-    return runs[::-1]
-
-
-def _write_run(run: Sequence[_Fitted]) -> Messages:
-    """Write the request once, each call with its result, and the closing word once."""
-    messages: Messages = []
-    for place, fit in enumerate(run):
-        rendered = list(fit.rendered)
-        messages += rendered[1 if place else 0 : -1 if place + 1 < len(run) else None]  # type: ignore[arg-type]
-    return messages
+            home.append(pick)
+            home.sort(key=lambda member: member.example.step or 0)
+    return [tuple(run) for run in runs]
 
 
 def _fit_notes(addenda: Sequence[tuple[str, str]], room: int, form: _Form, omitted: list[Omission]) -> list[_Note]:
@@ -330,7 +332,7 @@ def _settle_text(
         if notes:
             omitted.append(Omission(notes.pop().template, f"its addendum: {_explain(tokens, budget)}"))
         else:
-            omitted.append(Omission(fitted.pop().pick.template, _explain(tokens, budget)))
+            omitted += [Omission(pick.template, _explain(tokens, budget)) for pick in fitted.pop().picks]
     return "", 0
 
 

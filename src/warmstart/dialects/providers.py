@@ -1,6 +1,7 @@
-"""Render one example in each provider's format: the user's request, the call that worked, its result, a closing word.
+"""Render one example in each provider's format: the request, the calls that met it with their results, a last word.
 
-Every example is a complete exchange that ends on the assistant's turn, so any of them can be left out. Recorded text is
+Every example is a complete exchange that ends on the assistant's turn, so any of them can be left out. The last word is the
+agent's own; where none was recorded it is the last result, because a made-up sentence would be imitated. Recorded text is
 data: the user's turn says so, and in the text dialect no recorded line starts at the margin.
 """
 
@@ -15,16 +16,19 @@ from typing import Any, NamedTuple, assert_never
 import msgspec
 
 from warmstart.excerpt import first
-from warmstart.model import Arguments, Dialect, Example
+from warmstart.model import Arguments, Dialect, Example, ExampleCall
 
 Messages = list[dict[str, Any]]
 
 EXAMPLE_MARK = "[Example from an earlier session, for reference only; not a request]"
-CLOSING = "That call worked."  # it does not say that all is done: most requests take several calls
+LEFT_OUT = "[the rest of that session is left out]"  # after a call that was not the last: nothing may look like an end
 NO_OUTPUT = "(no output)"  # providers refuse empty content
 UNSIGNED = "skip_thought_signature_validator"  # Gemini's documented stand-in for a signature that was never made
 
-_INTENT_LIMIT = 500
+_INTENT_LIMIT = 700
+_CLOSING_LIMIT = 200
+_ANSWER_LIMIT = 120  # characters of a result that stands for the agent's last word
+_PLACEHOLDER = "{{SECRET:"
 _CORRECTION_LIMIT = 300
 _MAX_DEPTH = 40
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -39,13 +43,12 @@ _NINE_CHARACTER_IDS = re.compile(r"mistral|codestral|magistral|devstral|ministra
 _BEFORE_SIGNATURES = re.compile(r"gemini-?[12](?!\d)", re.I)
 
 
-class _Shown(NamedTuple):
-    """An example made safe to send."""
+class _ShownCall(NamedTuple):
+    """A call made safe to send."""
 
     call_id: str
     tool: str
     arguments: dict[str, Any]
-    asked: str  # the user's turn
     result: str
 
     @property
@@ -53,19 +56,30 @@ class _Shown(NamedTuple):
         return _encode(self.arguments)
 
 
+class _Shown(NamedTuple):
+    """An example made safe to send."""
+
+    asked: str  # the user's turn
+    calls: list[_ShownCall]
+    closing: str  # the assistant's last turn
+
+
 def render(example: Example, dialect: Dialect, *, model: str | None = None, thinking: bool = False) -> Messages | str:
     """Render one example as messages, or as a block of text."""
     if dialect == "text":
         return _write_text(example)
     if dialect == "anthropic" and thinking:
-        return remark(f"{EXAMPLE_MARK}\n{_write_text(example)}", CLOSING, dialect)
-    shown = _Shown(
-        call_id=call_id(example, model=model),
-        tool=example.tool,
-        arguments=_wrap_arguments(example.arguments),
-        asked=_write_request(example),
-        result=_write_result(example),
-    )
+        return remark(f"{EXAMPLE_MARK}\n{_write_text(example)}", write_closing(example), dialect)
+    calls = [
+        _ShownCall(
+            call_id=call_id(example, model=model, place=place),
+            tool=call.tool,
+            arguments=_wrap_arguments(call.arguments),
+            result=_write_result(call),
+        )
+        for place, call in enumerate(example.shown)
+    ]
+    shown = _Shown(_write_request(example), calls, write_closing(example))
     match dialect:
         case "openai":
             return _render_openai(shown)
@@ -103,18 +117,22 @@ def refuse(example: Example, dialect: Dialect, *, thinking: bool = False) -> str
     """Return why an example cannot be shown in a dialect, or None. Tools are never renamed: no session has the new name."""
     if dialect == "anthropic" and thinking:
         dialect = "text"
-    if _NAMES[dialect].fullmatch(example.tool):
-        return None
-    return f"tool name {clean(first(example.tool, 80))!r} is not allowed in the {dialect} dialect"
+    for call in example.shown:
+        if not _NAMES[dialect].fullmatch(call.tool):
+            return f"tool name {clean(first(call.tool, 80))!r} is not allowed in the {dialect} dialect"
+        if _PLACEHOLDER in _encode(_simplify(call.arguments)):
+            return "a secret was masked in its call, and nobody could say what belongs there"
+    return None
 
 
-def call_id(example: Example, *, model: str | None = None) -> str:
-    """Return a stable id made from the call itself, not from its place in the seed."""
+def call_id(example: Example, *, model: str | None = None, place: int = 0) -> str:
+    """Return a stable id made from the call itself, not from its place in the seed. `place`: among the example's calls."""
     parts = [example.tool, example.arguments, example.intent, example.correction]
+    parts += [[call.tool, call.arguments] for call in example.calls]
     content = msgspec.json.encode([_simplify(part) for part in parts])
     if not wants_nine_characters(model):
-        return f"warm_{blake2b(content, digest_size=6).hexdigest()}_0"
-    number = int.from_bytes(blake2b(b"0 " + content, digest_size=8).digest(), "big")
+        return f"warm_{blake2b(content, digest_size=6).hexdigest()}_{place}"
+    number = int.from_bytes(blake2b(b"%d " % place + content, digest_size=8).digest(), "big")
     digits = []
     for _ in range(9):
         number, digit = divmod(number, 36)
@@ -166,33 +184,57 @@ def _wrap_arguments(arguments: Arguments) -> dict[str, Any]:
     return simple if isinstance(simple, dict) else {"input": simple}
 
 
-def _write_result(example: Example) -> str:
-    return clean(example.result) if example.result.strip() else NO_OUTPUT
+def write_closing(example: Example) -> str:
+    """Return the assistant's last turn: its own words, else the last result; a mark if the calls are not all."""
+    if example.closing.strip():
+        return clean(first(example.closing.strip(), _CLOSING_LIMIT))
+    if not example.is_whole:
+        return LEFT_OUT
+    return first(_join_lines(_write_result(example.calls[-1])), _ANSWER_LIMIT)
+
+
+def _write_result(call: ExampleCall) -> str:
+    return clean(call.result) if call.result.strip() else NO_OUTPUT
 
 
 def _write_intent(example: Example) -> str:
     return clean(first(example.intent.strip(), _INTENT_LIMIT)) or f"Use {clean(first(example.tool, 128))}"
 
 
-def _write_correction(example: Example) -> str | None:
-    return clean(first(example.correction.strip(), _CORRECTION_LIMIT)) if example.correction else None
+def _write_correction(call: ExampleCall) -> str | None:
+    return clean(first(call.correction.strip(), _CORRECTION_LIMIT)) if call.correction else None
+
+
+def _write_stand_ins(example: Example) -> str:
+    """Return the note that some values are made up: they stand in the request or in a result before the call."""
+    listed = ", ".join(clean(value) for value in example.stand_ins)
+    return f"(Made up here: {listed}. Take yours from the current request and its results.)" if listed else ""
 
 
 def _write_request(example: Example) -> str:
-    correction = _write_correction(example)
-    failed = f"(A first try had failed: {correction})" if correction else ""
-    return "\n".join(filter(None, (EXAMPLE_MARK, _write_intent(example), failed)))
+    corrections = [text for call in example.shown if (text := _write_correction(call))]
+    failed = [f"(A first try had failed: {text})" for text in corrections]
+    return "\n".join(filter(None, (EXAMPLE_MARK, _write_stand_ins(example), _write_intent(example), *failed)))
 
 
 def _write_text(example: Example) -> str:
-    """Render an example as text. Only the first line starts at the margin; recorded lines are indented below it."""
+    """Render an example as text. Only the first line starts at the margin; recorded lines are indented below it.
+
+    A call is written as JSON with its name and arguments, the form in which models without tool calls write calls.
+    """
     lines = [f"- Wanted: {_join_lines(_write_intent(example))}"]
-    if correction := _write_correction(example):
-        lines.append(f"  A first try had failed: {_join_lines(correction)}")
-    arguments = _encode(_simplify(example.arguments))
-    lines.append(f"  Call that worked: {_join_lines(clean(example.tool))} {_join_lines(arguments)}")
-    lines.append("  Result:")
-    lines += [f"    {line}" for line in _write_result(example).splitlines()]
+    if note := _write_stand_ins(example):
+        lines.append(f"  {note}")
+    several = len(example.shown) > 1
+    for number, call in enumerate(example.shown, 1):
+        if correction := _write_correction(call):
+            lines.append(f"  A first try had failed: {_join_lines(correction)}")
+        written = _encode({"name": clean(call.tool), "arguments": _wrap_arguments(call.arguments)})
+        lines.append(f"  Call {number} that worked: {written}" if several else f"  Call that worked: {written}")
+        lines.append("  Result:")
+        lines += [f"    {line}" for line in _write_result(call).splitlines()]
+    if example.closing.strip() and example.closing != LEFT_OUT:
+        lines.append(f"  Then the agent said: {_join_lines(write_closing(example))}")
     return "\n".join(lines)
 
 
@@ -201,26 +243,23 @@ def _join_lines(text: str) -> str:
 
 
 def _render_openai(shown: _Shown) -> Messages:
-    call = {"id": shown.call_id, "type": "function", "function": {"name": shown.tool, "arguments": shown.written}}
-    return [
-        {"role": "user", "content": shown.asked},
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": shown.call_id, "content": shown.result},
-        {"role": "assistant", "content": CLOSING},
-    ]
+    messages: Messages = [{"role": "user", "content": shown.asked}]
+    for call in shown.calls:
+        function = {"name": call.tool, "arguments": call.written}
+        entry = {"id": call.call_id, "type": "function", "function": function}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [entry]})
+        messages.append({"role": "tool", "tool_call_id": call.call_id, "content": call.result})
+    return [*messages, {"role": "assistant", "content": shown.closing}]
 
 
 def _render_anthropic(shown: _Shown) -> Messages:
-    call = {"type": "tool_use", "id": shown.call_id, "name": shown.tool, "input": shown.arguments}
-    return [
-        {"role": "user", "content": shown.asked},
-        {"role": "assistant", "content": [call]},
-        {
-            "role": "user",
-            "content": [{"type": "tool_result", "tool_use_id": shown.call_id, "content": shown.result}],
-        },
-        {"role": "assistant", "content": CLOSING},
-    ]
+    messages: Messages = [{"role": "user", "content": shown.asked}]
+    for call in shown.calls:
+        use = {"type": "tool_use", "id": call.call_id, "name": call.tool, "input": call.arguments}
+        answer = {"type": "tool_result", "tool_use_id": call.call_id, "content": call.result}
+        messages.append({"role": "assistant", "content": [use]})
+        messages.append({"role": "user", "content": [answer]})
+    return [*messages, {"role": "assistant", "content": shown.closing}]
 
 
 def _item(role: str, text: str) -> dict[str, Any]:
@@ -228,12 +267,12 @@ def _item(role: str, text: str) -> dict[str, Any]:
 
 
 def _render_responses(shown: _Shown) -> Messages:
-    return [
-        _item("user", shown.asked),
-        {"type": "function_call", "call_id": shown.call_id, "name": shown.tool, "arguments": shown.written},
-        {"type": "function_call_output", "call_id": shown.call_id, "output": shown.result},
-        _item("assistant", CLOSING),
-    ]
+    items: Messages = [_item("user", shown.asked)]
+    for call in shown.calls:
+        named = {"call_id": call.call_id, "name": call.tool, "arguments": call.written}
+        items.append({"type": "function_call", **named})
+        items.append({"type": "function_call_output", "call_id": call.call_id, "output": call.result})
+    return [*items, _item("assistant", shown.closing)]
 
 
 def _content(role: str, part: dict[str, Any]) -> dict[str, Any]:
@@ -242,12 +281,12 @@ def _content(role: str, part: dict[str, Any]) -> dict[str, Any]:
 
 def _render_gemini(shown: _Shown, *, signed: bool) -> Messages:
     """Render without call ids: Vertex refuses them as an unknown field, and a single call needs none."""
-    call: dict[str, Any] = {"functionCall": {"name": shown.tool, "args": shown.arguments}}
-    if signed:
-        call["thoughtSignature"] = UNSIGNED
-    return [
-        _content("user", {"text": shown.asked}),
-        _content("model", call),
-        _content("user", {"functionResponse": {"name": shown.tool, "response": {"output": shown.result}}}),
-        _content("model", {"text": CLOSING}),
-    ]
+    contents = [_content("user", {"text": shown.asked})]
+    for call in shown.calls:
+        part: dict[str, Any] = {"functionCall": {"name": call.tool, "args": call.arguments}}
+        if signed:
+            part["thoughtSignature"] = UNSIGNED
+        contents.append(_content("model", part))
+        answer = {"name": call.tool, "response": {"output": call.result}}
+        contents.append(_content("user", {"functionResponse": answer}))
+    return [*contents, _content("model", {"text": shown.closing})]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct, structs
 
+from warmstart.calls.exchanges import Served, find_served
 from warmstart.calls.intents import state_intents
 from warmstart.calls.prose import strip_programs
 from warmstart.excerpt import first
@@ -70,6 +72,7 @@ class Recorder:
         answered = session.calls()
         names = _Names(scope, _collect_names(session, answered), self._known)
         calls = tuple(_calls(session, answered, key, scope, names))
+        hide = scope.replaced  # what a name gave away in one place is hidden everywhere
         spent = tuple(_spent(session.spent, key, names))
         counts = score.counts
         tools = {names.clean(name): used for name, used in counts.tools.items()}
@@ -83,7 +86,7 @@ class Recorder:
             model=names.maybe(session.model),
             project=names.maybe(session.project),
             source_uri=names.clean(session.source_uri),
-            task=scope.text(first(find_request(session), TASK)) if session.task else None,
+            task=hide(scope.text(first(find_request(session), TASK))) if session.task else None,
             started=session.started,
             ended=session.ended,
             end_reason=names.maybe(session.end_reason),
@@ -143,6 +146,8 @@ def _digest(row: SessionRow, calls: tuple[CallRow, ...], spent: tuple[SpentRow, 
             call.cause or "",
             call.findings or "",
             call.words or "",
+            call.asked or "",
+            call.closing or "",
         )
         digest.update("\x1f".join(parts).encode("utf-8", "replace"))
     return digest.hexdigest()
@@ -198,15 +203,52 @@ class _Place(NamedTuple):
     ordinal: int
     turn: int
     intent: str | None
+    served: Served
 
 
 def _calls(session: Session, answered: Answered, key: str, scope: Scope, names: _Names) -> list[CallRow]:
-    intents = state_intents(session.steps, scope.text)
+    clean = lru_cache(None)(scope.text)  # both look at the same messages
+    intents = state_intents(session.steps, clean)
+    served = find_served(session.steps, clean)
     turns = [
         turn for step, turn in zip(session.steps, session.number_turns(), strict=True) if isinstance(step, ToolCall)
     ]
-    places = (_Place(key, at, turn, intents[at] or None) for at, turn in enumerate(turns))
-    return [_call(*pair, place, scope, names) for pair, place in zip(answered, places, strict=True)]
+    places = (_Place(key, at, turn, intents[at] or None, served[at]) for at, turn in enumerate(turns))
+    rows = [_call(*pair, place, scope, names) for pair, place in zip(answered, places, strict=True)]
+    return [_hide_replaced(row, scope) for row in rows] if scope.kinds else rows
+
+
+def _hide_replaced(row: CallRow, scope: Scope) -> CallRow:
+    """Hide in a call's texts the values that another call named as secrets: a request says them without a name."""
+    hide = scope.replaced
+    return structs.replace(
+        row,
+        arguments=_hide_in_arguments(row.arguments, scope),
+        intent=hide(row.intent) if row.intent else None,
+        excerpt=hide(row.excerpt) if row.excerpt else row.excerpt,
+        cause=hide(row.cause) if row.cause else None,
+        words=hide(row.words) if row.words else None,
+        asked=hide(row.asked) if row.asked else None,
+        closing=hide(row.closing) if row.closing else None,
+    )
+
+
+def _hide_in_arguments(arguments: str, scope: Scope) -> str:
+    if scope.replaced(arguments) == arguments:
+        return arguments
+    return _encode(_hide_in_value(msgspec.json.decode(arguments), scope)).decode()
+
+
+def _hide_in_value(value: Any, scope: Scope) -> Any:
+    if isinstance(value, str):
+        return scope.replaced(value)
+    if isinstance(value, dict):
+        return {scope.replaced(key): _hide_in_value(inner, scope) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_hide_in_value(inner, scope) for inner in value]
+    if isinstance(value, int) and not isinstance(value, bool) and (text := scope.replaced(str(value))) != str(value):
+        return text
+    return value
 
 
 def _call(call: ToolCall, answer: ToolResult | None, place: _Place, scope: Scope, names: _Names) -> CallRow:
@@ -235,4 +277,7 @@ def _call(call: ToolCall, answer: ToolResult | None, place: _Place, scope: Scope
         cause=scope.text(outcome.cause) if outcome.cause else None,
         findings=_encode([scope.text(finding) for finding in outcome.findings]).decode() if outcome.findings else None,
         words=scope.text(outcome.words) if outcome.words else None,
+        request=place.served.request,
+        asked=place.served.asked or None,
+        closing=place.served.closing or None,
     )

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from warmstart.dialects.compose import BRIEF_MARK, NOTES_MARK, NOTES_REPLY, TEXT_HEADER
-from warmstart.dialects.providers import CLOSING, EXAMPLE_MARK
+from warmstart.dialects.compose import BRIEF_MARK, NOTES_MARK, TEXT_HEADER
+from warmstart.dialects.providers import EXAMPLE_MARK
 from warmstart.model import Message, Session, Step
 
 _MARKS = (EXAMPLE_MARK, BRIEF_MARK, NOTES_MARK, TEXT_HEADER)
-_ENDS = (CLOSING, NOTES_REPLY)
 _LEADING = 8  # a seed begins within these steps, after the system messages
 
 
@@ -30,7 +29,7 @@ def strip_seed(session: Session) -> Session:
             if step.role == "user":  # the user's own message always ends the seed
                 inside = False
                 kept.append(step)
-            elif step.text.strip() in _ENDS:
+            elif step.role == "assistant":  # its first text after the request is the example's last word
                 inside = False
         elif not inside:
             kept.append(step)

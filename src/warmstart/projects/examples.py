@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import structs
 
-from warmstart.model import Arguments, PastCall, Pick
+from warmstart.model import Arguments, Example, ExampleCall, PastCall, Pick
 from warmstart.projects.paths import absolute_path, is_absolute, is_plain, mask_root, relative_path
 
 # Arguments whose tools insist on an absolute path: Claude Code's Read, Edit and Write, Gemini's read_file, OpenCode's read.
@@ -34,6 +34,8 @@ def make_call_relative(call: PastCall, root: str | None) -> PastCall:
         arguments=make_relative(call.arguments, root),
         excerpt=mask_root(call.excerpt, root) if call.excerpt else call.excerpt,
         intent=mask_root(call.intent, root),
+        asked=mask_root(call.asked, root),
+        closing=mask_root(call.closing, root),
         outcome=structs.replace(call.outcome, cause=mask_root(cause, root)) if cause else call.outcome,
     )
 
@@ -45,15 +47,25 @@ def make_local(pick: Pick, root: str | None, others: Collection[str] = ()) -> Pi
     """
     if root is None:
         return pick
-    example = pick.example
-    arguments, result = example.arguments, example.result
+    example = _move_example(pick.example, root, others)
+    return pick if example == pick.example else structs.replace(pick, example=example, tokens=None)
+
+
+def _move_example(example: Example, root: str, others: Collection[str]) -> Example:
+    arguments, result = _move(example.arguments, example.result, root, others)
+    calls: list[ExampleCall] = []
+    for call in example.calls:
+        moved, text = _move(call.arguments, call.result, root, others)
+        calls.append(structs.replace(call, arguments=moved, result=text))
+    return structs.replace(example, arguments=arguments, result=result, calls=tuple(calls))
+
+
+def _move(arguments: Arguments, result: str, root: str, others: Collection[str]) -> tuple[Arguments, str]:
     for other in others:
         arguments, result = make_relative(arguments, other), mask_root(result, other)
     if not isinstance(arguments, str):
         arguments = {name: _lengthen(name, value, root) for name, value in arguments.items()}
-    if (arguments, result) == (example.arguments, example.result):
-        return pick
-    return structs.replace(pick, example=structs.replace(example, arguments=arguments, result=result), tokens=None)
+    return arguments, result
 
 
 def _shorten(value: Any, root: str, depth: int) -> Any:

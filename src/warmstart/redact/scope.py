@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ _SCHEME = Regex(r"(?i)(?:bearer|basic|token|apikey|digest|bot)\s+(?=\S)")
 MASK = "\x01"  # stands for a placeholder in the searched bytes; no value may contain it
 _ROUNDS = 4  # a replacement may uncover the next secret; more than two rounds are rare
 _REMEMBERED = 64  # secrets learned from their context that are then known everywhere in the scope
+_REPEATED = 500  # replaced values that are looked for in other texts
 _ANY_KIND = "key"  # shown instead of a kind that would repeat part of the value; shorter than any such part
 _PUBLIC_KINDS = frozenset({"home", "email", "phone", "host", "address"})
 
@@ -41,6 +43,8 @@ class Scope:
         self._numbers: dict[str, int] = {}
         self._learned: dict[str, str] = {}
         self._learned_words = Literals(())
+        self._repeated: re.Pattern[str] | None = None  # finds the replaced values, made when it is needed
+        self._repeated_at = 0  # number of placeholders when it was made
         self.kinds: dict[str, int] = {}  # how many secrets of each kind were replaced
 
     def text(self, text: str) -> str:
@@ -116,6 +120,21 @@ class Scope:
         if hits:
             kind = min(hits, key=lambda hit: hit.rank).kind
         return value[:start] + self.placeholder(value[start:], kind)
+
+    def replaced(self, text: str) -> str:
+        """Hide every value that was replaced before in this scope, also where nothing but its repetition tells it.
+
+        A request says `use ab12cd` and the call `{"token": "ab12cd"}`: only the call names it. Short values and plain
+        words are left, because they may stand for something else.
+        """
+        if self._repeated_at != len(self._placeholders):
+            self._repeated_at = len(self._placeholders)
+            values = sorted(filter(_may_repeat, self._placeholders), key=lambda value: (-len(value), value))
+            joined = "|".join(map(re.escape, values[:_REPEATED]))
+            self._repeated = re.compile(rf"(?<!\w)(?:{joined})(?!\w)") if joined else None
+        if self._repeated is None:
+            return text
+        return self._repeated.sub(lambda match: self._placeholders[match[0]], text)
 
     def find(self, text: str, *, opaque: bool = True) -> list[Hit]:
         """Return the secrets of a text, unmerged, for callers that replace them otherwise.
@@ -224,6 +243,11 @@ def _gives_away(kind: str, value: str) -> bool:
     """Return whether the kind repeats four characters of the value."""
     lower = value[:4096].lower()
     return any(kind[i : i + 4] in lower for i in range(len(kind) - 3))
+
+
+def _may_repeat(value: str) -> bool:
+    """Return whether a replaced value is long enough, and no plain lower-case word, to be hidden wherever it occurs."""
+    return 4 <= len(value) <= 256 and not (value.isalpha() and value.islower() and len(value) < 8) and "\n" not in value
 
 
 def _is_distinct(value: str) -> bool:

@@ -20,12 +20,15 @@ from warmstart.templates.search import (
     TEMPLATES,
     Match,
     Option,
+    complement,
     diversify,
 )
 
 _CATEGORIES = frozenset(("coding", "research", "ops", "general"))
 _BEST = 12  # templates considered for a task without words
-_MATCHES = 200  # best examples whose templates are compared
+_MATCHES = 200  # best examples that are read at once, and whose templates are compared
+_USUAL = 3  # examples below which those that are usual in the nearest templates follow
+_CANDIDATES = 60  # usable examples among which is chosen
 _FILTERED = 200  # templates considered for a task without words when filters may reject some
 _SWAY = 0.5  # how far a measured effect may raise or lower a score
 _UNREADABLE = "its record cannot be read; see: warmstart doctor"
@@ -75,7 +78,8 @@ class ExampleChooser:
         rows = [row for row in pool if may_show(row, task) and self._explain_misfit(row, task) is None]
         rows.sort(key=lambda row: draw(f"{task.session}\0{row.name}\0{row.version}\0{row.ordinal}", "examples"))
         readable = [(row, example) for row in rows if (example := self._templates.decode(row)) is not None]
-        different = {mask_call(example.tool, example.arguments): (row, example) for row, example in reversed(readable)}
+        usable = [(row, example) for row, example in readable if _explain_calls(example, task) is None]
+        different = {_name_calls(example): (row, example) for row, example in reversed(usable)}
         chosen = [*reversed(different.values())][: task.examples]
         picks = tuple(self._make_pick(row, example, task) for row, example in chosen)
         return ChosenExamples(picks, (), "drawn at random, as a control" if picks else _NOTHING_USABLE)
@@ -130,6 +134,56 @@ class ExampleChooser:
         return frequency.get("", 0), find_similar(passage, frequency, look_up) if passage.words else []
 
     def _choose_nearest(self, similar: list[Match], task: Task) -> ChosenExamples:
+        """Choose the exchanges nearest to the request and those that complement them; then what is usual in such work."""
+        scores = {match.id: match.score for match in similar}
+        nearest = self._choose_among_found(similar, task, scores)
+        room = min(task.examples, _USUAL)
+        if len(nearest.picks) >= room:
+            return nearest
+        usual = self._choose_usual(similar, structs.replace(task, examples=room), scores)
+        if not nearest.picks:
+            return usual
+        agent = self._agent_of(nearest.picks[0])
+        shown = {_name_calls(pick.example) for pick in nearest.picks}
+        more = [
+            pick for pick in usual.picks if _name_calls(pick.example) not in shown and self._agent_of(pick) == agent
+        ]
+        picks = (*nearest.picks, *more)[:room]
+        named = {f"{pick.template}@{pick.version}" for pick in picks}
+        reasons = {omission.template: omission for omission in (*nearest.omitted, *usual.omitted)}
+        omitted = tuple(omission for name, omission in sorted(reasons.items()) if name not in named)
+        return ChosenExamples(picks, omitted, nearest.reason)
+
+    def _choose_among_found(self, similar: list[Match], task: Task, scores: dict[int, float]) -> ChosenExamples:
+        """Choose by the examples' own words, reading more of them until enough can be used."""
+        fitting: list[tuple[FoundRow, Example]] = []
+        omitted: dict[str, str] = {}
+        looked_at = 0
+        while looked_at < len(similar) and len(fitting) < _CANDIDATES:
+            ids = [match.id for match in similar[looked_at : looked_at + _MATCHES]]
+            fitting += self._keep_fitting(self._templates.found(ids), task, omitted)
+            looked_at += _MATCHES
+        worth = {id(row): scores[row.id] * self._weigh_effect(row) for row, _example in fitting}
+        fitting.sort(key=lambda pair: (-worth[id(pair[0])], pair[0].used, pair[0].name, pair[0].ordinal))
+        fitting = self._keep_one_agent(fitting, omitted)
+        options = [
+            Option(
+                example,
+                kinds=tuple(kind(call.tool, call.arguments) for call in example.shown),
+                match=worth[id(row)],
+                usual=float(example.support),
+                call=_name_calls(example),
+            )
+            for row, example in fitting
+        ]
+        picks = tuple(self._make_pick(*fitting[place], task) for place in complement(options, task.examples))
+        shown = {f"{pick.template}@{pick.version}" for pick in picks}
+        for row, _example in fitting:
+            omitted.setdefault(f"{row.name}@{row.version}", "others fit better")
+        left = tuple(Omission(name, why) for name, why in sorted(omitted.items()) if name not in shown)
+        return ChosenExamples(picks, left, f"the nearest of {len(fitting)} similar earlier requests")
+
+    def _choose_usual(self, similar: list[Match], task: Task, scores: dict[int, float]) -> ChosenExamples:
         """Choose from the templates with the most similar examples, widening until one of them can be used."""
         homes = self._templates.templates_of([match.id for match in similar[:_MATCHES]])
         matches: dict[tuple[str, int], list[float]] = {}
@@ -138,7 +192,6 @@ class ExampleChooser:
                 matches.setdefault(homes[match.id], []).append(match.score)
         nearness = {home: sum(best[:3]) / 3 for home, best in matches.items()}
         nearest = sorted(nearness, key=lambda home: (-nearness[home], home))
-        scores = {match.id: match.score for match in similar}
         rows: list[FoundRow] = []
         looked_at = 0
         while looked_at < len(nearest) and not any(self._explain_misfit(row, task) is None for row in rows):
@@ -146,6 +199,12 @@ class ExampleChooser:
             looked_at = min(looked_at + TEMPLATES, len(nearest))
         chosen = self._choose_among(rows, task, scores, nearness)
         return structs.replace(chosen, reason=chosen.reason or f"the most fitting of {looked_at} similar templates")
+
+    def _agent_of(self, pick: Pick) -> str | None:
+        """Return the agent whose tools an example names."""
+        row = self._templates.version(pick.template, pick.version)
+        template = self._templates.facts(row.name, row.version, row.body)
+        return template.provenance.agent if template else None
 
     def choose_from(self, rows: Iterable[TemplateRow], task: Task, reason: str) -> ChosenExamples:
         """Choose from some templates, the strongest first."""
@@ -162,17 +221,7 @@ class ExampleChooser:
     ) -> ChosenExamples:
         """Choose which of these examples to show, and say why the other templates are left out."""
         omitted: dict[str, str] = {}
-        fitting: list[tuple[FoundRow, Example]] = []
-        for row in rows:
-            if not may_show(row, task):
-                continue  # not even its name
-            name = f"{row.name}@{row.version}"
-            misfit = self._explain_misfit(row, task)
-            example = self._templates.decode(row) if misfit is None else None
-            if example is None:
-                omitted.setdefault(name, misfit or _UNREADABLE)
-            else:
-                fitting.append((row, example))
+        fitting = self._keep_fitting(rows, task, omitted)
         if not fitting:
             left = tuple(Omission(name, why) for name, why in sorted(omitted.items()))
             return ChosenExamples((), left, _NOTHING_USABLE)
@@ -199,7 +248,7 @@ class ExampleChooser:
                 scores.get(row.id, 0.0),
                 nearness.get((row.name, row.version), 0.0),
                 example.support / most[row.name, row.version],
-                mask_call(example.tool, example.arguments),
+                _name_calls(example),
             )
             for row, example in fitting
         ]
@@ -209,6 +258,24 @@ class ExampleChooser:
             omitted.setdefault(f"{row.name}@{row.version}", "others fit better")
         left = tuple(Omission(name, why) for name, why in sorted(omitted.items()) if name not in shown)
         return ChosenExamples(picks, left, "")
+
+    def _keep_fitting(
+        self, rows: Iterable[FoundRow], task: Task, omitted: dict[str, str]
+    ) -> list[tuple[FoundRow, Example]]:
+        """Return the examples that the session may see and can use; adds why the others' templates are left out."""
+        fitting: list[tuple[FoundRow, Example]] = []
+        for row in rows:
+            if not may_show(row, task):
+                continue  # not even its name
+            misfit = self._explain_misfit(row, task)
+            example = self._templates.decode(row) if misfit is None else None
+            if example is None:
+                omitted.setdefault(f"{row.name}@{row.version}", misfit or _UNREADABLE)
+            elif misfit := _explain_calls(example, task):
+                omitted.setdefault(f"{row.name}@{row.version}", misfit)
+            else:
+                fitting.append((row, example))
+        return fitting
 
     def _weigh_effect(self, row: FoundRow) -> float:
         """Return the factor of a template's measured effect: above 1 if it lowered errors, below 1 if it raised them."""
@@ -271,6 +338,19 @@ class ExampleChooser:
         if example is None or example.correction:
             return False
         return teaches_nothing(facts.agent, row.category, example.tool, example.arguments)
+
+
+def _name_calls(example: Example) -> tuple[tuple[str, str], ...]:
+    """Return what is the same for examples whose calls differ only in ids, numbers and names of files."""
+    return tuple(mask_call(call.tool, call.arguments) for call in example.shown)
+
+
+def _explain_calls(example: Example, task: Task) -> str | None:
+    """Return why the session cannot make a call of an example, or None."""
+    missing = next(
+        (call.tool for call in example.calls if task.tools is not None and call.tool not in task.tools), None
+    )
+    return f"the session has no tool {missing}" if missing else None
 
 
 def may_show(row: FoundRow | TemplateRow, task: Task) -> bool:

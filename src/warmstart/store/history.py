@@ -16,7 +16,12 @@ _SESSION = frozenset(PastSession.__struct_fields__) & frozenset(SessionRow.__str
     "task",
     "usage",
 }
-_CALL = frozenset(PastCall.__struct_fields__) & frozenset(CallRow.__struct_fields__) - {"arguments", "intent"}
+_CALL = frozenset(PastCall.__struct_fields__) & frozenset(CallRow.__struct_fields__) - {
+    "arguments",
+    "intent",
+    "asked",
+    "closing",
+}
 
 
 def decode_session(row: SessionRow, calls: Iterable[CallRow]) -> PastSession | None:
@@ -51,6 +56,8 @@ def _decode_call(row: CallRow) -> PastCall:
         **{name: getattr(row, name) for name in _CALL},
         arguments=msgspec.json.decode(row.arguments, type=Arguments),
         intent=row.intent or "",
+        asked=row.asked or "",
+        closing=row.closing or "",
         outcome=Outcome(
             row.status,
             row.basis,

@@ -70,22 +70,22 @@ DELETE FROM reviews WHERE session_key = :key;
 -- name: put_call
 INSERT INTO calls (
     session_key, ordinal, call_id, tool, arguments, intent, excerpt, status, basis, error_kind, at, turn, answered,
-    flagged, cause, findings, words)
+    flagged, cause, findings, words, request, asked, closing)
 VALUES (
     :session_key, :ordinal, :call_id, :tool, :arguments, :intent, :excerpt, :status, :basis, :error_kind, :at, :turn, :answered,
-    :flagged, :cause, :findings, :words);
+    :flagged, :cause, :findings, :words, :request, :asked, :closing);
 
 -- name: delete_calls
 DELETE FROM calls WHERE session_key = :key;
 
 -- name: calls_of
 SELECT session_key, ordinal, call_id, tool, arguments, intent, excerpt, status, basis, error_kind, at, turn, answered,
-       flagged, cause, findings, words
+       flagged, cause, findings, words, request, asked, closing
 FROM calls WHERE session_key = :key ORDER BY ordinal;
 
 -- name: call_at
 SELECT session_key, ordinal, call_id, tool, arguments, intent, excerpt, status, basis, error_kind, at, turn, answered,
-       flagged, cause, findings, words
+       flagged, cause, findings, words, request, asked, closing
 FROM calls WHERE session_key = :key AND ordinal = :ordinal;
 
 -- name: first_intent
@@ -199,11 +199,11 @@ VALUES (:name, :version, :status, :by, :reason, :at);
 SELECT name, version, status, by, reason, at FROM decisions WHERE name = :name ORDER BY id;
 
 -- name: put_example
-INSERT INTO examples (name, version, ordinal, tool, body, costs)
-VALUES (:name, :version, :ordinal, :tool, :body, :costs) RETURNING id;
+INSERT INTO examples (name, version, ordinal, tool, body, costs, further)
+VALUES (:name, :version, :ordinal, :tool, :body, :costs, :further) RETURNING id;
 
 -- name: examples_of
-SELECT id, name, version, ordinal, tool, body, costs FROM examples
+SELECT id, name, version, ordinal, tool, body, costs, further FROM examples
 WHERE name = :name AND version = :version ORDER BY ordinal;
 
 -- name: templates_of
@@ -212,12 +212,20 @@ SELECT e.id, e.name, e.version FROM json_each(?) AS wanted JOIN examples AS e ON
 
 -- name: examples_with_kind
 -- The examples of templates, given as ["name", version] pairs, with the columns that filters need.
-SELECT e.id, e.name, e.version, e.ordinal, e.tool, e.body, e.costs, t.category, t.task_type, t.used, t.body, t.effect,
-       t.project, t.scope
+SELECT e.id, e.name, e.version, e.ordinal, e.tool, e.body, e.costs, e.further, t.category, t.task_type, t.used, t.body,
+       t.effect, t.project, t.scope
 FROM json_each(?) AS wanted
 JOIN templates AS t ON t.name = json_extract(wanted.value, '$[0]') AND t.version = json_extract(wanted.value, '$[1]')
-JOIN examples AS e ON e.name = t.name AND e.version = t.version
+JOIN examples AS e ON e.name = t.name AND e.version = t.version AND e.further = 0
 ORDER BY e.name, e.version, e.ordinal;
+
+-- name: examples_by_id
+-- Examples given by id, with the columns that filters need.
+SELECT e.id, e.name, e.version, e.ordinal, e.tool, e.body, e.costs, e.further, t.category, t.task_type, t.used, t.body,
+       t.effect, t.project, t.scope
+FROM json_each(?) AS wanted
+JOIN examples AS e ON e.id = wanted.value
+JOIN templates AS t ON t.name = e.name AND t.version = e.version;
 
 -- name: put_posting
 INSERT INTO postings (scope, term, example, weight) VALUES (:scope, :term, :example, :weight);
@@ -283,13 +291,17 @@ SELECT count(*) FROM trials;
 
 -- name: template_totals
 SELECT t.status, t.category, t.task_type, count(*), coalesce(sum(t.used), 0),
-       coalesce(sum((SELECT count(*) FROM examples e WHERE e.name = t.name AND e.version = t.version)), 0)
+       coalesce(sum((SELECT count(*) FROM examples e WHERE e.name = t.name AND e.version = t.version AND e.further = 0)), 0)
 FROM templates t GROUP BY t.status, t.category, t.task_type;
 
 -- name: templates_from_session
 -- An example whose body is not JSON belongs to no session; json_extract alone would fail for all.
 SELECT DISTINCT name, version FROM examples
-WHERE CASE WHEN json_valid(body) THEN json_extract(body, '$.session') END = :session;
+WHERE further = 0 AND CASE WHEN json_valid(body) THEN json_extract(body, '$.session') END = :session;
+
+-- name: further_from_session
+SELECT id FROM examples
+WHERE further = 1 AND CASE WHEN json_valid(body) THEN json_extract(body, '$.session') END = :session;
 
 -- name: put_effect
 UPDATE templates SET effect = :effect WHERE name = :name AND version = :version;

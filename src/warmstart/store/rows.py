@@ -134,6 +134,9 @@ class CallRow(Row, frozen=True, kw_only=True, gc=False):
     cause: str | None = None  # of an error: the line that names its cause
     findings: str | None = None  # JSON list: linter rules, compiler codes, failing tests
     words: str | None = None  # a person's words when they rejected the call
+    request: int | None = None  # number of the user's message that it serves, from 1; None: not recorded
+    asked: str | None = None  # of the first call that serves a message: the message
+    closing: str | None = None  # of the last call that serves a message: the agent's words after it
 
     @classmethod
     def from_columns(cls, values: Sequence[Any]) -> Self:
@@ -228,6 +231,7 @@ class ExampleRow(Row, frozen=True, kw_only=True, gc=False):
     tool: str  # in the agent's words
     body: str  # JSON of model.Example
     costs: str  # JSON: dialect -> tokens
+    further: int = 0  # 1: no part of what a person reviews first; see model.Template.further
 
 
 class FoundRow(ExampleRow, frozen=True, kw_only=True, gc=False):

@@ -38,6 +38,7 @@ MIGRATIONS = (
     "0009_trials",
     "0010_occurrences",
     "0011_incremental",
+    "0012_exchanges",
 )
 
 SETTINGS = """

@@ -78,9 +78,15 @@ class TemplateStore:
         template = self.facts(row.name, row.version, row.body)
         if template is None:
             return None
-        examples = tuple(example for _row, example in self.examples(row.name, row.version))
+        stored = self.examples(row.name, row.version)
         return msgspec.structs.replace(
-            template, version=row.version, status=row.status, created=row.created, used=row.used, examples=examples
+            template,
+            version=row.version,
+            status=row.status,
+            created=row.created,
+            used=row.used,
+            examples=tuple(example for found, example in stored if not found.further),
+            further=tuple(example for found, example in stored if found.further),
         )
 
     def facts(self, name: str, version: int, body: str) -> Template | None:
@@ -92,7 +98,7 @@ class TemplateStore:
             return None
 
     def examples(self, name: str, version: int) -> list[tuple[ExampleRow, Example]]:
-        """Return the readable examples of a version."""
+        """Return the readable examples of a version, the further ones last."""
         rows = [ExampleRow.from_columns(row) for row in self.store.rows("examples_of", (name, version))]
         return [(row, example) for row in rows if (example := self.decode(row)) is not None]
 
@@ -119,8 +125,12 @@ class TemplateStore:
         ]
 
     def from_session(self, session: str) -> list[tuple[str, int]]:
-        """Return name and version of the templates that show a call of this session."""
+        """Return name and version of the templates that show a call of this session; further exchanges do not count."""
         return [(name, version) for name, version in self.store.rows("templates_from_session", (session,))]
+
+    def further_from_session(self, session: str) -> list[int]:
+        """Return the ids of the further exchanges that come from this session."""
+        return [id for (id,) in self.store.rows("further_from_session", (session,))]
 
     # Searching: the word index is divided into shelves, one per scope and project
 
@@ -141,8 +151,12 @@ class TemplateStore:
         return {id: (name, version) for id, name, version in self.store.rows("templates_of", (json.dumps(list(ids)),))}
 
     def shortlist(self, templates: Sequence[tuple[str, int]]) -> list[FoundRow]:
-        """Return the examples of some templates, with the columns that filters need."""
+        """Return the examples of some templates without the further ones, with the columns that filters need."""
         return [FoundRow.from_columns(row) for row in self.store.rows("examples_with_kind", (json.dumps(templates),))]
+
+    def found(self, ids: Sequence[int]) -> list[FoundRow]:
+        """Return examples by id, with the columns that filters need."""
+        return [FoundRow.from_columns(row) for row in self.store.rows("examples_by_id", (json.dumps(list(ids)),))]
 
     # Writing
 
@@ -150,10 +164,26 @@ class TemplateStore:
         """Store a new version with its examples and their tokens per dialect."""
         self.store.run("put_template", row.to_columns())
         for ordinal, (example, costs) in enumerate(examples):
-            body = msgspec.json.encode(example).decode()
-            self.store.run(
-                "put_example", (row.name, row.version, ordinal, example.tool, body, json.dumps(dict(costs)))
-            ).fetchall()
+            self._put_example(row, ordinal, example, costs, further=False)
+
+    def put_further(self, row: TemplateRow, examples: Sequence[tuple[Example, Mapping[str, int]]]) -> None:
+        """Replace the further exchanges of a version, which must not be indexed."""
+        stored = [
+            ExampleRow.from_columns(columns) for columns in self.store.rows("examples_of", (row.name, row.version))
+        ]
+        for old in stored:
+            if old.further:
+                self.delete_example(old.id)
+        first = max((old.ordinal + 1 for old in stored if not old.further), default=0)
+        for ordinal, (example, costs) in enumerate(examples, first):
+            self._put_example(row, ordinal, example, costs, further=True)
+
+    def _put_example(
+        self, row: TemplateRow, ordinal: int, example: Example, costs: Mapping[str, int], *, further: bool
+    ) -> None:
+        body = msgspec.json.encode(example).decode()
+        columns = (row.name, row.version, ordinal, example.tool, body, json.dumps(dict(costs)), int(further))
+        self.store.run("put_example", columns).fetchall()
 
     def decide(self, row: TemplateRow, status: TemplateStatus, by: str, reason: str, at: float) -> None:
         """Change the status of a version and record the decision."""
@@ -215,7 +245,8 @@ class TemplateStore:
         """Replace the facts of a version and of its examples; what they show stays the same."""
         if body != row.body or strength != row.strength:
             self.store.run("set_facts", (body, strength, row.name, row.version))
-        for (known, value), example in zip(self.examples(row.name, row.version), examples, strict=False):
+        stored = [pair for pair in self.examples(row.name, row.version) if not pair[0].further]
+        for (known, value), example in zip(stored, examples, strict=False):
             if value != example:
                 self.store.run("set_example", (msgspec.json.encode(example).decode(), known.id))
 

@@ -14,12 +14,13 @@ from typing import Any, get_args
 from warmstart.excerpt import ARGUMENT, MESSAGE, RESULT, cut, cut_value
 from warmstart.formats.fields import count_of, parse_arguments, parse_time, string_of, text_of
 from warmstart.formats.openai_chat import from_messages
-from warmstart.model import Arguments, Category, Example, Message, Provenance, TaskType, Template, ToolCall
+from warmstart.model import Arguments, Category, Example, ExampleCall, Message, Provenance, TaskType, Template, ToolCall
 from warmstart.ports import Judge
 
 _CONTENTS = ("examples", "seed_messages", "system_prompt_addendum", "addendum")  # each of them makes a template
 _FLAGS = {"true": True, "false": False, "1": True, "0": False}
 _INTENT, _TASK, _DESCRIPTION, _ADDENDUM, _NOTE = 300, 1_200, 500, MESSAGE, 400  # maximum characters
+_REQUEST, _CALLS = 1_000, 20  # characters of an exchange's request; its calls
 _TAG, _TAGS, _ID, _IDS, _NOTES = 40, 20, 200, 1_000, 20
 _MAX_ARGUMENTS = 256 << 10  # bytes; a larger call is no example
 _GAP = 60  # characters by which a cut text may exceed its limit, because it says how much was left out
@@ -119,11 +120,14 @@ def read_example(record: BundleRecord, session: str) -> Example | None:
     arguments = _arguments(record.value.get("arguments"), own=record.own)
     if arguments is None:
         return None
+    calls = _read_calls(record)
+    if calls is None:
+        return None
     return Example(
         tool=_tool(record),
         arguments=arguments,
         result=record.bound(_result(record), RESULT),
-        intent=record.text(_INTENT, "intent", "context_hint"),
+        intent=record.text(_REQUEST if calls else _INTENT, "intent", "context_hint"),
         task=record.text(_TASK, "task"),
         correction=record.text(_NOTE, "correction") or None,
         why=record.text(_NOTE, "why"),
@@ -132,7 +136,25 @@ def read_example(record: BundleRecord, session: str) -> Example | None:
         support=record.number("support", 1),
         successes=record.number("successes", 1),
         failures=record.number("failures", 0),
+        calls=calls,
+        closing=record.text(_NOTE, "closing"),
+        stand_ins=_texts(record.value.get("stand_ins"), _ID, _NOTES),
     )
+
+
+def _read_calls(record: BundleRecord) -> tuple[ExampleCall, ...] | None:
+    """Return the calls of an exchange; None if one of them is too large or no call."""
+    listed = record.value.get("calls")
+    calls: list[ExampleCall] = []
+    for value in listed[:_CALLS] if isinstance(listed, list) and record.own else ():
+        call = BundleRecord(value, own=True) if isinstance(value, dict) else None
+        arguments = _arguments(value.get("arguments"), own=True) if call else None
+        if call is None or arguments is None or not _tool(call).strip():
+            return None
+        correction = call.text(_NOTE, "correction") or None
+        result = call.bound(_result(call), RESULT)
+        calls.append(ExampleCall(tool=_tool(call), arguments=arguments, result=result, correction=correction))
+    return tuple(calls)
 
 
 def records_of_messages(messages: list[Any], judge: Judge) -> list[dict[str, Any]]:

@@ -18,6 +18,8 @@ from warmstart.calls.shapes import COMMONPLACE, canonical, command_of, heads, ki
 from warmstart.excerpt import first
 from warmstart.model import Arguments, Category, Example, PastCall, PastSession, TaskType
 from warmstart.projects.paths import mask_root
+from warmstart.templates.exchanges import MinedExchange, find_exchanges, take_call
+from warmstart.templates.secret_stand_ins import put_secret_stand_ins
 from warmstart.templates.suspicion import gives_orders, hosts_in, without_reminders
 
 TASK = 300  # maximum characters of a task, which is searched and not shown
@@ -62,6 +64,7 @@ class SessionDigest(Struct):
     worked: Counter[str]  # calls that worked, by shape
     failed: Counter[str]  # calls that failed, by shape
     candidates: list[Candidate]
+    exchanges: list[Example]  # whole exchanges, in order
     hosts: set[str]
     has_orders: bool
 
@@ -73,6 +76,7 @@ def digest_session(session: PastSession, calls: Sequence[PastCall], *, everythin
     """
     session = structs.replace(session, task=mask_root(session.task, session.root))
     fixes = find_fixes(calls)
+    exchanges = find_exchanges(session, calls, {at: _state_correction(fix) for at, fix in fixes.items()})
     orders = {at for at, call in enumerate(calls) if gives_orders(call.excerpt or "")}
     candidates: list[Candidate] = []
     hosts: set[str] = set()
@@ -87,7 +91,9 @@ def digest_session(session: PastSession, calls: Sequence[PastCall], *, everythin
             candidate.commonplace = commonplace
             candidate.worth -= 3.0 * (at in orders) + 1.0 * bool(orders)
             candidate.worth -= 1.2 * (not written.isdisjoint(_files_run(call)))
-            candidates.append(candidate)
+            if (example := _complete(candidate.example, exchanges.get(at))) is not None:
+                candidate.example = example
+                candidates.append(candidate)
         written |= _files_written(call)
     candidates.sort(key=lambda candidate: (-candidate.worth, candidate.example.step or 0))
     taken: Counter[str] = Counter()
@@ -107,9 +113,15 @@ def digest_session(session: PastSession, calls: Sequence[PastCall], *, everythin
         worked=Counter(shape(call.tool, call.arguments) for call in calls if call.outcome.status == "ok"),
         failed=Counter(shape(call.tool, call.arguments) for call in calls if call.outcome.status == "error"),
         candidates=best,
+        exchanges=[exchange.example for exchange in exchanges.values() if exchange.place == 0] if not orders else [],
         hosts=hosts,
         has_orders=bool(orders),
     )
+
+
+def _complete(example: Example, exchange: MinedExchange | None) -> Example | None:
+    """Return an example with the exchange around it and without placeholders; None if nobody could say what belongs there."""
+    return put_secret_stand_ins(example) if exchange is None else take_call(exchange, example)
 
 
 def _files_written(call: PastCall) -> set[str]:

@@ -17,6 +17,7 @@ from warmstart.model import PastCall
 
 Kind = Literal["first", "last", "street", "email", "phone", "birth", "zip", "user", "id", "digits"]
 
+_ADDRESSED = frozenset(("first", "last", "street", "email"))  # values that make a postal code somebody's
 _DEPTH = 12  # levels of a value that are searched
 _LONGEST = 120  # characters of a value
 _SHORT = 4  # digits of a security code; a longer number must be a card's
@@ -31,7 +32,7 @@ _TEXT = re.compile(r'"([^"\\]{1,120})"')
 _CATALOGUE = frozenset("product item flight sku variant model tool file host server branch commit session call".split())
 _PEOPLE = frozenset("user customer client member patient employee guest account subscriber buyer".split())
 _PERSONS = frozenset(
-    "full customer passenger patient holder recipient contact client guest employee person traveller traveler".split()
+    "full customer passenger patient holder cardholder recipient contact client guest employee person traveller traveler".split()
 )
 _CASES = frozenset(
     """order reservation booking payment transaction invoice ticket case claim passenger patient loyalty membership
@@ -59,6 +60,12 @@ _NAME = r"([A-Z][a-z]+(?:[-'’][A-Z]?[a-z]+)?)\s+([A-Z][a-z]+(?:[-'’][A-Z]?[a
 _DATE = (
     r"(\d{4}-\d\d?-\d\d?|\d\d?[/.]\d\d?[/.]\d{2,4}|[A-Z][a-z]+ \d\d?(?:st|nd|rd|th)?,? \d{4}|\d\d? [A-Z][a-z]+ \d{4})"
 )
+_SECRET_WORDS = (
+    r"(?:(?:(?:access|auth\w*|refresh|api|client|security|login) )?(?:tokens?|secrets?|password|pin|api key)"
+    r"|(?:access|pass|security|verification) ?code)"
+)
+_LINK = r"(?:,? (?:is|are|of|being|as|labell?ed|named|called|with|number|starting)){0,3}\s*[:=]?\s*"
+_MASKED = re.compile(r"\{\{SECRET:[^{}]*\}\}")
 _EVERYWHERE: tuple[tuple[Kind, re.Pattern[str]], ...] = (  # in messages of every session
     ("digits", re.compile(r"\b(?:cvv|cvc|cv2|security code|card code)\d?\b\D{0,15}(\d{3,4})\b", re.I)),
     ("digits", re.compile(r"(?<![\w-])(\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7})(?![\w-])")),
@@ -74,12 +81,19 @@ _MESSAGES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("zip", re.compile(r"(?i:\b(?:zip|postal|post)[ -]?code\b|\bzip\b)\D{0,12}(\d{5}(?:-\d{4})?)\b")),
     ("zip", re.compile(r"\b[A-Z]{2},? (\d{5}(?:-\d{4})?)\b")),
     ("birth", re.compile(rf"(?i:\bborn\b|\bbirth\w*|\bdob\b)[^.\n]{{0,30}}?{_DATE}")),
+    ("id", re.compile(rf"(?i:\b{_SECRET_WORDS}\b){_LINK}[\"'‘“`]?((?=[\w!@#$%^&*-]*\d)[\w!@#$%^&*-]{{4,64}})")),
+    ("id", re.compile(r"(?i:\b(?:passport|licen[cs]e|policy|insurance|social security|account|card)\b(?: number| no\.?| id)?)"
+                      rf"{_LINK}[\"'‘“`]?((?=\w*\d)[A-Z0-9_-]{{5,20}})\b")),
     ("phone", re.compile(r"(?<![\w-])(\+?\d{0,2}[ -]?\(?\d{3}\)?[ -]\d{3}[ -]\d{4})(?![\w-])")),
 )  # fmt: skip
 _NAMED = re.compile(
     rf"(?i:\bname(?:['’]s|\s+is)?\s*:?\**\s+(?:is\s+)?|\bI['’]m\s+|\bI am\s+|\bthis is\s+"
     rf"|\b(?:user|customer|passenger|client|patient|mr|mrs|ms|dr)\.?\s+){_NAME}"
 )
+
+
+_GIVEN = re.compile(rf"(?i:\b(?:first|given)[ -]?name\b){_LINK}[\"'‘“`]?([A-Z][a-z]+)\b")
+_FAMILY = re.compile(rf"(?i:\b(?:last|family|sur)[ -]?name\b){_LINK}[\"'‘“`]?([A-Z][a-z]+)\b")
 
 
 class CaseValue(NamedTuple):
@@ -105,7 +119,11 @@ def find_case_values(messages: Sequence[str], calls: Sequence[PastCall]) -> list
             found += [CaseValue(kind, value) for kind, value in _scan(text, (*_EVERYWHERE, *_MESSAGES))]
             for named in _NAMED.finditer(text):
                 found += [CaseValue("first", named[1]), CaseValue("last", named[2])]
+            found += [CaseValue("first", given) for given in _GIVEN.findall(text)]
+            found += [CaseValue("last", family) for family in _FAMILY.findall(text)]
     found += [name for value in found for name in _read_names(value)]
+    if not any(value.kind in _ADDRESSED for value in found):
+        found = [value for value in found if value.kind != "zip"]  # of a town: nobody lives there by name
     return list(dict.fromkeys(found))
 
 
@@ -118,6 +136,7 @@ def _read_names(value: CaseValue) -> Iterator[CaseValue]:
 
 
 def _scan(text: str, patterns: Iterable[tuple[Kind, re.Pattern[str]]]) -> Iterator[tuple[Kind, str]]:
+    text = _MASKED.sub("", text) if "{{" in text else text
     for kind, pattern in patterns:
         for match in pattern.finditer(text):
             if kind != "digits" or len(match[1]) <= _SHORT or _is_card_number(match[1]):

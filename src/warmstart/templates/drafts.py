@@ -17,6 +17,7 @@ from warmstart.model import Example, Origin, PastCall, PastSession, Provenance, 
 from warmstart.plurals import format_count
 from warmstart.templates import topics
 from warmstart.templates.candidates import Candidate, SessionDigest
+from warmstart.templates.exchanges import list_further, name_exchange
 from warmstart.templates.suspicion import suspicions
 
 _MOST_LESSONS, _MOST_TAGS = 3, 6
@@ -25,6 +26,7 @@ _ALIKE = 0.6  # two calls of one shape are merged if their arguments share this 
 _SAME_INTENT = 0.5  # and their intents this many
 _DIFFERENT = 12  # unmerged calls of one shape that are considered
 _VARIANTS = 4  # maximum examples of one shape
+_MOST_FURTHER = 400  # further exchanges of a template
 _ENOUGH = 5  # examples; beyond it only new shapes are added
 
 
@@ -113,6 +115,7 @@ class TemplateDraft:
             addendum=self._lessons(),
             examples=examples,
             source_sessions=self._find_supporters(chosen),
+            further=self._list_further(examples) if origin == "learned" else (),
         )
         reasons = suspicions(template, self._support.hosts)
         if number := sum(session.has_orders for session in self._sessions):
@@ -139,6 +142,7 @@ class TemplateDraft:
             if chosen and (value(best)[0] < 0 or (shapes[best.candidate.shape] and len(chosen) >= _ENOUGH)):
                 break
             pool.remove(best)
+            pool = [example for example in pool if not _is_same_exchange(example, best)]
             chosen.append(best)
             kinds[best.candidate.kind] += 1
             shapes[best.candidate.shape] += 1
@@ -165,11 +169,32 @@ class TemplateDraft:
             if not left:
                 break
             best = max(left, key=value)
-            left.remove(best)
+            left = [example for example in left if example is not best and not _is_same_exchange(example, best)]
             more.append(best)
             shown.append(_intent_words(best.candidate))
             shapes[best.candidate.shape] += 1
         return more
+
+    def _list_further(self, examples: Sequence[Example]) -> tuple[Example, ...]:
+        """Return the other exchanges of the sessions, the latest first: everything distinct that worked can be found."""
+        latest = sorted(self._sessions, key=lambda session: (-session.started, session.key))
+        counted = (self._count(exchange) for session in latest for exchange in session.exchanges)
+        usable = [exchange for exchange in counted if exchange is not None]
+        return tuple(list_further(usable, examples, self._support.hosts, _MOST_FURTHER))
+
+    def _count(self, exchange: Example) -> Example | None:
+        """Return an exchange with its support; None if a call of it mostly fails and is not corrected here."""
+        patterns = [self._support.patterns.get(shape(call.tool, call.arguments)) for call in exchange.calls]
+        for call, pattern in zip(exchange.calls, patterns, strict=True):
+            if pattern is not None and pattern.fails_mostly and not call.correction:
+                return None
+        known = [pattern for pattern in patterns if pattern is not None]
+        if not known:
+            return exchange
+        rarest = min(known, key=lambda pattern: len(pattern.sessions))
+        return structs.replace(
+            exchange, support=len(rarest.sessions), successes=rarest.successes, failures=rarest.failures
+        )
 
     def _pool(self, *, strict: bool) -> list[DraftExample]:
         """Return the candidates, similar ones merged. If strict, shapes that mostly fail must be corrections."""
@@ -254,6 +279,11 @@ class TemplateDraft:
         ranked = sorted((-self._count_fixed(lesson), lesson) for lesson in lessons)
         rules = [(lesson, -minus) for minus, lesson in ranked if -minus >= self._min_support]
         return "\n".join(f"{lesson} (seen failing in {count} sessions)." for lesson, count in rules[:_MOST_LESSONS])
+
+
+def _is_same_exchange(one: DraftExample, other: DraftExample) -> bool:
+    first, second = one.candidate.example, other.candidate.example
+    return first.is_whole and second.is_whole and name_exchange(first) == name_exchange(second)
 
 
 def _merge(candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, int]]:

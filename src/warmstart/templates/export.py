@@ -32,12 +32,17 @@ def write_bundle(templates: Iterable[Template], *, redact: Callable[[Any], Any] 
 def _to_record(template: Template) -> dict[str, Any]:
     fields = structs.asdict(template)
     del fields["status"], fields["used"]
-    fields["examples"] = [
-        structs.asdict(example) | {"arguments": clean_value(example.arguments)} for example in template.examples
-    ]
+    del fields["further"]  # nobody has looked at those one by one
+    fields["examples"] = [_write_example(example) for example in template.examples]
     fields["provenance"] = structs.asdict(template.provenance)
     for local in ("origin", "source", "scope", "partial"):  # they describe its place in this store
         del fields["provenance"][local]
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in fields.items()}
+
+
+def _write_example(example: Example) -> dict[str, Any]:
+    fields = structs.asdict(example) | {"arguments": clean_value(example.arguments)}
+    fields["calls"] = [structs.asdict(call) | {"arguments": clean_value(call.arguments)} for call in example.calls]
     return {key: list(value) if isinstance(value, tuple) else value for key, value in fields.items()}
 
 
@@ -85,6 +90,7 @@ def redact_template(template: Template, redact: Callable[[Any], Any]) -> Templat
         tags=tuple(map(redact, template.tags)),
         addendum=redact(template.addendum),
         examples=tuple(_redact_example(example, redact) for example in template.examples),
+        further=tuple(_redact_example(example, redact) for example in template.further),
         source_sessions=tuple(map(redact, template.source_sessions)),
         provenance=provenance,
     )
@@ -92,8 +98,14 @@ def redact_template(template: Template, redact: Callable[[Any], Any]) -> Templat
 
 def _redact_example(example: Example, redact: Callable[[Any], Any]) -> Example:
     """Redact field by field: under a key like `session` the redactor would take a plain id for a secret."""
-    written = ("tool", "arguments", "result", "intent", "task", "correction", "why", "session")
-    return structs.replace(example, **{field: redact(getattr(example, field)) for field in written})
+    written = ("tool", "arguments", "result", "intent", "task", "correction", "why", "session", "closing")
+    calls = tuple(
+        structs.replace(call, **{name: redact(getattr(call, name)) for name in call.__struct_fields__})
+        for call in example.calls
+    )
+    stand_ins = tuple(map(redact, example.stand_ins))
+    plain = {field: redact(getattr(example, field)) for field in written}
+    return structs.replace(example, **plain, calls=calls, stand_ins=stand_ins)
 
 
 def _hide_name(name: str, redact: Callable[[Any], Any]) -> str:

@@ -37,6 +37,8 @@ def forget_session(store: SqliteStore, name: str, now: float) -> Forgotten:
                 deleted.append(f"{row.name}@{row.version}")
             else:
                 examples += _remove_examples(templates, row, session.key)
+        for further in templates.further_from_session(session.key):
+            templates.delete_example(further)
         for trial in trials.mentioning(session.key):
             picks = trials.picks(trial)
             if picks is not None:
@@ -59,7 +61,8 @@ def _remove_examples(templates: TemplateStore, row: TemplateRow, key: str) -> in
         sources = tuple(session for session in template.source_sessions if session != key)
         body = msgspec.json.encode(structs.replace(template, source_sessions=sources), order="deterministic")
         templates.set_body(row, body.decode())
-    examples = [example for example, value in templates.examples(row.name, row.version) if value.session == key]
+    stored = templates.examples(row.name, row.version)
+    examples = [example for example, value in stored if value.session == key and not example.further]
     for example in examples:
         templates.delete_example(example.id)
     return len(examples)

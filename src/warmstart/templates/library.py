@@ -36,6 +36,7 @@ from warmstart.templates.bundles import read_bundles
 from warmstart.templates.export import redact_template, write_bundle
 from warmstart.templates.mine import LearnLimits, MiningOptions, RefusedSession, capture, check_capture, mine
 from warmstart.templates.register import PERSON, LearnedTemplate, kind_of
+from warmstart.templates.secret_stand_ins import put_stand_ins_in
 from warmstart.templates.settle import LearnedTemplates
 
 _REDACTED_ID = "{{SECRET:"
@@ -202,7 +203,8 @@ class TemplateLibrary(LearnedTemplates):
         given = [self._trials.picks(trial) for trial in trials if trial.arm != COLD]
         if None in given:
             return None
-        return {signature(pick.example.tool, pick.example.arguments) for picks in given for pick in picks or ()}
+        calls = (call for picks in given for pick in picks or () for call in pick.example.shown)
+        return {signature(call.tool, call.arguments) for call in calls}
 
     def _options(self, limits: LearnLimits | None = None, *, named: bool = False) -> MiningOptions:
         """Return the options of mining. `named`: somebody chose the session, so that a long one may be good."""
@@ -239,7 +241,7 @@ class TemplateLibrary(LearnedTemplates):
             for template in bundle.templates:
                 with self._store.writing():
                     try:
-                        kept.append(self._keep(redact_template(template, redact)))
+                        kept.append(self._keep(put_stand_ins_in(redact_template(template, redact))))
                     except Refused as error:  # its name is another scope's; the others are imported
                         problems.append(Problem(str(path), f"template {template.name}: {error}"))
                         continue

@@ -7,7 +7,7 @@ sessions with enough support and nothing suspicious. A change and its decision a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,8 +17,9 @@ from warmstart.config import Settings
 from warmstart.dialects.compose import cost
 from warmstart.dialects.tokens import estimate
 from warmstart.errors import NotFound, Refused
-from warmstart.model import DIALECTS, Decision, Origin, Problem, Template, TemplateStatus
+from warmstart.model import DIALECTS, Decision, Example, Origin, Problem, Template, TemplateStatus
 from warmstart.names import check_name, name_key
+from warmstart.plurals import format_count
 from warmstart.redact import Redactor
 from warmstart.scopes import EVERYWHERE, SHARED, mark_name
 from warmstart.store import SqliteStore, TemplateRow, TemplateStore, TrialStore
@@ -101,15 +102,13 @@ class TemplateRegister:
             task_type=template.task_type,
             project=project_of(template),
             strength=_strength(template),
-            body=_encode(structs.replace(template, examples=())).decode(),
+            body=_encode(structs.replace(template, examples=(), further=())).decode(),
             digest=digest,
             created=self._clock(),
             scope=scope,
         )
-        costs: list[dict[str, int]] = [
-            {dialect: cost(example, dialect, estimate) for dialect in DIALECTS} for example in template.examples
-        ]
-        self._templates.put(row, list(zip(template.examples, costs, strict=True)))
+        self._templates.put(row, _count_costs(template.examples))
+        self._templates.put_further(row, _count_costs(template.further))
         return StoredVersion(row, template, "updated" if versions else "new")
 
     def _update_facts(self, stored: StoredVersion) -> StoredVersion:
@@ -118,9 +117,27 @@ class TemplateRegister:
         known = self._templates.facts(row.name, row.version, row.body)
         parent = known.provenance.parent if known else None
         template = structs.replace(template, provenance=structs.replace(template.provenance, parent=parent))
-        body = _encode(structs.replace(template, examples=())).decode()
+        body = _encode(structs.replace(template, examples=(), further=())).decode()
         self._templates.update(row, body, _strength(template), template.examples)
+        self._update_further(row, template)
         return StoredVersion(structs.replace(row, body=body, strength=_strength(template)), template, stored.change)
+
+    def _update_further(self, row: TemplateRow, template: Template) -> None:
+        """Replace the further exchanges of a stored version, also in the word index, if they are others now."""
+        stored = [example for known, example in self._templates.examples(row.name, row.version) if known.further]
+        if tuple(stored) == template.further:
+            return
+        self._templates.unindex(row)
+        self._templates.put_further(row, _count_costs(template.further))
+        if row.status == "active":
+            self._index(row, template)
+            why = f"{format_count(len(template.further), 'further exchange')} of its sessions, nothing suspicious"
+            self._templates.decide(row, "active", POLICY, why, self._clock())
+
+    def _index(self, row: TemplateRow, template: Template) -> None:
+        """Make the examples of a version findable. Further exchanges stay in the scope that they were made in."""
+        shown = template.examples if _is_shared(row) else (*template.examples, *template.further)
+        self._templates.index(row, [index_weights(example, template) for example in shown])
 
     def _why_waiting(self, template: Template) -> str | None:
         """Return why a person must decide; None if the local policy may."""
@@ -161,7 +178,7 @@ class TemplateRegister:
             if older.status == "active" and older.version != row.version:
                 self._retire(older, by, f"replaced by version {row.version}")
         self._templates.decide(row, "active", by, reason, self._clock())
-        self._templates.index(row, [index_weights(example, template) for example in template.examples])
+        self._index(row, template)
         return structs.replace(row, status="active", reason=reason)
 
     def _retire(self, row: TemplateRow, by: str, reason: str) -> None:
@@ -217,7 +234,7 @@ class TemplateRegister:
             why = ": ".join(filter(None, (action, self._redact()(reason))))
             self._templates.decide(row, row.status, PERSON, why, self._clock())
             if row.status == "active":
-                self._templates.index(row, [index_weights(example, template) for example in template.examples])
+                self._index(row, template)
         return self._templates.decisions(row.name)[-1]
 
     def promote(self, name: str, *, reason: str, by: str) -> Decision:
@@ -247,6 +264,8 @@ class TemplateRegister:
         retired = []
         with self._store.writing():
             showing = set(self._templates.from_session(row.key))
+            for further in self._templates.further_from_session(row.key):
+                self._templates.delete_example(further)
             self._templates.note(_session_name(row.key), "retired", PERSON, why, self._clock())
             for name in sorted({name for name, _version in showing}):
                 for version in self._templates.versions(name_key(name)):
@@ -324,6 +343,11 @@ class TemplateRegister:
         return structs.replace(learned, status=row.status, reason=row.reason)
 
 
+def _count_costs(examples: Iterable[Example]) -> list[tuple[Example, dict[str, int]]]:
+    """Return examples with their tokens per dialect."""
+    return [(example, {dialect: cost(example, dialect, estimate) for dialect in DIALECTS}) for example in examples]
+
+
 def _session_name(key: str) -> str:
     """Return the name for decisions about a session. No template can have such a name."""
     return f"session:{key}"
@@ -358,7 +382,10 @@ def _strength(template: Template) -> float:
 
 def _digest(template: Template) -> str:
     """Return a hash of everything that a session would see or a person would decide on."""
-    shown = [(e.tool, e.arguments, e.result, e.intent, e.correction, e.task) for e in template.examples]
+    shown: list[tuple[Any, ...]] = []
+    for e in template.examples:
+        exchange = (e.calls, e.closing, e.stand_ins) if e.calls else ()
+        shown.append((e.tool, e.arguments, e.result, e.intent, e.correction, e.task, *exchange))
     content = [template.description, template.addendum, sorted(template.tags), shown, template.provenance.origin]
     content += [template.category, template.task_type, project_of(template)]
     return hashlib.blake2b(_encode(content), digest_size=16).hexdigest()

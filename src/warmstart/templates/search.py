@@ -16,16 +16,20 @@ from msgspec import Struct
 from warmstart.calls.words import STOP_WORDS, find_words, stem
 from warmstart.model import Example, Template
 
-ENOUGH = 600  # maximum postings per query
+ENOUGH = 3_000  # maximum postings per query
 TEMPLATES = 6  # templates whose examples are compared at once
 MIN_SHARE = 0.25  # share of a sentence's known words that an example must contain to be similar
 _LONG = 12  # known words; a longer sentence asks for no more
+_SEVERAL = 0.7  # an example with n kinds of calls is worth more than one by n to the power of 1 minus this
+_RELEVANT = 0.15  # minimum match of an example, relative to the best one
+_AGAIN = 0.5  # factor for each time that a kind of call is already shown
 _SAME_KIND = 0.2  # factor for another example of a kind that is already shown
 _ALL_SHOWN = 0.9  # the same factor once the nearest template has no other kind to show
 _FIT, _KIN, _USUAL = 0.9, 0.2, 0.4  # worth without a match of its own, of its template, and without support
 _CORRECTED = 1.1  # factor for an example that corrects a known mistake
 _FLOOR = 0.15  # minimum rarity of a word; a word in every example still says what the work is about
 
+_EXCHANGE = {"tool": 1.0, "intent": 1.0, "task": 0.2, "arguments": 0.3, "result": 0.2, "template": 0.1}
 _FIELDS = {"tool": 2.0, "intent": 1.5, "task": 0.8, "arguments": 1.2, "template": 0.2}
 _K1, _B, _USUAL_LENGTH = 1.2, 0.6, 80.0
 
@@ -48,7 +52,10 @@ class Option(Struct, frozen=True):
     match: float = 0.0  # its own BM25
     template: float = 0.0  # BM25 of its template: the mean of the template's best examples
     usual: float = 1.0  # 0-1: number of sessions with such a call, relative to the maximum in its template
-    call: tuple[str, str] | None = None  # the same for calls that differ only in an id, a number or a file's name
+    call: tuple[tuple[str, str], ...] | None = (
+        None  # the same for calls that differ only in an id, a number or a file's name
+    )
+    kinds: tuple[str, ...] = ("",)  # as `kind`, of all its calls
 
 
 def search_words(text: str) -> list[str]:
@@ -59,19 +66,24 @@ def search_words(text: str) -> list[str]:
 
 
 def index_weights(example: Example, template: Template) -> dict[str, float]:
-    """Return the words by which an example is found, each with its weight."""
+    """Return the words by which an example is found, each with its weight. An exchange is found by its request first."""
     counts: Counter[str] = Counter()
     length = 0.0
+    shown = example.shown
     fields = {
-        "tool": example.tool,
+        "tool": " ".join(dict.fromkeys(call.tool for call in shown)),
         "intent": example.intent,
-        "task": example.task,
-        "arguments": _to_text(example.arguments),
+        "task": example.task if example.task[:100] != example.intent[:100] else "",
+        "arguments": " ".join(_to_text(call.arguments) for call in shown),
         "template": f"{template.description} {' '.join(template.tags)}",
     }
+    weights = _FIELDS
+    if example.is_whole:
+        weights = _EXCHANGE
+        fields["result"] = " ".join(call.result for call in shown)
     for name, text in fields.items():
         for word in search_words(text[:2_000]):
-            counts[word] += _FIELDS[name]  # type: ignore[assignment]
+            counts[word] += weights[name]  # type: ignore[assignment]
             length += 1
     norm = _K1 * (1 - _B + _B * length / _USUAL_LENGTH)
     return {word: round(tf * (_K1 + 1) / (tf + norm), 4) for word, tf in counts.items()}
@@ -123,6 +135,32 @@ def is_similar(match: Match, known: int, asked: int) -> bool:
     One word of many is chance, even if it is the only known word.
     """
     return match.words >= (1 if asked <= 2 else 2) and match.words >= MIN_SHARE * min(known, _LONG)
+
+
+def complement(options: Sequence[Option], limit: int) -> list[int]:
+    """Return the indices of the examples to show, in the order in which they are taken: the nearest to the task first.
+
+    An example is worth its own match times what it adds: kinds of calls that are not shown yet. So what is like the request
+    comes first, and then what complements it. Being usual only breaks ties. The same calls are shown once, and nothing that
+    is much farther from the request than the nearest.
+    """
+    least = _RELEVANT * max((option.match for option in options), default=0.0)
+    taken: list[int] = []
+    shown: Counter[str] = Counter()
+    left = {at for at, option in enumerate(options) if option.match >= least}
+    while len(taken) < limit and left:
+        best = max(left, key=lambda at: (_weigh_option(options[at], shown), options[at].usual, -at))
+        taken.append(best)
+        call = options[best].call
+        left -= {best, *(at for at in left if call is not None and options[at].call == call)}
+        shown.update(set(options[best].kinds))
+    return taken
+
+
+def _weigh_option(option: Option, shown: Mapping[str, int]) -> float:
+    kinds = set(option.kinds)
+    new = sum(_AGAIN ** shown.get(kind, 0) for kind in kinds) / len(kinds) ** _SEVERAL
+    return option.match * new * (_CORRECTED if option.example.correction else 1.0)
 
 
 def diversify(options: Sequence[Option], limit: int) -> list[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import structs
@@ -19,19 +19,23 @@ from warmstart.templates.case_values import CaseValue, Kind, find_case_values
 _FIRST = ("Alex", "Robin", "Kim", "Sam", "Jo", "Dana", "Noa", "Chris", "Pat", "Terry")
 _LAST = ("Example", "Sample", "Specimen", "Placeholder", "Fictional", "Pattern", "Instance", "Model", "Proxy", "Dummy")
 _RUN = re.compile(r"[A-Za-z]+|\d+")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MOST = 2_000  # values of one session
 
 
 def put_stand_ins(session: PastSession, calls: Sequence[PastCall]) -> tuple[PastSession, list[PastCall]]:
     """Return a session's task and some of its calls with stand-ins for the values of people and cases."""
-    messages = [session.task, *dict.fromkeys(call.intent for call in calls)]
+    said = dict.fromkeys(text for call in calls for text in (call.intent, call.asked, call.closing) if text)
+    messages = [session.task, *said]
     values = find_case_values(messages, session.calls)
     if not values:
         return session, list(calls)
-    replace = make_replacer(values)
+    stand_ins = name_stand_ins(values)
+    replace = _make_replacer(stand_ins)
     stored = tuple(_change_call(call, replace) for call in session.calls)
     changed = [_change_call(call, replace) for call in calls]
-    return structs.replace(session, task=replace(session.task), calls=stored), changed
+    made_up = tuple(dict.fromkeys(stand_ins.values()))
+    return structs.replace(session, task=replace(session.task), calls=stored, stand_ins=made_up), changed
 
 
 def _change_call(call: PastCall, replace: Callable[[str], str]) -> PastCall:
@@ -40,6 +44,8 @@ def _change_call(call: PastCall, replace: Callable[[str], str]) -> PastCall:
         call,
         arguments=replace_in(call.arguments, replace),
         intent=replace(call.intent),
+        asked=replace(call.asked),
+        closing=replace(call.closing),
         excerpt=replace(call.excerpt) if call.excerpt else call.excerpt,
         outcome=structs.replace(call.outcome, cause=cause),
     )
@@ -47,16 +53,29 @@ def _change_call(call: PastCall, replace: Callable[[str], str]) -> PastCall:
 
 def make_replacer(values: Iterable[CaseValue]) -> Callable[[str], str]:
     """Return a function that replaces the values in a text, the longest first and whole words only."""
+    return _make_replacer(name_stand_ins(values))
+
+
+def name_stand_ins(values: Iterable[CaseValue]) -> dict[str, str]:
+    """Return the stand-in of each value, also in other letters."""
     stand_ins: dict[str, str] = {}
     counts: Counter[Kind] = Counter()
+    numbers: dict[tuple[Kind, str], int] = {}  # the same for a date in every form
     for value in list(values)[:_MOST]:
         if value.text not in stand_ins:
-            counts[value.kind] += 1
-            stand_ins[value.text] = make_stand_in(value, counts[value.kind])
+            same = (value.kind, _read_date(value.text) if value.kind == "birth" else value.text)
+            if same not in numbers:
+                counts[value.kind] += 1
+                numbers[same] = counts[value.kind]
+            stand_ins[value.text] = make_stand_in(value, numbers[same])
     for text, stand_in in list(stand_ins.items()):  # people also write their names and ids in other letters
         for other in (str.upper, str.lower):
             if len(text) > 4:
                 stand_ins.setdefault(other(text), other(stand_in))
+    return stand_ins
+
+
+def _make_replacer(stand_ins: Mapping[str, str]) -> Callable[[str], str]:
     words = sorted(stand_ins, key=lambda text: (-len(text), text))
     pattern = re.compile(r"(?<!\w)(?:" + "|".join(map(re.escape, words)) + r")(?!\w)")
     return lambda text: pattern.sub(lambda match: stand_ins[match[0]], text)
@@ -102,6 +121,22 @@ def make_stand_in(value: CaseValue, number: int) -> str:
 def _pick(names: Sequence[str], number: int) -> str:
     name = names[(number - 1) % len(names)]
     return name if number <= len(names) else f"{name}{(number - 1) // len(names) + 1}"
+
+
+def _read_date(text: str) -> str:
+    """Return a date in ISO form: `March 23, 1968`, `23 March 1968` and `1968-03-23` are one; other texts as they are."""
+    words = _RUN.findall(text)
+    month = next((at for at, name in enumerate(_MONTHS, 1) for word in words if word[:3].lower() == name), None)
+    digits = [int(word) for word in words if word.isdigit()]
+    year = next((number for number in digits if number > 31), None)
+    rest = [number for number in digits if number != year]
+    if year is None or not rest:
+        return text
+    if month is None and len(rest) > 1:
+        month, day = rest[0], rest[1]
+    else:
+        day = rest[0]
+    return f"{year}-{month}-{day}"
 
 
 def _make_date(text: str, number: int) -> str:

@@ -79,7 +79,7 @@ def suspicions(template: Template, known_hosts: Collection[str] = ()) -> tuple[s
     """Return the reasons why a person should look at a template first."""
     reasons: dict[str, None] = {}
     for number, example in enumerate(template.examples, 1):
-        for reason in _suspect_example(example, known_hosts):
+        for reason in suspect_example(example, known_hosts):
             reasons[f"example {number}: {reason}"] = None
     for where, text in (("addendum", template.addendum), ("description", template.description)):
         for reason in _suspect_text(text):
@@ -112,19 +112,21 @@ def hosts_in(text: str) -> set[str]:
     return {host for host in plain if ("." in host or ":" in host) and host not in _ORDINARY_HOSTS}
 
 
-def _suspect_example(example: Example, known_hosts: Collection[str]) -> Iterator[str]:
-    arguments = "\n".join(strings_in(example.arguments))
-    intent = f"{example.intent}\n{example.correction or ''}\n{example.task}"
-    for where, text in (("call", arguments), ("result", example.result), ("intent", intent)):
+def suspect_example(example: Example, known_hosts: Collection[str]) -> Iterator[str]:
+    """Yield the reasons why a person should look at an example first."""
+    shown = example.shown
+    arguments = "\n".join(text for call in shown for text in strings_in(call.arguments))
+    results = "\n".join(call.result for call in shown)
+    corrections = "\n".join(call.correction for call in shown if call.correction)
+    intent = f"{example.intent}\n{corrections}\n{example.task}\n{example.closing}"
+    for where, text in (("call", arguments), ("result", results), ("intent", intent)):
         for reason in _suspect_text(text):
             yield f"{reason} in the {where}"
         new = sorted(hosts_in(text).difference(known_hosts, _OFTEN_QUOTED if where == "result" else ()))
         if new:
             more = f" and {len(new) - 2} more" if len(new) > 2 else ""
             yield f"new host in the {where}: {', '.join(first(host, 60) for host in new[:2])}{more}"
-        if "{{SECRET:" in text:
-            yield f"a secret was found in the {where}"
-    if match := _search(_FAKE_SUCCESS, example.result):
+    if match := _search(_FAKE_SUCCESS, results):
         yield f"the result claims success to its reader: {_quote(match)}"
 
 

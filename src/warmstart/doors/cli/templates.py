@@ -241,13 +241,20 @@ def show_template(ws: Warmstart, name: str, as_json: bool) -> None:
         facts = f"{clean(source['id'])} ({clean(source['agent'])})" if source["id"] else "not stored any more"
         click.echo(f"from session {clean(source['short'])}: {facts}")
     for number, example in enumerate(template.examples, 1):
-        click.secho(f"\n{number}. {clean(example.tool)}", fg="cyan")
+        click.secho(f"\n{number}. {', '.join(clean(call.tool) for call in example.shown)}", fg="cyan")
         click.echo(f"   wanted: {clean(example.intent)}")
-        click.echo(f"   call:   {clean(example.arguments)[:400]}")
-        click.echo(f"   result: {clean(example.result)[:300]}".replace("\n", "\n           "))
-        if example.correction:
-            click.echo(f"   fixes:  {clean(example.correction)}")
+        for call in example.shown:
+            click.echo(f"   call:   {f'{clean(call.tool)} ' if example.is_whole else ''}{clean(call.arguments)[:400]}")
+            click.echo(f"   result: {clean(call.result)[:300]}".replace("\n", "\n           "))
+            if call.correction:
+                click.echo(f"   fixes:  {clean(call.correction)}")
+        if example.closing:
+            click.echo(f"   closed: {clean(example.closing)}")
         click.echo(f"   why:    {clean(example.why)}")
+    if template.further:
+        click.secho(f"\nFurther exchanges that seeds may show while it is in use: {len(template.further)}", fg="cyan")
+        for example in template.further:
+            click.echo(f"   {clean(example.intent)[:100]} -> {', '.join(clean(call.tool) for call in example.shown)}")
     print_table(
         ("decision", "by", "reason", "when (UTC)"),
         [(f"@{d.version} {d.status}", d.by, d.reason, format_time(d.at)) for d in decisions],

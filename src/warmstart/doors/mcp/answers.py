@@ -67,11 +67,17 @@ def write_template(row: TemplateRow, template: Template) -> str:
 
 
 def _write_example(number: int, example: Example) -> str:
-    arguments = example.arguments if isinstance(example.arguments, str) else _encode(example.arguments).decode()
-    lines = [f"## {number}. {example.tool}", f"Wanted: {example.intent}" if example.intent else ""]
-    if example.correction:
-        lines.append(f"Mends: {example.correction}")
-    lines += [_fence("json", arguments), _fence("", example.result)]
+    tools = ", ".join(dict.fromkeys(call.tool for call in example.shown))
+    lines = [f"## {number}. {tools}", f"Wanted: {example.intent}" if example.intent else ""]
+    for call in example.shown:
+        arguments = call.arguments if isinstance(call.arguments, str) else _encode(call.arguments).decode()
+        if call.correction:
+            lines.append(f"Mends: {call.correction}")
+        if len(example.shown) > 1:
+            lines.append(f"Call: {call.tool}")
+        lines += [_fence("json", arguments), _fence("", call.result)]
+    if example.closing:
+        lines.append(f"Closed: {example.closing}")
     return "\n\n".join(filter(None, lines))
 
 

@@ -64,6 +64,7 @@ def describe_template(row: TemplateRow, template: Template, decisions: Sequence[
     """Describe a template with its examples and decisions."""
     return summarise_template(row, template) | {
         "examples": template.examples,
+        "further": template.further,
         "addendum": template.addendum,
         "source_sessions": template.source_sessions,
         "decisions": decisions,
