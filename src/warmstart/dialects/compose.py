@@ -81,6 +81,7 @@ class Seed(Struct, frozen=True, kw_only=True):
     omitted: tuple[Omission, ...] = ()
     reason: str = ""  # why these examples, or why none
     notes: tuple[str, ...] = ()  # ids of the notes in its brief
+    withdrawn: str = ""  # why the session runs without it: refused, or no room for it; `tokens` are those it was shown
 
     def __bool__(self) -> bool:
         return bool(self.messages or self.text)
