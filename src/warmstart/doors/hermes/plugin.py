@@ -9,10 +9,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from warmstart import config
 from warmstart.dialects.providers import text_of_content
 from warmstart.doors.agent_tools.warm_session import DESCRIPTION, NAME
-from warmstart.doors.guard.hermes import is_wanted, make_hook
+from warmstart.doors.guard import hermes as guard
 from warmstart.doors.hermes import cron, host, place
 from warmstart.doors.hermes.advice import FailureAdviser
 from warmstart.doors.hermes.close import Closer
@@ -45,9 +44,7 @@ _MOST_TURNS = 200
 
 def register(ctx: host.HermesContext) -> None:
     """Register the plugin with Hermes. Nothing is opened yet."""
-    home = config.find_homes()[1]
-    if is_wanted(home):  # first: dangerous calls need a yes even if something below fails
-        ctx.register_hook("pre_tool_call", make_hook(home))
+    guard.register(ctx)  # first: dangerous calls need a yes even if something below fails
     plugin = Plugin()
     ctx.register_middleware("llm_execution", plugin.call_model)
     ctx.register_hook("pre_llm_call", plugin.begin_turn)
