@@ -536,13 +536,12 @@ class Warmstart:
 
         `summary`: digest of the summary with which the conversation began, if it began with one.
         """
-        from warmstart.names import could_hide_secret
         from warmstart.redact.identifiers import IdentifierRedactor
         from warmstart.store import PlaceRow, PlaceStore
 
-        if not session.strip() or could_hide_secret(session):  # it is stored under another id and would not be found
-            return
         clean = IdentifierRedactor(self.settings.secrets).clean
+        if not session.strip() or clean(session) != session:  # its session is stored under another id
+            return
         PlaceStore(self.store).put(
             PlaceRow(
                 session=session,

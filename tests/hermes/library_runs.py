@@ -186,7 +186,7 @@ def _play_refused_chat() -> Any:
     source = SessionSource(platform=Platform.TELEGRAM, chat_id="8", user_id="8")
     store = SessionStore(Path(os.environ["HERMES_HOME"]) / "sessions", GatewayConfig())
     session = store.get_or_create_session(source).session_id
-    set_session_vars(platform="telegram", chat_id="8", user_id="8", session_id=session, cwd=os.getcwd())
+    set_session_vars(platform="telegram", chat_id="8", user_id="8", session_id=session, cwd=str(Path.cwd()))
     _share(TASK)  # otherwise a chat gets nothing of the machine's own user
     return short(run(make_agent(platform="telegram", session_id=session)))
 

@@ -43,7 +43,9 @@ def find_home() -> Path:
 
 
 def find_database() -> Path:
-    return find_home() / "state.db"
+    """Return the database that this process writes: one for all profiles that a gateway serves."""
+    path = getattr(import_module("hermes_state"), "DEFAULT_DB_PATH", None)
+    return Path(path) if path else find_home() / "state.db"
 
 
 def find_row(session: str) -> dict[str, Any]:
