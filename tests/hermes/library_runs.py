@@ -34,6 +34,7 @@ from tools.memory_tool import MemoryStore  # type: ignore[import-not-found]
 from tools.registry import registry  # type: ignore[import-not-found]
 
 import warmstart
+from warmstart.doors.hermes.place import find_place
 from warmstart.errors import Refused
 from warmstart.review.memory import MemoryFolder
 
@@ -211,6 +212,17 @@ def refusal_cron() -> Any:
     return {"job": job["id"], "done": is_done, "answer": answer, "error": error}
 
 
+def places() -> Any:
+    """Whose a scheduled run is, and where it works: a chat created the job; a continuation and a child belong to the same."""
+    origin = {"platform": "telegram", "chat_id": "9", "user_id": "9"}
+    job = create_job(prompt=TASK, schedule="every 1h", name="of a chat", deliver="local", origin=origin)
+    runs = [f"cron_{job['id']}_20261117_030000", "20261117_031000_abcdef", "20261117_032000_abcdef"]
+    for session, source, parent in zip(runs, ("cron", "cron", "subagent"), (None, *runs), strict=False):
+        SessionDB().create_session(session_id=session, source=source, parent_session_id=parent)
+    found = [find_place(session, "cron") for session in runs]
+    return [[place.owner.platform, place.owner.chat, place.owner.user, place.project] for place in found]
+
+
 def overflow() -> Any:
     """A provider whose context is full as soon as there is a result beside the seed."""
     return short(run(make_agent()))
@@ -313,7 +325,7 @@ def _with_home(home: Path) -> Any:
 SCENARIOS = (
     *(arms, responses, anthropic, subscription, unknown_mode, rotation, begun, delegation, review, gateway),
     *(bad_arguments, overflow, small_talk, topics, memories, refusal, commands, tool, broken_store, broken_settings),
-    *(refusal_cron, refusal_gateway),
+    *(places, refusal_cron, refusal_gateway),
 )
 
 if __name__ == "__main__":

@@ -231,6 +231,10 @@ def test_a_provider_that_refuses_seeds_costs_no_turn(played: Played, scene: str)
     assert "400" in note["reason"]
 
 
+def test_a_job_of_a_chat_belongs_to_the_chat(played: Played) -> None:
+    assert played.told["places"] == [["telegram", "9", "9", str(played.hermes.work)]] * 3
+
+
 def test_the_seed_is_dropped_first_when_the_context_is_full(played: Played) -> None:
     assert played.answers("overflow") == ["There are 17."]
     assert [is_seeded(request) for request in played.asked("overflow")] == [True, True, False]
