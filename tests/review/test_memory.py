@@ -63,7 +63,7 @@ def test_a_file_that_is_too_long_may_be_shortened(hermes: MemoryFolder) -> None:
     (hermes.root / "MEMORY.md").write_text("\n§\n".join(letter * 1_000 for letter in "abc"))
     hermes.replace("memory", "aaa", "A.")
     assert hermes.notes("memory")[0] == "A."
-    with pytest.raises(Refused, match="2,005 of 2,000|full"):
+    with pytest.raises(Refused, match=r"MEMORY\.md is full"):
         hermes.add("memory", "d" * 300)
     hermes.remove("memory", "bbb")
 

@@ -357,8 +357,10 @@ def _copy(value: Any) -> Any:
 
 
 def _read(message: Any, name: str) -> Any:
-    """Return a field of a message, be it a dict or an SDK's object."""
-    return message.get(name) if isinstance(message, Mapping) else getattr(message, name, None)
+    """Return a field of a message, be it a dict or an SDK's object. Dicts first: agents wait, and have nothing else."""
+    if isinstance(message, dict | Mapping):
+        return message.get(name)
+    return getattr(message, name, None)
 
 
 def _find_ids(messages: Sequence[Any]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from warmstart.dialects.providers import text_of_content
 from warmstart.model import Dialect
 
 _SUMMARIES = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]:")  # Hermes' openings of a summary of earlier turns
+_SPEAKERS = ("user", "assistant")
 _SUMMARY_END = "--- END OF CONTEXT SUMMARY"
 _HEAD = 16  # messages among which the summary stands: behind the system prompt and the first exchange
 _SUBSCRIPTION_MARK = "mcp__"  # Hermes prefixes every tool's name with it under a Claude subscription
@@ -63,10 +64,12 @@ def read_opening(request: Mapping[str, Any], form: Form) -> Opening:
 def find_summary(request: Mapping[str, Any], form: Form) -> str:
     """Return a digest of the summary that stands for compacted turns; empty if nothing was compacted."""
     for message in (request.get(form.field) or ())[:_HEAD]:
-        content = message.get("content") if isinstance(message, Mapping) else None
+        if not isinstance(message, Mapping) or message.get("role") not in _SPEAKERS:
+            continue
+        content = message.get("content")
         text = content if isinstance(content, str) else text_of_content(content)
         for mark in _SUMMARIES:
-            if mark in text and message.get("role") in ("user", "assistant"):
+            if mark in text:
                 summary = text[text.index(mark) :].partition(_SUMMARY_END)[0]
                 return hashlib.blake2b(summary.encode("utf-8", "replace"), digest_size=6).hexdigest()
     return ""
