@@ -29,7 +29,7 @@ from warmstart.doors.hermes.journal import (
 )
 from warmstart.doors.hermes.opener import Opener
 from warmstart.doors.hermes.place import FindPlace, PlaceKeeper, SessionPlace
-from warmstart.doors.hermes.refusal import Refusal, SeedRemoved, call_again
+from warmstart.doors.hermes.refusal import ProviderRefusal, SeedRemoved, call_again
 from warmstart.doors.hermes.review import TurnReviewer
 from warmstart.doors.hermes.seeder import SUBAGENT, Ancestry, HermesCall, Seeder
 from warmstart.doors.hermes.tool import SCHEMA, TOOLSET, HermesTool
@@ -116,7 +116,7 @@ class Plugin:
             self._review_turns.append(call.turn)  # its tools may run in other threads
         return self._seeder.add_seed(call, request)
 
-    def _call_without_seed(self, call: HermesCall, refusal: Refusal, call_again: Callable[[], Any]) -> Any:
+    def _call_without_seed(self, call: HermesCall, refusal: ProviderRefusal, call_again: Callable[[], Any]) -> Any:
         """Make the call again as Hermes made it. The seed is to blame if that works, and if there was no room for it."""
         is_guilty = True
         try:

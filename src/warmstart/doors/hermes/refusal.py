@@ -23,7 +23,7 @@ _OVERFLOWS = frozenset(("context_overflow", "payload_too_large"))  # Hermes' own
 _ONCE = "more than once"  # in Hermes' error about a second use of the function that calls on
 
 
-class Refusal(NamedTuple):
+class ProviderRefusal(NamedTuple):
     """An error that the seed may have caused."""
 
     status: int | None
@@ -48,14 +48,14 @@ class SeedRemoved(Exception):
         super().__init__(self.__doc__)
 
 
-def read_refusal(error: Exception) -> Refusal | None:
+def read_refusal(error: Exception) -> ProviderRefusal | None:
     """Return the refusal that an error is; None for an error that has nothing to do with the conversation."""
     cause = getattr(error, "original", error)  # Hermes wraps what comes from below
     status = getattr(cause, "status_code", None)
     if status is not None and status not in _REFUSED and status != _BROKEN:
         return None
     is_full = status == _TOO_LARGE or _is_full(cause)
-    return Refusal(status, is_full) if is_full or status is not None else None
+    return ProviderRefusal(status, is_full) if is_full or status is not None else None
 
 
 def _is_full(error: Exception) -> bool:

@@ -19,7 +19,7 @@ from warmstart.doors.hermes import cron
 from warmstart.doors.hermes.journal import Journal, UnseededSession, describe
 from warmstart.doors.hermes.latest import Latest
 from warmstart.doors.hermes.place import FindPlace, store_place
-from warmstart.doors.hermes.refusal import Refusal, read_refusal
+from warmstart.doors.hermes.refusal import ProviderRefusal, read_refusal
 from warmstart.doors.hermes.turns import LONG_TALK, TurnOpening, Turns, read_turn
 from warmstart.doors.hermes.wire import FORMS, Form, find_summary, put_seed, read_opening
 from warmstart.model import Dialect, Task
@@ -98,7 +98,7 @@ class Seeder:
         if call.session not in self._shown:
             self._shown.put(call.session, True)
 
-    def suspect(self, call: HermesCall, error: Exception) -> Refusal | None:
+    def suspect(self, call: HermesCall, error: Exception) -> ProviderRefusal | None:
         """Return the refusal that the seed may have caused; None for any other error.
 
         A server's fault is put down to the seed when it happens twice before the first answer.
@@ -113,7 +113,7 @@ class Seeder:
         self._doubts.put(call.session, True)
         return None
 
-    def withdraw(self, call: HermesCall, refusal: Refusal) -> None:
+    def withdraw(self, call: HermesCall, refusal: ProviderRefusal) -> None:
         """Let the session go on without its seed, in this process and in later ones."""
         shown = call.session in self._shown
         for key in self._decided:
