@@ -239,8 +239,11 @@ def test_the_seed_comes_with_the_first_task(home: Path, same_process: bool) -> N
     assert send(plugin, request) == seeded, "never in the middle of a cached prefix"
 
 
-def test_a_long_talk_is_not_sent_again(home: Path) -> None:
+@pytest.mark.parametrize("same_process", [True, False])
+def test_a_long_talk_is_not_sent_again(home: Path, same_process: bool) -> None:
     plugin = make_plugin()
+    plugin.begin_turn("s-1", "hello", conversation_history=[])
+    plugin = plugin if same_process else make_plugin()
     history = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "Once upon a time. " * 1_000}]
     plugin.begin_turn("s-1", TASK, conversation_history=history)
     request = make_request()

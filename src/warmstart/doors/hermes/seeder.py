@@ -222,7 +222,7 @@ class Seeder:
             return SeedDecision(None, "it began before Warmstart was enabled")
         if is_small_talk(turn.text):
             return None
-        if turn.talk - len(turn.text) > LONG_TALK:
+        if turn.talk > LONG_TALK:
             return SeedDecision(None, "its first task came after a long talk that the provider has cached")
         return task
 

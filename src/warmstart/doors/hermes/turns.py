@@ -20,7 +20,7 @@ class TurnOpening(Struct, frozen=True):
 
     text: str  # the user's own words, before Hermes adds its memories to them
     worked: bool  # an earlier message was a task
-    talk: int = 0  # characters of the conversation before
+    talk: int = 0  # characters of the conversation before its first task
     task: str = ""  # the latest message that is a task, known in this process
 
 
@@ -31,13 +31,14 @@ class Turns:
         self._openings: Latest[str, TurnOpening] = Latest(_REMEMBERED)
 
     def begin(self, session: str, text: str, history: Sequence[Any]) -> None:
-        """Keep the words of a turn. The history of the first one shows whether the session had a task before."""
+        """Keep the words of a turn. The history before the first task shows whether there was one in another process."""
         known = self._openings.get(session)
-        if known is None:
+        if known is None or not known.task:
             said = [(message.get("role"), text_of_content(message.get("content"))) for message in _list(history)]
-            known = TurnOpening("", _has_worked(said), sum(len(words) for _role, words in said))
+            worked = known.worked if known else _has_worked(said)
+            known = TurnOpening("", worked, sum(len(words) for _role, words in said))
         task = known.task if is_small_talk(text) else text
-        self._openings.put(session, structs.replace(known, text=text, task=task, talk=known.talk + len(text)))
+        self._openings.put(session, structs.replace(known, text=text, task=task))
 
     def find(self, session: str) -> TurnOpening | None:
         return self._openings.get(session)
@@ -47,7 +48,7 @@ def read_turn(asked: Sequence[str], begun: bool) -> TurnOpening:
     """Return how a turn began, from the request alone."""
     text = asked[-1] if asked else ""
     worked = begun and any(not is_small_talk(earlier) for earlier in asked[:-1])
-    return TurnOpening(text, worked, sum(map(len, asked)), "" if is_small_talk(text) else text)
+    return TurnOpening(text, worked, sum(map(len, asked[:-1])), "" if is_small_talk(text) else text)
 
 
 def _list(history: Iterable[Any]) -> list[Mapping[str, Any]]:
