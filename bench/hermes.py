@@ -5,11 +5,13 @@
 First with a request of real size (30 tools, 80 messages), around the plugin's own entry point: a call with the plugin
 minus the same call without it. Then, if the tests have made a venv for it (.venv-hermes), inside the real Hermes: one
 session of N calls (default 40) against a scripted provider on loopback, timed around Hermes' middleware chain and around
-the provider's call inside it.
+the provider's call inside it. The tokens are those that the plugin adds to every request: the seed and the schema of the
+tool `warm_session`, counted as seeds are (`estimate`); small talk gets the schema only.
 
 JSON keys: `added_p50_ms`, `added_p99_ms`, `first_ms` (a session's first call, which chooses and stores the seed),
-`request_bytes`; `hermes` {calls, added_p50_ms, added_max_ms (without the first), first_ms, call_p50_ms,
-with_over_without} or null.
+`request_bytes`, `seed_tokens`, `tool_tokens`, `small_talk_tokens` (of a seed for a greeting), `budget` (most tokens of a
+seed); `hermes` {calls, added_p50_ms, added_max_ms (without the first), first_ms, call_p50_ms, with_over_without,
+request_tokens (of a request without the plugin's), added_tokens, added_share} or null.
 """
 
 from __future__ import annotations
@@ -100,9 +102,14 @@ def measure_entry_point(folder: Path) -> dict[str, Any]:
     from hermes.running import make_past
 
     os.environ |= {"HOME": str(folder), "WARMSTART_HOME": str(make_past(folder)), "WARMSTART_HOLDOUT": "0"}
+    from warmstart.dialects.tokens import estimate
     from warmstart.doors.hermes import plugin as door
+    from warmstart.doors.hermes.place import SessionPlace
+    from warmstart.doors.hermes.tool import SCHEMA
 
-    plugin = door.Plugin(find_ancestor=lambda call: None)
+    plugin = door.Plugin(
+        find_ancestor=lambda call: None, find_place=lambda session, _platform: SessionPlace(session=session)
+    )
     request = make_request()
     fresh = {**request, "messages": request["messages"][:2]}
     facts = {
@@ -120,14 +127,29 @@ def measure_entry_point(folder: Path) -> dict[str, Any]:
         return (time.perf_counter() - start) * 1e3
 
     first = timed(fresh, plugged=True)
-    assert len(sent[-1]["messages"]) > 2, "no seed"
+    seed = sent[-1]["messages"][1:-1]
+    assert seed, "no seed"
+    greeting = {**fresh, "messages": [fresh["messages"][0], {"role": "user", "content": "hi"}]}
+    plugin.call_model(request=greeting, next_call=sent.append, **(facts | {"session_id": "greeting"}))
+    said = sent[-1]["messages"][1:-1]
     added = [timed(request, plugged=True) - timed(request, plugged=False) for _ in range(2_000)]
     return {
         "added_p50_ms": round(statistics.median(added), 4),
         "added_p99_ms": round(statistics.quantiles(added, n=100)[98], 4),
         "first_ms": round(first, 1),
         "request_bytes": len(json.dumps(request)),
+        "seed_tokens": count_tokens(seed),
+        "tool_tokens": estimate(json.dumps({"type": "function", "function": SCHEMA})),
+        "small_talk_tokens": count_tokens(said),
+        "budget": plugin._open().settings.budget,
     }
+
+
+def count_tokens(messages: list[dict[str, Any]]) -> int:
+    """Count the tokens of messages as seeds are counted."""
+    from warmstart.dialects.tokens import estimate
+
+    return sum(estimate(json.dumps(message)) + 4 for message in messages)
 
 
 def measure_hermes(folder: Path, calls: int) -> dict[str, Any] | None:
@@ -148,6 +170,7 @@ def measure_hermes(folder: Path, calls: int) -> dict[str, Any] | None:
     (folder / "home").rename(folder / "warmstart")
     times = Hermes(VENV, folder, server).script(driver, server.url, str(calls))
     server.close()
+    tokens = measure_request(server.asked()[0].body)
     added = sorted((whole - inner) * 1e3 for whole, inner in times[1:])
     return {
         "calls": len(times),
@@ -156,7 +179,18 @@ def measure_hermes(folder: Path, calls: int) -> dict[str, Any] | None:
         "first_ms": round((times[0][0] - times[0][1]) * 1e3, 1),
         "call_p50_ms": round(statistics.median(inner for _whole, inner in times[1:]) * 1e3, 2),
         "with_over_without": round(statistics.median(whole / inner for whole, inner in times[1:]), 4),
-    }
+    } | tokens
+
+
+def measure_request(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the tokens of a session's first request, and those of them that the plugin added."""
+    from warmstart.dialects.tokens import estimate
+
+    seed = body["messages"][1:-1]
+    tool = [tool for tool in body["tools"] if tool["function"]["name"] == "warm_session"]
+    added = count_tokens(seed) + estimate(json.dumps(tool))
+    rest = count_tokens(body["messages"]) + estimate(json.dumps(body["tools"])) - added
+    return {"request_tokens": rest, "added_tokens": added, "added_share": round(added / rest, 4)}
 
 
 def show(report: dict[str, Any]) -> None:
@@ -164,10 +198,18 @@ def show(report: dict[str, Any]) -> None:
         f"added to a call of {report['request_bytes']:,} bytes: {report['added_p50_ms']} ms (p50), "
         f"{report['added_p99_ms']} ms (p99); to a session's first call: {report['first_ms']} ms"
     )
+    print(
+        f"tokens added to every request: {report['seed_tokens']} for the seed (budget {report['budget']}), "
+        f"{report['tool_tokens']} for the tool; for a greeting {report['small_talk_tokens']} and the tool"
+    )
     if inside := report["hermes"]:
         print(
             f"inside Hermes, {inside['calls']} calls: {inside['added_p50_ms']} ms (p50), {inside['added_max_ms']} ms "
             f"(max), next to {inside['call_p50_ms']} ms for the call itself: {inside['with_over_without']} times"
+        )
+        print(
+            f"its first request: {inside['request_tokens']:,} tokens, and {inside['added_tokens']} of the plugin "
+            f"({inside['added_share']:.1%})"
         )
 
 

@@ -23,7 +23,8 @@ OTHER_NAMES = {  # distributions that are not called like their module; asking t
     "re2": "google-re2",
     "yaml": "pyyaml",
 }
-OF_HERMES = {"gateway", "hermes_cli", "hermes_state", "run_agent", "tools"}  # imported only inside the venv of Hermes
+# imported only inside the venv of Hermes
+OF_HERMES = {"cron", "gateway", "hermes_cli", "hermes_constants", "hermes_state", "run_agent", "tools"}
 
 
 def read_name(requirement: str) -> str:

@@ -529,6 +529,46 @@ class Warmstart:
         """Return the measured effect of seeds so far, compared with cold sessions; `metric` puts another one first."""
         return self.experiments.report(experiment, metric=metric)
 
+    def place_session(
+        self, session: str, agent: str, folder: str | None, scope: str = "", *, summary: str = ""
+    ) -> None:
+        """Record where an agent's session runs and whose it is, for agents whose files do not say. The first place counts.
+
+        `summary`: digest of the summary with which the conversation began, if it began with one.
+        """
+        from warmstart.redact.identifiers import IdentifierRedactor
+        from warmstart.store import PlaceRow, PlaceStore
+
+        clean = IdentifierRedactor(self.settings.secrets).clean
+        if not session.strip() or clean(session) != session:  # its session is stored under another id
+            return
+        PlaceStore(self.store).put(
+            PlaceRow(
+                session=session,
+                agent=agent,
+                folder=clean(folder) if folder else None,
+                scope=scope,
+                summary=summary,
+                at=self._clock(),
+            )
+        )
+
+    def withdraw_seed(self, session: str, why: str, *, shown: bool = False) -> bool:
+        """Empty a session's seed for good, because its provider refuses it or its context is full; True if it had one.
+
+        The session keeps its arm. `shown`: it has run with the seed; otherwise its trial counts as not seeded.
+        """
+        from warmstart.seeds.provision import Provisioner
+
+        return Provisioner(self.store, self.settings, self._clock).withdraw(session, why, shown=shown)
+
+    def find_withdrawn(self, session: str) -> str:
+        """Return why a session's seed was withdrawn; empty if it was not."""
+        from warmstart.seeds.provision import Provisioner
+
+        seed = Provisioner(self.store, self.settings, self._clock).find_withdrawn(session)
+        return seed.withdrawn if seed is not None else ""
+
     def provision(self, task: Task) -> Seed:
         """Return the seed for a task: chosen once per session, then repeated unchanged; a preview without a session."""
         from warmstart.seeds.provision import Provisioner

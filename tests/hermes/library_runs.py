@@ -17,8 +17,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from cron.jobs import create_job  # type: ignore[import-not-found]
+from cron.scheduler import run_job  # type: ignore[import-not-found]
 from gateway.config import GatewayConfig, Platform  # type: ignore[import-not-found]
 from gateway.session import SessionSource, SessionStore  # type: ignore[import-not-found]
+from gateway.session_context import set_session_vars  # type: ignore[import-not-found]
 from hermes_cli.middleware import run_llm_execution_middleware  # type: ignore[import-not-found]
 from hermes_cli.plugins import (  # type: ignore[import-not-found]
     discover_plugins,
@@ -27,9 +30,13 @@ from hermes_cli.plugins import (  # type: ignore[import-not-found]
 )
 from hermes_state import SessionDB  # type: ignore[import-not-found]
 from run_agent import AIAgent  # type: ignore[import-not-found]
+from tools.memory_tool import MemoryStore  # type: ignore[import-not-found]
 from tools.registry import registry  # type: ignore[import-not-found]
 
 import warmstart
+from warmstart.doors.hermes.place import find_place
+from warmstart.errors import Refused
+from warmstart.review.memory import MemoryFolder
 
 SERVER = sys.argv[1]
 TASK = "Count the open orders in orders.csv"
@@ -121,7 +128,7 @@ def rotation() -> Any:
 
 def begun() -> Any:
     """A session that was there before the plugin."""
-    history = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello!"}]
+    history = [{"role": "user", "content": "Count the sheep"}, {"role": "assistant", "content": "Eight."}]
     return short(run(make_agent(), TASK, conversation_history=history))
 
 
@@ -166,9 +173,100 @@ def bad_arguments() -> Any:
 
 
 def refusal() -> Any:
-    """A person who sends the same again when nothing comes."""
+    """A provider that takes no seeds. Nobody sends anything twice."""
     agent = make_agent()
-    return short(run(agent), run(agent))
+    first = run(agent)
+    return short(first, run(agent, "Count again", conversation_history=first["messages"]))
+
+
+def refusal_gateway() -> Any:
+    return contextvars.copy_context().run(_play_refused_chat)
+
+
+def _play_refused_chat() -> Any:
+    source = SessionSource(platform=Platform.TELEGRAM, chat_id="8", user_id="8")
+    store = SessionStore(Path(os.environ["HERMES_HOME"]) / "sessions", GatewayConfig())
+    session = store.get_or_create_session(source).session_id
+    set_session_vars(platform="telegram", chat_id="8", user_id="8", session_id=session, cwd=str(Path.cwd()))
+    _share(TASK)  # otherwise a chat gets nothing of the machine's own user
+    return short(run(make_agent(platform="telegram", session_id=session)))
+
+
+def _share(text: str) -> None:
+    """Share the template that fits a request with everyone."""
+    with warmstart.open() as ws:
+        for name in ws.provision(warmstart.Task(text=text)).templates:
+            ws.templates.share(name.partition("@")[0])
+
+
+def refusal_cron() -> Any:
+    """A scheduled run, as Hermes' scheduler starts it: with the settings' model."""
+    settings = Path(os.environ["HERMES_HOME"]) / "config.yaml"
+    text = settings.read_text()
+    settings.write_text(text.replace(f"{SERVER}/v1", f"{scene_url()}/v1"))
+    try:
+        job = create_job(prompt=TASK, schedule="every 1h", name="orders", deliver="local")
+        is_done, _output, answer, error = run_job(job)
+    finally:
+        settings.write_text(text)
+    return {"job": job["id"], "done": is_done, "answer": answer, "error": error}
+
+
+def places() -> Any:
+    """Whose a scheduled run is, and where it works: a chat created the job; a continuation and a child belong to the same."""
+    origin = {"platform": "telegram", "chat_id": "9", "user_id": "9"}
+    job = create_job(prompt=TASK, schedule="every 1h", name="of a chat", deliver="local", origin=origin)
+    runs = [f"cron_{job['id']}_20261117_030000", "20261117_031000_abcdef", "20261117_032000_abcdef"]
+    for session, source, parent in zip(runs, ("cron", "cron", "subagent"), (None, *runs), strict=False):
+        SessionDB().create_session(session_id=session, source=source, parent_session_id=parent)
+    found = [find_place(session, "cron") for session in runs]
+    return [[place.owner.platform, place.owner.chat, place.owner.user, place.project] for place in found]
+
+
+def overflow() -> Any:
+    """A provider whose context is full as soon as there is a result beside the seed."""
+    return short(run(make_agent()))
+
+
+def small_talk() -> Any:
+    """A greeting, and then a task; and a session that stays at greetings."""
+    agent, other = make_agent(), make_agent()
+    first = run(agent, "hi")
+    return short(first, run(agent, TASK, conversation_history=first["messages"]), run(other, "Hello, how are you?"))
+
+
+def topics() -> Any:
+    """A session whose topic changes: before it is compacted in place, and after."""
+    agent = make_agent()
+    agent.compression_in_place = True
+    played = [run(agent)]
+    for _ in range(4):
+        played.append(run(agent, "Count again", conversation_history=played[-1]["messages"]))
+    other = "Please paint the garden shed in a friendly green"
+    played.append(run(agent, other, conversation_history=played[-1]["messages"]))
+    history, _prompt = agent._compress_context(played[-1]["messages"], None, approx_tokens=100_000, force=True)
+    played.append(run(agent, other, conversation_history=history))
+    return short(*played)
+
+
+def memories() -> Any:
+    """Notes of ours in Hermes' own files, as Hermes' tool sees them afterwards."""
+    folder = MemoryFolder(Path(os.environ["HERMES_HOME"]) / "memories")
+    for note in ("The tests need a database.", "Tags are signed."):
+        folder.add("memory", note)
+    store = MemoryStore()
+    store.load_from_disk()
+    seen = list(store.memory_entries)
+    removed = store.remove("memory", "The tests")
+    left = folder.notes("memory")
+    while True:
+        try:
+            folder.add("memory", f"Note {len(folder.notes('memory'))} " + "x" * 100)
+        except Refused as error:
+            full = str(error)
+            break
+    replaced = store.replace("memory", "Tags are", "Tags are never signed.")
+    return {"seen": seen, "removed": removed, "left": left, "full": full, "replaced": replaced}
 
 
 def commands() -> Any:
@@ -226,7 +324,8 @@ def _with_home(home: Path) -> Any:
 
 SCENARIOS = (
     *(arms, responses, anthropic, subscription, unknown_mode, rotation, begun, delegation, review, gateway),
-    *(bad_arguments, refusal, commands, tool, broken_store, broken_settings),
+    *(bad_arguments, overflow, small_talk, topics, memories, refusal, commands, tool, broken_store, broken_settings),
+    *(places, refusal_cron, refusal_gateway),
 )
 
 if __name__ == "__main__":

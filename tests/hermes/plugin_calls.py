@@ -22,6 +22,14 @@ def make_request(*more: dict[str, Any]) -> dict[str, Any]:
 
 def send(plugin: Plugin, request: dict[str, Any], answer: Callable[[Any], Any] | None = None, **changes: Any) -> Any:
     """Send a request through the plugin and return what reached the provider."""
+    (sent,) = send_all(plugin, request, answer, **changes)
+    return sent
+
+
+def send_all(
+    plugin: Plugin, request: dict[str, Any], answer: Callable[[Any], Any] | None = None, **changes: Any
+) -> list[Any]:
+    """Send a request through the plugin and return everything that reached the provider."""
     sent: list[Any] = []
 
     def next_call(body: Any) -> Any:
@@ -30,8 +38,7 @@ def send(plugin: Plugin, request: dict[str, Any], answer: Callable[[Any], Any] |
 
     facts = {"session_id": "s-1", "api_mode": "chat_completions", "platform": "cli", "model": "m", "turn_id": "t"}
     plugin.call_model(request=request, next_call=next_call, **(facts | changes))
-    assert len(sent) == 1
-    return sent[0]
+    return sent
 
 
 def make_plugin(parents: dict[str, str] | None = None, place: SessionPlace | None = None) -> Plugin:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from hermes.running import TASK, Hermes, answer_in_turn, lint, prefix_bytes, seed_of
 from hermes.scripted_server import PROMPT_TOKENS, Answer, Call, ScriptedServer
+from warmstart import Task
 from warmstart.dialects.compose import EXAMPLE_MARK
 
 pytestmark = pytest.mark.slow
@@ -82,9 +85,25 @@ def test_chat_and_resume(hermes: Hermes, server: ScriptedServer) -> None:
     assert [trial.session for trial in hermes.trials()] == [session]
 
 
-def test_oneshot(hermes: Hermes, server: ScriptedServer) -> None:
-    server.script = answer_in_turn(Answer(calls=[Call("terminal", {"command": "exit 3"})]), Answer("17"))
-    assert hermes.run("-z", TASK).stdout.strip() == "17"
-    assert [bool(seed_of(request)) for request in server.asked()] == [True, True]
+def refuse_seeds(*answers: Answer) -> Callable[[dict[str, Any]], Answer]:
+    """Return a script of a provider that takes no seeds."""
+    play = answer_in_turn(*answers)
+
+    def script(body: dict[str, Any]) -> Answer:
+        if EXAMPLE_MARK in json.dumps(body):
+            return Answer("messages: this conversation is not to my taste", status=400)
+        return play(body)
+
+    return script
+
+
+@pytest.mark.parametrize("words", [("-z", TASK), ("chat", "-q", TASK)], ids=["oneshot", "chat"])
+def test_a_refused_seed_costs_no_turn(hermes: Hermes, server: ScriptedServer, words: tuple[str, ...]) -> None:
+    server.script = refuse_seeds(Answer(calls=[Call("terminal", {"command": "exit 3"})]), Answer("17 in all"))
+    assert "17 in all" in hermes.run(*words).stdout
+    assert [bool(seed_of(request)) for request in server.asked()] == [True, False, False]
     (trial,) = hermes.trials()
-    hermes.wait_closed(trial.session, calls=1, errors=1, judged=1)
+    measures = hermes.wait_closed(trial.session, calls=1, errors=1, judged=1)
+    assert (trial.arm, measures.seed_tokens) == ("warm", 0)
+    with hermes.open() as ws:
+        assert ws.provision(Task(session=trial.session)).reason.startswith("not seeded: the provider answered 400")

@@ -22,7 +22,9 @@ from hermes.running import TASK, Hermes, answer_in_turn, variant
 from hermes.scripted_server import Answer, Call, ScriptedServer
 from warmstart.confirm.model import Status
 from warmstart.confirm.tokens.files import AGENT_TOKEN, save_token
-from warmstart.doors.guard.hermes import make_hook
+from warmstart.doors.guard.hermes import find_trouble, make_hook
+from warmstart.doors.guard.hermes_check import check_hermes
+from warmstart.doors.guard.rules import find_rules
 
 RULES = """
 [[rule]]
@@ -154,6 +156,106 @@ def test_without_rules_nothing_is_asked(hermes, server):
     server.script = answer_in_turn(*TURN)
     hermes.run("chat", "--yolo", "-q", TASK)
     assert is_made(hermes)
+
+
+BROKEN = "raise ImportError('built for another Python', name='msgspec')\n"
+ASKING = """
+import json
+from hermes_cli.plugins import discover_plugins, get_plugin_manager, resolve_pre_tool_block
+discover_plugins()
+asked = [resolve_pre_tool_block("terminal", {"command": command}) for command in ("touch made-by-hermes.txt", "ls")]
+plugins = {one["name"]: one["error"] for one in get_plugin_manager().list_plugins() if "warmstart" in one["name"]}
+hooks = [one for one in get_plugin_manager()._hooks.get("pre_tool_call", []) if hasattr(one, "is_warmstart_guard")]
+from warmstart.doors.guard.hermes import find_trouble
+print(json.dumps({"asked": asked, "plugins": plugins, "hooks": len(hooks), "trouble": find_trouble()}))
+"""
+
+
+@pytest.mark.slow
+def test_a_plugin_that_cannot_be_loaded_does_not_switch_the_guard_off(hermes, tmp_path):
+    """A rebuilt environment has lost a package: Hermes goes on without the plugin, and must not without the guard."""
+    (hermes.warm_home / "guard.toml").write_text(RULES)
+    hermes.configure("warmstart", "warmstart-guard")
+    script = tmp_path / "asking.py"
+    script.write_text(ASKING)
+    lost = tmp_path / "lost"
+    lost.mkdir()
+    (lost / "msgspec.py").write_text(BROKEN)
+    told = hermes.script(script, PYTHONPATH=str(lost))
+    assert "built for another Python" in told["plugins"]["warmstart"] and not told["plugins"]["warmstart-guard"]
+    assert all("the guard cannot be loaded (ImportError: msgspec)" in reason for reason in told["asked"])
+    assert "Install Warmstart again" in told["asked"][0]
+    assert told["trouble"].startswith("it cannot be loaded, so that every call is blocked: ImportError: built for")
+    whole = hermes.script(script, WARMSTART_CONFIRM_URL="http://127.0.0.1:1")
+    assert (whole["hooks"], whole["asked"][1], whole["trouble"]) == (1, None, "")
+    assert "no token in" in whole["asked"][0], "the rule applies, and nobody can be asked"
+
+
+@variant
+def test_a_broken_environment_blocks_a_chat(guarded, server, tmp_path):
+    guarded.configure("warmstart", "warmstart-guard")
+    (tmp_path / "msgspec.py").write_text(BROKEN)
+    guarded.run("chat", "--yolo", "-q", TASK, PYTHONPATH=str(tmp_path))
+    assert not is_made(guarded) and "the guard cannot be loaded" in tool_result(server)
+
+
+class TestCheck:
+    """The line about Hermes in `guard check`."""
+
+    @pytest.fixture
+    def settings(self, tmp_path) -> Path:
+        (tmp_path / ".hermes").mkdir()
+        return tmp_path / ".hermes" / "config.yaml"
+
+    def test_without_hermes_there_is_nothing_to_report(self, tmp_path):
+        assert check_hermes(tmp_path, {}) is None
+
+    @pytest.mark.parametrize(
+        ("plugins", "trouble"),
+        [
+            ("{enabled: [warmstart, warmstart-guard]}", ""),
+            ("{enabled: [warmstart]}", "guarded only while the whole plugin can be loaded"),
+            ("{enabled: [warmstart-guard], disabled: [warmstart-guard]}", "not guarded; run: hermes plugins enable"),
+            ("{}", "not guarded; run: hermes plugins enable warmstart-guard"),
+            ("[", "cannot be read, so that nobody knows"),
+        ],
+    )
+    def test_enabled_or_not(self, tmp_path, settings, plugins, trouble):
+        settings.write_text(f"plugins: {plugins}\n")
+        result = check_hermes(tmp_path, {"PATH": ""})
+        assert result and result.what == str(settings) and result.trouble.startswith(trouble)
+        assert bool(result.trouble) == bool(trouble)
+
+    def test_every_profile_counts(self, tmp_path, settings):
+        other = settings.parent / "profiles" / "work" / "config.yaml"
+        other.parent.mkdir(parents=True)
+        settings.write_text("plugins: {enabled: [warmstart-guard]}\n")
+        other.write_text("plugins: {enabled: []}\n")
+        result = check_hermes(tmp_path, {"PATH": "", "HERMES_HOME": str(other.parent)})
+        assert result and result.what == str(other) and "not guarded" in result.trouble
+
+    @pytest.mark.parametrize(
+        ("answer", "trouble"),
+        [
+            ("exit 0", ""),
+            ("echo it cannot be loaded, so that every call is blocked", "it cannot be loaded"),
+            ("echo No module named warmstart >&2; exit 1", "not guarded: "),
+        ],
+    )
+    def test_the_python_of_hermes_is_asked(self, tmp_path, settings, answer, trouble):
+        settings.write_text("plugins: {enabled: [warmstart-guard]}\n")
+        for name in ("hermes", "python"):
+            program = tmp_path / "bin" / name
+            program.parent.mkdir(exist_ok=True)
+            program.write_text(f"#!/bin/sh\n{answer}\n")
+            program.chmod(0o755)
+        result = check_hermes(tmp_path, {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"})
+        assert result and result.trouble.startswith(trouble) and bool(result.trouble) == bool(trouble)
+
+    def test_an_old_warmstart_is_noticed(self, tmp_path):
+        """Without the plugin's entry point Hermes would not find it. What this Python has may be older or newer."""
+        assert find_trouble() == "" or "too old" in find_trouble()
+        assert find_rules(Path("/x")) == Path("/x/guard.toml")
 
 
 class TestHook:

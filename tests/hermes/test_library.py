@@ -15,6 +15,7 @@ from hermes.running import REVIEW_QUESTION, TASK, Hermes, answer_in_turn, lint, 
 from hermes.scripted_server import Answer, Call, Request, ScriptedServer
 from warmstart.dialects.compose import EXAMPLE_MARK
 from warmstart.store import TrialRow
+from warmstart.store.trials import read_scope
 
 pytestmark = pytest.mark.slow
 
@@ -50,6 +51,16 @@ def refuse(body: dict[str, Any]) -> Answer:
     return Answer("There are 17.")
 
 
+def overflow(body: dict[str, Any]) -> Answer:
+    """A context in which a seed and a result do not fit together."""
+    text = json.dumps(body)
+    if "echo 17" not in text.partition(TASK)[2]:
+        return ONE_CALL[0]
+    if EXAMPLE_MARK in text:
+        return Answer("This model's maximum context length is 64000 tokens. However, you requested 64100.", status=400)
+    return ONE_CALL[1]
+
+
 class Played(NamedTuple):
     """The results of all scenarios."""
 
@@ -83,6 +94,11 @@ def played(hermes_venv: Path, past: Path, tmp_path_factory: pytest.TempPathFacto
         "review": review,
         "bad_arguments": in_order(BAD_CALL, *ONE_CALL),
         "refusal": refuse,
+        "refusal_gateway": refuse,
+        "refusal_cron": refuse,
+        "overflow": overflow,
+        "small_talk": lambda body: Answer("Hello!"),
+        "topics": lambda body: Answer("There are 17."),
     }
     root = tmp_path_factory.mktemp("library")
     shutil.copytree(past, root / "warmstart")
@@ -145,15 +161,17 @@ def test_sessions_begun_before_stay_as_they_are(played: Played) -> None:
     assert played.notes("begun") == ["it began before Warmstart was enabled"]
 
 
-def test_subagents_are_left_alone(played: Played) -> None:
+def test_subagents_get_the_brief_of_their_own_task(played: Played) -> None:
     requests = played.asked("delegation")
     parents = [request for request in requests if "delegate_task" in json.dumps(request.body["tools"])]
     children = [request for request in requests if request not in parents]
-    assert children and all(EXAMPLE_MARK not in json.dumps(request.body) for request in children)
+    assert children and all(seed_of(request) and lint(request) == [] for request in children)
     assert parents and all(seed_of(request) for request in parents)
     (child,) = played.hermes.rows("SELECT id FROM sessions WHERE source = 'subagent'")
-    assert child[0] not in {trial.session for trial in played.hermes.trials()}
-    assert child[0] not in {note["session"] for note in played.hermes.notes()}
+    trials = {trial.session: trial for trial in played.hermes.trials()}
+    (parent,) = played.trials("delegation")
+    assert (trials[child[0]].assignment, trials[child[0]].parent) == ("inherited", parent.session)
+    assert json.loads(trials[child[0]].task)["project"] == str(played.hermes.work), "where its parent works"
 
 
 def test_the_review_is_seeded_but_not_measured(played: Played) -> None:
@@ -189,11 +207,69 @@ def test_calls_that_hermes_throws_away_are_counted(played: Played) -> None:
     played.hermes.wait_closed(trial.session, calls=2, errors=1, judged=2)
 
 
-def test_a_provider_that_refuses_seeds_costs_one_call(played: Played) -> None:
-    assert played.answers("refusal")[-1] == "There are 17."
-    assert [EXAMPLE_MARK in json.dumps(request.body) for request in played.asked("refusal")][:2] == [True, False]
-    (reason,) = played.notes("refusal")
-    assert "400" in reason
+def is_seeded(request: Request) -> bool:
+    return EXAMPLE_MARK in json.dumps(request.body)
+
+
+@pytest.mark.parametrize("scene", ["refusal", "refusal_gateway", "refusal_cron"])
+def test_a_provider_that_refuses_seeds_costs_no_turn(played: Played, scene: str) -> None:
+    """As a library, in the gateway and as a scheduled job; for the terminal see test_command_line.py."""
+    told = played.told[scene]
+    answers = [told["answer"]] if scene == "refusal_cron" else played.answers(scene)
+    assert answers == ["There are 17."] * len(answers)
+    assert [is_seeded(request) for request in played.asked(scene)] == [True, *([False] * len(answers))]
+    trials = (
+        [trial for trial in played.hermes.trials() if told["job"] in trial.session]
+        if scene == "refusal_cron"
+        else played.trials(scene)
+    )
+    (trial,) = trials
+    with played.hermes.open() as ws:
+        seed = ws.provision(warmstart.Task(session=trial.session, scope=read_scope(trial)))
+    assert (trial.arm, seed.tokens) == ("warm", 0) and seed.reason.startswith("not seeded: the provider answered 400")
+    (note,) = [note for note in played.hermes.notes() if note["session"] == trial.session]
+    assert "400" in note["reason"]
+
+
+def test_a_job_of_a_chat_belongs_to_the_chat(played: Played) -> None:
+    assert played.told["places"] == [["telegram", "9", "9", str(played.hermes.work)]] * 3
+
+
+def test_the_seed_is_dropped_first_when_the_context_is_full(played: Played) -> None:
+    assert played.answers("overflow") == ["There are 17."]
+    assert [is_seeded(request) for request in played.asked("overflow")] == [True, True, False]
+    (session,) = (one["session"] for one in played.told["overflow"])
+    assert played.hermes.rows("SELECT count(*) FROM messages WHERE session_id=? AND compacted", session) == [(0,)]
+    (trial,) = played.trials("overflow")
+    with played.hermes.open() as ws:
+        seed = ws.provision(warmstart.Task(session=trial.session))
+    assert seed.reason == "no longer shown: the model's context was full" and seed.tokens > 0
+
+
+def test_small_talk_gets_no_seed_until_a_task_comes(played: Played) -> None:
+    assert [is_seeded(request) for request in played.asked("small_talk")] == [False, True, False]
+    seeded = played.asked("small_talk")[1].body["messages"]
+    assert EXAMPLE_MARK in json.dumps(seeded[1]), "behind the system prompt"
+    (trial,) = played.trials("small_talk")
+    assert trial.session == played.told["small_talk"][0]["session"] and played.notes("small_talk") == []
+
+
+def test_a_new_topic_gets_its_brief_at_a_compaction(played: Played) -> None:
+    requests = played.asked("topics")
+    assert [is_seeded(request) for request in requests] == [True] * 6 + [False]
+    assert len({json.dumps(seed_of(request)) for request in requests[:6]}) == 1, "never inside a cached prefix"
+    assert {one["session"] for one in played.told["topics"]} == {played.told["topics"][0]["session"]}
+    (trial,) = played.trials("topics")
+    (part,) = [part for part in played.hermes.trials() if part.session.startswith(f"{trial.session}#")]
+    assert (part.arm, part.assignment, part.parent) == (trial.arm, "inherited", trial.session)
+
+
+def test_notes_in_hermes_own_files(played: Played) -> None:
+    told = played.told["memories"]
+    assert told["seen"] == ["The tests need a database.", "Tags are signed."]
+    assert told["removed"]["success"] and told["left"] == ["Tags are signed."]
+    assert told["full"].startswith("MEMORY.md is full: it has 2,1") and "of 2,200 characters" in told["full"]
+    assert told["replaced"]["success"], "Hermes can still change what it has"
 
 
 def test_commands(played: Played) -> None:

@@ -27,6 +27,7 @@ from warmstart.dialects.tokens import estimate
 from warmstart.errors import Refused
 from warmstart.model import DIALECTS, Task
 from warmstart.pipeline import Warmstart
+from warmstart.store import TrialStore
 
 FULL = os.environ.get("WARMSTART_FULL") == "1"
 CART_TASK = "fix the failing cart tests"
@@ -95,6 +96,24 @@ class TestSession:
             ws.provision(self.TASK)
         ws.provision(msgspec.structs.replace(self.TASK, dialect="anthropic"))
         assert counters(ws) == (1, len(seed.templates))
+
+    @pytest.mark.parametrize("shown", [True, False])
+    def test_a_withdrawn_seed_is_empty_ever_after(self, ws, shown):
+        seed = ws.provision(self.TASK)
+        part = ws.provision(msgspec.structs.replace(self.TASK, session="new-1#part", parent="new-1", continues=True))
+        assert ws.find_withdrawn("new-1") == "" and part
+        assert ws.withdraw_seed("new-1", "the provider refused it", shown=shown)
+        assert not ws.withdraw_seed("never provisioned", "why not")
+        for task in (self.TASK, Task(session="new-1#part"), Task(session="new-1", dialect="anthropic")):
+            empty = ws.provision(task)
+            assert not empty and (empty.arm, empty.withdrawn) == ("warm", "the provider refused it")
+            assert (empty.tokens > 0) == shown and bool(empty.templates) == shown
+        said = "no longer shown" if shown else "not seeded"
+        assert empty.reason == f"{said}: the provider refused it" and ws.find_withdrawn("new-1") == empty.withdrawn
+        later = ws.provision(Task(session="new-2", parent="new-1", continues=True, text=self.TASK.text))
+        assert not later and later.withdrawn == empty.withdrawn and later.tokens == 0
+        assert ws.provision(Task(session="child", parent="new-1", text=self.TASK.text)).templates == seed.templates
+        assert (TrialStore(ws.store).seed_tokens("new-1") > 0) == shown
 
     def test_the_same_bytes_ever_after(self, ws, tmp_path):
         first = msgspec.json.encode(ws.provision(self.TASK))

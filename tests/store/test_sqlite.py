@@ -18,6 +18,8 @@ from warmstart.errors import ConfigError, NotFound, Refused, StoreError, StoreTo
 from warmstart.store import CallRow, SessionRow, SourceRow, SqliteStore, TrialRow, TrialStore, check_library, open_store
 from warmstart.store import sqlite as module
 from warmstart.store.occurrences import NoteOccurrence, OccurrenceStore
+from warmstart.store.places import PlaceStore
+from warmstart.store.rows import PlaceRow
 from warmstart.store.sqlite_file import Migration, migrate
 
 
@@ -380,6 +382,11 @@ def test_every_older_schema_opens_and_keeps_what_it_has(path: Path, number: int)
             ((unread, key, _content),) = OccurrenceStore(store).take_unread()
             assert (unread, key) == (drawn, "new")
             assert not OccurrenceStore(store).has_unread()
+        place = PlaceRow(session="s1", agent="hermes", folder="/work", scope="", at=5.0)
+        PlaceStore(store).put(place)
+        PlaceStore(store).put(msgspec.structs.replace(place, folder="/other", scope="x", summary="d"))
+        assert PlaceStore(store).find("s1", "hermes") == msgspec.structs.replace(place, summary="d"), "the first counts"
+        assert PlaceStore(store).find("s1", "codex") is None
 
 
 def test_trials_that_shared_a_transcript_are_separated(path: Path) -> None:

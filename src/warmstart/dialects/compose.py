@@ -84,6 +84,7 @@ class Seed(Struct, frozen=True, kw_only=True):
     omitted: tuple[Omission, ...] = ()
     reason: str = ""  # why these examples, or why none
     notes: tuple[str, ...] = ()  # ids of the notes in its brief
+    withdrawn: str = ""  # why the session runs without it: refused, or no room for it; `tokens` are those it was shown
 
     def __bool__(self) -> bool:
         return bool(self.messages or self.text)
@@ -358,8 +359,10 @@ def _copy(value: Any) -> Any:
 
 
 def _read(message: Any, name: str) -> Any:
-    """Return a field of a message, be it a dict or an SDK's object."""
-    return message.get(name) if isinstance(message, Mapping) else getattr(message, name, None)
+    """Return a field of a message, be it a dict or an SDK's object. Dicts first: agents wait, and have nothing else."""
+    if isinstance(message, dict | Mapping):
+        return message.get(name)
+    return getattr(message, name, None)
 
 
 def _find_ids(messages: Sequence[Any]) -> Iterator[str]:

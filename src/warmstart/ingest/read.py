@@ -14,6 +14,7 @@ from warmstart import formats
 from warmstart.errors import SourceError
 from warmstart.formats.openai_chat import from_messages
 from warmstart.formats.source import Looks, Source
+from warmstart.ingest.places import add_place
 from warmstart.ingest.projects import ProjectSettler
 from warmstart.ingest.queue import join_session
 from warmstart.ingest.records import Record, Recorder
@@ -209,6 +210,7 @@ class Ingest:
         for scored in scan(source, self._tools):
             self.report.sessions += 1
             session = move_session(scored.session, source, origin) if origin else scored.session
+            session = add_place(self._store, session)
             record = self._recorder.record(session, scored.score, self._clock())
             self._add(structs.replace(record, session=self._place(record.session)))
         problems = self._clean(source.problems)

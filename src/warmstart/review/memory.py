@@ -1,8 +1,14 @@
-"""Lasting notes on disk: MEMORY.md and USER.md, one note per entry, written atomically."""
+"""Lasting notes on disk: MEMORY.md and USER.md, one note per entry, written atomically.
+
+In Hermes' own folder the files have Hermes' form exactly, inside its limits and under its lock: Hermes reads bullets as
+one single note, and refuses its own additions to a file that is too long.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from warmstart.errors import Refused
@@ -13,18 +19,26 @@ FILES: dict[str, str] = {"memory": "MEMORY.md", "user": "USER.md"}
 LONGEST = 1_000  # characters of a note
 _SECTION = "\n§\n"  # between notes that Hermes wrote
 _BULLET = re.compile(r"^[-*] +")
+_HERMES_FOLDER = "memories"
+_HERMES_FILES = ("config.yaml", "state.db", "SOUL.md")  # any of them beside the folder
+_HERMES_LIMITS = {"memory": 2_200, "user": 1_375}  # characters of a file, unless Hermes' settings have others
 
 
 class MemoryFolder:
-    """The folder of the two files. A file is a list of bullets, or has Hermes' own form if Hermes wrote it."""
+    """The folder of the two files. A file is a list of bullets; it has Hermes' form in Hermes' folder, or if Hermes wrote it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
+    @property
+    def is_of_hermes(self) -> bool:
+        """Whether Hermes reads this folder."""
+        return self.root.name == _HERMES_FOLDER and any((self.root.parent / name).exists() for name in _HERMES_FILES)
+
     def notes(self, target: str) -> list[str]:
         text = self._read(target)
-        if _SECTION in text:
-            return [note.strip() for note in text.split(_SECTION) if note.strip()]
+        if self._has_sections(text):
+            return list(dict.fromkeys(note.strip() for note in text.split(_SECTION) if note.strip()))
         lines = (line.strip() for line in text.splitlines())
         return [_BULLET.sub("", line) for line in lines if line and not line.startswith("#")]
 
@@ -41,30 +55,75 @@ class MemoryFolder:
         return notes[0]
 
     def add(self, target: str, content: str) -> None:
-        text = self._read(target)
-        if _SECTION in text:
-            self._write(target, f"{text.rstrip()}{_SECTION}{content}\n")
-        else:
-            lead = f"{text.rstrip()}\n" if text.strip() else ""
-            self._write(target, f"{lead}- {content}\n")
+        """Add a note. Raises Refused if Hermes' file has no room for it."""
+        with self._locked(target):
+            text = self._read(target)
+            if self._has_sections(text):
+                self._write_sections(target, [*self.notes(target), content])
+            else:
+                lead = f"{text.rstrip()}\n" if text.strip() else ""
+                self._write(target, f"{lead}- {content}\n")
 
     def replace(self, target: str, old: str, content: str) -> None:
-        self._change(target, self.find(target, old), content)
+        """Put another note in place of the one that holds a text. Raises Refused if Hermes' file has no room for it."""
+        self._change(target, old, content)
 
     def remove(self, target: str, old: str) -> None:
-        self._change(target, self.find(target, old), None)
+        """Remove the note that holds a text."""
+        self._change(target, old, None)
 
-    def _change(self, target: str, note: str, content: str | None) -> None:
+    def _change(self, target: str, old: str, content: str | None) -> None:
         """Replace a note, or remove it if there is no new content."""
-        text = self._read(target)
-        if _SECTION in text:
-            notes = [content if other == note else other for other in self.notes(target)]
-            self._write(target, _SECTION.join(other for other in notes if other) + "\n")
+        with self._locked(target):
+            text, note = self._read(target), self.find(target, old)
+            if self._has_sections(text):
+                notes = [content if other == note else other for other in self.notes(target)]
+                self._write_sections(target, [other for other in notes if other])
+                return
+            lines = text.splitlines(keepends=True)
+            at = next(n for n, line in enumerate(lines) if _BULLET.sub("", line.strip()) == note)
+            lines[at : at + 1] = [] if content is None else [f"- {content}\n"]
+            self._write(target, "".join(lines))
+
+    def _has_sections(self, text: str) -> bool:
+        return self.is_of_hermes or _SECTION in text
+
+    def _write_sections(self, target: str, notes: list[str]) -> None:
+        text = _SECTION.join(notes)
+        before, limit = len(_SECTION.join(self.notes(target))), self._find_limit(target)
+        if limit is not None and len(text) > max(limit, before - 1):  # a file that is too long may be shortened
+            raise Refused(
+                f"{FILES[target]} is full: it has {before:,} of {limit:,} characters, and with this note it would have "
+                f"{len(text):,}; remove or shorten a note in it first"
+            )
+        self._write(target, text if self.is_of_hermes else f"{text}\n")
+
+    def _find_limit(self, target: str) -> int | None:
+        """Return the limit that Hermes keeps; None for a folder of our own."""
+        if not self.is_of_hermes:
+            return None
+        try:
+            settings = (self.root.parent / "config.yaml").read_text("utf-8", "replace")
+        except OSError:
+            settings = ""
+        found = re.search(rf"\b{target}_char_limit\s*:\s*(\d+)", settings)
+        return int(found[1]) if found else _HERMES_LIMITS[target]
+
+    @contextmanager
+    def _locked(self, target: str) -> Iterator[None]:
+        """Hold the lock under which Hermes changes its file; other folders are written by one process at a time."""
+        if not self.is_of_hermes:
+            yield
             return
-        lines = text.splitlines(keepends=True)
-        at = next(n for n, line in enumerate(lines) if _BULLET.sub("", line.strip()) == note)
-        lines[at : at + 1] = [] if content is None else [f"- {content}\n"]
-        self._write(target, "".join(lines))
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with Path(f"{self._path(target)}.lock").open("a+") as lock:
+            try:
+                import fcntl
+            except ImportError:  # a system without these locks
+                yield
+                return
+            fcntl.flock(lock, fcntl.LOCK_EX)  # closing the file ends it
+            yield
 
     def _read(self, target: str) -> str:
         path = self._path(target)

@@ -108,6 +108,25 @@ class Provisioner:
         with self._store.writing():
             return self._settle(task, fresh)
 
+    def withdraw(self, session: str, why: str, *, shown: bool) -> bool:
+        """Empty the seeds of a session and of its parts for good; return whether there was one. The arm stays.
+
+        `shown`: the session has run with them, so that it still counts as treated. Otherwise it was never seeded.
+        """
+        session = self._identifiers.identify(session)
+        with self._store.writing():
+            seeds = self._trials.seeds(session)
+            for part, dialect, body in seeds:
+                if not (seed := _seed.decode(body)).withdrawn:
+                    self._trials.set_seed(part, dialect, msgspec.json.encode(_empty(seed, why, shown=shown)).decode())
+        return bool(seeds)
+
+    def find_withdrawn(self, session: str) -> Seed | None:
+        """Return a withdrawn seed of a session, in whichever dialect; None if it has none."""
+        session = self._identifiers.identify(session)
+        seeds = (_seed.decode(body) for part, _dialect, body in self._trials.seeds(session) if part == session)
+        return next((seed for seed in seeds if seed.withdrawn), None)
+
     def _check_scope(self, task: Task) -> None:
         """Refuse to repeat the seed of another person's session."""
         trial = self._trial(task)
@@ -168,10 +187,16 @@ class Provisioner:
                 raise Refused(f"the recorded seed of session {task.session} cannot be read; see: warmstart doctor")
             chosen = ChosenExamples(tuple(picks), (), "as chosen when the session began")
             seed, _used = self._compose(task, chosen, trial.given)
+            before = self.find_withdrawn(task.session)
+            if seed and before is not None:
+                seed = _empty(seed, before.withdrawn, shown=before.tokens > 0)
         else:
             assert fresh is not None
             ticket, chosen = fresh
             seed, used = self._compose(task, chosen, ticket.arm)
+            before = self.find_withdrawn(task.parent) if task.continues and task.parent else None
+            if seed and before is not None:
+                seed = _empty(seed, before.withdrawn, shown=False)
             self._write_trial(task, ticket, used)
             NoteStore(self._store).put_showings(
                 [Showing(note, task.session, "brief", self._clock()) for note in seed.notes]
@@ -345,6 +370,13 @@ class Provisioner:
                 if template and template.addendum:
                     addenda[f"{name}@{version}"] = template.addendum
         return list(addenda.items())
+
+
+def _empty(seed: Seed, why: str, *, shown: bool) -> Seed:
+    """Return a seed without content. What a session has been shown still counts for it."""
+    nothing = {} if shown else {"tokens": 0, "templates": (), "notes": ()}
+    said = f"no longer shown: {why}" if shown else f"not seeded: {why}"
+    return structs.replace(seed, messages=(), text=None, reason=said, withdrawn=why, **nothing)
 
 
 def _digest_seed(task: Task, composed: Composed) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 
 from warmstart.errors import ConfigError, StoreError
+from warmstart.store.places import PlaceStore
 from warmstart.store.projects import ProjectFolder, ProjectStore
 from warmstart.store.proposals import ProposalStore
 from warmstart.store.rows import (
@@ -19,6 +20,7 @@ from warmstart.store.rows import (
     ExperimentRow,
     FoundRow,
     LiveRow,
+    PlaceRow,
     ProjectNameRow,
     ProposalRow,
     SessionRow,
@@ -41,6 +43,8 @@ __all__ = [
     "ExperimentRow",
     "FoundRow",
     "LiveRow",
+    "PlaceRow",
+    "PlaceStore",
     "ProjectFolder",
     "ProjectNameRow",
     "ProjectStore",

@@ -278,6 +278,25 @@ SELECT body FROM seeds WHERE session = :session AND dialect = :dialect;
 -- name: put_seed
 INSERT INTO seeds (session, dialect, body) VALUES (:session, :dialect, :body);
 
+-- name: seeds_of
+-- The seeds of a session and of its parts (see trials_of_session).
+SELECT session, dialect, body FROM seeds
+WHERE session = :session OR (session > :session || '#' AND session < :session || '$');
+
+-- name: set_seed
+UPDATE seeds SET body = :body WHERE session = :session AND dialect = :dialect;
+
+-- name: session_place
+SELECT session, agent, folder, scope, summary, at FROM session_places WHERE session = :session AND agent = :agent;
+
+-- name: put_session_place
+INSERT INTO session_places (session, agent, folder, scope, summary, at)
+VALUES (:session, :agent, :folder, :scope, :summary, :at)
+ON CONFLICT (session) DO UPDATE SET summary = excluded.summary WHERE summary = '';
+
+-- name: delete_session_place
+DELETE FROM session_places WHERE session = :session AND agent = :agent;
+
 -- name: count_use
 UPDATE templates SET used = used + 1, last_used = :at WHERE name = :name AND version = :version;
 

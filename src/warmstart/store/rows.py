@@ -271,6 +271,17 @@ class TrialRow(Row, frozen=True, kw_only=True, gc=False):
         return self.chosen or self.arm
 
 
+class PlaceRow(Row, frozen=True, kw_only=True, gc=False):
+    """Where a session runs and whose it is, as its agent's program knew."""
+
+    session: str  # the agent's own id
+    agent: str
+    folder: str | None  # working folder; None: unknown, or on another machine
+    scope: str  # empty: the machine's own user in the default profile
+    summary: str = ""  # digest of the summary that the conversation began with; empty: it began without one
+    at: float = 0.0  # seconds since the epoch
+
+
 class ExperimentRow(Row, frozen=True, kw_only=True, gc=False):
     """A comparison that a person started."""
 

@@ -39,6 +39,7 @@ MIGRATIONS = (
     "0010_occurrences",
     "0011_incremental",
     "0012_exchanges",
+    "0013_places",
 )
 
 SETTINGS = """
@@ -143,6 +144,7 @@ class SqliteStore(SqliteFile):
             own_id, agent, source_uri, parent = deleted[0]
             self.run("mark_unread", (own_id, parent))
             self.run("forget_settled_folders")  # the session was evidence about its folder
+            self.run("delete_session_place", (own_id, agent))
             self.run("delete_live", (own_id, agent))
             self.run("delete_live_counters", (own_id, agent))
             for mark in ("#", "!/"):  # a session's place, a member of an archive

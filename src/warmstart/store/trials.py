@@ -150,6 +150,14 @@ class TrialStore:
         """Store the JSON of a session's seed."""
         self.store.run("put_seed", (session, dialect, body))
 
+    def seeds(self, session: str) -> list[tuple[str, str, str]]:
+        """Return the seeds of a session and of its parts: `(session or part, dialect, JSON)`."""
+        return [tuple(row) for row in self.store.rows("seeds_of", (session,))]
+
+    def set_seed(self, session: str, dialect: str, body: str) -> None:
+        """Replace the JSON of a seed."""
+        self.store.run("set_seed", (body, session, dialect))
+
     def seed_tokens(self, session: str) -> int:
         """Return the tokens of a session's seed; with several dialects, the maximum."""
         return int(self.store.rows("seed_tokens", (session,))[0][0] or 0)

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from warmstart.config import Settings
 from warmstart.errors import NotFound, Refused
+from warmstart.ingest.places import add_place
 from warmstart.ingest.read import scan
 from warmstart.ingest.records import Record, Recorder
 from warmstart.ingest.sources import find_sources
@@ -64,7 +65,7 @@ class TrialCloser:
         if len(own) != 1:
             content = f"{len(sessions)} sessions, none of them {session}" if sessions else "no session"
             raise Refused(f"{recorder.name(str(path))}: holds {content}; give the file of that session alone")
-        return recorder.record(own[0].session, own[0].score, self._clock())
+        return recorder.record(add_place(self._store, own[0].session), own[0].score, self._clock())
 
     def _check_free(self, trial: TrialRow, record: Record) -> None:
         """Refuse a transcript that belongs to another trial, and a second transcript for the same trial."""

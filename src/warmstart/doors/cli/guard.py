@@ -1,8 +1,9 @@
-"""`warmstart confirm guard`: check the guard's rules, install it in an agent. Hermes' plugin brings its own guard."""
+"""`warmstart confirm guard`: check the guard's rules, install it in an agent. In Hermes it is a plugin."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,6 +78,7 @@ def check(ws: Warmstart, tool: str | None, arguments: str, agent: str, as_json: 
     """Check the rules, the daemon and the token; with a TOOL and its arguments, show which rule the call would match.
     No request is made."""
     from warmstart.doors.guard.check import check_asking
+    from warmstart.doors.guard.hermes_check import check_hermes
 
     home = ws.settings.home
     rules = load_rules(home)
@@ -85,10 +87,12 @@ def check(ws: Warmstart, tool: str | None, arguments: str, agent: str, as_json: 
     places = {"user": None, "project": Path.cwd()} if guarded else {}
     installed = [_examine(guarded, ws, scope, place) for scope, place in places.items() if guarded]
     daemon, token = check_asking(next((place.url for place in installed if place.url), find_url()), home)
+    hermes = check_hermes(ws.settings.user_home, os.environ)
     if as_json:
         facts: dict[str, Any] = {"path": find_rules(home), "rules": len(rules)}
         facts["rule"] = {"number": rules.index(rule) + 1, "action": rule.action} if rule else None
         facts["installed"] = {place.scope: place.path for place in installed}
+        facts["hermes"] = {"file": hermes.what, "trouble": hermes.trouble or None} if hermes else None
         facts["daemon"] = {"url": daemon.what, "trouble": daemon.trouble or None}
         facts["token"] = {"file": token.what, "trouble": token.trouble or None}
         print_json(facts)
@@ -96,6 +100,8 @@ def check(ws: Warmstart, tool: str | None, arguments: str, agent: str, as_json: 
     click.echo(f"{find_rules(home)}: {len(rules)} rules, all valid")
     for place in installed:
         click.echo(f"{TITLES[agent]}, {place.scope}: {place.path or 'not guarded'}{place.advice}")
+    if hermes:
+        click.echo(f"Hermes, {hermes.what}: {clean(hermes.trouble) or 'guarded'}")
     click.echo(f"daemon {daemon.what}: {clean(daemon.trouble) or 'answers'}")
     click.echo(f"token {token.what}: {clean(token.trouble) or 'known, and may submit requests (agent:submit)'}")
     if tool:

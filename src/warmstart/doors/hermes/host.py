@@ -6,6 +6,7 @@ closed the same file would drop Hermes' locks on it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -42,7 +43,9 @@ def find_home() -> Path:
 
 
 def find_database() -> Path:
-    return find_home() / "state.db"
+    """Return the database that this process writes: one for all profiles that a gateway serves."""
+    path = getattr(import_module("hermes_state"), "DEFAULT_DB_PATH", None)
+    return Path(path) if path else find_home() / "state.db"
 
 
 def find_row(session: str) -> dict[str, Any]:
@@ -62,6 +65,22 @@ def find_turn_start(session: str, turn: str, task: str) -> str | None:
     """Return the session in which a turn began if it is another one: it was compressed in the middle of the turn."""
     began, mark, _rest = turn.rpartition(f":{task}:")
     return began if mark and began and began != session else None
+
+
+def find_folder() -> str | None:
+    """Return the folder in which the running agent's tools work; None if they work on another machine."""
+    if (os.environ.get("TERMINAL_ENV") or "local").strip().lower() != "local":
+        return None
+    try:
+        return str(import_module("agent.runtime_cwd").resolve_agent_cwd())
+    except (ImportError, AttributeError, OSError):  # another version of Hermes, or the folder is gone
+        return None
+
+
+def find_job(job: str) -> dict[str, Any]:
+    """Return Hermes' record of a scheduled job; empty if it has been deleted."""
+    record = import_module("cron.jobs").get_job(job)
+    return record if isinstance(record, dict) else {}
 
 
 def list_sessions(source: str) -> frozenset[str] | None:

@@ -17,6 +17,7 @@ from msgspec import structs
 from warmstart.doors.hermes.journal import BLOCKED, CANCELLED, INVALID, SeenCall
 from warmstart.errors import NotFound, Refused
 from warmstart.formats.source import Source
+from warmstart.ingest.places import add_place
 from warmstart.ingest.read import Scored, scan, score
 from warmstart.ingest.records import Recorder
 from warmstart.model import Outcome, Session, Step, ToolCall, ToolResult
@@ -62,9 +63,10 @@ def _is_joined(ws: Warmstart, session: str, sightings: Sequence[SeenCall]) -> bo
 def _correct(ws: Warmstart, recorder: Recorder, scored: Scored, sightings: Sequence[SeenCall]) -> bool:
     """Store the corrected session under the fingerprint of the uncorrected one: reading the database again without the
     hooks' journal then changes nothing, until the session grows."""
-    session = correct(scored.session, sightings)
+    placed = add_place(ws.store, scored.session)
+    session = correct(placed, sightings)
     now = time.time()
-    plain = recorder.record(scored.session, scored.score, now)
+    plain = recorder.record(placed, scored.score, now)
     record = recorder.record(session, score(session, ws.settings.tools), now)
     known = ws.store.calls_of(record.session.key)
     if [call.status for call in known] == [call.status for call in record.calls]:

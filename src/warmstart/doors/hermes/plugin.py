@@ -9,10 +9,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from warmstart import config
 from warmstart.dialects.providers import text_of_content
 from warmstart.doors.agent_tools.warm_session import DESCRIPTION, NAME
-from warmstart.doors.guard.hermes import is_wanted, make_hook
+from warmstart.doors.guard import hermes as guard
 from warmstart.doors.hermes import cron, host, place
 from warmstart.doors.hermes.advice import FailureAdviser
 from warmstart.doors.hermes.close import Closer
@@ -29,9 +28,10 @@ from warmstart.doors.hermes.journal import (
     open_sightings,
 )
 from warmstart.doors.hermes.opener import Opener
-from warmstart.doors.hermes.place import FindPlace, SessionPlace
+from warmstart.doors.hermes.place import FindPlace, PlaceKeeper, SessionPlace
+from warmstart.doors.hermes.refusal import ProviderRefusal, SeedRemoved, call_again
 from warmstart.doors.hermes.review import TurnReviewer
-from warmstart.doors.hermes.seeder import SUBAGENT, Ancestry, HermesCall, Seeder, TurnOpening
+from warmstart.doors.hermes.seeder import SUBAGENT, Ancestry, HermesCall, Seeder
 from warmstart.doors.hermes.tool import SCHEMA, TOOLSET, HermesTool
 from warmstart.doors.hermes.wire import find_bad_calls
 
@@ -44,9 +44,7 @@ _MOST_TURNS = 200
 
 def register(ctx: host.HermesContext) -> None:
     """Register the plugin with Hermes. Nothing is opened yet."""
-    home = config.find_homes()[1]
-    if is_wanted(home):  # first: dangerous calls need a yes even if something below fails
-        ctx.register_hook("pre_tool_call", make_hook(home))
+    guard.register(ctx)  # first: dangerous calls need a yes even if something below fails
     plugin = Plugin()
     ctx.register_middleware("llm_execution", plugin.call_model)
     ctx.register_hook("pre_llm_call", plugin.begin_turn)
@@ -81,6 +79,7 @@ class Plugin:
         self._open = Opener()
         self._closer = Closer()
         self._seeder = Seeder(self._open, self._notes, find_ancestor or find_in_hermes, find_place)
+        self._places = PlaceKeeper(self._open, find_place)
         self._reviewer = TurnReviewer(self._open)
         self._adviser = FailureAdviser(self._open, find_place)
         self._review_turns: deque[str] = deque(maxlen=_MOST_TURNS)
@@ -91,19 +90,23 @@ class Plugin:
     # Around every call to a model
 
     def call_model(self, request: Any = None, next_call: Callable[..., Any] | None = None, **facts: Any) -> Any:
-        """Send the request with the seed (`llm_execution` middleware)."""
+        """Send the request with the seed (`llm_execution` middleware). If the provider refuses it, send it without."""
         assert next_call is not None
         call = self._guard(lambda: _read_call(facts))
         sent = (self._guard(lambda: self._add_seed(call, request), call.session) if call else None) or request
         try:
             response = next_call(sent)
         except Exception as error:
-            if call and sent is not request:
-                refusal = error
-                self._guard(lambda: self._seeder.refuse(call, refusal))
-            raise
+            if call is None or sent is request:
+                raise
+            cause = error
+            refusal = self._guard(lambda: self._seeder.suspect(call, cause), call.session)
+            if refusal is None:
+                raise
+            response = self._call_without_seed(call, refusal, lambda: call_again(next_call, request))
+            sent = request
         if call:
-            self._guard(lambda: self._look_at_answer(call, response))
+            self._guard(lambda: self._look_at_answer(call, response, seeded=sent is not request))
             if not self._is_review(call.turn):
                 self._guard(lambda: self._reviewer.see_call(call, facts, sent, response))
         return response
@@ -113,8 +116,23 @@ class Plugin:
             self._review_turns.append(call.turn)  # its tools may run in other threads
         return self._seeder.add_seed(call, request)
 
-    def _look_at_answer(self, call: HermesCall, response: Any) -> None:
-        self._seeder.accept(call)
+    def _call_without_seed(self, call: HermesCall, refusal: ProviderRefusal, call_again: Callable[[], Any]) -> Any:
+        """Make the call again as Hermes made it. The seed is to blame if that works, and if there was no room for it."""
+        is_guilty = True
+        try:
+            return call_again()
+        except SeedRemoved:
+            raise
+        except Exception:
+            is_guilty = refusal.is_full
+            raise
+        finally:
+            if is_guilty:
+                self._guard(lambda: self._seeder.withdraw(call, refusal), call.session)
+
+    def _look_at_answer(self, call: HermesCall, response: Any, *, seeded: bool) -> None:
+        if seeded:
+            self._seeder.accept(call)
         for bad in find_bad_calls(response):
             self._see(call.session, call.turn, bad.call, bad.tool, INVALID)
 
@@ -129,11 +147,12 @@ class Plugin:
         return {"context": hint} if hint else None
 
     def _begin_turn(self, session: str, message: Any, facts: dict[str, Any]) -> None:
-        if self._is_review(facts.get("turn_id")) or facts.get("platform") == SUBAGENT:
+        if self._is_review(facts.get("turn_id")):
             return
-        history = facts.get("conversation_history") or ()
-        begun = any(isinstance(earlier, dict) and earlier.get("role") == "assistant" for earlier in history)
-        self._seeder.begin_turn(session, TurnOpening(text_of_content(message), begun))
+        self._seeder.begin_turn(session, text_of_content(message), facts.get("conversation_history") or ())
+        self._guard(lambda: self._places.keep(session, facts.get("platform") or ""), session)
+        if facts.get("platform") == SUBAGENT:
+            return
         self._reviewer.begin_turn(session)
         self._closer.catch_up(self._open().settings.home, host.find_database())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,10 @@ from warmstart.dialects.compose import Seed, inject
 from warmstart.dialects.providers import text_of_content
 from warmstart.model import Dialect
 
+_SUMMARIES = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]:")  # Hermes' openings of a summary of earlier turns
+_SPEAKERS = ("user", "assistant")
+_SUMMARY_END = "--- END OF CONTEXT SUMMARY"
+_HEAD = 16  # messages among which the summary stands: behind the system prompt and the first exchange
 _SUBSCRIPTION_MARK = "mcp__"  # Hermes prefixes every tool's name with it under a Claude subscription
 
 
@@ -31,7 +36,7 @@ FORMS = {
 class Opening(NamedTuple):
     """Facts about a session that its request shows."""
 
-    text: str  # the user's first message
+    asked: tuple[str, ...]  # the user's messages
     begun: bool  # the agent has answered before
     tools: tuple[str, ...]
     thinking: bool
@@ -47,13 +52,27 @@ class BadCall(NamedTuple):
 def read_opening(request: Mapping[str, Any], form: Form) -> Opening:
     """Return the facts that a request shows."""
     messages = [message for message in request.get(form.field) or () if isinstance(message, Mapping)]
-    first = next((message for message in messages if message.get("role") == "user"), {})
+    asked = (text_of_content(message.get("content")) for message in messages if message.get("role") == "user")
     return Opening(
-        text=text_of_content(first.get("content")),
+        asked=tuple(text for text in asked if text),
         begun=any(m.get("role") == "assistant" or m.get("type") == "function_call" for m in messages),
         tools=tuple(_tool_names(request, form)),
         thinking=form.dialect == "anthropic" and _thinks(request.get("thinking")),
     )
+
+
+def find_summary(request: Mapping[str, Any], form: Form) -> str:
+    """Return a digest of the summary that stands for compacted turns; empty if nothing was compacted."""
+    for message in (request.get(form.field) or ())[:_HEAD]:
+        if not isinstance(message, Mapping) or message.get("role") not in _SPEAKERS:
+            continue
+        content = message.get("content")
+        text = content if isinstance(content, str) else text_of_content(content)
+        for mark in _SUMMARIES:
+            if mark in text:
+                summary = text[text.index(mark) :].partition(_SUMMARY_END)[0]
+                return hashlib.blake2b(summary.encode("utf-8", "replace"), digest_size=6).hexdigest()
+    return ""
 
 
 def put_seed(seed: Seed, request: Mapping[str, Any], form: Form) -> dict[str, Any]:

@@ -1,0 +1,24 @@
+"""Sessions in their places: some agents record neither the working folder nor the person, but their programs know both.
+
+The plugin in Hermes stores both while a session runs. Without them, the work of a chat in one project would belong to no
+project, and every other project of that chat would see it.
+"""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from warmstart.model import Session
+from warmstart.store import PlaceStore, SqliteStore
+
+_AGENTS = frozenset(("hermes",))  # whose programs name places; other agents' files are read without looking
+
+
+def add_place(store: SqliteStore, session: Session) -> Session:
+    """Return a session with its folder, where its file names none, and with the scope that its program named."""
+    if session.agent not in _AGENTS:
+        return session
+    place = PlaceStore(store).find(session.id, session.agent)
+    if place is None:
+        return session
+    return structs.replace(session, project=session.project or place.folder, scope=place.scope or session.scope)
