@@ -28,7 +28,7 @@ from warmstart.store import ProjectStore, SessionRow, SourceRow, SqliteStore
 
 Conversation = Session | Sequence[Mapping[str, Any]]
 
-READER = 7  # raise it when readers, judge or score change their results: files are then read again
+READER = 8  # raise it when readers, judge or score change their results: files are then read again
 _BATCH_SESSIONS, _BATCH_CALLS = 256, 4_000  # per commit, which then takes at most some 50 ms
 
 

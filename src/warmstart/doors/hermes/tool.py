@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +59,6 @@ class HermesTool:
             return None
         self._closer.mark(home, database)
         return _wait(self._closer.run(database, settling=0.0), database)
-
-    def list_sessions(self, source: str) -> Collection[str] | None:
-        return host.list_sessions(source)
 
 
 def _wait(process: subprocess.Popen[bytes], database: Path) -> str | None:
