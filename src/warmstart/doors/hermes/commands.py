@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from warmstart.doors.hermes import host
 from warmstart.doors.hermes.journal import Journal, UnseededSession, describe
 from warmstart.doors.hermes.place import SessionPlace
 from warmstart.doors.hermes.seeder import AGENT, Seeder
+from warmstart.doors.hermes.windows import INSIDE
 from warmstart.doors.render.terminal import clean, format_time
 from warmstart.errors import WarmstartError
 from warmstart.model import Task, Template
@@ -172,4 +174,5 @@ def run_warmstart(arguments: Any) -> None:
     if not words or words[0] == "help":
         words = ["--help"]
     sys.stdout.flush()
-    sys.exit(subprocess.run([sys.executable, "-P", "-m", "warmstart", *words], check=False).returncode)
+    environ = {**os.environ, INSIDE: AGENT}
+    sys.exit(subprocess.run([sys.executable, "-P", "-m", "warmstart", *words], env=environ, check=False).returncode)
