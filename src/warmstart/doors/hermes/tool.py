@@ -58,7 +58,7 @@ class HermesTool:
         if not database.exists():
             return None
         self._closer.mark(home, database)
-        return _wait(self._closer.run(database, settling=0.0), database)
+        return _wait(self._closer.run(database, settling=0.0, learn=False), database)
 
 
 def _wait(process: subprocess.Popen[bytes], database: Path) -> str | None:
