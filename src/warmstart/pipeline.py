@@ -186,9 +186,10 @@ class Warmstart:
         verdict: Verdict | None = None,
         project: str | None = None,
         since: float | None = None,
+        source: str | None = None,
     ) -> int:
         """Return the number of stored sessions that match."""
-        return len(self.store.rows("session_keys", (agent, self._find_project(project), since, verdict, None)))
+        return len(self.store.rows("session_keys", (agent, self._find_project(project), since, verdict, source)))
 
     def search_calls(
         self,

@@ -15,10 +15,9 @@ from typing import Any
 
 import pytest
 
-from hermes.running import FULL, TASK, Hermes
+from hermes.cron_jobs import LISTED, configure, read_jobs, run_outside, write_jobs
+from hermes.running import FULL, REVIEW_QUESTION, TASK, Hermes
 from hermes.scripted_server import Answer, Call, rounds_since_user
-from hermes.test_jobs import LISTED, read_jobs, run_outside, write_jobs
-from hermes.test_jobs import configure as configure_model
 from warmstart.dialects.compose import EXAMPLE_MARK
 from warmstart.doors.hooks.learning import LearningTurn
 from warmstart.store import TrialStore
@@ -52,7 +51,7 @@ def test_a_day(hermes: Hermes) -> None:
     memory.parent.mkdir()
     memory.write_text(MEMORY)
     (hermes.warm_home / "config.toml").write_text("[review]\nhermes = true\n")  # at its usual triggers
-    configure_model(hermes, "scripted", providers=LISTED)
+    configure(hermes, "scripted", providers=LISTED)
     hermes.server.script = script
     write_jobs(hermes, JOBS, PROMPTS)
     hermes.run("cron", "tick")
@@ -64,6 +63,7 @@ def test_a_day(hermes: Hermes) -> None:
     check_trials(hermes, told, killed)
     check_figures(hermes)
     check_warm(told)
+    assert not any(REVIEW_QUESTION in request.raw.decode() for request in hermes.server.requests), "no review was due"
     assert memory.read_text() == MEMORY and not (hermes.warm_home / "memory").exists()
 
 
@@ -140,7 +140,9 @@ def check_trials(hermes: Hermes, told: dict[str, Any], killed: str) -> None:
         cut_off = ws.experiments.measures(trials[killed])
         assert cut_off is not None and (cut_off.all_calls, cut_off.all_errors) == (1, 1), "up to the kill"
         report = ws.report()
-        assert sum(arm.sessions for arm in report.arms.values()) + sum(report.left_out.values()) >= CHATS
+        assigned = sum(arm.assigned for arm in report.arms.values())
+        assert assigned + sum(report.left_out.values()) == len(trials), report
+        assert sum(arm.missing for arm in report.arms.values()) == 0
         last = LearningTurn(hermes.warm_home).read_last()
         assert last is not None and last.sessions >= CHATS
         mined = {key for _row, template in ws.templates.find() for key in template.source_sessions}

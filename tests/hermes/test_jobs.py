@@ -4,33 +4,17 @@ from __future__ import annotations
 
 import json
 import subprocess
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
+from hermes.cron_jobs import LISTED, configure, read_jobs, run_outside, write_jobs
 from hermes.plugin_calls import make_plugin, make_request, send
 from hermes.running import TASK, Hermes, answer_in_turn, seed_of, variant
 from hermes.scripted_server import Answer, Call, ScriptedServer, rounds_since_user
 from warmstart import Task
-from warmstart.doors.cli.main import main
 from warmstart.doors.hermes import cron
-
-SETTINGS = """
-model: {{default: {model}, provider: custom, base_url: "{url}/v1", api_key: none{more}}}
-security: {{allow_lazy_installs: false}}
-plugins: {{enabled: [warmstart]}}
-auxiliary: {{title_generation: {{enabled: false}}}}
-"""
-LISTED = 'custom_providers: [{{name: lab, base_url: "{url}/v1", models: {{small: {{context_length: 32768}}}}}}]\n'
-
-
-def configure(hermes: Hermes, model: str, more: str = "", providers: str = "") -> None:
-    url = hermes.server.url
-    text = SETTINGS.format(model=model, url=url, more=more) + providers.format(url=url)
-    (hermes.home / "config.yaml").write_text(text)
 
 
 def create_job(hermes: Hermes) -> str:
@@ -78,31 +62,6 @@ def test_a_small_model_by_setting_is_accepted_found_and_fails(hermes: Hermes, se
     run_job(hermes, job)
     assert "32,768" in read_job(hermes)["last_error"] and "64,000" in read_job(hermes)["last_error"]
     assert server.asked() == []
-
-
-def write_jobs(hermes: Hermes, models: dict[str, str], prompts: dict[str, str]) -> None:
-    """Write jobs as `hermes cron create` does, all of them due now."""
-    now = datetime.now(UTC).isoformat()
-    schedule = {"kind": "interval", "minutes": 60, "display": "every 60m"}
-    job = {"schedule": schedule, "enabled": True, "state": "scheduled", "deliver": "local", "next_run_at": now}
-    jobs = [
-        job | {"id": id, "name": id, "model": model, "prompt": prompts.get(id, TASK), "created_at": now}
-        for id, model in models.items()
-    ]
-    (hermes.home / "cron").mkdir(exist_ok=True)
-    (hermes.home / "cron" / "jobs.json").write_text(json.dumps({"jobs": jobs}))
-
-
-def run_outside(hermes: Hermes, *words: str) -> dict[str, Any]:
-    """`warmstart ...` where no Hermes is installed."""
-    done = CliRunner().invoke(main, [*words, "--json"], env={**hermes.environ, "WARMSTART_INSIDE": ""})
-    answer = json.loads(done.stdout.strip().splitlines()[-1])
-    assert isinstance(answer, dict)
-    return answer
-
-
-def read_jobs(hermes: Hermes) -> dict[str, dict[str, Any]]:
-    return {job["id"]: job for job in json.loads((hermes.home / "cron" / "jobs.json").read_text())["jobs"]}
 
 
 def answer_by_prompt(body: dict[str, Any]) -> Answer:

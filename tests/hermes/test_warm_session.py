@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import warmstart
+from hermes_databases import write_weather_chats
 from warmstart import Warmstart
 from warmstart.dialects.tokens import estimate
 from warmstart.doors.agent_tools.warm_session import DESCRIPTION, NAME, PARAMETERS, warm_session
@@ -86,7 +85,7 @@ def test_tags_as_a_list_or_as_text(ws: Warmstart, tags: Any) -> None:
 
 def test_build_takes_the_sessions_that_a_description_is_about(ws: Warmstart, tmp_path: Path) -> None:
     """The latest sessions are about something else; equal calls of several sessions are shown once."""
-    add_sessions(tmp_path / "state.db", 4)
+    write_weather_chats(tmp_path / "state.db", 4)
     ws.ingest(tmp_path / "state.db")
     latest = warm_session(ws, {"action": "build", "name": "latest", "max_sessions": 3})
     assert latest["success"] and tools_of(ws, latest["name"]) == {"web_search"}, latest
@@ -101,35 +100,6 @@ def test_build_takes_the_sessions_that_a_description_is_about(ws: Warmstart, tmp
 
 def tools_of(ws: Warmstart, name: str) -> set[str]:
     return {example.tool for example in ws.templates.show(name)[1].examples}
-
-
-def add_sessions(database: Path, count: int) -> None:
-    """Write a database of Hermes with later sessions, of Telegram, about the weather."""
-    with closing(sqlite3.connect(database)) as connection:
-        connection.execute(
-            "CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT, model TEXT, started_at REAL, chat_id TEXT)"
-        )
-        connection.execute(
-            "CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content TEXT,"
-            " tool_call_id TEXT, tool_calls TEXT, timestamp REAL, active INTEGER DEFAULT 1)"
-        )
-        for number in range(count):
-            session, at = f"20260201_00000{number}_abcdef", 1.1e9 + number
-            connection.execute("INSERT INTO sessions VALUES (?, 'telegram', 'scripted', ?, '7')", (session, at))
-            function = {"name": "web_search", "arguments": '{"query": "weather in Lyon tomorrow"}'}
-            calls = json.dumps([{"id": f"w{number}", "type": "function", "function": function}])
-            result = '{"results": [{"title": "Sunny, 20 degrees", "url": "https://weather.example/lyon"}]}'
-            connection.executemany(
-                "INSERT INTO messages (session_id, role, content, tool_call_id, tool_calls, timestamp)"
-                " VALUES (?,?,?,?,?,?)",
-                [
-                    (session, "user", "Look up the weather in Lyon", None, None, at),
-                    (session, "assistant", "I look it up.", None, calls, at),
-                    (session, "tool", result, f"w{number}", None, at),
-                    (session, "assistant", "Sunny.", None, None, at),
-                ],
-            )
-        connection.commit()
 
 
 def test_the_schema_names_everything_and_costs_little() -> None:

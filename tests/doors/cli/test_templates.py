@@ -14,6 +14,7 @@ import apsw
 import pytest
 
 from command_line import run, run_json
+from hermes_databases import write_weather_chats
 from places import SRC
 from template_files import old_template, write_bundle
 from transcripts import GITHUB, cart_sessions, work_lines, write_jsonl
@@ -324,10 +325,11 @@ def test_what_a_person_sees_of_an_older_file(sessions, tmp_path):
 
 
 def test_learn_from_one_source(tmp_path):
-    from hermes.test_warm_session import add_sessions
-
-    add_sessions(tmp_path / "state.db", 3)
+    write_weather_chats(tmp_path / "state.db", 3)
     run("ingest", tmp_path / "state.db")
     assert run_json("learn", "--source", "cli")["considered"] == 0
     learned = run_json("learn", "--source", "Telegram")
     assert (learned["considered"], learned["templates"][0]["sessions"]) == (3, 3)
+    listed = run_json("sessions", "list", "--source", "telegram")
+    assert [session["source"] for session in listed] == ["telegram"] * 3
+    assert run_json("sessions", "list", "--source", "cli") == []

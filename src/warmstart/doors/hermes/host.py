@@ -16,8 +16,6 @@ from typing import Any, Protocol
 from warmstart.model import SessionOwner
 from warmstart.scopes import find_profile
 
-_MOST_SESSIONS = 10_000
-
 _chat_session: ContextVar[str | None] = ContextVar("warmstart_gateway_session", default=None)
 _chat_owner: ContextVar[SessionOwner | None] = ContextVar("warmstart_gateway_sender", default=None)
 
@@ -62,13 +60,6 @@ def find_turn_start(session: str, turn: str, task: str) -> str | None:
     """Return the session in which a turn began if it is another one: it was compressed in the middle of the turn."""
     began, mark, _rest = turn.rpartition(f":{task}:")
     return began if mark and began and began != session else None
-
-
-def list_sessions(source: str) -> frozenset[str] | None:
-    """Return the ids of the sessions from a source that Hermes names (cli, telegram, cron ...); None if there are none."""
-    with _database() as database:
-        rows = database.search_sessions(source=source, limit=_MOST_SESSIONS) if database is not None else ()
-    return frozenset(str(row["id"]) for row in rows) or None
 
 
 @contextmanager
