@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from warmstart.dialects.lint import lint
 from warmstart.endpoints.chat import AskedCall, EndpointError, Reply
@@ -46,7 +47,12 @@ ANSWERS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("dialect", FORMS)
 def test_an_answer_is_read(dialect: str) -> None:
     reply = FORMS[dialect].read_reply(json.dumps(ANSWERS[dialect]).encode())
-    assert reply == Reply(text="Hm.", calls=(CALL,), prompt_tokens=30, cached_tokens=20, answer_tokens=4)
+    thoughts = {"anthropic": ("thinking",), "responses": ("reasoning",)}.get(dialect, ())
+    assert tuple(thought["type"] for thought in reply.thoughts) == thoughts
+    said = structs.replace(reply, thoughts=())
+    assert said == Reply(text="Hm.", calls=(CALL,), prompt_tokens=30, cached_tokens=20, answer_tokens=4)
+    written = json.dumps(FORMS[dialect].write_calls(reply, reply.calls))
+    assert all(f'"{thought}"' in written for thought in thoughts), "providers refuse calls without their thoughts"
 
 
 @pytest.mark.parametrize("dialect", FORMS)
@@ -59,7 +65,7 @@ def test_anything_else_is_an_error_of_the_endpoint(dialect: str, data: bytes) ->
 @pytest.mark.parametrize("dialect", FORMS)
 def test_what_is_added_is_valid_and_the_same_as_chat(dialect: Any) -> None:
     form = FORMS[dialect]
-    messages = [form.write_message("user", "Look back"), *form.write_calls("Hm.", [CALL])]
+    messages = [form.write_message("user", "Look back"), *form.write_calls(Reply(text="Hm."), [CALL])]
     messages += [*form.write_results([("c1", '{"success": true}')]), form.write_message("assistant", "Done.")]
     assert lint(messages, dialect) == []
     system = {"system": "S"} if dialect == "anthropic" else {"instructions": "S"} if dialect == "responses" else {}

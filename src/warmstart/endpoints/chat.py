@@ -58,6 +58,7 @@ class Reply(Struct, frozen=True, kw_only=True):
 
     text: str = ""
     calls: tuple[AskedCall, ...] = ()
+    thoughts: tuple[Any, ...] = ()  # parts of the answer that the provider wants back unchanged before its calls
     prompt_tokens: int | None = None  # None: not reported, here and below
     cached_tokens: int | None = None  # part of the prompt tokens
     answer_tokens: int | None = None

@@ -25,7 +25,7 @@ class WireForm(Protocol):
 
     def write_headers(self, key: str) -> dict[str, str]: ...
     def write_message(self, role: str, text: str) -> dict[str, Any]: ...
-    def write_calls(self, text: str, calls: Sequence[AskedCall]) -> list[dict[str, Any]]: ...
+    def write_calls(self, reply: Reply, calls: Sequence[AskedCall]) -> list[dict[str, Any]]: ...
     def write_results(self, results: Sequence[tuple[str, str]]) -> list[dict[str, Any]]: ...
     def read_reply(self, data: bytes) -> Reply: ...
     def to_chat(self, messages: Sequence[Mapping[str, Any]], request: Mapping[str, Any]) -> list[dict[str, Any]]: ...
@@ -43,12 +43,12 @@ class ChatForm:
     def write_message(self, role: str, text: str) -> dict[str, Any]:
         return {"role": role, "content": text}
 
-    def write_calls(self, text: str, calls: Sequence[AskedCall]) -> list[dict[str, Any]]:
+    def write_calls(self, reply: Reply, calls: Sequence[AskedCall]) -> list[dict[str, Any]]:
         described = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
             for call in calls
         ]
-        return [{"role": "assistant", "content": text or None, "tool_calls": described}]
+        return [{"role": "assistant", "content": reply.text or None, "tool_calls": described}]
 
     def write_results(self, results: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
         return [{"role": "tool", "tool_call_id": id, "content": content} for id, content in results]
@@ -75,8 +75,9 @@ class AnthropicForm:
     def write_message(self, role: str, text: str) -> dict[str, Any]:
         return {"role": role, "content": [{"type": "text", "text": text}]}
 
-    def write_calls(self, text: str, calls: Sequence[AskedCall]) -> list[dict[str, Any]]:
-        blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
+    def write_calls(self, reply: Reply, calls: Sequence[AskedCall]) -> list[dict[str, Any]]:
+        blocks = list(reply.thoughts)
+        blocks += [{"type": "text", "text": reply.text}] if reply.text else []
         blocks += [
             {"type": "tool_use", "id": call.id, "name": call.name, "input": _read_object(call.arguments)}
             for call in calls
@@ -105,6 +106,7 @@ class AnthropicForm:
                 for block in blocks
                 if block.get("type") == "tool_use"
             ),
+            thoughts=tuple(block for block in blocks if block.get("type") in ("thinking", "redacted_thinking")),
             prompt_tokens=None if sent is None else sent + (cached or 0) + written,
             cached_tokens=cached,
             answer_tokens=_count(usage, "output_tokens"),
@@ -130,8 +132,8 @@ class ResponsesForm:
     def write_message(self, role: str, text: str) -> dict[str, Any]:
         return {"role": role, "content": text}
 
-    def write_calls(self, text: str, calls: Sequence[AskedCall]) -> list[dict[str, Any]]:
-        said = [self.write_message("assistant", text)] if text else []
+    def write_calls(self, reply: Reply, calls: Sequence[AskedCall]) -> list[dict[str, Any]]:
+        said = [*reply.thoughts, *([self.write_message("assistant", reply.text)] if reply.text else [])]
         return said + [
             {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
             for call in calls
@@ -153,6 +155,7 @@ class ResponsesForm:
                 for item in items
                 if item.get("type") == "function_call"
             ),
+            thoughts=tuple(item for item in items if item.get("type") == "reasoning"),
             prompt_tokens=_count(usage, "input_tokens"),
             cached_tokens=_count(_mapping(usage.get("input_tokens_details")), "cached_tokens"),
             answer_tokens=_count(usage, "output_tokens"),

@@ -160,7 +160,7 @@ def _answer(ran: ForkRun, reply: Reply, run_tool: RunTool, taken: set[str], form
     """Run the model's calls and append them and their results to the conversation; return whether there were any."""
     if reply.calls:
         calls = [_name_call(call, taken) for call in reply.calls[:_MOST_CALLS]]
-        ran.messages += form.write_calls(reply.text, calls)
+        ran.messages += form.write_calls(reply, calls)
         results = [_run_call(call, run_tool) for call in calls]
         ran.messages += form.write_results([(result["tool_call_id"], result["content"]) for result in results])
         ran.results += results

@@ -317,7 +317,8 @@ def test_what_a_person_sees_of_an_older_file(sessions, tmp_path):
     (listed,) = run_json("templates", "list")
     assert (listed["used"], listed["sessions"], listed["created"]) == (17, 1, "2025-03-04T05:06:07+00:00")
     table = " ".join(run("templates", "list").stdout.split())
-    assert "17" in table and "shop, old" in table
+    assert "17" in table and "shop, old" in table and "cart-1" in table
+    assert [source["id"] for source in listed["sources"]] == ["cart-1"]
     shown = run("templates", "show", "older").stdout
     assert "tags: shop, old" in shown and "used 17 times" in shown and "created 2025-03-04" in shown
     assert "cart-1 (claude-code)" in shown, "by the id that a person typed"

@@ -31,6 +31,7 @@ from warmstart.store import SessionRow
 from warmstart.templates.mine import LearnLimits, RefusedSession
 from warmstart.templates.register import LearnedTemplate
 
+_FEW_SOURCES = 10  # of each template in a list
 _TYPES = click.Choice(["code", "file", "research", "mixed"])
 _CATEGORIES = click.Choice(["coding", "research", "ops", "general"])
 
@@ -210,26 +211,21 @@ def list_templates(
     found = library.find(status, category, task_type, border=border)
     matching = [pair for pair in found if not wanted or wanted & set(pair[1].tags)]
     if as_json:
-        print_json([summarise_template(row, template) for row, template in matching])
+        print_json(
+            [
+                summarise_template(row, template) | {"sources": _list_sources(ws, template, _FEW_SOURCES)}
+                for row, template in matching
+            ]
+        )
     elif matching:
         scopes = ("scope",) if any(row.scope for row, _template in matching) else ()
+        columns = ("template", "status", "kind", *scopes, "#examples", "#used", "created (UTC)", "from", "tags")
         print_table(
-            (
-                "template",
-                "status",
-                "kind",
-                *scopes,
-                "#examples",
-                "#sessions",
-                "#used",
-                "created (UTC)",
-                "tags",
-                "description",
-            ),
+            (*columns, "description"),
             [
                 (f"{r.name}@{r.version}", coloured(r.status), f"{r.category}/{r.task_type}")
                 + ((name_scope(r.scope),) if scopes else ())
-                + (len(t.examples), len(t.source_sessions), r.used, format_time(r.created))
+                + (len(t.examples), r.used, format_time(r.created), _name_sources(ws, t))
                 + (", ".join(t.tags)[:40], t.description[:80])
                 for r, t in matching
             ],
@@ -286,11 +282,18 @@ def show_template(ws: Warmstart, name: str, as_json: bool) -> None:
     )
 
 
-def _list_sources(ws: Warmstart, template: Template) -> list[dict[str, str | None]]:
+def _name_sources(ws: Warmstart, template: Template) -> str:
+    """Return the first session that a template comes from, and how many others there are."""
+    named = [source["short"] if source["agent"] else source["id"] or "" for source in _list_sources(ws, template, 1)]
+    more = len(template.source_sessions) - len(named)
+    return " ".join([*(name or "" for name in named), *([f"+{more}"] if more else [])])
+
+
+def _list_sources(ws: Warmstart, template: Template, most: int | None = None) -> list[dict[str, str | None]]:
     """Return the sessions that a template was mined from, by their agents' own ids. Files of others name only those."""
     is_foreign = template.provenance.origin in ("imported", "written")
     sources: list[dict[str, str | None]] = []
-    for key in template.source_sessions:
+    for key in template.source_sessions[:most]:
         row = _find_source(ws, key, by_id=is_foreign)
         id = row.id if row else key if is_foreign else None
         short = ws.store.shorten_id(row) if row else key[:12]
