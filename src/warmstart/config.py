@@ -32,6 +32,7 @@ class ReviewSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     apply: tuple[Literal["memory", "skill", "template"], ...] = ()  # kinds written at once; others wait for a person
     steps: Annotated[int, Meta(ge=1, le=16)] = 16  # maximum number of model answers per review
     budget: Annotated[int, Meta(ge=0)] = 200_000  # tokens per review; cached tokens count a tenth
+    daily_budget: Annotated[int, Meta(ge=0)] = 1_000_000  # tokens of all reviews in a day (UTC), counted alike
     timeout: Annotated[float, Meta(gt=0, le=3_600)] = 120.0  # seconds to wait for one answer
     every_turns: Annotated[int, Meta(ge=0)] = 10  # user turns between reviews of memory; 0: never
     every_calls: Annotated[int, Meta(ge=0)] = 10  # tool calls between reviews of skills; 0: never

@@ -157,6 +157,7 @@ class Session(Struct, frozen=True):
     opening: str | None = None  # a message of the program in front of the task; session keys are made of it
     scope: str = ""  # of a stored session; of others it is named after their owner when they are recorded
     owner: SessionOwner = SessionOwner()
+    source: str | None = None  # place that its agent ran it for: cli, telegram, cron ...
 
     def number_turns(self) -> list[int]:
         """Return the number of each step's turn.
@@ -235,7 +236,7 @@ class Score(Struct, frozen=True, kw_only=True):
 Dialect = Literal["openai", "anthropic", "responses", "gemini", "text"]
 DIALECTS: tuple[Dialect, ...] = ("openai", "anthropic", "responses", "gemini", "text")
 TemplateStatus = Literal["proposed", "active", "retired"]
-Origin = Literal["learned", "captured", "imported"]
+Origin = Literal["learned", "captured", "imported", "written"]  # written: by hand, in a program
 
 
 class PastCall(Struct, frozen=True, kw_only=True):

@@ -171,10 +171,13 @@ class Warmstart:
         verdict: Verdict | None = None,
         project: str | None = None,
         since: float | None = None,
+        source: str | None = None,
     ) -> list[SessionRow]:
         """Return stored sessions, newest first. `since`: seconds since the epoch."""
         project = self._find_project(project)
-        return self.store.list_sessions(limit, offset, agent=agent, verdict=verdict, project=project, since=since)
+        return self.store.list_sessions(
+            limit, offset, agent=agent, verdict=verdict, project=project, since=since, source=source
+        )
 
     def count_sessions(
         self,
@@ -183,9 +186,10 @@ class Warmstart:
         verdict: Verdict | None = None,
         project: str | None = None,
         since: float | None = None,
+        source: str | None = None,
     ) -> int:
         """Return the number of stored sessions that match."""
-        return len(self.store.rows("session_keys", (agent, self._find_project(project), since, verdict)))
+        return len(self.store.rows("session_keys", (agent, self._find_project(project), since, verdict, source)))
 
     def search_calls(
         self,
@@ -201,7 +205,7 @@ class Warmstart:
         """Return the calls that contain a text in their arguments, intent, cause or result, newest sessions first."""
         from warmstart.store.search import search_calls
 
-        keys = self.store.rows("session_keys", (agent, self._find_project(project), since, None))
+        keys = self.store.rows("session_keys", (agent, self._find_project(project), since, None, None))
         return search_calls(self.store, text, tool=tool, errors=errors, keys={key for (key,) in keys}, limit=limit)
 
     def session(self, name: str) -> Record:
@@ -255,13 +259,17 @@ class Warmstart:
         since: float | None = None,
         project: str | None = None,
         verdict: Verdict | None = None,
+        source: str | None = None,
         limits: LearnLimits | None = None,
         progress: Progress | None = None,
     ) -> Learned:
-        """Mine stored sessions for templates. Those with enough support and nothing suspicious become active."""
+        """Mine stored sessions for templates. Those with enough support and nothing suspicious become active.
+
+        `source`: only sessions that their agent ran for this place (Hermes: cli, telegram, cron ...).
+        """
         project = self._find_project(project)
         learned = self.templates.learn(
-            agent=agent, since=since, project=project, verdict=verdict, limits=limits, progress=progress
+            agent=agent, since=since, project=project, verdict=verdict, source=source, limits=limits, progress=progress
         )
         return structs.replace(learned, notes=self.notes.learn(project=project))
 

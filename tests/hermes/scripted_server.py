@@ -104,7 +104,10 @@ class ScriptedServer:
                 for call in answer.calls:
                     server._count += 1
                     call.id = call.id or f"call_{server._count:06d}"
-                make = _MAKERS[next(end for end in _MAKERS if self.path.endswith(end))]
+                make = next((_MAKERS[end] for end in _MAKERS if self.path.endswith(end)), None)
+                if make is None:  # Hermes looks what kind of server it is
+                    self._send(404, {"error": {"message": "not found", "type": "invalid_request_error"}})
+                    return
                 whole, events = make(answer)
                 if body.get("stream"):
                     self._stream(events)

@@ -9,25 +9,12 @@ from typing import Any
 
 import pytest
 
+from hermes.cron_jobs import LISTED, configure, read_jobs, run_outside, write_jobs
 from hermes.plugin_calls import make_plugin, make_request, send
 from hermes.running import TASK, Hermes, answer_in_turn, seed_of, variant
-from hermes.scripted_server import Answer, Call, ScriptedServer
+from hermes.scripted_server import Answer, Call, ScriptedServer, rounds_since_user
 from warmstart import Task
 from warmstart.doors.hermes import cron
-
-SETTINGS = """
-model: {{default: {model}, provider: custom, base_url: "{url}/v1", api_key: none{more}}}
-security: {{allow_lazy_installs: false}}
-plugins: {{enabled: [warmstart]}}
-auxiliary: {{title_generation: {{enabled: false}}}}
-"""
-LISTED = 'custom_providers: [{{name: lab, base_url: "{url}/v1", models: {{small: {{context_length: 32768}}}}}}]\n'
-
-
-def configure(hermes: Hermes, model: str, more: str = "", providers: str = "") -> None:
-    url = hermes.server.url
-    text = SETTINGS.format(model=model, url=url, more=more) + providers.format(url=url)
-    (hermes.home / "config.yaml").write_text(text)
 
 
 def create_job(hermes: Hermes) -> str:
@@ -60,7 +47,7 @@ def check(hermes: Hermes, *options: str, **environ: str) -> tuple[int, dict[str,
     return done.returncode, json.loads(done.stdout.strip().splitlines()[-1])
 
 
-@pytest.mark.slow
+@variant
 def test_a_small_model_by_setting_is_accepted_found_and_fails(hermes: Hermes, server: ScriptedServer) -> None:
     configure(hermes, "small", providers=LISTED)
     job = create_job(hermes)
@@ -77,18 +64,60 @@ def test_a_small_model_by_setting_is_accepted_found_and_fails(hermes: Hermes, se
     assert server.asked() == []
 
 
-@variant
-def test_a_small_model_by_its_server_is_found_when_asked(hermes: Hermes, server: ScriptedServer) -> None:
-    server.models = [{"id": "small", "object": "model", "max_model_len": 32_768}]
-    configure(hermes, "small")
-    job = create_job(hermes)
-    server.looked_up.clear()
+def answer_by_prompt(body: dict[str, Any]) -> Answer:
+    """Answer as the job's own words ask for, after a call of a tool that worked."""
+    if not body.get("tools"):
+        return Answer("A title")
+    asked = "".join(str(message.get("content")) for message in body["messages"] if message["role"] == "user")
+    if not rounds_since_user(body):
+        return Answer(calls=[Call("terminal", {"command": "echo 17; echo open orders"})])
+    if "report the failure" in asked:
+        return Answer("[SCRIPT_FAILED]: curl exit 7")
+    return Answer("" if "say nothing" in asked else "17 open orders.")
+
+
+@pytest.mark.slow
+def test_what_the_check_says_is_what_happens(hermes: Hermes, server: ScriptedServer) -> None:
+    """One tick of seven jobs: what `jobs check` says of each model's window, and what becomes of each kind of answer."""
+    server.models = [{"id": "tiny", "object": "model", "max_model_len": 32_768}]
+    server.script = answer_by_prompt
+    configure(hermes, "scripted", providers=LISTED)
+    models = {"aa01": "gpt-4", "aa02": "gemma-2-9b", "aa03": "tiny", "aa04": "scripted", "aa05": "", "aa06": "scripted"}
+    prompts = {"aa04": f"{TASK} and report the failure", "aa05": f"{TASK} and say nothing"}
+    write_jobs(hermes, models | {"aa07": "small"}, prompts)
+    told = run_outside(hermes, "jobs", "check")
+    verdicts = {job["id"]: (job["verdict"], job["window"]) for job in told["jobs"]}
+    assert verdicts["aa01"] == ("ok", 128_000) and verdicts["aa02"] == ("fails", 8_192)
+    assert verdicts["aa03"] == ("unknown", None) and server.looked_up == [], "nothing is asked"
     code, told = check(hermes)
-    assert (code, told["unknown"], server.looked_up) == (0, 1, []), "nothing is asked that nobody wanted asked"
-    code, told = check(hermes, "--ask-endpoint")
-    assert (code, told["jobs"][0]["window"], server.looked_up) == (1, 32_768, ["/v1/models"])
-    run_job(hermes, job)
-    assert "32,768" in read_job(hermes)["last_error"]
+    verdicts = {job["id"]: (job["verdict"], job["window"]) for job in told["jobs"]}
+    assert code == 1 and {job["window_from"] for job in told["jobs"]} == {"Hermes", "custom_providers"}
+    assert verdicts["aa01"] == ("ok", 128_000) and verdicts["aa03"] == ("fails", 32_768)
+
+    hermes.run("cron", "tick")
+    jobs = read_jobs(hermes)
+    failing = {id for id, (verdict, _window) in verdicts.items() if verdict == "fails"}
+    too_small = {id for id, job in jobs.items() if "below the minimum" in (job["last_error"] or "")}
+    assert failing == {"aa02", "aa03", "aa07"} == too_small, {id: job["last_error"] for id, job in jobs.items()}
+
+    said = json.dumps([request.body["messages"] for request in server.asked()])
+    assert "begin your answer with [SCRIPT_FAILED]: and the reason." in said
+    with hermes.open() as ws:
+        ws.ingest(hermes.home / "state.db")
+    history = run_outside(hermes, "jobs", "history")
+    runs = {run["job"]: (run["status"], run["reason"]) for run in history["runs"]}
+    assert runs == {
+        "aa01": ("ok", ""),
+        "aa04": ("failed", "the job's answer says so"),
+        "aa05": ("failed", "the job gave no answer"),
+        "aa06": ("ok", ""),
+    }, history
+    with hermes.open() as ws:
+        learned = ws.learn(source="cron")
+        assert learned.refused.get("the session failed") == 2, learned
+        mined = {key for _row, template in ws.templates.find() for key in template.source_sessions}
+        failed = {row.key for row in ws.sessions(source="cron", verdict="failure")}
+    assert len(failed) == 2 and not mined & failed
 
 
 @variant
@@ -152,7 +181,7 @@ def test_runs_are_told_what_they_run_on_and_start_with_what_earlier_runs_showed(
     with hermes.open() as ws:
         ws.learn()
         known = ws.templates.find()
-        rows = [row for row, _template in known if row.project == f"job:{job}"]
+        rows = [row for row, _template in known if row.project == f"job:{job}" and row.status != "retired"]
         assert [row.status for row in rows] == ["active"], known
         seed = ws.provision(Task(text=TASK, agent="hermes", job=job))
         assert seed.reason.startswith("from earlier runs of this job")
@@ -168,8 +197,10 @@ def test_only_scheduled_runs_get_a_hint(home: Path) -> None:
     assert plugin.begin_turn("s-1", TASK, platform="cli", **told) is None
     assert plugin.begin_turn("s-1", TASK, platform="telegram", **told) is None
     hint = plugin.begin_turn("cron_ab12_20261116_030000", TASK, platform="cron", **told)
-    assert hint == {"context": "Runtime: this scheduled run uses the model m. Adapt to it."}
-    assert plugin.begin_turn("cron_ab12_20261116_030000", TASK, platform="cron", conversation_history=[]) is None
+    rule = "If a script or a command that the job depends on failed, begin your answer with [SCRIPT_FAILED]: and the reason."
+    assert hint == {"context": f"Runtime: this scheduled run uses the model m. Adapt to it.\n{rule}"}
+    without = plugin.begin_turn("cron_ab12_20261116_030000", TASK, platform="cron", conversation_history=[])
+    assert without == {"context": rule}
 
 
 def test_which_job_a_session_is_a_run_of(home: Path) -> None:

@@ -277,7 +277,7 @@ def test_commands(played: Played) -> None:
     assert "@1  active" in told["templates"] and "unknown word" in told["nonsense"]
     assert "Arm: warm" in told["why"] and "Shown:" in told["why"]
     assert "continues cold" in told["cold"] and "Arm: cold" in told["after"]
-    assert "1 active" in told["status"] and "not seeded in the last 7 days: 1, because" in told["status"]
+    assert " active" in told["status"] and "not seeded in the last 7 days: 1, because" in told["status"]
     requests = played.asked("commands")
     assert [bool(EXAMPLE_MARK in request.raw.decode()) for request in requests] == [True, True, False, False]
     (trial,) = [trial for trial in played.hermes.trials() if trial.session == told["session"]]
@@ -286,17 +286,20 @@ def test_commands(played: Played) -> None:
 
 def test_the_tool(played: Played) -> None:
     (before, built, listed, loaded, deleted, missing, nameless, unknown, by_source, by_nobody) = played.told["tool"]
-    assert before["success"] and before["count"] == 1
+    assert before["success"] and before["count"] >= 1, "more were learned by themselves"
     assert built["success"] and built["examples"] >= 2 and built["sessions"] >= 3, built
     assert {one["name"] for one in listed["sessions"]} > {"orders"}
     assert loaded["success"] and loaded["preview"].startswith("user: [Example")
     assert warmstart.lint(loaded["messages"]) == [] and loaded["description"] == "Counting orders"
     assert deleted["success"] and deleted["deleted"] == ["orders@1"]
-    assert not missing["success"] and "no template orders" in missing["error"]
+    assert missing == {"success": False, "error": "no warm session orders; the action list shows those there are"}
     assert not nameless["success"] and "name is missing" in nameless["error"]
     assert not unknown["success"] and "build, list, load, delete" in unknown["error"]
-    assert not by_source["success"] and "no stored session matches" in by_source["error"], "a chat's are its own"
-    assert not by_nobody["success"] and "hermes" in by_nobody["error"]
+    for refused, source in ((by_source, "telegram"), (by_nobody, "fax")):
+        assert not refused["success"] and f"no sessions of the source '{source}'" in refused["error"], (
+            "a chat's are its own"
+        )
+        assert "call build again" in refused["error"] and "warmstart " not in refused["error"]
     assert "warm_session" in [tool["function"]["name"] for tool in played.asked("arms")[0].body["tools"]]
 
 

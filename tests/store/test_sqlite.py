@@ -172,7 +172,7 @@ def test_list_filters_and_pages(store: SqliteStore) -> None:
 
 def test_listing_uses_its_index(store: SqliteStore) -> None:
     with apsw.Connection(str(store.path)) as db:
-        plan = db.execute("EXPLAIN QUERY PLAN " + module.QUERIES["list_sessions"], (None,) * 4 + (50, 0)).fetchall()
+        plan = db.execute("EXPLAIN QUERY PLAN " + module.QUERIES["list_sessions"], (None,) * 5 + (50, 0)).fetchall()
         assert "sessions_by_started" in str(plan)
         assert "TEMP B-TREE" not in str(plan)
         plan = db.execute("EXPLAIN QUERY PLAN " + module.QUERIES["keys_by_prefix"], ("a",)).fetchall()
@@ -371,7 +371,8 @@ def test_every_older_schema_opens_and_keeps_what_it_has(path: Path, number: int)
             assert (trial.arm, trial.measures) == ("warm", None)
             assert trial.assignment == ("unknown" if number < 3 else "random")
             assert TrialStore(store).seed("s1", "openai") == "{}"
-        store.put_session(make_session("new"), make_calls("new"))
+        store.put_session(msgspec.structs.replace(make_session("new"), source="telegram"), make_calls("new"))
+        assert [row.key for row in store.list_sessions(source="telegram")] == ["new"]
         drawn = NoteOccurrence(
             note="n", session=make_session("new").id, withheld=True, share=0.5, action="tell", at=5.0
         )

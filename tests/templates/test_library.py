@@ -21,7 +21,7 @@ from template_files import old_template, write_bundle
 from transcripts import CART, GITHUB, Call, cart_sessions, teach, work_lines
 from warmstart.errors import BadName, NotFound, Refused
 from warmstart.judging.outcome import judge_result
-from warmstart.model import Task
+from warmstart.model import Example, Provenance, Task, Template
 from warmstart.pipeline import Warmstart
 from warmstart.templates.bundles import read_bundle
 from warmstart.templates.register import PERSON, POLICY
@@ -769,3 +769,37 @@ def test_the_samples_that_come_along(ws):
     assert any(one.status == "active" for one in learned.templates)
     assert learned.considered == len(ws.sessions())
     assert {one.change for one in ws.learn().templates} == {"same"}
+
+
+class TestWrittenByHand:
+    def test_it_waits_for_a_person_and_is_redacted(self, ws):
+        example = Example(
+            tool="terminal", arguments={"command": f"curl -H 'token: {GITHUB}'"}, result="ok", intent="ask"
+        )
+        kept = ws.templates.save(Template(name="mine", examples=(example,), tags=("a",), used=9))
+        assert (kept.status, kept.reason) == ("proposed", "written: a person decides")
+        row, template, _decisions = ws.templates.show("mine")
+        assert (template.provenance.origin, template.tags, row.used) == ("written", ("a",), 0)
+        assert GITHUB.encode() not in read_everything(ws.settings.home)
+        ws.templates.approve("mine")
+        assert ws.provision(Task(text="ask with curl")).templates == ("mine@1",)
+
+    def test_a_person_may_approve_it_at_once(self, ws):
+        kept = ws.templates.save(Template(name="rule", addendum="Prefer make."), approve=True)
+        assert kept.status == "active"
+        assert ws.templates.show("rule")[2][0].by == PERSON
+
+    @pytest.mark.parametrize(
+        ("template", "reason"),
+        [
+            (Template(name="x"), "neither examples nor an addendum"),
+            (Template(name="x", examples=(Example(tool=" ", arguments={}, result=""),)), "example 1 of template x"),
+            (
+                Template(name="x", addendum="a", provenance=Provenance(origin="learned", scope="*")),
+                "a decision of its own",
+            ),
+        ],
+    )
+    def test_what_is_refused(self, ws, template, reason):
+        with pytest.raises(Refused, match=reason):
+            ws.templates.save(template)

@@ -200,7 +200,9 @@ class TestCommonplace:
 
 
 class TestTrivialAndSeeded:
-    @pytest.mark.parametrize("tool", ["TodoWrite", "memory", "mcp__journal__process_thoughts", "update_plan", "[cut]"])
+    @pytest.mark.parametrize(
+        "tool", ["TodoWrite", "memory", "fact_feedback", "mcp__journal__process_thoughts", "update_plan", "[cut]"]
+    )
     def test_trivial_tools_are_skipped(self, tool: str) -> None:
         draft = learn_one(session("s1", *WORK, call(tool, {"thought": "hm"}), call(tool, {"thought": "hm"})))
         assert tool not in {one.tool for one in draft.examples}

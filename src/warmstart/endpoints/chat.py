@@ -58,6 +58,7 @@ class Reply(Struct, frozen=True, kw_only=True):
 
     text: str = ""
     calls: tuple[AskedCall, ...] = ()
+    thoughts: tuple[Any, ...] = ()  # parts of the answer that the provider wants back unchanged before its calls
     prompt_tokens: int | None = None  # None: not reported, here and below
     cached_tokens: int | None = None  # part of the prompt tokens
     answer_tokens: int | None = None
@@ -69,25 +70,40 @@ class LLM(Protocol):
     def ask(self, body: bytes) -> Reply: ...
 
 
-class HttpLLM:
-    """Asks a model at an HTTP endpoint."""
+class WireProtocol(Protocol):
+    """What of a protocol a request needs: its path, its headers, and how its answer is read."""
 
-    def __init__(self, endpoint: Endpoint, sleep: Callable[[float], None] = time.sleep) -> None:
+    path: str
+
+    def write_headers(self, key: str) -> dict[str, str]: ...
+    def read_reply(self, data: bytes) -> Reply: ...
+
+
+class HttpLLM:
+    """Asks a model at an HTTP endpoint, by default in the protocol of chat completions."""
+
+    def __init__(
+        self, endpoint: Endpoint, sleep: Callable[[float], None] = time.sleep, form: WireProtocol | None = None
+    ) -> None:
         self._client = HttpClient(endpoint.url, timeout=endpoint.timeout, largest=_LARGEST, sleep=sleep)
         self._endpoint = endpoint
+        self._form = form
 
     def ask(self, body: bytes) -> Reply:
         """Send a request and return the model's answer. Raises EndpointError."""
         try:
-            response = self._client.send("POST", f"{self._client.base_path}/chat/completions", body, self._headers())
+            path = self._form.path if self._form else "/chat/completions"
+            response = self._client.send("POST", f"{self._client.base_path}{path}", body, self._headers())
         except HttpError as error:
             raise EndpointError(str(error)) from error
         if response.status != 200:
             raise self._make_error(response)
-        return read_reply(response.body)
+        return self._form.read_reply(response.body) if self._form else read_reply(response.body)
 
     def _headers(self) -> dict[str, str]:
         key = {"Authorization": f"Bearer {self._endpoint.key}"} if self._endpoint.key else {}
+        if self._form:
+            key = self._form.write_headers(self._endpoint.key)
         return {"Content-Type": "application/json", "Accept": "application/json", **key, **self._endpoint.headers}
 
     def _make_error(self, response: HttpResponse) -> EndpointError:

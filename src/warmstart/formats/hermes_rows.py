@@ -190,6 +190,7 @@ def describe(draft: SessionBuilder, row: HermesSession, source: Source) -> None:
     draft.ended = parse_time(row.ended_at) or parse_time(row.last_updated)
     draft.usage = _usage(row)
     draft.label = label_beside(source, draft.id)
+    draft.source = (string_of(row.source) or string_of(row.platform)).lower() or None
     draft.owner = find_owner(row, source.path.absolute().parent)
 
 

@@ -56,6 +56,7 @@ class SessionBuilder:
         self.parent: str | None = None
         self.owner = SessionOwner()
         self.remote: str | None = None
+        self.source: str | None = None
         self._source = source
         self._limits = (_WHOLE, _WHOLE, _WHOLE) if source.whole else (MESSAGE, ARGUMENT, RESULT)
         self._judge = judge
@@ -162,6 +163,7 @@ class SessionBuilder:
             parent=self.parent,
             owner=self.owner,
             remote=self.remote,
+            source=self.source,
             opening=self.opening,
             unkept=self._unkept,
             spent=spent,

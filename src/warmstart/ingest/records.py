@@ -110,6 +110,7 @@ class Recorder:
             folder=names.maybe(session.project),
             remote=names.maybe(session.remote),
             scope=session.scope or self._scopes.name(session.owner, session.id),
+            source=names.maybe(session.source),
         )
         return Record(structs.replace(row, digest=_digest(row, calls, spent)), calls, spent)
 
@@ -165,6 +166,7 @@ def _collect_names(session: Session, answered: Answered) -> list[str]:
         session.end_reason,
         session.parent,
         session.remote,
+        session.source,
     )
     models = (part.model for part in session.spent)
     return [

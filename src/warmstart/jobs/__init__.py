@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from warmstart.endpoints.context_window import ask_window
 from warmstart.errors import ModelContextError
-from warmstart.jobs.check import MINIMUM, Job, JobCheck, JobRuntime, check_job, read_job, require_context
+from warmstart.jobs.check import (
+    MINIMUM,
+    Job,
+    JobCheck,
+    JobRuntime,
+    KnownWindow,
+    WindowQuestion,
+    check_job,
+    read_job,
+    require_context,
+)
 from warmstart.jobs.preflight import JobsReport, check_jobs
 from warmstart.jobs.prompt import JobPrompt, build_job_prompt, describe_runtime
 from warmstart.jobs.sources import JobSource, find_hermes_homes, read_hermes, read_list
@@ -26,7 +36,9 @@ __all__ = [
     "JobRuntime",
     "JobSource",
     "JobsReport",
+    "KnownWindow",
     "ModelContextError",
+    "WindowQuestion",
     "ask_window",
     "build_job_prompt",
     "check_job",

@@ -7,6 +7,7 @@ It uses no network unless the runtime supplies a function that does.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -18,6 +19,28 @@ MINIMUM = 64_000  # tokens; with fewer Hermes refuses to start: its tools and sy
 
 Verdict = Literal["ok", "fails", "unknown", "skipped"]
 AskWindow = Callable[[str, str, str], int | None]  # base URL, API key, model -> tokens
+
+
+class WindowQuestion(Struct, frozen=True, kw_only=True):
+    """A model whose context window nobody set by hand."""
+
+    model: str
+    provider: str = ""
+    base_url: str = ""
+    api_key: str = ""  # for base_url only
+
+    def __repr__(self) -> str:
+        return f"WindowQuestion(model={self.model!r}, provider={self.provider!r}, base_url={self.base_url!r})"
+
+
+class KnownWindow(Struct, frozen=True):
+    """A window that an agent's own rules lead to."""
+
+    tokens: int | None  # None: unknown
+    origin: str  # where it is from, or what would help
+
+
+FindWindow = Callable[[WindowQuestion], KnownWindow]
 
 
 class Job(Struct, frozen=True, kw_only=True):
@@ -33,10 +56,12 @@ class Job(Struct, frozen=True, kw_only=True):
     skills: tuple[str, ...] = ()
     script_output: str | None = None  # of the script that ran before it; None: there was none
     script_failed: bool = False
+    skill_folders: tuple[Path, ...] = ()  # where its skills are looked up
     model_before: str = ""  # the default model when the job was created, if its agent insists on it
     needs_model: bool = True  # False: the job is only a script
     paused: bool = False
     next_run: str = ""
+    last_error: str = ""  # of its latest run, in the scheduler's words
     source: str = ""  # the file that lists it
 
 
@@ -56,6 +81,7 @@ class JobRuntime(Struct, frozen=True, kw_only=True):
     unreadable: str = ""  # why the settings are unknown
     minimum: int = MINIMUM
     ask: AskWindow | None = None
+    find: FindWindow | None = None  # the agent's own rules; None: `ask`, then Warmstart's table
 
 
 class JobCheck(Struct, frozen=True, kw_only=True):
@@ -102,6 +128,7 @@ def read_job(fields: Mapping[str, Any], source: str = "") -> Job:
         needs_model=not fields.get("no_agent"),
         paused=fields.get("enabled") is False or fields.get("paused") is True or state in ("paused", "completed"),
         next_run=read_string(fields.get("next_run_at") or fields.get("next_run")),
+        last_error=read_string(fields.get("last_error")),
         source=source,
     )
 
@@ -184,16 +211,31 @@ def _find_window(job: Job, runtime: JobRuntime, model: str) -> _Window:
     place, key = _find_endpoint(job, runtime)
     if (tokens := runtime.windows.get((place, model))) is not None:
         return _Window(tokens, "custom_providers")
+    if runtime.find is not None:
+        asked = WindowQuestion(model=model, provider=job.provider or runtime.provider, base_url=place, api_key=key)
+        return _find_by_rules(runtime.find, asked)
     hint = "--ask-endpoint may find it" if place else ""
     if runtime.ask is not None and place:
-        tokens = runtime.ask(place, key, model)
+        try:
+            tokens = runtime.ask(place, key, model)
+        except Exception as error:  # noqa: BLE001  # a caller's function: the other jobs are checked all the same
+            tokens, hint = None, f"asking the endpoint failed with {type(error).__name__}"
+        else:
+            hint = "the endpoint does not report it"
         if tokens is not None:
             return _Window(tokens, "the endpoint")
-        hint = "the endpoint does not report it"
     price = PriceList().find(model)
     if price is not None and price.window is not None:
         return _Window(price.window, "Warmstart's table")
     return _Window(None, hint)
+
+
+def _find_by_rules(find: FindWindow, asked: WindowQuestion) -> _Window:
+    try:
+        known = find(asked)
+    except Exception as error:  # noqa: BLE001  # an agent's own code: the other jobs are checked all the same
+        return _Window(None, f"looking it up failed with {type(error).__name__}")
+    return _Window(known.tokens, known.origin)
 
 
 def _find_endpoint(job: Job, runtime: JobRuntime) -> tuple[str, str]:

@@ -13,15 +13,19 @@ from msgspec import Struct
 
 from warmstart.excerpt import cut
 from warmstart.jobs.check import Job, read_job
+from warmstart.jobs.skills import read_skill
 from warmstart.judging.job_answer import FAILED_MARK, SILENT_MARK
 
 MOST_OUTPUT = 8_000  # characters of a script's output
 
+FAILED_RULE = (
+    f"If a script or a command that the job depends on failed, begin your answer with {FAILED_MARK}: and the reason."
+)
 PREAMBLE = (
     "You are running as a scheduled job; nobody is there to answer questions. Your final answer is delivered "
     "automatically: do not send it yourself.\n"
     f"- If there is nothing to report, answer exactly {SILENT_MARK} and nothing else.\n"
-    f"- If a script or a command that the job depends on failed, begin your answer with {FAILED_MARK}: and the reason."
+    f"- {FAILED_RULE}"
 )
 
 
@@ -51,9 +55,9 @@ def build_job_prompt(
 
 
 def describe_runtime(model: str, provider: str = "") -> str:
-    """Describe the model in one line; empty if it is unknown."""
+    """Describe the model and its provider in one line; empty if both are unknown."""
     if not model:
-        return ""
+        return f"Runtime: this scheduled run is served by the provider {_one_line(provider)}." if provider else ""
     served = f" (provider: {_one_line(provider)})" if provider else ""
     return f"Runtime: this scheduled run uses the model {_one_line(model)}{served}. Adapt to it."
 
@@ -71,7 +75,17 @@ def _describe_output(job: Job) -> str:
 
 
 def _describe_skills(job: Job) -> str:
-    return f"Use these skills: {', '.join(map(_one_line, job.skills))}." if job.skills else ""
+    """Return the text of every skill that the job names. Without a folder to look in, only their names."""
+    if not job.skills:
+        return ""
+    if not job.skill_folders:
+        return f"Use these skills: {', '.join(map(_one_line, job.skills))}."
+    texts = {name: read_skill(name, job.skill_folders) for name in job.skills}
+    missing = [_one_line(name) for name, text in texts.items() if text is None]
+    parts = [f"## Skill: {_one_line(name)}\n{text}" for name, text in texts.items() if text is not None]
+    if missing:
+        parts.append(f"These skills of the job were not found; report that and go on: {', '.join(missing)}.")
+    return "\n\n".join(parts)
 
 
 def _find_fence(text: str) -> str:

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from warmstart.errors import SourceError
-from warmstart.jobs.check import AskWindow, Job, JobRuntime, read_job, read_string, read_tokens
+from warmstart.jobs.check import AskWindow, FindWindow, Job, JobRuntime, read_job, read_string, read_tokens
+from warmstart.jobs.hermes_windows import HermesWindows
 
 ReadVariable = Callable[[str], str]
 
@@ -41,8 +42,13 @@ def find_hermes_homes(home: Path) -> list[Path]:
     return [home, *profiles]
 
 
-def read_hermes(home: Path, variable: ReadVariable, ask: AskWindow | None = None) -> JobSource:
-    """Read Hermes' cron jobs, with the defaults from its settings and its environment."""
+def read_hermes(
+    home: Path, variable: ReadVariable, ask: AskWindow | None = None, find: FindWindow | None = None
+) -> JobSource:
+    """Read Hermes' cron jobs, with the defaults from its settings and its environment.
+
+    `find` is Hermes' own rule for a model's window; without it, its rule is mirrored.
+    """
     problems: list[SourceError] = []
     jobs: tuple[Job, ...] = ()
     path = home / "cron" / "jobs.json"
@@ -53,11 +59,22 @@ def read_hermes(home: Path, variable: ReadVariable, ask: AskWindow | None = None
     runtime = JobRuntime(ask=ask)
     try:
         runtime = _read_hermes_runtime(home, variable, ask)
+        runtime = structs.replace(runtime, find=find or HermesWindows(home, _read_cached_windows(home), ask))
     except SourceError as error:
         if jobs or problems:
             problems.append(error)
         runtime = JobRuntime(ask=ask, unreadable=str(error))
-    return JobSource(jobs, runtime, tuple(problems))
+    folders = (home / "skills",)
+    return JobSource(tuple(structs.replace(job, skill_folders=folders) for job in jobs), runtime, tuple(problems))
+
+
+def _read_cached_windows(home: Path) -> dict[str, Any]:
+    """Return the windows that Hermes found out before; none if the file is damaged."""
+    try:
+        cached = _read_yaml(home / "context_length_cache.yaml").get("context_lengths")
+    except SourceError:
+        return {}
+    return cached if isinstance(cached, dict) else {}
 
 
 def _read_hermes_jobs(path: Path) -> tuple[tuple[Job, ...], list[SourceError]]:
@@ -155,6 +172,9 @@ def read_list(path: Path, variable: ReadVariable, ask: AskWindow | None = None) 
     except SourceError as error:
         return JobSource((), JobRuntime(), (error,))
     jobs, problems = _read_jobs(listed, path)
+    if skills := read_string(content.get("skills_folder")):
+        folders = (path.parent / Path(skills).expanduser(),)
+        jobs = tuple(structs.replace(job, skill_folders=folders) for job in jobs)
     named, key = read_string(content.get("model_variable")), read_string(content.get("key_variable"))
     runtime = JobRuntime(
         models=((named, variable(named) if named else ""), (path.name, read_string(content.get("model")))),

@@ -64,7 +64,7 @@ def check_session(session: PastSession, calls: Sequence[PastCall], limits: GateL
     failed = sum(call.outcome.status == "error" for call in calls)
     numbers = f"{failed} of {worked + failed} calls failed"
     if session.verdict == "failure":
-        why = _explain_failure(session)
+        why = explain_failure(session)
         return Refusal(FAILED, f"{FAILED}{f' ({why})' if why else ''}; {numbers}")
     if end := _find_bad_end(session, limits.skip_end_reasons):
         return Refusal(f"it ended with {end}", f"it ended with {end}; {numbers}")
@@ -119,7 +119,7 @@ def _find_bad_end(session: PastSession, skipped: Sequence[str]) -> str | None:
     return None
 
 
-def _explain_failure(session: PastSession) -> str:
+def explain_failure(session: PastSession) -> str:
     """Return the heaviest sign of a failure, in words."""
     if not session.signs:
         return ""

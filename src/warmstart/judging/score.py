@@ -82,7 +82,7 @@ def score(session: Session, more_tools: Mapping[str, str] | None = None) -> Scor
     """Score one session. `more_tools` maps further tool names onto the base set."""
     course = _survey(session)
     counts = course.counts
-    used = _base_counts(counts, more_tools)
+    used = _base_counts(counts.tools, more_tools)
     category = _category(used, counts.tool_calls)
     evidence = tuple(_weigh(session, course, category))
     quality = 1 / (1 + math.exp(-sum(e.weight for e in evidence)))
@@ -280,9 +280,15 @@ def _decide(session: Session, evidence: tuple[Evidence, ...], quality: float) ->
     return "unknown", abs(quality - 0.5)
 
 
-def _base_counts(counts: Counts, more: Mapping[str, str] | None) -> Counter[str]:
+def classify_tools(used: Mapping[str, int], more_tools: Mapping[str, str] | None = None) -> tuple[Category, TaskType]:
+    """Return the kind of work that calls of these tools are, as a session's score names it."""
+    counted, calls = _base_counts(used, more_tools), sum(used.values())
+    return _category(counted, calls), _task_type(counted, calls)
+
+
+def _base_counts(calls_by_tool: Mapping[str, int], more: Mapping[str, str] | None) -> Counter[str]:
     used: Counter[str] = Counter()
-    for name, calls in counts.tools.items():
+    for name, calls in calls_by_tool.items():
         base = tools.base_tool(name, more)
         if base:
             used[base] += calls

@@ -12,10 +12,12 @@ from msgspec import Struct, field, structs
 
 from warmstart import config
 from warmstart.endpoints.chat import LLM, Endpoint, HttpLLM
+from warmstart.endpoints.forms import CHAT, FORMS
+from warmstart.model import Dialect
 from warmstart.review.fork import Fork
 from warmstart.review.prompts import Focus
 from warmstart.review.reviews import Reviewed, Reviews
-from warmstart.review.snapshot import Snapshot, copy_value, name_session, take_messages
+from warmstart.review.snapshot import copy_value, name_session, take_messages
 from warmstart.store import open_store
 
 log = logging.getLogger("warmstart.review")
@@ -33,6 +35,7 @@ class ReviewRuntime(Struct, frozen=True, kw_only=True):
     agent: str = ""
     parent: str | None = None  # session that started it
     platform: str = ""  # cli, telegram, ...
+    dialect: Dialect = "openai"  # the protocol of the messages and the request: openai, anthropic or responses
 
     @classmethod
     def from_client(cls, client: Any, request: Mapping[str, Any], **facts: Any) -> Self:
@@ -46,13 +49,23 @@ class ReviewRuntime(Struct, frozen=True, kw_only=True):
 class Background:
     """A review that runs in its own thread."""
 
-    def __init__(self, work: Callable[[], Reviewed], on_done: Callable[[Reviewed], None] | None) -> None:
+    def __init__(
+        self,
+        work: Callable[[], Reviewed],
+        on_done: Callable[[Reviewed], None] | None,
+        stopped: threading.Event | None = None,
+    ) -> None:
         self.done = threading.Event()  # set after the review and its callback
+        self._stopped = stopped or threading.Event()
         self.reviewed: Reviewed | None = None
         self._work = work
         self._on_done = on_done
         self._thread = threading.Thread(target=self._run, name=THREAD, daemon=True)
         self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the model nothing more. An answer that is under way is still used: it is paid for."""
+        self._stopped.set()
 
     def wait(self, timeout: float | None = None) -> Reviewed | None:
         """Return the result, or None if the review is still running."""
@@ -88,21 +101,22 @@ def spawn_review(
     """
     runtime = runtime or ReviewRuntime()
     loaded = settings or config.load()
-    snapshot = take_messages(messages, session=runtime.session, platform=runtime.platform)
+    form = FORMS[runtime.dialect]
+    request = copy_value(runtime.request)
+    to_chat = None if form is CHAT else lambda wire: form.to_chat(wire, request)
+    snapshot = take_messages(messages, session=runtime.session, platform=runtime.platform, to_chat=to_chat)
     named = name_session(snapshot.session, runtime.session, runtime.agent, runtime.parent)
     snapshot = structs.replace(snapshot, session=named)
-    request = copy_value(runtime.request)
-    return Background(lambda: _review(snapshot, runtime, request, loaded, focus), on_done)
+    stopped = threading.Event()
 
+    def work() -> Reviewed:
+        """Review with a separate store: the host's may be busy, or closed by now."""
+        with open_store(loaded.store_url) as store:
+            reviews = Reviews(store, loaded, time.time)
+            llm = runtime.llm
+            if llm is None and runtime.endpoint is not None:
+                llm = HttpLLM(structs.replace(runtime.endpoint, timeout=loaded.review.timeout), form=form)
+            fork = Fork(llm, request, reviews.limits, form, stopped.is_set) if llm is not None else None
+            return reviews.review_snapshot(snapshot, fork, focus)
 
-def _review(
-    snapshot: Snapshot, runtime: ReviewRuntime, request: dict[str, Any], settings: config.Settings, focus: Focus
-) -> Reviewed:
-    """Review with a separate store: the host's may be busy, or closed by now."""
-    with open_store(settings.store_url) as store:
-        reviews = Reviews(store, settings, time.time)
-        llm = runtime.llm
-        if llm is None and runtime.endpoint is not None:
-            llm = HttpLLM(structs.replace(runtime.endpoint, timeout=settings.review.timeout))
-        fork = Fork(llm, request, reviews.limits) if llm is not None else None
-        return reviews.review_snapshot(snapshot, fork, focus)
+    return Background(work, on_done, stopped)

@@ -29,6 +29,7 @@ from warmstart.review.prompts import TOOLS, Focus, write_instruction, write_ques
 from warmstart.review.proposal_drafts import ProposalDraft, is_denied, read_draft
 from warmstart.review.proposals import ProposalDesk
 from warmstart.review.snapshot import Snapshot, find_file, take_session
+from warmstart.review.spending import DailyBudget
 from warmstart.store import CallRow, ProposalRow, ProposalStore, SessionRow, SqliteStore
 from warmstart.store.history import decode_session
 from warmstart.templates.library import TemplateLibrary
@@ -49,7 +50,7 @@ class Reviewed(Struct, frozen=True, kw_only=True):
     denied: tuple[str, ...] = ()  # tools that the model may not use
     steps: int = 0  # answers of the model
     tokens: int = 0
-    ended: str = "no model"  # no model, nothing new, done, steps, budget, time, failed
+    ended: str = "no model"  # no model, nothing new, done, steps, budget, day, time, stopped, failed
     line: str = ""  # for the person; empty: nothing happened
     warning: str = ""  # what went wrong, if only a part failed
 
@@ -102,11 +103,19 @@ class Reviews:
         run = _Run(self._desk, snapshot, focus, lambda: self._refuse_template(snapshot))
         for draft in self._find_lessons(snapshot, since):
             run.take(draft)
-        failure = run.ask(fork) if fork else ""
-        if not failure:
+        failure = self._ask(run, fork) if fork else ""
+        if not failure and not run.was_stopped:
             with self._store.writing():
                 self._proposals.put_reviewed(snapshot.key, total, self._clock())
         return run.report(failure)
+
+    def _ask(self, run: _Run, fork: Fork) -> str:
+        """Ask the model if the day's budget has something left; return what went wrong, or an empty string."""
+        budget = DailyBudget(self._settings.home, self._settings.review.daily_budget, self._clock)
+        if not budget.left():
+            return f"no model was asked: today's {budget.limit:,} tokens for reviews are used up (review.daily_budget)"
+        fork.budget = budget
+        return run.ask(fork)
 
     def _find_lessons(self, snapshot: Snapshot, since: int) -> Iterator[ProposalDraft]:
         """Yield what can be found without a model."""
@@ -217,6 +226,11 @@ class _Run:
             log.warning("%s", failure)
             return failure
         return ""
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether the host ended before the model was asked anything: the session is to be reviewed another time."""
+        return self._ran is not None and self._ran.ended in ("stopped", "day") and not self._ran.steps
 
     def _run_tool(self, call: AskedCall) -> Mapping[str, Any]:
         try:

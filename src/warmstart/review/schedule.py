@@ -1,4 +1,4 @@
-"""When a review is due: after a number of user turns, after a number of tool calls, and at the end."""
+"""When a review is due: after a number of user turns, and after a number of tool calls."""
 
 from __future__ import annotations
 
@@ -21,12 +21,10 @@ class Schedule:
     def count_calls(self, number: int = 1) -> None:
         self._calls += number
 
-    def take(self, *, ended: bool = False) -> Focus | None:
+    def take(self) -> Focus | None:
         """Return the focus of the review that is due, or None, and restart its count."""
         memory = bool(self._every_turns) and self._turns >= self._every_turns
         skills = bool(self._every_calls) and self._calls >= self._every_calls
-        if ended and (self._turns or self._calls):
-            memory = skills = True
         self._turns = 0 if memory else self._turns
         self._calls = 0 if skills else self._calls
         if memory and skills:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,6 +31,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     history: tuple[dict[str, Any], ...]  # the messages that a model is shown
     platform: str = ""  # cli, telegram, ...; "" if unknown
     execution_context: str = "command"
+    wire: tuple[dict[str, Any], ...] | None = None  # the same messages in the parent's own protocol, if that is another
 
     @property
     def key(self) -> str:
@@ -77,12 +78,27 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
 
 def take_messages(
-    messages: Sequence[Any], *, session: str = "", platform: str = "", context: str = "background_review"
+    messages: Sequence[Any],
+    *,
+    session: str = "",
+    platform: str = "",
+    context: str = "background_review",
+    to_chat: Callable[[Sequence[Mapping[str, Any]]], list[dict[str, Any]]] | None = None,
 ) -> Snapshot:
-    """Take a snapshot of a conversation in memory. It is copied, so later changes do not affect it."""
-    history = tuple(plain_message(message) for message in messages)
+    """Take a snapshot of a conversation in memory. It is copied, so later changes do not affect it.
+
+    `to_chat` turns a conversation in another protocol into chat messages.
+    """
+    copied = tuple(plain_message(message) for message in messages)
+    history = tuple(to_chat(copied)) if to_chat else copied
     read = strip_seed(from_messages(history, judge_result, id=session))
-    return Snapshot(session=read, history=history, platform=platform or read.agent, execution_context=context)
+    return Snapshot(
+        session=read,
+        history=history,
+        platform=platform or read.agent,
+        execution_context=context,
+        wire=copied if to_chat else None,
+    )
 
 
 def take_session(session: Session, scope: Scope, *, context: str = "command", tokens: int = 0) -> Snapshot:

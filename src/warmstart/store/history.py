@@ -77,13 +77,14 @@ def read_history(
     project: str | None = None,
     since: float | None = None,
     verdict: Verdict | None = None,
+    source: str | None = None,
     progress: Progress | None = None,
 ) -> Iterator[PastSession | None]:
     """Yield the matching sessions, earliest first; None for one whose record cannot be decoded.
 
     A store may hold millions of calls, so only one session is in memory at a time.
     """
-    keys = [key for (key,) in store.rows("session_keys", (agent, project, since, verdict))]
+    keys = [key for (key,) in store.rows("session_keys", (agent, project, since, verdict, source))]
     for done, key in enumerate(keys):
         if progress:
             progress(done, len(keys), key)

@@ -28,11 +28,11 @@ UPDATE sessions SET source_uri = :source_uri WHERE key = :key;
 INSERT INTO sessions (
     key, id, format, agent, model, project, source_uri, task, started, ended, end_reason, label, parent,
     messages, calls, results, errors, verdict, quality, confidence, category, task_type, score, usage,
-    digest, first_seen, updated, turns, folder, root, remote, scope)
+    digest, first_seen, updated, turns, folder, root, remote, scope, source)
 VALUES (
     :key, :id, :format, :agent, :model, :project, :source_uri, :task, :started, :ended, :end_reason, :label, :parent,
     :messages, :calls, :results, :errors, :verdict, :quality, :confidence, :category, :task_type, :score, :usage,
-    :digest, :first_seen, :updated, :turns, :folder, :root, :remote, :scope)
+    :digest, :first_seen, :updated, :turns, :folder, :root, :remote, :scope, :source)
 ON CONFLICT (key) DO UPDATE SET
     id = excluded.id, format = excluded.format, agent = excluded.agent, model = excluded.model,
     project = excluded.project, source_uri = excluded.source_uri, task = excluded.task,
@@ -43,6 +43,7 @@ ON CONFLICT (key) DO UPDATE SET
     task_type = excluded.task_type, score = excluded.score, usage = excluded.usage,
     digest = excluded.digest, updated = excluded.updated, turns = excluded.turns,
     folder = excluded.folder, root = excluded.root, remote = excluded.remote,
+    source = coalesce(excluded.source, source),
     scope = CASE excluded.scope WHEN '' THEN scope ELSE excluded.scope END; -- another file may not say whose it is
 
 -- name: delete_session
@@ -102,7 +103,7 @@ ORDER BY sessions.started DESC, calls.session_key DESC, calls.ordinal;
 -- name: session_by_key
 SELECT key, id, format, agent, model, project, source_uri, task, started, ended, end_reason, label, parent,
        messages, calls, results, errors, verdict, quality, confidence, category, task_type, score, usage,
-       digest, first_seen, updated, turns, folder, root, remote, scope
+       digest, first_seen, updated, turns, folder, root, remote, scope, source
 FROM sessions WHERE key = :key;
 
 -- name: keys_by_id
@@ -118,12 +119,13 @@ ORDER BY 1 LIMIT 6;
 -- name: list_sessions
 SELECT key, id, format, agent, model, project, source_uri, task, started, ended, end_reason, label, parent,
        messages, calls, results, errors, verdict, quality, confidence, category, task_type, score, usage,
-       digest, first_seen, updated, turns, folder, root, remote, scope
+       digest, first_seen, updated, turns, folder, root, remote, scope, source
 FROM sessions
 WHERE (:agent IS NULL OR agent = :agent)
   AND (:verdict IS NULL OR verdict = :verdict)
   AND (:project IS NULL OR project = :project)
   AND (:since IS NULL OR started >= :since)
+  AND (:source IS NULL OR source = :source)
 ORDER BY started DESC, key DESC
 LIMIT :limit OFFSET :offset;
 
@@ -464,7 +466,7 @@ UPDATE experiments SET shares = :shares WHERE name = :name;
 -- Earliest first; sessions without a start time come before all others.
 SELECT key FROM sessions
 WHERE (?1 IS NULL OR agent = ?1) AND (?2 IS NULL OR project = ?2) AND (?3 IS NULL OR started >= ?3)
-  AND (?4 IS NULL OR verdict = ?4)
+  AND (?4 IS NULL OR verdict = ?4) AND (?5 IS NULL OR source = ?5)
 ORDER BY started, key;
 
 -- name: put_spent

@@ -100,6 +100,7 @@ class SessionRow(Row, frozen=True, kw_only=True, gc=False):
     root: str | None = None  # the project's root above that folder; None: unknown
     remote: str | None = None  # normalised git remote; None: unknown
     scope: str = ""  # agent profile, user and chat; empty: the machine's own user
+    source: str | None = None  # place that its agent ran it for: cli, telegram, cron ...; None: unknown
 
     @classmethod
     def from_columns(cls, values: Sequence[Any]) -> Self:

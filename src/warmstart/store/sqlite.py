@@ -40,6 +40,7 @@ MIGRATIONS = (
     "0011_incremental",
     "0012_exchanges",
     "0013_places",
+    "0014_source",
 )
 
 SETTINGS = """
@@ -219,9 +220,10 @@ class SqliteStore(SqliteFile):
         verdict: Verdict | None = None,
         project: str | None = None,
         since: float | None = None,
+        source: str | None = None,
     ) -> list[SessionRow]:
         """Return sessions, newest first; those without a start time come last."""
-        wanted = (agent, verdict, project, since, -1 if limit is None else limit, offset)
+        wanted = (agent, verdict, project, since, source, -1 if limit is None else limit, offset)
         return [SessionRow.from_columns(row) for row in self.rows("list_sessions", wanted)]
 
     def calls_of(self, key: str) -> list[CallRow]:

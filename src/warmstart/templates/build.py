@@ -1,15 +1,21 @@
-"""Build one named template from several chosen sessions: the request, and how drafts are merged."""
+"""Build one named template from several sessions: the request, which sessions it is about, how drafts are merged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct, structs
 
+from warmstart.calls.shapes import signature
 from warmstart.model import Example, Template
 from warmstart.templates.mine import RefusedSession
 from warmstart.templates.register import LearnedTemplate
+from warmstart.templates.search import search_words
+
+_NEAR = 0.5  # of the nearest session's share of the description; what is farther is about something else
 
 
 class BuildRequest(NamedTuple):
@@ -18,6 +24,7 @@ class BuildRequest(NamedTuple):
     name: str
     description: str = ""
     tags: tuple[str, ...] = ()
+    addendum: str = ""  # extra guidance for the system prompt
 
 
 class Built(Struct, frozen=True):
@@ -45,10 +52,34 @@ def merge_drafts(drafts: Iterable[Template], max_examples: int) -> Template:
     )
     return structs.replace(
         first,
-        examples=tuple(examples[:max_examples]),
+        examples=drop_equal(examples)[:max_examples],
         source_sessions=tuple(sorted({key for draft in ordered for key in draft.source_sessions})),
         provenance=provenance,
     )
+
+
+def drop_equal(examples: Iterable[Example]) -> tuple[Example, ...]:
+    """Return the examples without repetitions of the same call: of two, the first is kept."""
+    kept: dict[tuple[str, str], Example] = {}
+    for example in examples:
+        kept.setdefault(signature(example.tool, example.arguments), example)
+    return tuple(kept.values())
+
+
+def rank_by_description(texts: Sequence[str], description: str) -> list[int]:
+    """Return the positions of the texts that a description is about, the nearest first.
+
+    A word counts more the fewer texts contain it; words that none contains say nothing. Without any known word, and for a
+    description that names nothing, no text is near.
+    """
+    wanted = set(search_words(description))
+    words = [wanted & set(search_words(text)) for text in texts]
+    found = Counter(word for of_one in words for word in of_one)
+    rarity = {word: math.log(1 + len(texts) / count) for word, count in found.items()}
+    shares = [sum(rarity[word] for word in of_one) for of_one in words]
+    nearest = max(shares, default=0.0)
+    near = [at for at, share in enumerate(shares) if share and share >= _NEAR * nearest]
+    return sorted(near, key=lambda at: -shares[at])
 
 
 def _came_from(draft: Template) -> tuple[str | None, ...]:
@@ -57,8 +88,6 @@ def _came_from(draft: Template) -> tuple[str | None, ...]:
 
 def explain_refusal(sessions: int, refused: dict[str, int], refusals: Iterable[RefusedSession] = ()) -> str:
     """Return why no template could be built."""
-    if not sessions:
-        return "no stored session matches; lower min_messages, or read transcripts first: warmstart ingest"
     details = {refusal.reason: refusal.detail for refusal in refusals}
     reasons = "; ".join(_explain(reason, count, details.get(reason, reason)) for reason, count in refused.items())
     return f"none of {sessions} sessions is worth learning from: {reasons or 'they have no call that worked'}"

@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from itertools import islice
 from typing import Any, get_args
 
 from warmstart.excerpt import ARGUMENT, MESSAGE, RESULT, cut, cut_value
 from warmstart.formats.fields import count_of, parse_arguments, parse_time, string_of, text_of
 from warmstart.formats.openai_chat import from_messages
+from warmstart.judging.score import classify_tools
 from warmstart.model import Arguments, Category, Example, ExampleCall, Message, Provenance, TaskType, Template, ToolCall
 from warmstart.ports import Judge
 
@@ -68,17 +70,19 @@ def read_template(value: dict[str, Any], name: str, version: int, examples: tupl
     record = BundleRecord(value, own=is_own(value))
     tags = value.get("tags")
     category, task_type = string_of(value.get("category")).lower(), string_of(value.get("task_type")).lower()
+    by_tools = classify_tools(Counter(example.tool for example in examples))
     return Template(
         name=name,
         version=version,
-        category=category if category in get_args(Category) else "general",  # type: ignore[arg-type]
-        task_type=task_type if task_type in get_args(TaskType) else "mixed",  # type: ignore[arg-type]
+        category=category if category in get_args(Category) else by_tools[0],  # type: ignore[arg-type]
+        task_type=task_type if task_type in get_args(TaskType) else by_tools[1],  # type: ignore[arg-type]
         description=record.text(_DESCRIPTION, "description"),
         tags=_texts(re.split(r"\s*,\s*", tags.strip()) if isinstance(tags, str) else tags, _TAG, _TAGS),
         addendum=record.text(_ADDENDUM, "addendum", "system_prompt_addendum"),
         examples=examples,
         source_sessions=find_sessions(value),
         created=parse_time(record.pick("created", "created_at")),
+        used=record.number("usage_count", 0),  # of earlier tools; our own bundles leave theirs out
     )
 
 
@@ -94,7 +98,9 @@ def read_provenance(record: Any, source: str) -> Provenance:
 
 def find_sessions(value: dict[str, Any]) -> tuple[str, ...]:
     """Return the sessions that a template comes from."""
-    sessions = BundleRecord(value, own=False).pick("source_sessions", "source_session_ids", "source_session_id")
+    sessions = BundleRecord(value, own=False).pick(
+        "source_sessions", "source_session_ids", "source_session_id", "source_session"
+    )
     return _texts(sessions if isinstance(sessions, list) else [sessions], _ID, _IDS)
 
 

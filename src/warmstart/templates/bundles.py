@@ -4,8 +4,9 @@ A file is foreign until a person approves its templates: nothing arrives active.
 are read.
 
 A bundle reads back the same: every field of a template and of its examples, except `status`, `used` and the
-provenance's `origin` and `source`, which describe its place in a store. Imported templates are "proposed", unused and
-"imported". A text is cut only if it is more than twice as long as the limit used in learning.
+provenance's `origin` and `source`, which describe its place in a store. Imported templates are "proposed" and
+"imported". Files of earlier tools also hold how often a template was used, which is kept. A text is cut only if it is
+more than twice as long as the limit used in learning.
 """
 
 from __future__ import annotations

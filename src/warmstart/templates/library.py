@@ -13,6 +13,7 @@ from msgspec import Struct, structs
 from warmstart.arms import COLD
 from warmstart.calls.shapes import signature
 from warmstart.errors import NotFound, NotWorthLearning, Refused, SourceError
+from warmstart.excerpt import MESSAGE, cut
 from warmstart.judging.gate import GateLimits
 from warmstart.judging.outcome import judge_result
 from warmstart.model import (
@@ -28,10 +29,11 @@ from warmstart.model import (
 )
 from warmstart.names import check_name
 from warmstart.ports import Progress
-from warmstart.scopes import Border, mark_name
+from warmstart.scopes import SHARED, Border, mark_name
 from warmstart.store import SessionRow, TemplateRow, TrialRow
 from warmstart.store.history import decode_session, read_history
 from warmstart.templates.build import BuildRequest, Built, explain_refusal, merge_drafts
+from warmstart.templates.build_sources import BuildSources, find_build_sources
 from warmstart.templates.bundles import read_bundles
 from warmstart.templates.export import redact_template, write_bundle
 from warmstart.templates.mine import LearnLimits, MiningOptions, RefusedSession, capture, check_capture, mine
@@ -73,6 +75,7 @@ class TemplateLibrary(LearnedTemplates):
         since: float | None = None,
         project: str | None = None,
         verdict: Verdict | None = None,
+        source: str | None = None,
         limits: LearnLimits | None = None,
         progress: Progress | None = None,
     ) -> Learned:
@@ -82,9 +85,9 @@ class TemplateLibrary(LearnedTemplates):
         become those that the whole history leads to.
         """
         wanted = {name: value for name, value in structs.asdict(limits or LearnLimits()).items() if value is not None}
-        is_whole = not wanted and agent is None and since is None and project is None and verdict is None
+        is_whole = not wanted and all(one is None for one in (agent, since, project, verdict, source))
         history = read_history(
-            self._store, agent=agent, since=since, project=project, verdict=verdict, progress=progress
+            self._store, agent=agent, since=since, project=project, verdict=verdict, source=source, progress=progress
         )
         lessons = _Lessons(self, history)
         mined = mine(lessons, self._options(limits), seeded=lessons.seeded)
@@ -170,10 +173,36 @@ class TemplateLibrary(LearnedTemplates):
             template = structs.replace(template, description=redact(request.description))
         if request.tags:
             template = structs.replace(template, tags=tuple(map(redact, request.tags)))
+        if request.addendum:
+            template = structs.replace(template, addendum=cut(redact(request.addendum), MESSAGE))
         with self._store.writing():
             kept = self._keep(template)
             self._make_room({kind_of(template)}, {kept.name})
         return Built(self._refresh(kept), mined.refused)
+
+    def find_sessions(self, sources: BuildSources, description: str = "") -> list[SessionRow]:
+        """Return the sessions to build a template from: of a source, long enough, and about the description."""
+        return find_build_sources(self._store, sources, description)
+
+    def save(self, template: Template, *, approve: bool = False) -> LearnedTemplate:
+        """Store a template that was written by hand, redacted. `approve` activates it as a person's decision."""
+        name = self._check_name(template.name)
+        if not template.examples and not template.addendum:
+            raise Refused(f"template {name} has neither examples nor an addendum")
+        if nameless := [at for at, example in enumerate(template.examples, 1) if not example.tool.strip()]:
+            raise Refused(f"example {nameless[0]} of template {name} names no tool")
+        if template.provenance.scope == SHARED:
+            raise Refused("a template is shared by a decision of its own: save it, then share it")
+        written = structs.replace(
+            template, name=name, provenance=structs.replace(template.provenance, origin="written", source=None)
+        )
+        with self._store.writing():
+            kept = self._keep(redact_template(written, self._redact()))
+            row = self._row(kept)
+            if approve and row.status != "active":
+                self._activate(row, self._load(row), PERSON, "approved when it was written")
+                self._make_room({(row.category, row.project, row.scope)}, {row.name})
+        return self._refresh(kept)
 
     def draft(self, past: PastSession) -> Template | str:
         """Return the template that a session would give, without storing it; or the reason why there is none."""

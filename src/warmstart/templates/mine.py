@@ -30,8 +30,8 @@ _FAILS_MOSTLY = "no call works more often than it fails"
 _TOOL_NAME = re.compile(r"[\w.:/-]{1,128}")
 
 TRIVIAL = frozenset(
-    """clarify memory fact_store todo todowrite todoread todo_write todo_read update_plan update_todo_list task_create
-    taskcreate taskupdate tasklist taskget task_update exitplanmode enterplanmode exit_plan_mode askuserquestion
+    """clarify memory fact_store fact_feedback todo todowrite todoread todo_write todo_read update_plan update_todo_list
+    task_create taskcreate taskupdate tasklist taskget task_update exitplanmode enterplanmode exit_plan_mode askuserquestion
     ask_user_question ask_followup_question skill think thinking sequentialthinking sequential_thinking change_title
     process_thoughts attempt_completion finish submit toolsearch tool_search save_memory remember create_memory
     update_memory report_intent set_title write_todos manage_todo_list task_complete new_task switch_mode taskoutput

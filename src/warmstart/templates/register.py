@@ -28,6 +28,7 @@ from warmstart.templates.search import index_weights
 POLICY = "policy:own-sessions"
 MEASURED = "policy:measured-effect"
 PERSON = "person"
+_BY_HAND = ("imported", "written")  # origins that no session of this store supports
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -104,12 +105,18 @@ class TemplateRegister:
             strength=_strength(template),
             body=_encode(structs.replace(template, examples=(), further=())).decode(),
             digest=digest,
-            created=self._clock(),
+            created=self._find_created(template),
+            used=template.used if template.provenance.origin == "imported" else 0,
             scope=scope,
         )
         self._templates.put(row, _count_costs(template.examples))
         self._templates.put_further(row, _count_costs(template.further))
         return StoredVersion(row, template, "updated" if versions else "new")
+
+    def _find_created(self, template: Template) -> float:
+        """Return when a version was made: an imported one keeps the date of its file, unless that is yet to come."""
+        now, known = self._clock(), template.created
+        return known if template.provenance.origin == "imported" and known is not None and 0 < known <= now else now
 
     def _update_facts(self, stored: StoredVersion) -> StoredVersion:
         """Replace the numbers and sources of a stored version by those of a draft that shows the same."""
@@ -141,8 +148,8 @@ class TemplateRegister:
 
     def _why_waiting(self, template: Template) -> str | None:
         """Return why a person must decide; None if the local policy may."""
-        if template.provenance.origin == "imported":
-            return "imported: a person decides"
+        if template.provenance.origin in _BY_HAND:
+            return f"{template.provenance.origin}: a person decides"
         if template.provenance.suspicions:
             return "a person should look first: " + "; ".join(template.provenance.suspicions)
         support = max(

@@ -14,6 +14,7 @@ import apsw
 import pytest
 
 from command_line import run, run_json
+from hermes_databases import write_weather_chats
 from places import SRC
 from template_files import old_template, write_bundle
 from transcripts import GITHUB, cart_sessions, work_lines, write_jsonl
@@ -293,3 +294,43 @@ def test_no_secret_is_printed(tmp_path):
         said += run("templates", *words).stdout
     said += run("provision", "x", "--json", "--session", GITHUB).stdout + run("templates", "stats").stdout
     assert GITHUB not in said
+
+
+def test_build(sessions):
+    built = run_json(
+        "templates", "build", "carts", "--description", "cart tests", "--tags", "cart,tests", "--addendum", "Use pytest.",
+        "--source", "claude-code", "--max-sessions", "2",
+    )  # fmt: skip
+    assert (built["considered"], built["template"]["sessions"], built["template"]["status"]) == (2, 2, "active")
+    shown = run_json("templates", "show", "carts")
+    assert (shown["tags"], shown["addendum"]) == (["cart", "tests"], "Use pytest.")
+    assert "carts@" in run("templates", "build", "carts", "--min-messages", "1").stdout
+    about = run("templates", "build", "x", "--description", "bake a cake", code=1).stderr
+    assert "none of 3 sessions is about 'bake a cake'" in about and "warmstart sessions list" in about
+    assert "their sources: none yet" in run("templates", "build", "x", "--source", "fax", code=1).stderr
+
+
+def test_what_a_person_sees_of_an_older_file(sessions, tmp_path):
+    old = old_template("older") | {"source_session": "cart-1", "usage_count": 17, "created_at": "2025-03-04T05:06:07Z"}
+    old["tags"] = ["shop", "old"]
+    run("templates", "import", write_bundle(tmp_path / "old.json", old))
+    (listed,) = run_json("templates", "list")
+    assert (listed["used"], listed["sessions"], listed["created"]) == (17, 1, "2025-03-04T05:06:07+00:00")
+    table = " ".join(run("templates", "list").stdout.split())
+    assert "17" in table and "shop, old" in table and "cart-1" in table
+    assert [source["id"] for source in listed["sources"]] == ["cart-1"]
+    shown = run("templates", "show", "older").stdout
+    assert "tags: shop, old" in shown and "used 17 times" in shown and "created 2025-03-04" in shown
+    assert "cart-1 (claude-code)" in shown, "by the id that a person typed"
+    assert run_json("templates", "show", "older")["sources"][0]["id"] == "cart-1"
+
+
+def test_learn_from_one_source(tmp_path):
+    write_weather_chats(tmp_path / "state.db", 3)
+    run("ingest", tmp_path / "state.db")
+    assert run_json("learn", "--source", "cli")["considered"] == 0
+    learned = run_json("learn", "--source", "Telegram")
+    assert (learned["considered"], learned["templates"][0]["sessions"]) == (3, 3)
+    listed = run_json("sessions", "list", "--source", "telegram")
+    assert [session["source"] for session in listed] == ["telegram"] * 3
+    assert run_json("sessions", "list", "--source", "cli") == []

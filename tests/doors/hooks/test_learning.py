@@ -11,8 +11,10 @@ import warmstart
 from doors.hooks.events import answer_by_program as answer
 from doors.hooks.events import event, start, wait_for_quiet
 from transcripts import cart_sessions, write_jsonl
+from warmstart.doors.hermes import close
 from warmstart.doors.hooks import catch_up
-from warmstart.doors.hooks.learning import LearningTurn
+from warmstart.doors.hooks.learning import LearningTurn, learn_in_turn
+from warmstart.ingest.queue import Queue
 
 
 def end_pause(home: Path) -> None:
@@ -55,3 +57,27 @@ def test_sessions_read_during_a_pause_are_learned_when_the_next_session_starts()
     wait_for_quiet()
     with warmstart.open() as ws:
         assert len(ws.templates.find()) == 1
+
+
+def test_what_was_learned_last_is_known_and_hermes_takes_the_same_turns(tmp_path):
+    for lines in cart_sessions(3):
+        write_jsonl(tmp_path / "in" / f"{lines[0]['sessionId']}.jsonl", lines)
+    with warmstart.open() as ws:
+        home = ws.settings.home
+        turn = LearningTurn(home)
+        assert turn.read_last() is None and learn_in_turn(ws, has_changed=False) is None
+        ws.ingest(tmp_path / "in")
+        turn.finish(30.0)
+        close.learn(ws, has_changed=True)
+        assert turn.read_last() is None and not ws.templates.find(), "the pause lasts, whoever comes"
+        end_pause(home)
+        with Queue(home).alone():
+            close.learn(ws, has_changed=True)
+        assert turn.read_last() is None, "another process is learning"
+        close.learn(ws, has_changed=False)
+        last = turn.read_last()
+        assert last is not None and (last.sessions, last.active, last.new) == (3, 1, 1), "made up for"
+        turn.owe()
+        (home / "learned").write_bytes(b"rubbish")
+        end_pause(home)
+        assert turn.read_last() is None and turn.is_due()

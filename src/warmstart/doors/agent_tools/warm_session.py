@@ -6,7 +6,7 @@ for an agent's mistake.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -15,44 +15,29 @@ from msgspec import structs
 from warmstart.dialects.compose import compose
 from warmstart.dialects.tokens import estimate
 from warmstart.doors.render.terminal import format_iso
-from warmstart.errors import WarmstartError
+from warmstart.errors import NotFound, Refused, WarmstartError
 from warmstart.model import Pick, Template
 from warmstart.pipeline import Warmstart
 from warmstart.scopes import SHARED, Border
-from warmstart.store import SessionRow, TemplateRow
+from warmstart.store import TemplateRow
 
 ACTIONS = ("build", "list", "load", "delete")
 NAME = "warm_session"
-DESCRIPTION = (
-    "Keep tool calls that worked in past sessions as a warm session, and look such ones up. Use 'list' to see what is "
-    "there, 'load' to read one before similar work, 'build' after work that went well, 'delete' to remove one."
-)
-PARAMETERS: dict[str, Any] = {
+DESCRIPTION = "Tool calls that worked in past sessions: load one before such work, build after success."
+PARAMETERS: dict[str, Any] = {  # short: every request of a session pays for it; the values are checked below
     "type": "object",
     "properties": {
-        "action": {"type": "string", "enum": list(ACTIONS), "description": "What to do."},
-        "name": {"type": "string", "description": "The warm session's name. Needed for build, load and delete."},
-        "description": {"type": "string", "description": "build: what it is good for."},
-        "min_messages": {
-            "type": "integer",
-            "minimum": 0,
-            "description": "build: only from sessions with as many messages. Default 4.",
-        },
-        "max_sessions": {
-            "type": "integer",
-            "minimum": 1,
-            "description": "build: from as many of the latest sessions at most. Default 20.",
-        },
-        "source_filter": {
-            "type": "string",
-            "description": "build: only sessions of this agent (hermes, claude-code ...) or source (cli, telegram ...).",
-        },
-        "tags": {"type": "array", "items": {"type": "string"}, "description": "build: words to find it by."},
+        "action": {"type": "string", "enum": list(ACTIONS)},
+        "name": {"type": "string"},
+        "description": {"type": "string", "description": "work to build from"},
+        "source_filter": {"type": "string", "description": "cli, telegram..."},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "min_messages": {"type": "integer"},
+        "max_sessions": {"type": "integer"},
     },
     "required": ["action"],
 }
 
-_MIN_MESSAGES, _MAX_SESSIONS = 4, 20
 _MOST_SESSIONS = 500  # a tool call may take seconds, not minutes
 _PREVIEW = 160  # characters of each message
 
@@ -66,9 +51,6 @@ class WarmSessionHost(Protocol):
 
     def refresh(self) -> str | None:
         """Read the newest sessions first; return a warning or None."""
-
-    def list_sessions(self, source: str) -> Collection[str] | None:
-        """Return the ids of the sessions from a source that only the program knows; None if there is no such source."""
 
 
 class _Wrong(Exception):
@@ -88,6 +70,11 @@ def warm_session(
         return {"success": False, "error": str(error)}
 
 
+def _name_next_step(error: WarmstartError, step: str) -> _Wrong:
+    """Return an error of the library for the agent, with the action that helps: it has no shell of ours."""
+    return _Wrong(f"{str(error).partition('; see: warmstart')[0].partition('; run: warmstart')[0]}; {step}")
+
+
 class _Request(NamedTuple):
     """One call of the tool."""
 
@@ -96,23 +83,30 @@ class _Request(NamedTuple):
     door: WarmSessionHost | None
     border: Border | None
 
-    def list_sessions(self, agent: str | None = None) -> list[SessionRow]:
-        """Return the sessions within the border, the latest first."""
-        rows = self.ws.sessions(limit=None, agent=agent)
-        return [row for row in rows if self.border is None or self.border.admits(row.scope, row.project or "")]
-
 
 def _build(request: _Request) -> dict[str, Any]:
     from warmstart.templates.build import BuildRequest  # loads all of mining, which a host may never need
+    from warmstart.templates.build_sources import MAX_SESSIONS, MIN_MESSAGES, BuildSources
 
-    ws, arguments, door, _border = request
-    name = _read_name(arguments)
-    least = _number(arguments, "min_messages", _MIN_MESSAGES, 0)
-    most = min(_number(arguments, "max_sessions", _MAX_SESSIONS, 1), _MOST_SESSIONS)
+    ws, arguments, door, border = request
+    wanted = BuildRequest(_read_name(arguments), _text(arguments, "description"), _tags(arguments))
+    sources = BuildSources(
+        source=_text(arguments, "source_filter"),
+        agent=door.agent if door else None,
+        min_messages=_number(arguments, "min_messages", MIN_MESSAGES, 0),
+        max_sessions=min(_number(arguments, "max_sessions", MAX_SESSIONS, 1), _MOST_SESSIONS),
+        border=border,
+    )
     warning = door.refresh() if door else None
-    rows = [row for row in _list_candidates(request) if row.length >= least][:most]
-    wanted = BuildRequest(name, description=_text(arguments, "description"), tags=_tags(arguments))
-    built = ws.templates.build(rows, wanted)
+    try:
+        rows = ws.templates.find_sessions(sources, wanted.description)
+    except NotFound as error:
+        step = "call build again with another description, source_filter or a lower min_messages"
+        raise _name_next_step(error, step) from None
+    try:
+        built = ws.templates.build(rows, wanted)
+    except Refused as error:
+        raise _name_next_step(error, "call build again after work that went well, or list for what is there") from None
     template = built.template
     return {
         "name": template.name,
@@ -128,20 +122,6 @@ def _build(request: _Request) -> dict[str, Any]:
     } | ({"note": warning} if warning else {})
 
 
-def _list_candidates(request: _Request) -> list[SessionRow]:
-    """Return the sessions to build from, the latest first."""
-    source, door = _text(request.arguments, "source_filter"), request.door
-    if not source:
-        return request.list_sessions(door.agent if door else None)
-    if of_agent := request.list_sessions(source):
-        return of_agent
-    ids = door.list_sessions(source) if door else None
-    if not ids:
-        known = ", ".join(sorted({row.agent for row in request.list_sessions()})) or "none yet"
-        raise _Wrong(f"no sessions of the source {source!r}; agents with sessions: {known}")
-    return [row for row in request.list_sessions() if row.id in ids]
-
-
 def _list(request: _Request) -> dict[str, Any]:
     latest: dict[str, tuple[TemplateRow, Template]] = {}
     for row, template in request.ws.templates.find(border=request.border):
@@ -153,7 +133,11 @@ def _list(request: _Request) -> dict[str, Any]:
 
 def _load(request: _Request) -> dict[str, Any]:
     ws = request.ws
-    row, template, _decisions = ws.templates.show(_read_name(request.arguments), border=request.border)
+    name = _read_name(request.arguments)
+    try:
+        row, template, _decisions = ws.templates.show(name, border=request.border)
+    except NotFound:
+        raise _no_such(name) from None
     picks = [Pick(template=row.name, version=row.version, example=example) for example in template.examples]
     addenda = [(row.name, template.addendum)] if template.addendum else []
     conversation = compose(picks, dialect="openai", budget=ws.settings.budget, count=estimate, addenda=addenda)
@@ -168,12 +152,19 @@ def _load(request: _Request) -> dict[str, Any]:
 
 def _delete(request: _Request) -> dict[str, Any]:
     ws, border, name = request.ws, request.border, _read_name(request.arguments)
-    row = ws.templates.find_version(name, border)
+    try:
+        row = ws.templates.find_version(name, border)
+    except NotFound:
+        raise _no_such(name) from None
     if border is not None and row.scope == SHARED:
         raise _Wrong(
-            f"{row.name} is shared with others; a person takes it back: warmstart templates unshare {row.name}"
+            f"{row.name} is shared with others, and only a person takes it back; the action load still reads it"
         )
     return {"deleted": ws.templates.delete(name if border is None else row.name)}
+
+
+def _no_such(name: str) -> _Wrong:
+    return _Wrong(f"no warm session {name}; the action list shows those there are")
 
 
 _DO: dict[str, Callable[[_Request], dict[str, Any]]] = {
@@ -239,7 +230,8 @@ def _number(arguments: Mapping[str, Any], key: str, otherwise: int, least: int) 
 
 def _tags(arguments: Mapping[str, Any]) -> tuple[str, ...]:
     value = arguments.get("tags")
-    parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    listed = value if isinstance(value, list) else [value] if isinstance(value, str) else []
+    parts = [part for text in listed for part in str(text).split(",")]  # hosts wrap a text in a list
     if value is not None and not isinstance(value, str | list):
-        raise _Wrong("tags must be a list of words")
-    return tuple(str(part).strip() for part in parts if str(part).strip())
+        raise _Wrong("tags must be a list of words, or words separated by commas")
+    return tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))

@@ -1,49 +1,53 @@
-"""`warmstart jobs check`: find scheduled jobs that would fail, before their next run."""
+"""`warmstart jobs`: find scheduled jobs that would fail, before their next run; the other commands are in `job_runs`."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 from msgspec import structs
 
-from warmstart.config import Settings, read_variable
-from warmstart.doors.cli.main import PATH, json_option
-from warmstart.errors import NotFound
-from warmstart.jobs import (
-    JobCheck,
-    JobSource,
-    JobsReport,
-    ask_window,
-    check_jobs,
-    find_hermes_homes,
-    read_hermes,
-    read_list,
-)
+from warmstart.doors.cli.job_runs import add_to
+from warmstart.doors.cli.job_sources import hermes_home_option, list_option, read_sources
+from warmstart.doors.cli.main import json_option
+from warmstart.jobs import JobCheck, JobsReport, check_jobs
 from warmstart.pipeline import Warmstart
 
 
 @click.group()
 def jobs() -> None:
-    """Check scheduled jobs of Hermes and other agents."""
+    """Check, prompt and judge scheduled jobs of Hermes and other agents."""
+
+
+add_to(jobs)
 
 
 @jobs.command()
-@click.option("--hermes-home", type=PATH, help="Hermes' home.  [default: HERMES_HOME or ~/.hermes]")
-@click.option("--jobs", "listed", type=PATH, help="Also check the jobs in this TOML list of other agents' jobs.")
+@hermes_home_option
+@list_option
 @click.option("--ask-endpoint", is_flag=True, help="Ask the jobs' model servers for context windows not set by hand.")
+@click.option("--offline", is_flag=True, help="Ask no server, even inside Hermes.")
 @json_option
 @click.pass_obj
-def check(ws: Warmstart, hermes_home: Path | None, listed: Path | None, ask_endpoint: bool, as_json: bool) -> None:
+def check(
+    ws: Warmstart,
+    hermes_home: Path | None,
+    listed: Path | None,
+    ask_endpoint: bool,
+    offline: bool,
+    as_json: bool,
+) -> None:
     """Check that each job's model has a large enough context window.
 
     Exits with 1 if a job would fail at its next run or a file cannot be read. An unknown window is a warning, not a
-    failure. Without --ask-endpoint no network is used.
+    failure. Without --ask-endpoint no network is used, except by `hermes warmstart jobs check`: there Hermes itself is
+    asked, and it asks the model's server as at every start.
     """
-    checked = check_jobs(_read_sources(ws.settings, hermes_home, listed, ask_endpoint))
+    if ask_endpoint and offline:
+        raise click.UsageError("--ask-endpoint and --offline exclude each other")
+    checked = check_jobs(read_sources(ws.settings, hermes_home, listed, ask=ask_endpoint, offline=offline))
     if as_json:
         from warmstart.doors.render.terminal import print_json
 
@@ -52,16 +56,6 @@ def check(ws: Warmstart, hermes_home: Path | None, listed: Path | None, ask_endp
         _show_checks(checked)
     if not checked.is_fine:
         sys.exit(1)
-
-
-def _read_sources(settings: Settings, home: Path | None, listed: Path | None, ask: bool) -> Iterator[JobSource]:
-    if home is not None and not home.is_dir():
-        raise NotFound(f"there is no Hermes home at {home}; give the folder that holds cron/jobs.json")
-    asking = ask_window if ask else None
-    for place in find_hermes_homes(home or settings.places.get("HERMES_HOME") or settings.user_home / ".hermes"):
-        yield read_hermes(place, read_variable, asking)
-    if listed is not None:
-        yield read_list(listed, read_variable, asking)
 
 
 def describe_checks(checked: JobsReport) -> dict[str, Any]:

@@ -27,6 +27,9 @@ class Since(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 
 agent_option = click.option("--agent", help="Only sessions of this agent: claude-code, codex, hermes ...")
+source_option = click.option(
+    "--source", help="Only sessions that their agent ran for: cli, telegram, cron ... (Hermes)"
+)
 project_option = click.option("--project", help="Only sessions of this project: its name, the end of it, or a folder.")
 since_option = click.option(
     "--since", type=Since(), help="Only sessions started in the last DAYS days, or on or after DATE (UTC)."

@@ -13,7 +13,7 @@ from warmstart.calls.prose import plain, strip_programs
 from warmstart.calls.shapes import command_of
 from warmstart.doors.cli.export import export_sessions
 from warmstart.doors.cli.main import json_option
-from warmstart.doors.cli.options import agent_option, project_option, since_option
+from warmstart.doors.cli.options import agent_option, project_option, since_option, source_option
 from warmstart.doors.render.fitted import Column, cut_at_word, flatten, print_fitted
 from warmstart.doors.render.terminal import clean, coloured, format_iso, format_time, print_json, print_table
 from warmstart.errors import NotFound
@@ -68,6 +68,7 @@ sessions.add_command(export_sessions)
 
 @sessions.command("list")
 @agent_option
+@source_option
 @project_option
 @since_option
 @click.option(
@@ -82,6 +83,7 @@ sessions.add_command(export_sessions)
 def list_sessions(
     ws: Warmstart,
     agent: str | None,
+    source: str | None,
     project: str | None,
     since: float | None,
     verdict: Verdict | None,
@@ -91,11 +93,14 @@ def list_sessions(
 ) -> None:
     """List the sessions, newest first. The short ids work in every command that takes a session."""
     most = limit if limit is not None or as_json else _LISTED
-    rows = ws.sessions(limit=most, offset=offset, agent=agent, verdict=verdict, project=project, since=since)
+    place = source.lower() if source else None
+    rows = ws.sessions(
+        limit=most, offset=offset, agent=agent, verdict=verdict, project=project, since=since, source=place
+    )
     if as_json:
         print_json([_row_json(row) for row in rows])
         return
-    total = ws.count_sessions(agent=agent, verdict=verdict, project=project, since=since)
+    total = ws.count_sessions(agent=agent, verdict=verdict, project=project, since=since, source=place)
     if not rows:
         _explain_none(ws, total, offset)
         return

@@ -10,8 +10,9 @@ import click
 
 from warmstart.doors.cli.locate import locate_session
 from warmstart.doors.cli.main import PATH, json_option
-from warmstart.doors.cli.options import agent_option, offer_anyway, project_option, since_option
+from warmstart.doors.cli.options import agent_option, offer_anyway, project_option, since_option, source_option
 from warmstart.doors.cli.provision import split
+from warmstart.doors.cli.template_build import build_template
 from warmstart.doors.render.as_json import describe_template, summarise_template
 from warmstart.doors.render.terminal import (
     clean,
@@ -30,12 +31,14 @@ from warmstart.store import SessionRow
 from warmstart.templates.mine import LearnLimits, RefusedSession
 from warmstart.templates.register import LearnedTemplate
 
+_FEW_SOURCES = 10  # of each template in a list
 _TYPES = click.Choice(["code", "file", "research", "mixed"])
 _CATEGORIES = click.Choice(["coding", "research", "ops", "general"])
 
 
 @click.command()
 @agent_option
+@source_option
 @project_option
 @since_option
 @click.option("--verdict", type=click.Choice(["success", "unknown"]), help="Only sessions with this verdict.")
@@ -60,6 +63,7 @@ _CATEGORIES = click.Choice(["coding", "research", "ops", "general"])
 def learn(
     ws: Warmstart,
     agent: str | None,
+    source: str | None,
     project: str | None,
     since: float | None,
     verdict: Verdict | None,
@@ -71,7 +75,15 @@ def learn(
     """Mine the stored sessions for templates. Well-supported, unsuspicious ones become active."""
     limits = LearnLimits(min_calls=min_calls, max_error_rate=max_error_rate, skip_end_reasons=skip_ended or None)
     with progress_bar("learning") as report:
-        learned = ws.learn(agent=agent, since=since, project=project, verdict=verdict, limits=limits, progress=report)
+        learned = ws.learn(
+            agent=agent,
+            since=since,
+            project=project,
+            verdict=verdict,
+            source=source.lower() if source else None,
+            limits=limits,
+            progress=report,
+        )
     if as_json:
         print_json(learned)
         return
@@ -172,6 +184,9 @@ def templates() -> None:
     """Manage the templates that new sessions start with."""
 
 
+templates.add_command(build_template)
+
+
 @templates.command("list")
 @click.option("--category", type=_CATEGORIES, help="Only this category.")
 @click.option("--type", "task_type", type=_TYPES, help="Only this kind of work.")
@@ -196,15 +211,22 @@ def list_templates(
     found = library.find(status, category, task_type, border=border)
     matching = [pair for pair in found if not wanted or wanted & set(pair[1].tags)]
     if as_json:
-        print_json([summarise_template(row, template) for row, template in matching])
+        print_json(
+            [
+                summarise_template(row, template) | {"sources": _list_sources(ws, template, _FEW_SOURCES)}
+                for row, template in matching
+            ]
+        )
     elif matching:
         scopes = ("scope",) if any(row.scope for row, _template in matching) else ()
+        columns = ("template", "status", "kind", *scopes, "#examples", "#used", "created (UTC)", "from", "tags")
         print_table(
-            ("template", "status", "kind", *scopes, "#examples", "#used", "created (UTC)", "description"),
+            (*columns, "description"),
             [
                 (f"{r.name}@{r.version}", coloured(r.status), f"{r.category}/{r.task_type}")
                 + ((name_scope(r.scope),) if scopes else ())
-                + (len(t.examples), r.used, format_time(r.created), t.description[:80])
+                + (len(t.examples), r.used, format_time(r.created), _name_sources(ws, t))
+                + (", ".join(t.tags)[:40], t.description[:80])
                 for r, t in matching
             ],
         )
@@ -237,9 +259,15 @@ def show_template(ws: Warmstart, name: str, as_json: bool) -> None:
     click.echo(clean(template.description))
     if template.addendum:
         click.echo(clean(template.addendum))
+    if template.tags:
+        click.echo(f"tags: {clean(', '.join(template.tags))}")
+    kind = f"{row.category}/{row.task_type}"
+    click.echo(f"{kind}, created {format_time(row.created)} (UTC), used {format_count(row.used, 'time')}")
     for source in _list_sources(ws, template):
-        facts = f"{clean(source['id'])} ({clean(source['agent'])})" if source["id"] else "not stored any more"
-        click.echo(f"from session {clean(source['short'])}: {facts}")
+        if source["agent"]:
+            click.echo(f"from session {clean(source['short'])}: {clean(source['id'])} ({clean(source['agent'])})")
+        else:
+            click.echo(f"from session {clean(source['id'] or source['short'])}: not stored here")
     for number, example in enumerate(template.examples, 1):
         click.secho(f"\n{number}. {', '.join(clean(call.tool) for call in example.shown)}", fg="cyan")
         click.echo(f"   wanted: {clean(example.intent)}")
@@ -261,14 +289,30 @@ def show_template(ws: Warmstart, name: str, as_json: bool) -> None:
     )
 
 
-def _list_sources(ws: Warmstart, template: Template) -> list[dict[str, str | None]]:
-    """Return the sessions that a template was mined from, by their agents' own ids."""
+def _name_sources(ws: Warmstart, template: Template) -> str:
+    """Return the first session that a template comes from, and how many others there are."""
+    named = [source["short"] if source["agent"] else source["id"] or "" for source in _list_sources(ws, template, 1)]
+    more = len(template.source_sessions) - len(named)
+    return " ".join([*(name or "" for name in named), *([f"+{more}"] if more else [])])
+
+
+def _list_sources(ws: Warmstart, template: Template, most: int | None = None) -> list[dict[str, str | None]]:
+    """Return the sessions that a template was mined from, by their agents' own ids. Files of others name only those."""
+    is_foreign = template.provenance.origin in ("imported", "written")
     sources: list[dict[str, str | None]] = []
-    for key in template.source_sessions:
-        row = next((SessionRow.from_columns(columns) for columns in ws.store.rows("session_by_key", (key,))), None)
+    for key in template.source_sessions[:most]:
+        row = _find_source(ws, key, by_id=is_foreign)
+        id = row.id if row else key if is_foreign else None
         short = ws.store.shorten_id(row) if row else key[:12]
-        sources.append({"key": key, "short": short, "id": row.id if row else None, "agent": row.agent if row else None})
+        sources.append({"key": key, "short": short, "id": id, "agent": row.agent if row else None})
     return sources
+
+
+def _find_source(ws: Warmstart, key: str, *, by_id: bool) -> SessionRow | None:
+    """Return a session by its key, or by the id that its agent gave it."""
+    keys = [key, *(found for found, _id, _agent in (ws.store.rows("keys_by_id", (key,)) if by_id else ()))]
+    rows = (columns for one in keys for columns in ws.store.rows("session_by_key", (one,)))
+    return next(map(SessionRow.from_columns, rows), None)
 
 
 @templates.command()

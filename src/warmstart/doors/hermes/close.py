@@ -1,9 +1,9 @@
-"""Close trials from Hermes' database, in a separate process.
+"""Close trials from Hermes' database and learn from its sessions, in a separate process.
 
 Hermes has its database open. If Warmstart's SQLite opened and closed the same file in the same process, the system would
 drop Hermes' locks on it. So the plugin only leaves a mark file and starts this module, which reads the database
-(read-only), adds what the hooks saw, and ends. The process that removes the mark does the work, so that sessions that
-end together are read once.
+(read-only), adds what the hooks saw, learns templates and notes if it is time, and ends. The process that removes the
+mark does the work, so that sessions that end together are read once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from warmstart.doors.hermes.journal import UnseededSession, describe, open_notes, open_sightings
+from warmstart.doors.hooks.learning import LearningTurn, learn_in_turn
 from warmstart.errors import WarmstartError
+from warmstart.ingest.queue import Queue
 from warmstart.pipeline import Warmstart
 
 SETTLING = 1.0  # seconds for Hermes to write the session's end
@@ -65,12 +67,12 @@ class Closer:
             if _mark_path(home, database).exists():
                 self.run(database)
 
-    def run(self, database: Path, *, settling: float = SETTLING) -> subprocess.Popen[bytes]:
+    def run(self, database: Path, *, settling: float = SETTLING, learn: bool = True) -> subprocess.Popen[bytes]:
         """Start the reading, detached: it outlives Hermes and never writes to its terminal. `-P`: nothing must be imported
-        from the agent's working folder."""
+        from the agent's working folder. Where somebody waits for it, it does not learn."""
         self._started = [process for process in self._started if process.poll() is None]  # no zombies
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", __name__, str(database), str(settling)],
+            [sys.executable, "-P", "-m", __name__, str(database), str(settling), *(["learn"] if learn else [])],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -80,15 +82,26 @@ class Closer:
         return process
 
 
-def close(ws: Warmstart, database: Path) -> None:
-    """Read the sessions, correct them by what the hooks saw, and close their trials."""
+def close(ws: Warmstart, database: Path) -> bool:
+    """Read the sessions, correct them by what the hooks saw, and close their trials; return whether any is new."""
     from warmstart.doors.hermes.join import join  # loads the readers, which Hermes does not need
 
     report = ws.ingest(database)
-    if join(ws, database, open_sightings(ws.settings.home).read()):
+    corrected = join(ws, database, open_sightings(ws.settings.home).read())
+    if corrected:
         ws.experiments.close()
     if report.problems and not report.unchanged:  # an unchanged file repeats the problems of its last reading
         raise WarmstartError(report.problems[0].reason)
+    return bool(report.new or report.updated or corrected)
+
+
+def learn(ws: Warmstart, *, has_changed: bool) -> None:
+    """Learn if it is time and no other process does: the hooks of other agents learn from the same store."""
+    with Queue(ws.settings.home).alone() as alone:
+        if alone:
+            learn_in_turn(ws, has_changed=has_changed)
+        elif has_changed:
+            LearningTurn(ws.settings.home).owe()
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -101,11 +114,18 @@ def main(arguments: Sequence[str]) -> int:
         if not _take_mark(home, database):
             return 0
         try:
-            close(ws, database)
+            has_changed = close(ws, database)
         except Exception as error:  # noqa: BLE001  # nobody sees this process's output: the note appears in /warm
             open_notes(home).add(UnseededSession(session="", reason=f"{database.name} was not read: {describe(error)}"))
             Closer().mark(home, database)  # for another attempt
             return 1
+        try:
+            if "learn" in arguments[2:]:
+                learn(ws, has_changed=has_changed)
+            elif has_changed:
+                LearningTurn(home).owe()
+        except Exception as error:  # noqa: BLE001  # as above; the trials are closed all the same
+            open_notes(home).add(UnseededSession(session="", reason=f"nothing was learned: {describe(error)}"))
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -15,18 +16,21 @@ from warmstart.doors.hermes import host
 from warmstart.doors.hermes.journal import Journal, UnseededSession, describe
 from warmstart.doors.hermes.place import SessionPlace
 from warmstart.doors.hermes.seeder import AGENT, Seeder
+from warmstart.doors.hermes.windows import INSIDE
+from warmstart.doors.hooks.learning import LearningTurn
 from warmstart.doors.render.terminal import clean, format_time
 from warmstart.errors import WarmstartError
 from warmstart.model import Task, Template
 from warmstart.pipeline import Warmstart
+from warmstart.plurals import format_count
 from warmstart.scopes import EVERYWHERE, Border
 from warmstart.store import TemplateRow, TrialStore
 from warmstart.store.trials import read_scope
 
-HINT = "status | templates | why | cold"
-USAGE = "/warm [status] | templates | why [SESSION] | cold [SESSION]"
+HINT = "status | templates | proposals | why | cold"
+USAGE = "/warm [status] | templates | proposals | why [SESSION] | cold [SESSION]"
 _LATELY = 7 * 86_400.0
-_SHOWN = 20
+_SHOWN, _FEW = 20, 3
 
 
 class WarmCommand:
@@ -58,6 +62,8 @@ class WarmCommand:
                 return "\n".join(self._show_status())
             case "templates":
                 return "\n".join(self._list_templates())
+            case "proposals":
+                return "\n".join(self._list_proposals() or ["No proposals wait for a decision."])
             case "why":
                 return "\n".join(self._explain(self._find(session)))
             case "cold":
@@ -90,13 +96,23 @@ class WarmCommand:
         if session := self._find_current():
             lines.append(f"This session ({clean(session)}): {self._summarise(session)}")
         if self._find_asker().is_personal:
-            return [*lines, f"Templates of this chat, and shared ones: {len(self._list_usable())}."]
+            waiting = self._list_proposals()
+            lines.append(f"Templates of this chat, and shared ones: {len(self._list_usable())}.")
+            return [*lines, *([f"Proposals that wait: {len(waiting)}.", *waiting[:_FEW]] if waiting else [])]
         stats = ws.templates.stats()
         counts = ", ".join(f"{count} {status}" for status, count in sorted(stats["by_status"].items())) or "none yet"
         lines.append(f"Templates: {counts}. Sessions started with Warmstart: {stats['provisions']}.")
         running = TrialStore(ws.store).running()
         share = f"experiment {running.name}" if running else f"{ws.settings.holdout:.0%} of sessions stay cold"
         lines.append(f"Comparing: {share}. Results: hermes warmstart report")
+        if last := LearningTurn(ws.settings.home).read_last():
+            found = f"{format_count(last.active, 'template')} in use ({last.new} new or changed)"
+            lines.append(
+                f"Learned by itself {format_time(last.at)} (UTC) from {format_count(last.sessions, 'session')}: "
+                f"{found}, {format_count(last.notes, 'note')}."
+            )
+        if waiting := self._list_proposals():
+            lines += [f"Proposals that wait for you: {len(waiting)}.", *waiting[:_FEW]]
         recent = [note for note in self._notes().read() if note.at > time.time() - _LATELY]
         for (named, reason), count in Counter((bool(note.session), note.reason) for note in recent).most_common(5):
             start = f"Sessions not seeded in the last 7 days: {count}, because" if named else "In the last 7 days:"
@@ -145,6 +161,18 @@ class WarmCommand:
         self._seeder.forget(session)
         return f"Session {clean(session)} continues cold. Comparisons count it in the arm that was drawn for it."
 
+    def _list_proposals(self) -> list[str]:
+        """Return what reviews propose, one line each; in a chat of a gateway only what its own session led to."""
+        rows = self._open().reviews.list("waiting")
+        if self._find_asker().is_personal:
+            own = host.find_session()
+            rows = [row for row in rows if own and row.session == own]
+        return [
+            f"{row.id[:8]}  {row.kind} {row.action}: {clean(row.summary)[:100]}  "
+            f"(hermes warmstart review apply {row.id[:8]}, or discard)"
+            for row in rows[-_SHOWN:]
+        ]
+
     def _list_templates(self) -> list[str]:
         usable = self._list_usable()
         lines = [
@@ -154,7 +182,10 @@ class WarmCommand:
         ]
         if len(usable) > _SHOWN:
             lines.append(f"... and {len(usable) - _SHOWN} more: hermes warmstart templates list")
-        return lines or ["No templates yet. To learn some, run: hermes warmstart ingest; hermes warmstart learn"]
+        return lines or [
+            "No templates yet. They are learned when sessions end; for older sessions run: "
+            "hermes warmstart ingest; hermes warmstart learn"
+        ]
 
     def _list_usable(self) -> list[tuple[TemplateRow, Template]]:
         found = self._open().templates.find(border=self._find_border())
@@ -172,4 +203,5 @@ def run_warmstart(arguments: Any) -> None:
     if not words or words[0] == "help":
         words = ["--help"]
     sys.stdout.flush()
-    sys.exit(subprocess.run([sys.executable, "-P", "-m", "warmstart", *words], check=False).returncode)
+    environ = {**os.environ, INSIDE: AGENT}
+    sys.exit(subprocess.run([sys.executable, "-P", "-m", "warmstart", *words], env=environ, check=False).returncode)

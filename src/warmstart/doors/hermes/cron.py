@@ -1,4 +1,4 @@
-"""Hermes' scheduled jobs: the job of a session, its prompt, and the hint about its model."""
+"""Hermes' scheduled jobs: the job of a session, its prompt, and the hint about its model and a failed run's mark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from warmstart.formats.hermes_rows import CRON_RUN
-from warmstart.jobs.prompt import describe_runtime
+from warmstart.jobs.prompt import FAILED_RULE, describe_runtime
 
 log = logging.getLogger("warmstart.hermes")
 
@@ -27,9 +27,13 @@ def find_prompt(job: str) -> str:
 
 
 def describe_run(session: str, model: str) -> str:
-    """Return the hint for a scheduled run about its model and provider."""
+    """Return the hint for a scheduled run: its model and provider, and how to report that it failed.
+
+    Hermes itself explains only the mark of silence, and takes every answer for a success.
+    """
     job = find_job(session, PLATFORM)
-    return describe_runtime(model, _find_provider(_find_record(job) if job else {}))
+    runtime = describe_runtime(model, _find_provider(_find_record(job) if job else {}))
+    return "\n".join(filter(None, (runtime, FAILED_RULE)))
 
 
 def _find_record(job: str) -> dict[str, Any]:

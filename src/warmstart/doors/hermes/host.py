@@ -17,8 +17,6 @@ from typing import Any, Protocol
 from warmstart.model import SessionOwner
 from warmstart.scopes import find_profile
 
-_MOST_SESSIONS = 10_000
-
 _chat_session: ContextVar[str | None] = ContextVar("warmstart_gateway_session", default=None)
 _chat_owner: ContextVar[SessionOwner | None] = ContextVar("warmstart_gateway_sender", default=None)
 
@@ -81,13 +79,6 @@ def find_job(job: str) -> dict[str, Any]:
     """Return Hermes' record of a scheduled job; empty if it has been deleted."""
     record = import_module("cron.jobs").get_job(job)
     return record if isinstance(record, dict) else {}
-
-
-def list_sessions(source: str) -> frozenset[str] | None:
-    """Return the ids of the sessions from a source that Hermes names (cli, telegram, cron ...); None if there are none."""
-    with _database() as database:
-        rows = database.search_sessions(source=source, limit=_MOST_SESSIONS) if database is not None else ()
-    return frozenset(str(row["id"]) for row in rows) or None
 
 
 @contextmanager

@@ -193,7 +193,6 @@ class Plugin:
     def end_session(self, session_id: str | None = None, **_facts: Any) -> None:
         """Close trials at the session's real end (`on_session_finalize`, `on_session_reset`)."""
         self._guard(self._closer.start_all, session_id or "")
-        self._guard(lambda: self._reviewer.end_turn(session_id or "", ended=True), session_id or "")
 
     def end_process(self) -> None:
         """Close trials when Hermes exits: not every exit reports the sessions' end before."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +58,7 @@ class HermesTool:
         if not database.exists():
             return None
         self._closer.mark(home, database)
-        return _wait(self._closer.run(database, settling=0.0), database)
-
-    def list_sessions(self, source: str) -> Collection[str] | None:
-        return host.list_sessions(source)
+        return _wait(self._closer.run(database, settling=0.0, learn=False), database)
 
 
 def _wait(process: subprocess.Popen[bytes], database: Path) -> str | None:

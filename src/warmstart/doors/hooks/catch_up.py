@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from warmstart import config
-from warmstart.doors.hooks.learning import LearningTurn
+from warmstart.doors.hooks.learning import LearningTurn, learn_in_turn
 from warmstart.doors.hooks.log import log_trouble
 from warmstart.ingest.queue import Queue
 from warmstart.notes.showings import sweep_states
@@ -74,13 +74,7 @@ def _work(settings: config.Settings) -> list[Path]:
         sweep_states(settings.home, time.time())
         ended = _list_transcripts(settings) if settings.review.claude_code else []
         report = ws.catch_up()
-        turn = LearningTurn(settings.home)
-        if report.new or report.updated:
-            turn.owe()
-        if turn.is_due():
-            began = time.process_time()
-            ws.learn()
-            turn.finish(time.process_time() - began)
+        learn_in_turn(ws, has_changed=bool(report.new or report.updated))
     return ended
 
 
