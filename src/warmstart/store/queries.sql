@@ -99,6 +99,67 @@ WHERE (?3 IS NULL OR calls.tool = ?3) AND (NOT ?4 OR calls.status = 'error')
        OR calls.cause LIKE ?1 ESCAPE '\' OR calls.findings LIKE ?2 ESCAPE '\' OR calls.words LIKE ?1 ESCAPE '\')
 ORDER BY sessions.started DESC, calls.session_key DESC, calls.ordinal;
 
+-- name: forget_words
+DELETE FROM worded_sessions WHERE session_key = :key;
+
+-- name: number_session
+INSERT INTO worded_sessions (session_key) VALUES (:key) RETURNING id;
+
+-- name: index_words
+-- Of a call its tool, the beginning of its arguments, its purpose, and of an error the cause. The escapes of JSON end words.
+INSERT INTO session_words (rowid, task, tools, calls, errors)
+SELECT ?1, s.task,
+       (SELECT group_concat(DISTINCT c.tool) FROM calls AS c WHERE c.session_key = s.key),
+       (SELECT group_concat(replace(replace(replace(substr(c.arguments, 1, 1000), '\n', ' '), '\t', ' '), '\r', ' ')
+                            || ' ' || coalesce(substr(c.intent, 1, 400), ''), ' ')
+        FROM calls AS c WHERE c.session_key = s.key),
+       (SELECT group_concat(coalesce(c.error_kind, '') || ' ' || coalesce(c.cause, '') || ' ' || coalesce(c.findings, '')
+                            || ' ' || coalesce(c.words, ''), ' ')
+        FROM calls AS c WHERE c.session_key = s.key AND c.status NOT IN ('ok', 'unknown'))
+FROM sessions AS s WHERE s.key = ?2;
+
+-- name: drop_deleted_words
+-- Otherwise the words of deleted sessions stay in the index until it is merged.
+INSERT INTO session_words (session_words) VALUES ('optimize');
+
+-- name: unworded_sessions
+SELECT s.key FROM sessions AS s WHERE NOT EXISTS (SELECT 1 FROM worded_sessions AS w WHERE w.session_key = s.key)
+LIMIT :most;
+
+-- name: count_unworded
+SELECT (SELECT count(*) FROM sessions) - (SELECT count(*) FROM worded_sessions);
+
+-- name: count_matches
+SELECT count(*) FROM session_words WHERE session_words MATCH :words;
+
+-- name: count_worded
+-- CROSS JOIN keeps the order: the words choose, the other filters are checked for those sessions only.
+SELECT count(*) FROM session_words AS f CROSS JOIN worded_sessions AS w ON w.id = f.rowid
+CROSS JOIN sessions AS s ON s.key = w.session_key
+WHERE f.session_words MATCH ?1 AND (?2 IS NULL OR s.agent = ?2) AND (?3 IS NULL OR s.verdict = ?3)
+  AND (?4 IS NULL OR s.project = ?4) AND (?5 IS NULL OR s.started >= ?5) AND (?6 IS NULL OR s.scope = ?6);
+
+-- name: worded_keys
+-- Few sessions have the words: find them, then sort them.
+SELECT s.key FROM session_words AS f CROSS JOIN worded_sessions AS w ON w.id = f.rowid
+CROSS JOIN sessions AS s ON s.key = w.session_key
+WHERE f.session_words MATCH ?1 AND (?2 IS NULL OR s.agent = ?2) AND (?3 IS NULL OR s.verdict = ?3)
+  AND (?4 IS NULL OR s.project = ?4) AND (?5 IS NULL OR s.started >= ?5) AND (?6 IS NULL OR s.scope = ?6)
+ORDER BY s.started DESC, s.key DESC LIMIT ?7 OFFSET ?8;
+
+-- name: worded_keys_by_time
+-- Most sessions have the words: walk from the newest, and keep those that have them.
+SELECT s.key FROM sessions AS s CROSS JOIN worded_sessions AS w ON w.session_key = s.key
+WHERE w.id IN (SELECT f.rowid FROM session_words AS f WHERE f.session_words MATCH ?1)
+  AND (?2 IS NULL OR s.agent = ?2) AND (?3 IS NULL OR s.verdict = ?3) AND (?4 IS NULL OR s.project = ?4)
+  AND (?5 IS NULL OR s.started >= ?5) AND (?6 IS NULL OR s.scope = ?6)
+ORDER BY s.started DESC, s.key DESC LIMIT ?7 OFFSET ?8;
+
+-- name: count_sessions
+SELECT count(*) FROM sessions
+WHERE (?1 IS NULL OR agent = ?1) AND (?2 IS NULL OR verdict = ?2) AND (?3 IS NULL OR project = ?3)
+  AND (?4 IS NULL OR started >= ?4);
+
 -- name: session_by_key
 SELECT key, id, format, agent, model, project, source_uri, task, started, ended, end_reason, label, parent,
        messages, calls, results, errors, verdict, quality, confidence, category, task_type, score, usage,
