@@ -88,6 +88,24 @@ SELECT session_key, ordinal, call_id, tool, arguments, intent, excerpt, status, 
        flagged, cause, findings, words
 FROM calls WHERE session_key = :key AND ordinal = :ordinal;
 
+-- name: last_call
+SELECT tool, status, cause FROM calls WHERE session_key = :key ORDER BY ordinal DESC LIMIT 1;
+
+-- name: changed_sessions
+SELECT key, id, format, agent, model, project, source_uri, task, started, ended, end_reason, label, parent,
+       messages, calls, results, errors, verdict, quality, confidence, category, task_type, score, usage,
+       digest, first_seen, updated, turns, folder, root, remote, scope
+FROM sessions WHERE updated >= :since ORDER BY updated LIMIT 200;
+
+-- name: new_showings
+SELECT note, session, how, at FROM showings WHERE at >= :since AND how <> 'wrong' ORDER BY at LIMIT 200;
+
+-- name: showings_in
+SELECT note, session, how, at FROM showings WHERE session = :session AND how <> 'wrong' ORDER BY at, note;
+
+-- name: occurrences_in
+SELECT note, withheld, action, failed, worked, call_id FROM occurrences WHERE session = :session ORDER BY at, note;
+
 -- name: first_intent
 SELECT intent FROM calls WHERE session_key = :key AND intent IS NOT NULL ORDER BY ordinal LIMIT 1;
 
@@ -98,6 +116,22 @@ WHERE (?3 IS NULL OR calls.tool = ?3) AND (NOT ?4 OR calls.status = 'error')
   AND (calls.arguments LIKE ?2 ESCAPE '\' OR calls.excerpt LIKE ?1 ESCAPE '\' OR calls.intent LIKE ?1 ESCAPE '\'
        OR calls.cause LIKE ?1 ESCAPE '\' OR calls.findings LIKE ?2 ESCAPE '\' OR calls.words LIKE ?1 ESCAPE '\')
 ORDER BY sessions.started DESC, calls.session_key DESC, calls.ordinal;
+
+-- name: agent_list
+WITH RECURSIVE agents (agent) AS (
+    SELECT min(agent) FROM sessions
+    UNION ALL
+    SELECT (SELECT min(s.agent) FROM sessions AS s WHERE s.agent > a.agent) FROM agents AS a WHERE a.agent IS NOT NULL)
+SELECT agent FROM agents WHERE agent IS NOT NULL LIMIT 100;
+
+-- name: project_list
+-- Each step seeks the next value in the index, because there are few projects and many sessions.
+WITH RECURSIVE projects (project) AS (
+    SELECT min(project) FROM sessions
+    UNION ALL
+    SELECT (SELECT min(s.project) FROM sessions AS s WHERE s.project > p.project) FROM projects AS p
+    WHERE p.project IS NOT NULL)
+SELECT project FROM projects WHERE project IS NOT NULL LIMIT 500;
 
 -- name: forget_words
 DELETE FROM worded_sessions WHERE session_key = :key;

@@ -235,6 +235,11 @@ class SqliteStore(SqliteFile):
         """Return the calls of a session, in order."""
         return [CallRow.from_columns(row) for row in self.rows("calls_of", (key,))]
 
+    def read_version(self) -> int:
+        """Return a number that differs after every change that another connection has made."""
+        with self._asking():
+            return int(self._db.pragma("data_version"))
+
     def health(self) -> dict[str, Any]:
         """Return facts for `warmstart doctor`. Reads the whole file to check its integrity."""
         with self._asking():

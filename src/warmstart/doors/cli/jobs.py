@@ -43,7 +43,7 @@ def check(ws: Warmstart, hermes_home: Path | None, listed: Path | None, ask_endp
     Exits with 1 if a job would fail at its next run or a file cannot be read. An unknown window is a warning, not a
     failure. Without --ask-endpoint no network is used.
     """
-    checked = check_jobs(_read_sources(ws.settings, hermes_home, listed, ask_endpoint))
+    checked = check_jobs(read_sources(ws.settings, hermes_home, listed, ask_endpoint))
     if as_json:
         from warmstart.doors.render.terminal import print_json
 
@@ -54,7 +54,8 @@ def check(ws: Warmstart, hermes_home: Path | None, listed: Path | None, ask_endp
         sys.exit(1)
 
 
-def _read_sources(settings: Settings, home: Path | None, listed: Path | None, ask: bool) -> Iterator[JobSource]:
+def read_sources(settings: Settings, home: Path | None, listed: Path | None, ask: bool) -> Iterator[JobSource]:
+    """Read the jobs of Hermes' homes and of a list; `ask`: also ask the jobs' model servers for context windows."""
     if home is not None and not home.is_dir():
         raise NotFound(f"there is no Hermes home at {home}; give the folder that holds cron/jobs.json")
     asking = ask_window if ask else None

@@ -231,13 +231,13 @@ def show_template(ws: Warmstart, name: str, as_json: bool) -> None:
     """Show one template with its examples and decisions. NAME or NAME@VERSION."""
     row, template, decisions = ws.templates.show(name)
     if as_json:
-        print_json(describe_template(row, template, decisions) | {"sources": _list_sources(ws, template)})
+        print_json(describe_template(row, template, decisions) | {"sources": list_sources(ws, template)})
         return
     click.secho(f"{clean(row.name)}@{row.version}  {row.status}: {clean(row.reason)}", bold=True)
     click.echo(clean(template.description))
     if template.addendum:
         click.echo(clean(template.addendum))
-    for source in _list_sources(ws, template):
+    for source in list_sources(ws, template):
         facts = f"{clean(source['id'])} ({clean(source['agent'])})" if source["id"] else "not stored any more"
         click.echo(f"from session {clean(source['short'])}: {facts}")
     for number, example in enumerate(template.examples, 1):
@@ -254,7 +254,7 @@ def show_template(ws: Warmstart, name: str, as_json: bool) -> None:
     )
 
 
-def _list_sources(ws: Warmstart, template: Template) -> list[dict[str, str | None]]:
+def list_sources(ws: Warmstart, template: Template) -> list[dict[str, str | None]]:
     """Return the sessions that a template was mined from, by their agents' own ids."""
     sources: list[dict[str, str | None]] = []
     for key in template.source_sessions:

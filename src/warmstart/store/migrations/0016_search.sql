@@ -18,3 +18,8 @@ END;
 -- Filters are answered by the index alone; only the sessions that are shown are read.
 DROP INDEX sessions_by_started;
 CREATE INDEX sessions_by_started ON sessions (started, key, agent, verdict, project, scope);
+CREATE INDEX sessions_by_agent ON sessions (agent);
+
+-- What has changed lately, for those who look on.
+CREATE INDEX sessions_by_updated ON sessions (updated);
+CREATE INDEX showings_by_time ON showings (at);
