@@ -173,6 +173,12 @@ CROSS JOIN sessions AS s ON s.key = w.session_key
 WHERE f.session_words MATCH ?1 AND (?2 IS NULL OR s.agent = ?2) AND (?3 IS NULL OR s.verdict = ?3)
   AND (?4 IS NULL OR s.project = ?4) AND (?5 IS NULL OR s.started >= ?5) AND (?6 IS NULL OR s.scope = ?6);
 
+-- name: count_worded_by_time
+SELECT count(*) FROM sessions AS s CROSS JOIN worded_sessions AS w ON w.session_key = s.key
+WHERE +w.id IN (SELECT f.rowid FROM session_words AS f WHERE f.session_words MATCH ?1)
+  AND (?2 IS NULL OR s.agent = ?2) AND (?3 IS NULL OR s.verdict = ?3) AND (?4 IS NULL OR s.project = ?4)
+  AND (?5 IS NULL OR s.started >= ?5) AND (?6 IS NULL OR s.scope = ?6);
+
 -- name: worded_keys
 -- Few sessions have the words: find them, then sort them.
 SELECT s.key FROM session_words AS f CROSS JOIN worded_sessions AS w ON w.id = f.rowid
@@ -182,9 +188,10 @@ WHERE f.session_words MATCH ?1 AND (?2 IS NULL OR s.agent = ?2) AND (?3 IS NULL 
 ORDER BY s.started DESC, s.key DESC LIMIT ?7 OFFSET ?8;
 
 -- name: worded_keys_by_time
--- Most sessions have the words: walk from the newest, and keep those that have them.
+-- Most sessions have the words: walk from the newest, and keep those that have them. The plus keeps the list from being
+-- tried number by number for each session.
 SELECT s.key FROM sessions AS s CROSS JOIN worded_sessions AS w ON w.session_key = s.key
-WHERE w.id IN (SELECT f.rowid FROM session_words AS f WHERE f.session_words MATCH ?1)
+WHERE +w.id IN (SELECT f.rowid FROM session_words AS f WHERE f.session_words MATCH ?1)
   AND (?2 IS NULL OR s.agent = ?2) AND (?3 IS NULL OR s.verdict = ?3) AND (?4 IS NULL OR s.project = ?4)
   AND (?5 IS NULL OR s.started >= ?5) AND (?6 IS NULL OR s.scope = ?6)
 ORDER BY s.started DESC, s.key DESC LIMIT ?7 OFFSET ?8;
@@ -205,9 +212,9 @@ SELECT key, id, agent FROM sessions WHERE id = :id ORDER BY key LIMIT 6;
 
 -- name: keys_by_prefix
 -- The last character of Unicode ends the range, so that the indexes are used.
-SELECT key, id, agent FROM sessions WHERE key BETWEEN ?1 AND ?1 || char(1114111)
+SELECT key, id, agent FROM (SELECT key, id, agent FROM sessions WHERE key BETWEEN ?1 AND ?1 || char(1114111) ORDER BY key LIMIT 6)
 UNION
-SELECT key, id, agent FROM sessions WHERE id BETWEEN ?1 AND ?1 || char(1114111)
+SELECT key, id, agent FROM (SELECT key, id, agent FROM sessions WHERE id BETWEEN ?1 AND ?1 || char(1114111) ORDER BY id LIMIT 6)
 ORDER BY 1 LIMIT 6;
 
 -- name: list_sessions

@@ -53,10 +53,12 @@ class SessionWords:
             raise Refused(f"{text!r} has no word to search for; write letters or digits")
         filters = (wanted.agent, wanted.verdict, wanted.project, wanted.since, wanted.scope)
         ((matches,),) = self._store.rows("count_matches", (match,))
+        count, query = "count_worded", "worded_keys"
+        if matches > MANY:
+            count, query = "count_worded_by_time", "worded_keys_by_time"
         total = matches
         if any(value is not None for value in filters):
-            ((total,),) = self._store.rows("count_worded", (match, *filters))
-        query = "worded_keys_by_time" if total > MANY else "worded_keys"
+            ((total,),) = self._store.rows(count, (match, *filters))
         keys = self._store.rows(query, (match, *filters, limit, offset))
         return FoundSessions(total, tuple(self._read(key for (key,) in keys)), self.count_missing())
 

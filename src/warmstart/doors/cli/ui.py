@@ -38,6 +38,7 @@ def ui(ws: Warmstart, port: int, no_open: bool, share: str | None, as_json: bool
     from warmstart.doors.cli.confirm import catch_signals
     from warmstart.doors.ui.server import UiServer
 
+    sys.setswitchinterval(0.0005)  # seconds: figures are computed beside the pages, which must not wait for them
     stopping = catch_signals()
     with UiServer(ws.settings, port=port, share=share) as server:
         link = server.make_link()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -78,10 +79,17 @@ def _retire_template(ws: Warmstart, body: Body) -> ActionDone:
 
 
 def _preview_brief(ws: Warmstart, body: Body) -> ActionDone:
-    project = body.get("project", "").strip() or None
-    brief = ws.brief_project(project, None, body.get("task", "")[:4000], agent=body.get("agent") or None)
+    project = body.get("project", "").strip()
+    name = ws.projects.find(project).name if project else None
+    latest = ws.sessions(limit=200, project=name)
+    if not latest:
+        raise NotFound(f"no session of {project} is stored" if project else "no session is stored yet")
+    name = name or latest[0].project
+    used = Counter(row.agent for row in latest if row.project == name).most_common(1)[0][0]
+    brief = ws.brief_project(name, None, body.get("task", "")[:4000], agent=used)
     text = brief.text or "No note is worth a line at the start of such a session."
-    return ActionDone(f"{brief.tokens} tokens (budget {brief.budget})", shown=describe_brief(brief) | {"text": text})
+    said = f"{brief.tokens} tokens (budget {brief.budget}), for {used} in {name or 'no project'}"
+    return ActionDone(said, shown=describe_brief(brief) | {"text": text})
 
 
 def _preview_seed(ws: Warmstart, body: Body) -> ActionDone:

@@ -45,17 +45,18 @@ class _Entry(Struct):
 
 
 class Figures:
-    """Computes figures one after the other, each once for each state of the store."""
+    """Computes figures, each once for each state of the store; the slow ones in a queue of their own."""
 
     def __init__(self, stores: OpenStores, clock: Callable[[], float] = time.time) -> None:
         self._stores = stores
         self._clock = clock
         self._lock = threading.Lock()
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
-        self._worker = ThreadPoolExecutor(1, "warmstart-figures")
+        self._quick = ThreadPoolExecutor(1, "warmstart-figures")
+        self._slow = ThreadPoolExecutor(1, "warmstart-slow-figures")  # so that no quick figure waits for a slow one
         self._watch = Warmstart(stores.settings, patience=1.0)  # never writes: its view of others' changes counts them
 
-    def get(self, name: Hashable, compute: Compute, *, wait: float | None = MOMENT) -> Figure:
+    def get(self, name: Hashable, compute: Compute, *, wait: float | None = MOMENT, is_slow: bool = False) -> Figure:
         """Return a figure; compute it unless it is current. `wait`: seconds; None: until it is there."""
         key = repr(name)
         with self._lock:
@@ -65,7 +66,7 @@ class Figures:
             if entry.state != state and entry.running is None:
                 entry.running = threading.Event()
                 entry.state = state
-                self._worker.submit(self._run, entry, compute)
+                (self._slow if is_slow else self._quick).submit(self._run, entry, compute)
             running = entry.running
             while len(self._entries) > _KEPT:
                 self._entries.popitem(last=False)
@@ -87,7 +88,8 @@ class Figures:
 
     def close(self) -> None:
         """End. A computation that runs is not waited for."""
-        self._worker.shutdown(wait=False, cancel_futures=True)
+        for worker in (self._quick, self._slow):
+            worker.shutdown(wait=False, cancel_futures=True)
         self._watch.close()
 
     def _run(self, entry: _Entry, compute: Compute) -> None:

@@ -152,7 +152,8 @@ def make_table(columns: Sequence[str], rows: Sequence[Sequence[str | Markup]], l
         for row in rows
     )
     table = element("table", {}, element("thead", {}, head), element("tbody", {}, *body))
-    return element("div", {"class": "scroll", "tabindex": 0, "role": "region", "aria-label": label}, table)
+    css = "scroll narrow" if len(columns) <= 4 else "scroll"
+    return element("div", {"class": css, "tabindex": 0, "role": "region", "aria-label": label}, table)
 
 
 def make_facts(facts: Sequence[tuple[str, str | Markup]]) -> Markup:

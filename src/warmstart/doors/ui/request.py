@@ -38,9 +38,10 @@ class PageRequest(Struct, frozen=True, kw_only=True):
     def may_change(self) -> bool:
         return self.viewer.role == "owner"
 
-    def figure(self, name: tuple[object, ...], compute: Compute) -> Figure:
+    def figure(self, name: tuple[object, ...], compute: Compute, *, is_slow: bool = False) -> Figure:
         """Return a figure about the whole history. Programs wait for it; a page shows that it is being computed."""
-        figure = self.figures.get((self.viewer.role, *name), compute, wait=None if self.is_json else MOMENT)
+        wait = None if self.is_json else MOMENT
+        figure = self.figures.get((self.viewer.role, *name), compute, wait=wait, is_slow=is_slow)
         if self.is_json and figure.problem:
             raise Refused(figure.problem)
         return figure

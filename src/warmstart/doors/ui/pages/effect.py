@@ -14,7 +14,7 @@ from warmstart.doors.render.as_json import describe_note_effects
 from warmstart.doors.render.comparison import list_facts, state_subject, state_verdict, write_interval
 from warmstart.doors.render.effect import format_effect, is_known, list_qualifications, state_recurrence
 from warmstart.doors.render.note_trials import ARMS, TITLES, format_trial
-from warmstart.doors.render.terminal import clean
+from warmstart.doors.render.terminal import clean, format_time
 from warmstart.doors.ui.figures import Figure
 from warmstart.doors.ui.layout import (
     Content,
@@ -25,7 +25,6 @@ from warmstart.doors.ui.layout import (
     make_part,
     make_pending,
     make_table,
-    make_time,
     make_warning,
 )
 from warmstart.doors.ui.request import PageRequest, UiPage
@@ -150,8 +149,8 @@ def _show_measured(measured: Measured, visible: frozenset[str] | None) -> list[M
     return parts
 
 
-def _write_time(row: ExperimentRow) -> Markup:
-    return join(make_time(row.started), ", stopped " if row.stopped else ", running", make_time(row.stopped))
+def _write_time(row: ExperimentRow) -> str:
+    return f"{format_time(row.started)}, {f'stopped {format_time(row.stopped)}' if row.stopped else 'running'}"
 
 
 def _show_verdicts(report: Report, outlook: str | None) -> Markup:
@@ -159,16 +158,9 @@ def _show_verdicts(report: Report, outlook: str | None) -> Markup:
     if report.blocked:
         lines.append(make_warning(f"No verdict: {report.blocked}"))
     for effect in report.effects:
-        verdict, numbers = state_verdict(effect)
-        lines.append(
-            element(
-                "p",
-                {"class": "verdict"},
-                make_badge(effect.verdict),
-                " ",
-                isolate(f"{effect.arm}: {verdict} {numbers}"),
-            )
-        )
+        _verdict, numbers = state_verdict(effect)
+        about = f"{effect.arm}: {numbers}" if numbers else effect.arm
+        lines.append(element("p", {"class": "verdict"}, make_badge(effect.verdict), " ", isolate(about)))
     lines += [make_warning(reason) for reason in report.guardrails]
     assigned = sum(arm.assigned for arm in report.arms.values())
     if not assigned:
@@ -187,6 +179,8 @@ def _show_course(course: EffectCourse, report: Report) -> Markup:
     is_rate = course.metric in ("error_rate", "success")
 
     def write(value: float) -> str:
+        if not value:
+            return "0"
         return f"{value:+.1%}".replace(".0%", "%") if is_rate else f"{value:+,.2f}"
 
     last = course.looks[-1]

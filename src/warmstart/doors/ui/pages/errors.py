@@ -67,7 +67,7 @@ def _gather(asked: PageRequest, number: int | None = None) -> Figure:
             top=top, agent=agent, project=project, since=since, show=number, progress=progress, border=border
         )
 
-    return asked.figure(("insights", agent, project, asked.text("since"), top, number), compute)
+    return asked.figure(("insights", agent, project, asked.text("since"), top, number), compute, is_slow=True)
 
 
 def _load(asked: PageRequest) -> ErrorsView:

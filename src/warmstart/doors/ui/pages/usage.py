@@ -80,7 +80,7 @@ def _show_report(report: UsageReport) -> list[Markup | None]:
     rows = [[_link_row(report.by, row), *format_usage_row(row, True)[1:], _draw_share(row, most)] for row in shown]
     total = [element("strong", {}, cell) for cell in ("total", *format_usage_row(report.totals, True)[1:])]
     names = (f"#{name.replace('_', ' ')}" for name in FIGURES)
-    columns = (report.by, "#sessions", *names, "share of the largest")
+    columns = (report.by, "#sessions", *names, "of the largest")
     remarks = list_remarks(report, len(report.rows) - len(shown))
     return [
         make_table(columns, [[*total, Markup("")], *rows], f"Usage by {report.by}"),
@@ -91,7 +91,9 @@ def _show_report(report: UsageReport) -> list[Markup | None]:
 def _link_row(by: str, row: UsageRow) -> Markup | str:
     """Lead to the sessions behind a row, where they can be listed."""
     name = row.name or "unknown"
-    if not row.name or by in ("day", "model"):
+    if by == "day":
+        return element("time", {}, name)
+    if not row.name or by == "model":
         return name
     if by == "session":
         return link(make_address("/sessions", row.name), name[:24])
