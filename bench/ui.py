@@ -33,6 +33,7 @@ sys.path.insert(0, str(ROOT / "src"))
 import apsw
 
 from warmstart import config
+from warmstart.model import Verdict
 from warmstart.pipeline import Warmstart
 from warmstart.store import SessionRow
 from warmstart.store.words import SessionWords, make_match
@@ -122,7 +123,7 @@ def _session(number: int, chance: random.Random) -> tuple[Any, ...]:
     started = START + number * STEP
     task = f"{RARE if number % 20_000 == 7 else 'fix'} the {' '.join(chance.sample(WORDS, 6))}"
     project = f"/home/dev/project-{number % 200:03}"
-    verdict = ("success", "failure", "unknown")[number % 3]
+    verdicts: tuple[Verdict, ...] = ("success", "failure", "unknown")
     score = (
         '{"verdict":"success","quality":0.7,"confidence":0.6,"evidence":[{"sign":"effort","weight":1.0,"step":null}]}'
     )
@@ -141,7 +142,7 @@ def _session(number: int, chance: random.Random) -> tuple[Any, ...]:
         calls=CALLS,
         results=CALLS,
         errors=4,
-        verdict=verdict,
+        verdict=verdicts[number % 3],
         quality=0.7,
         confidence=0.6,
         category="coding",

@@ -64,7 +64,8 @@ def make_app(parts: UiParts, hosts: Iterable[str], origins: Iterable[str]) -> AS
     """Make the application, wrapped in the gate that the confirmation page has."""
 
     @get("/assets/{name:str}", sync_to_thread=False)
-    def serve_file(name: str) -> Response[bytes]:
+    def serve_file(request: AnyRequest) -> Response[bytes]:
+        name = str(request.path_params["name"])
         if name not in _FILES:
             raise HTTPException(status_code=404, detail=f"no file {name}")
         path, kind = _FILES[name]

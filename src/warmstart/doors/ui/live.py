@@ -36,6 +36,7 @@ class LiveFeed:
         self._listeners: set[tuple[asyncio.AbstractEventLoop, asyncio.Queue[dict[str, Any]]]] = set()
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
+        self._known: dict[Path, tuple[int, int]] = {}  # recent transcripts as they were read
 
     async def follow(self) -> AsyncIterator[dict[str, Any]]:
         """Yield what changes from now on, until the listener goes away."""
@@ -67,6 +68,7 @@ class LiveFeed:
 
     def _run(self) -> None:
         since = self._clock()
+        self._known = {}
         with Warmstart(self._settings, patience=1.0) as ws:
             while not self._stopping.is_set():
                 with self._lock:
@@ -81,12 +83,20 @@ class LiveFeed:
 
     def _read(self, ws: Warmstart, since: float) -> float:
         now = self._clock()
-        ws.ingest(*list_recent(ws, now))
+        if changed := self._find_changed(ws, now):
+            ws.ingest(*changed)
         for columns in ws.store.rows("changed_sessions", (since,)):
             self._send(describe_change(ws, SessionRow.from_columns(columns)))
         for note, session, how, at in ws.store.rows("new_showings", (since,)):
             self._send({"kind": "advice", "note": note, "session": session, "how": how, "at": format_iso(at)})
         return now
+
+    def _find_changed(self, ws: Warmstart, now: float) -> list[Path]:
+        """Return the transcripts that changed lately and since the last reading."""
+        recent = list_recent(ws, now)
+        changed = [file for file, state in recent.items() if self._known.get(file) != state]
+        self._known = recent
+        return changed
 
     def _send(self, event: dict[str, Any]) -> None:
         with self._lock:
@@ -103,9 +113,18 @@ def _put(queue: asyncio.Queue[dict[str, Any]], event: dict[str, Any]) -> None:
         queue.put_nowait(event)
 
 
-def list_recent(ws: Warmstart, now: float) -> list[Path]:
-    """Return the transcripts in the agents' usual places that changed lately."""
-    return [file for _agent, place in ws.places() for file in _list_files(place) if _is_recent(file, now)]
+def list_recent(ws: Warmstart, now: float) -> dict[Path, tuple[int, int]]:
+    """Return the transcripts in the agents' usual places that changed lately, with their time and size."""
+    recent = {}
+    for _agent, place in ws.places():
+        for file in _list_files(place):
+            try:
+                found = file.stat()
+            except OSError:
+                continue
+            if now - found.st_mtime < RECENT:
+                recent[file] = (found.st_mtime_ns, found.st_size)
+    return recent
 
 
 def _list_files(place: Path) -> Iterator[Path]:
@@ -113,13 +132,6 @@ def _list_files(place: Path) -> Iterator[Path]:
         yield from find_files(place)
     except SourceError:
         return
-
-
-def _is_recent(file: Path, now: float) -> bool:
-    try:
-        return now - file.stat().st_mtime < RECENT
-    except OSError:
-        return False
 
 
 def describe_change(ws: Warmstart, row: SessionRow) -> dict[str, Any]:

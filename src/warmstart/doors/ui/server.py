@@ -20,7 +20,7 @@ from warmstart.doors.ui.access import LOCAL, Access
 from warmstart.doors.ui.app import UiParts, make_app
 from warmstart.doors.ui.figures import Figures
 from warmstart.doors.ui.live import LiveFeed
-from warmstart.doors.ui.stores import OpenStores
+from warmstart.doors.ui.stores import PATIENCE, OpenStores
 from warmstart.doors.ui.work import Work
 from warmstart.doors.web.settings import open_listener
 from warmstart.errors import Refused, WarmstartError
@@ -33,8 +33,16 @@ class UiServer:
     """Serves the pages on loopback, and to guests on an address that the owner names. Port 0 takes any free one."""
 
     def __init__(
-        self, settings: Settings, *, port: int = PORT, share: str | None = None, clock: Callable[[], float] = time.time
+        self,
+        settings: Settings,
+        *,
+        port: int = PORT,
+        share: str | None = None,
+        patience: float = PATIENCE,
+        clock: Callable[[], float] = time.time,
     ) -> None:
+        """`patience`: seconds that a change waits for another process's write."""
+        self._patience = patience
         self._settings = settings
         self._wanted = port
         self._share = share.strip("[]") if share else None
@@ -57,7 +65,7 @@ class UiServer:
             self._listeners[0].close()
             raise
         self.access = Access(self._clock)
-        stores = OpenStores(self._settings)
+        stores = OpenStores(self._settings, self._patience)
         self.parts = UiParts(
             stores=stores,
             figures=Figures(stores, self._clock),

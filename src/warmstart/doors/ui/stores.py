@@ -16,8 +16,9 @@ PATIENCE = 5.0  # seconds that a change waits for another process's write
 class OpenStores:
     """A pool of facades on one home."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, patience: float = PATIENCE) -> None:
         self.settings = settings
+        self._patience = patience
         self._idle: queue.LifoQueue[Warmstart] = queue.LifoQueue()
 
     @contextmanager
@@ -26,7 +27,7 @@ class OpenStores:
         try:
             ws = self._idle.get_nowait()
         except queue.Empty:
-            ws = Warmstart(self.settings, patience=PATIENCE)
+            ws = Warmstart(self.settings, patience=self._patience)
         try:
             yield ws
         except BaseException:
