@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from warmstart.scopes import Border
     from warmstart.stats.designs import DesignPower
     from warmstart.store.search import FoundCalls
+    from warmstart.store.words import FoundSessions
     from warmstart.templates.forget import Forgotten
     from warmstart.templates.library import Learned, TemplateLibrary
     from warmstart.templates.mine import LearnLimits
@@ -100,7 +101,9 @@ class Warmstart:
         """
         if paths:
             return self._ingest(paths, progress)
-        return self._ingest_queued([path for _agent, path in self.places()], progress)
+        report = self._ingest_queued([path for _agent, path in self.places()], progress)
+        self.index_words(progress)
+        return report
 
     def catch_up(self) -> Ingested:
         """Read only the transcripts that agents' hooks queued."""
@@ -189,7 +192,38 @@ class Warmstart:
         source: str | None = None,
     ) -> int:
         """Return the number of stored sessions that match."""
-        return len(self.store.rows("session_keys", (agent, self._find_project(project), since, verdict, source)))
+        ((number,),) = self.store.rows("count_sessions", (agent, verdict, self._find_project(project), since, source))
+        return int(number)
+
+    def find_sessions(
+        self,
+        text: str,
+        *,
+        limit: int = 50,
+        offset: int = 0,
+        agent: str | None = None,
+        verdict: Verdict | None = None,
+        project: str | None = None,
+        since: float | None = None,
+        source: str | None = None,
+    ) -> FoundSessions:
+        """Return the sessions whose task, tools, commands, paths and errors have every word of a text, newest first.
+
+        The last word may be the beginning of one. Results of calls are not searched; see `search_calls`.
+        """
+        from warmstart.store.words import SessionFilter, SessionWords
+
+        wanted = SessionFilter(
+            agent=agent, verdict=verdict, project=self._find_project(project), since=since, source=source
+        )
+        return SessionWords(self.store).find(text, wanted, limit=limit, offset=offset)
+
+    def index_words(self, progress: Progress | None = None) -> int:
+        """Make the sessions searchable that an older Warmstart stored; return how many."""
+        from warmstart.store.words import SessionWords
+
+        words = SessionWords(self.store)
+        return words.complete(progress) if words.count_missing() else 0
 
     def search_calls(
         self,

@@ -8,16 +8,21 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from warmstart.errors import Refused
+from warmstart.model import PastSession
 from warmstart.notes.briefs import ProjectBriefs
+from warmstart.notes.digest import digest_session, read_calls
 from warmstart.notes.effect import MOST, EffectReader, NoteEffects, Recurrence
 from warmstart.notes.learning import NoteLearner
-from warmstart.notes.mine import make_id
+from warmstart.notes.marks import Place
+from warmstart.notes.mine import add_up, make_id
 from warmstart.notes.note_trials import NoteTrial
 from warmstart.notes.publish import Published, prepare
 from warmstart.notes.register import PERSON, RULES, encode
 from warmstart.notes.trust import find_suspicions
 from warmstart.notes.types import Note, NoteStatus
+from warmstart.redact import Redactor
 from warmstart.scopes import SHARED
+from warmstart.store.history import decode_session
 from warmstart.store.notes import NoteDecision, NoteRow, Showing
 
 
@@ -51,21 +56,78 @@ class NoteLibrary(NoteLearner, ProjectBriefs):
             trial=self._find_trial(note.id),
         )
 
-    def approve(self, name: str) -> Note:
-        """Activate a note: a person's decision."""
-        return self._set_status(name, "active", "approved")
+    def approve(self, name: str, *, reason: str = "") -> Note:
+        """Activate a note: a person's decision. `reason` is kept on the record."""
+        return self._store_decision(self._find(name), "active", "approved", reason)
 
-    def retire(self, name: str) -> Note:
-        """Retire a note: a person's decision."""
-        return self._set_status(name, "retired", "retired")
+    def retire(self, name: str, *, reason: str = "") -> Note:
+        """Retire a note: a person's decision. `reason` is kept on the record."""
+        return self._store_decision(self._find(name), "retired", "retired", reason)
 
-    def edit(self, name: str, text: str) -> Note:
-        """Replace the sentence of a note: a person's decision, which also activates it."""
-        text = " ".join(text.split())
+    def edit(self, name: str, text: str, *, reason: str = "") -> Note:
+        """Replace the sentence of a note: a person's decision, which also activates it. The old sentence is recorded."""
+        text = self._write(text)
         if not text:
             raise Refused("a note needs a text")
-        note = structs.replace(self._find(name), text=text)
-        return self._store_decision(note, "active", "edited")
+        old = self._find(name)
+        record = ": ".join(filter(None, (self._write(reason), f"was: {old.text}")))
+        return self._store_decision(structs.replace(old, text=text), "active", "edited", record)
+
+    def make(self, session: str, call: int, text: str = "") -> Note:
+        """Make a note of a failed call, numbered from 0: a person's decision, which also activates it.
+
+        Its cause and the calls that it concerns are found as mining finds them; `text` replaces the sentence. Where no
+        cause is recognised a text is needed, and the note is shown only at the start of sessions.
+        """
+        row = self._store.find_session(session)
+        past = decode_session(row, self._store.calls_of(row.key))
+        if past is None or not past.project:
+            raise Refused(f"session {row.id} belongs to no project that a note could be about")
+        if not 0 <= call < len(past.calls):
+            raise Refused(f"session {row.id} has no call {call}; it has {len(past.calls)}, counted from 0")
+        text = self._write(text)
+        mined = self._mine(past, call)
+        if mined is None and not text:
+            raise Refused("no specific cause was recognised in this message; write the note's sentence yourself")
+        note = mined or self._write_note(past, text)
+        return self._store_decision(
+            structs.replace(note, text=text or note.text), "active", "edited" if text else "made"
+        )
+
+    def _mine(self, past: PastSession, call: int) -> Note | None:
+        """Return the note about the cause of a call: as it is known, else as this session alone shows it."""
+        project = past.project or ""
+        roots = self._notes.roots(project)
+        place = Place(past.folder or project, (*roots, *((past.root,) if past.root else ())))
+        keys = [sighting.key for sighting in list(read_calls(past, place))[call].sightings]
+        known = {note.key: note for note in self.list(project=project) if note.scope in (past.scope, SHARED)}
+        digest = digest_session(past, roots=roots)
+        mined = {note.key: note for note in add_up(project, [digest], past.scope).make_notes(min_support=1)}
+        return next((notes[key] for key in keys for notes in (known, mined) if key in notes), None)
+
+    def _write_note(self, past: PastSession, text: str) -> Note:
+        key = f"person:{text}"
+        seen = past.ended or past.started
+        return Note(
+            id=make_id(past.project or "", past.scope, key),
+            project=past.project or "",
+            scope=past.scope,
+            kind="environment",
+            subject=text,
+            key=key,
+            trigger="",
+            text=text,
+            support=1,
+            rate=1.0,
+            first_seen=seen,
+            last_seen=seen,
+        )
+
+    def _write(self, text: str) -> str:
+        """Return a person's words on one line, without secrets."""
+        redacted = Redactor(self._settings.secrets).scope().value(" ".join(text.split()))
+        assert isinstance(redacted, str)
+        return redacted
 
     def share(self, name: str) -> Note:
         """Let every scope of the project use a note: a person's decision."""
@@ -101,17 +163,15 @@ class NoteLibrary(NoteLearner, ProjectBriefs):
                     stored.append(fresh)
         return tuple(stored)
 
-    def _set_status(self, name: str, status: NoteStatus, verb: str) -> Note:
-        return self._store_decision(self._find(name), status, verb)
-
-    def _store_decision(self, note: Note, status: NoteStatus, verb: str) -> Note:
+    def _store_decision(self, note: Note, status: NoteStatus, verb: str, reason: str = "") -> Note:
+        why = ": ".join(filter(None, (verb, self._write(reason))))
         now = self._clock()
         decided = structs.replace(note, status=status, decision=f"{verb} by a person")
         with self._store.writing():
             self._notes.put(
                 NoteRow(note.id, note.project, decided.scope, note.kind, status, encode(decided).decode(), now)
             )
-            self._notes.decide(NoteDecision(note.id, status, PERSON, verb, now))
+            self._notes.decide(NoteDecision(note.id, status, PERSON, why, now))
         self.write_indexes()
         return decided
 

@@ -89,6 +89,24 @@ SELECT session_key, ordinal, call_id, tool, arguments, intent, excerpt, status, 
        flagged, cause, findings, words, request, asked, closing
 FROM calls WHERE session_key = :key AND ordinal = :ordinal;
 
+-- name: last_call
+SELECT tool, status, cause FROM calls WHERE session_key = :key ORDER BY ordinal DESC LIMIT 1;
+
+-- name: changed_sessions
+SELECT key, id, format, agent, model, project, source_uri, task, started, ended, end_reason, label, parent,
+       messages, calls, results, errors, verdict, quality, confidence, category, task_type, score, usage,
+       digest, first_seen, updated, turns, folder, root, remote, scope
+FROM sessions WHERE updated >= :since ORDER BY updated LIMIT 200;
+
+-- name: new_showings
+SELECT note, session, how, at FROM showings WHERE at >= :since AND how <> 'wrong' ORDER BY at LIMIT 200;
+
+-- name: showings_in
+SELECT note, session, how, at FROM showings WHERE session = :session AND how <> 'wrong' ORDER BY at, note;
+
+-- name: occurrences_in
+SELECT note, withheld, action, failed, worked, call_id FROM occurrences WHERE session = :session ORDER BY at, note;
+
 -- name: first_intent
 SELECT intent FROM calls WHERE session_key = :key AND intent IS NOT NULL ORDER BY ordinal LIMIT 1;
 
@@ -99,6 +117,94 @@ WHERE (?3 IS NULL OR calls.tool = ?3) AND (NOT ?4 OR calls.status = 'error')
   AND (calls.arguments LIKE ?2 ESCAPE '\' OR calls.excerpt LIKE ?1 ESCAPE '\' OR calls.intent LIKE ?1 ESCAPE '\'
        OR calls.cause LIKE ?1 ESCAPE '\' OR calls.findings LIKE ?2 ESCAPE '\' OR calls.words LIKE ?1 ESCAPE '\')
 ORDER BY sessions.started DESC, calls.session_key DESC, calls.ordinal;
+
+-- name: agent_list
+WITH RECURSIVE agents (agent) AS (
+    SELECT min(agent) FROM sessions
+    UNION ALL
+    SELECT (SELECT min(s.agent) FROM sessions AS s WHERE s.agent > a.agent) FROM agents AS a WHERE a.agent IS NOT NULL)
+SELECT agent FROM agents WHERE agent IS NOT NULL LIMIT 100;
+
+-- name: project_list
+-- Each step seeks the next value in the index, because there are few projects and many sessions.
+WITH RECURSIVE projects (project) AS (
+    SELECT min(project) FROM sessions
+    UNION ALL
+    SELECT (SELECT min(s.project) FROM sessions AS s WHERE s.project > p.project) FROM projects AS p
+    WHERE p.project IS NOT NULL)
+SELECT project FROM projects WHERE project IS NOT NULL LIMIT 500;
+
+-- name: forget_words
+DELETE FROM worded_sessions WHERE session_key = :key;
+
+-- name: number_session
+INSERT INTO worded_sessions (session_key) VALUES (:key) RETURNING id;
+
+-- name: index_words
+-- Of a call its tool, the beginning of its arguments, its purpose, and of an error the cause. The escapes of JSON end words.
+INSERT INTO session_words (rowid, task, tools, calls, errors)
+SELECT ?1, s.task,
+       (SELECT group_concat(DISTINCT c.tool) FROM calls AS c WHERE c.session_key = s.key),
+       (SELECT group_concat(replace(replace(replace(substr(c.arguments, 1, 1000), '\n', ' '), '\t', ' '), '\r', ' ')
+                            || ' ' || coalesce(substr(c.intent, 1, 400), ''), ' ')
+        FROM calls AS c WHERE c.session_key = s.key),
+       (SELECT group_concat(coalesce(c.error_kind, '') || ' ' || coalesce(c.cause, '') || ' ' || coalesce(c.findings, '')
+                            || ' ' || coalesce(c.words, ''), ' ')
+        FROM calls AS c WHERE c.session_key = s.key AND c.status NOT IN ('ok', 'unknown'))
+FROM sessions AS s WHERE s.key = ?2;
+
+-- name: drop_deleted_words
+-- Otherwise the words of deleted sessions stay in the index until it is merged.
+INSERT INTO session_words (session_words) VALUES ('optimize');
+
+-- name: unworded_sessions
+SELECT s.key FROM sessions AS s WHERE NOT EXISTS (SELECT 1 FROM worded_sessions AS w WHERE w.session_key = s.key)
+LIMIT :most;
+
+-- name: count_unworded
+SELECT (SELECT count(*) FROM sessions) - (SELECT count(*) FROM worded_sessions);
+
+-- name: count_matches
+SELECT count(*) FROM session_words WHERE session_words MATCH :words;
+
+-- name: count_worded
+-- CROSS JOIN keeps the order: the words choose, the other filters are checked for those sessions only.
+SELECT count(*) FROM session_words AS f CROSS JOIN worded_sessions AS w ON w.id = f.rowid
+CROSS JOIN sessions AS s ON s.key = w.session_key
+WHERE f.session_words MATCH ?1 AND (?2 IS NULL OR s.agent = ?2) AND (?3 IS NULL OR s.verdict = ?3)
+  AND (?4 IS NULL OR s.project = ?4) AND (?5 IS NULL OR s.started >= ?5) AND (?6 IS NULL OR s.scope = ?6)
+  AND (?7 IS NULL OR s.source = ?7);
+
+-- name: count_worded_by_time
+SELECT count(*) FROM sessions AS s CROSS JOIN worded_sessions AS w ON w.session_key = s.key
+WHERE +w.id IN (SELECT f.rowid FROM session_words AS f WHERE f.session_words MATCH ?1)
+  AND (?2 IS NULL OR s.agent = ?2) AND (?3 IS NULL OR s.verdict = ?3) AND (?4 IS NULL OR s.project = ?4)
+  AND (?5 IS NULL OR s.started >= ?5) AND (?6 IS NULL OR s.scope = ?6)
+  AND (?7 IS NULL OR s.source = ?7);
+
+-- name: worded_keys
+-- Few sessions have the words: find them, then sort them.
+SELECT s.key FROM session_words AS f CROSS JOIN worded_sessions AS w ON w.id = f.rowid
+CROSS JOIN sessions AS s ON s.key = w.session_key
+WHERE f.session_words MATCH ?1 AND (?2 IS NULL OR s.agent = ?2) AND (?3 IS NULL OR s.verdict = ?3)
+  AND (?4 IS NULL OR s.project = ?4) AND (?5 IS NULL OR s.started >= ?5) AND (?6 IS NULL OR s.scope = ?6)
+  AND (?7 IS NULL OR s.source = ?7)
+ORDER BY s.started DESC, s.key DESC LIMIT ?8 OFFSET ?9;
+
+-- name: worded_keys_by_time
+-- Most sessions have the words: walk from the newest, and keep those that have them. The plus keeps the list from being
+-- tried number by number for each session.
+SELECT s.key FROM sessions AS s CROSS JOIN worded_sessions AS w ON w.session_key = s.key
+WHERE +w.id IN (SELECT f.rowid FROM session_words AS f WHERE f.session_words MATCH ?1)
+  AND (?2 IS NULL OR s.agent = ?2) AND (?3 IS NULL OR s.verdict = ?3) AND (?4 IS NULL OR s.project = ?4)
+  AND (?5 IS NULL OR s.started >= ?5) AND (?6 IS NULL OR s.scope = ?6)
+  AND (?7 IS NULL OR s.source = ?7)
+ORDER BY s.started DESC, s.key DESC LIMIT ?8 OFFSET ?9;
+
+-- name: count_sessions
+SELECT count(*) FROM sessions
+WHERE (?1 IS NULL OR agent = ?1) AND (?2 IS NULL OR verdict = ?2) AND (?3 IS NULL OR project = ?3)
+  AND (?4 IS NULL OR started >= ?4) AND (?5 IS NULL OR source = ?5);
 
 -- name: session_by_key
 SELECT key, id, format, agent, model, project, source_uri, task, started, ended, end_reason, label, parent,
@@ -111,9 +217,9 @@ SELECT key, id, agent FROM sessions WHERE id = :id ORDER BY key LIMIT 6;
 
 -- name: keys_by_prefix
 -- The last character of Unicode ends the range, so that the indexes are used.
-SELECT key, id, agent FROM sessions WHERE key BETWEEN ?1 AND ?1 || char(1114111)
+SELECT key, id, agent FROM (SELECT key, id, agent FROM sessions WHERE key BETWEEN ?1 AND ?1 || char(1114111) ORDER BY key LIMIT 6)
 UNION
-SELECT key, id, agent FROM sessions WHERE id BETWEEN ?1 AND ?1 || char(1114111)
+SELECT key, id, agent FROM (SELECT key, id, agent FROM sessions WHERE id BETWEEN ?1 AND ?1 || char(1114111) ORDER BY id LIMIT 6)
 ORDER BY 1 LIMIT 6;
 
 -- name: list_sessions

@@ -41,6 +41,7 @@ MIGRATIONS = (
     "0012_exchanges",
     "0013_places",
     "0014_source",
+    "0015_search",
 )
 
 SETTINGS = """
@@ -129,9 +130,17 @@ class SqliteStore(SqliteFile):
             self.run("put_session", row.to_columns())
             self.run_many("put_call", [call.to_columns() for call in calls])
             self.run_many("put_spent", [part.to_columns() for part in spent])
+            self.index_words([row.key])
             self.run("mark_unmeasured", (row.key,))
             self.run("mark_unread", (row.id, row.parent))
         return "updated" if known else "new"
+
+    def index_words(self, keys: Sequence[str]) -> None:
+        """Make the words of sessions searchable, in a transaction that the caller has begun."""
+        for key in keys:
+            self.run("forget_words", (key,))
+            for (number,) in self.run("number_session", (key,)).fetchall():
+                self.run("index_words", (number, key))
 
     def forget_session(self, key: str, at: float) -> None:
         """Delete a session, its calls, usage and proposals, and refuse it when its transcript is read again.
@@ -161,6 +170,7 @@ class SqliteStore(SqliteFile):
     def erase(self) -> None:
         """Rewrite the database without deleted content, and empty the WAL, which holds older pages."""
         with self._asking():
+            self.run("drop_deleted_words")
             self._db.execute("VACUUM")
             blocked, _, _ = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
         if blocked:
@@ -229,6 +239,11 @@ class SqliteStore(SqliteFile):
     def calls_of(self, key: str) -> list[CallRow]:
         """Return the calls of a session, in order."""
         return [CallRow.from_columns(row) for row in self.rows("calls_of", (key,))]
+
+    def read_version(self) -> int:
+        """Return a number that differs after every change that another connection has made."""
+        with self._asking():
+            return int(self._db.pragma("data_version"))
 
     def health(self) -> dict[str, Any]:
         """Return facts for `warmstart doctor`. Reads the whole file to check its integrity."""

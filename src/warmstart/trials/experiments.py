@@ -31,6 +31,7 @@ from warmstart.store.weighings import is_weighing_due
 from warmstart.templates.library import TemplateLibrary
 from warmstart.templates.register import MEASURED
 from warmstart.trials.closing import TrialCloser
+from warmstart.trials.course import EffectCourse, trace_courses
 from warmstart.trials.metrics import DECIDING, METRICS, TIMES
 from warmstart.trials.observation import Observation
 from warmstart.trials.observe import TrialReader
@@ -269,6 +270,19 @@ class Experiments:
             metric=metric,
         )
         return structs.replace(report, left_out=observed.left_out)
+
+    def trace(self, name: str | None = None, *, metric: str | None = None) -> Sequence[EffectCourse]:
+        """Return how the effect of each arm looked after every few sessions: what each look would have shown.
+
+        Experiments whose tasks are done in every arm are looked at once, so that they have no course.
+        """
+        row = self._find(name)
+        if row is not None and row.design != "random":
+            return ()
+        shares = read_shares(row.arms) if row else holdout_shares(self._settings.holdout)
+        observed = self._reader.read(row.name if row else HOLDOUT, "random")
+        measure = METRICS[metric or (row.metric if row else "error_rate")]
+        return trace_courses(observed.sessions, shares=shares, control=control_of(shares), metric=measure)
 
     def _find(self, name: str | None) -> ExperimentRow | None:
         if name == "holdout":

@@ -19,12 +19,12 @@ from warmstart.errors import Refused
 from warmstart.model import LiveUsage, Spent, Usage
 from warmstart.projects.resolve import find_project, resolve_project
 from warmstart.redact.identifiers import IdentifierRedactor
-from warmstart.store import CounterRow, LiveRow, ProjectStore, SqliteStore, UsageStore
+from warmstart.store import CounterRow, LiveRow, ProjectStore, SessionRow, SqliteStore, UsageStore
 from warmstart.store.usage import SessionFacts, to_spent
 from warmstart.usage.amounts import FIGURES, add_up, day_of, figures
 from warmstart.usage.counters import Counter, advance, find_increase, has_restarted
 from warmstart.usage.prices import PriceList
-from warmstart.usage.report import BYS, Account, By, Groups, UsageQuery, UsageReport
+from warmstart.usage.report import BYS, Account, By, Groups, UsageQuery, UsageReport, UsageRow
 
 MOST = 10**15  # tokens or dollars; a larger number is a mistake
 _END = 253_402_300_800.0  # the year 10000
@@ -85,6 +85,17 @@ class UsageAccounts:
         for account in self._list_accounts():
             groups.take(account)
         return groups.report(f"{prices.table.source}, {prices.table.date}")
+
+    def of_session(self, session: SessionRow) -> UsageRow:
+        """Return the usage of one session, counted as in reports."""
+        facts = SessionFacts(
+            session.key, session.id, session.agent, session.model, session.project, session.started or session.ended
+        )
+        recorded = [to_spent(row) for row in self._usage.spent_of(session.key)]
+        live = [row for row in self._usage.live_of(session.id) if row.agent in (session.agent, "")]
+        groups = Groups(UsageQuery(by="session"), PriceList(self._own_prices).cost)
+        groups.take(_make_account(facts, recorded, live))
+        return groups.report("").totals
 
     # Live reports
 

@@ -84,7 +84,7 @@ def examine(ws: Warmstart) -> dict[str, Any]:
         "store": store,
         "templates": templates,
         "notes": notes,
-        "vanishing": _find_vanishing(ws),
+        "vanishing": examine_vanishing(ws),
         "hooks": describe_old_hooks(examine_hooks(ws.settings)),
         "healthy": healthy,
     }
@@ -101,7 +101,8 @@ def describe_vanishing(vanishing: dict[str, Any]) -> str:
     )
 
 
-def _find_vanishing(ws: Warmstart) -> dict[str, Any]:
+def examine_vanishing(ws: Warmstart) -> dict[str, Any]:
+    """Return how many transcripts Claude Code will delete that are not archived, and when."""
     settings = ws.settings
     archived = {(entry.path, entry.mtime_ns) for entry in ws.archive.entries.list()}
     found = find_vanishing(settings.places.get("CLAUDE_CONFIG_DIR", settings.user_home / ".claude"), archived, ws.now())

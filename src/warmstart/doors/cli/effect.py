@@ -76,9 +76,9 @@ def _report_occurrences(ws: Warmstart, row: ExperimentRow, as_json: bool) -> Non
     """Report an experiment that draws notes at calls."""
     tried = ws.notes.weigh_occurrences(row.name)
     if as_json:
-        print_json({"report": None, "experiment": _describe_experiment(row), "trials": {"occurrences": tried}})
+        print_json({"report": None, "experiment": describe_experiment(row), "trials": {"occurrences": tried}})
         return
-    click.secho(f"Experiment {clean(row.name)}: {_describe_arms(row)}", bold=True)
+    click.secho(f"Experiment {clean(row.name)}: {describe_arms(row)}", bold=True)
     if tried.pooled is None:
         click.echo(
             "No note was drawn yet. Sessions that began after the start take part, at calls that a note is about."
@@ -157,9 +157,9 @@ def start(
     design: Design = "paired" if paired else "random"
     row = ws.experiments.start(name, arms, metric=metric, salt=salt, after=after, floor=floor, design=design)
     if as_json:
-        print_json(_describe_experiment(row))
+        print_json(describe_experiment(row))
         return
-    click.echo(f"{clean(row.name)} is running: {clean(_describe_arms(row))}. Stop it with: warmstart experiment stop")
+    click.echo(f"{clean(row.name)} is running: {clean(describe_arms(row))}. Stop it with: warmstart experiment stop")
 
 
 _OF_SESSIONS = ("arms", "metric", "after", "floor", "paired")  # options that an experiment on occurrences does not have
@@ -174,14 +174,14 @@ def _start_occurrences(
 ) -> None:
     row = ws.experiments.start_occurrences(name, share, salt=salt)
     if as_json:
-        print_json(_describe_experiment(row))
+        print_json(describe_experiment(row))
         return
     if not is_chosen:
         click.echo(
             "Sessions cannot show a drop of 30 % within a year at your traffic, so notes are tried at calls instead."
         )
         click.echo("That answers another question: see warmstart experiment power. For sessions: --unit session")
-    click.echo(f"{clean(row.name)} is running: {clean(_describe_arms(row))}. Stop it with: warmstart experiment stop")
+    click.echo(f"{clean(row.name)} is running: {clean(describe_arms(row))}. Stop it with: warmstart experiment stop")
 
 
 @experiment.command("stop")
@@ -192,7 +192,7 @@ def stop(ws: Warmstart, name: str | None, as_json: bool) -> None:
     """Stop the running experiment. Its sessions keep their seeds, and late transcripts still count."""
     row = ws.experiments.stop(name)
     if as_json:
-        print_json(_describe_experiment(row))
+        print_json(describe_experiment(row))
     else:
         click.echo(f"{clean(row.name)} has stopped; see: warmstart report {clean(row.name)}")
 
@@ -204,14 +204,14 @@ def list_experiments(ws: Warmstart, as_json: bool) -> None:
     """List all experiments, the latest first."""
     rows = ws.experiments.list()
     if as_json:
-        print_json([_describe_experiment(row) for row in rows])
+        print_json([describe_experiment(row) for row in rows])
         return
     if not rows:
         share = f"{ws.settings.holdout:.0%} of sessions stay cold for comparison"
         click.echo(f"no experiments; {share}. Start one with: warmstart experiment start NAME")
         return
     lines = [
-        (r.name, _describe_arms(r), r.metric, format_time(r.started), format_time(r.stopped) or "running") for r in rows
+        (r.name, describe_arms(r), r.metric, format_time(r.started), format_time(r.stopped) or "running") for r in rows
     ]
     print_table(("experiment", "arms", "metric", "started (UTC)", "stopped (UTC)"), lines)
 
@@ -243,11 +243,13 @@ def power(ws: Warmstart, arms: str, wanted: float, since: float | None, as_json:
         show_designs(designs)
 
 
-def _describe_arms(row: ExperimentRow) -> str:
+def describe_arms(row: ExperimentRow) -> str:
+    """Write the arms of an experiment with their shares."""
     return ", ".join(f"{name} {share:.0%}" for name, share in read_shares(row.shares).items())
 
 
-def _describe_experiment(row: ExperimentRow) -> dict[str, Any]:
+def describe_experiment(row: ExperimentRow) -> dict[str, Any]:
+    """Describe an experiment for JSON."""
     return {
         "name": row.name,
         "arms": read_shares(row.arms),

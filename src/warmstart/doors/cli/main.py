@@ -45,6 +45,7 @@ COMMANDS = {  # name -> module and attribute
     "experiment": "effect:experiment",
     "insights": "insights:insights",
     "usage": "usage:usage",
+    "ui": "ui:ui",
     "review": "review:review",
     "hook": "hook:hook",
     "mcp": "mcp:mcp",

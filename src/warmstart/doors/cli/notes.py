@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _LARGEST_IMPORT = 50_000_000  # bytes
 
 _project = click.option("--project", help="The project: its name, the end of its name, or a folder.")
+_reason = click.option("--reason", default="", help="Kept on the record.")
 
 
 @click.group()
@@ -104,7 +105,7 @@ def show_note(ws: Warmstart, note: str, as_json: bool) -> None:
     """Show a note with its evidence, its decisions and whether it came again after it was shown."""
     shown = ws.notes.show(note)
     if as_json:
-        print_json(_describe_shown(shown))
+        print_json(describe_shown_note(shown))
         return
     from warmstart.doors.render.effect import state_recurrence
     from warmstart.doors.render.note_trials import show_note_trial
@@ -135,32 +136,49 @@ def show_note(ws: Warmstart, note: str, as_json: bool) -> None:
 
 @notes.command("approve")
 @click.argument("note", nargs=-1, required=True)
+@_reason
 @json_lines_option
 @click.pass_obj
-def approve_note(ws: Warmstart, note: tuple[str, ...], as_json: bool) -> None:
+def approve_note(ws: Warmstart, note: tuple[str, ...], reason: str, as_json: bool) -> None:
     """Use notes: your decision, on the record."""
     for name in note:
-        _report(ws.notes.approve(name), as_json)
+        _report(ws.notes.approve(name, reason=reason), as_json)
 
 
 @notes.command("retire")
 @click.argument("note", nargs=-1, required=True)
+@_reason
 @json_lines_option
 @click.pass_obj
-def retire_note(ws: Warmstart, note: tuple[str, ...], as_json: bool) -> None:
+def retire_note(ws: Warmstart, note: tuple[str, ...], reason: str, as_json: bool) -> None:
     """Stop using notes. They stay retired, however often sessions meet them."""
     for name in note:
-        _report(ws.notes.retire(name), as_json)
+        _report(ws.notes.retire(name, reason=reason), as_json)
 
 
 @notes.command("edit")
 @click.argument("note")
 @click.argument("text")
+@_reason
 @json_option
 @click.pass_obj
-def edit_note(ws: Warmstart, note: str, text: str, as_json: bool) -> None:
+def edit_note(ws: Warmstart, note: str, text: str, reason: str, as_json: bool) -> None:
     """Replace the sentence of a note, and use it."""
-    _report(ws.notes.edit(note, text), as_json)
+    _report(ws.notes.edit(note, text, reason=reason), as_json)
+
+
+@notes.command("make")
+@click.argument("session")
+@click.argument("call", type=click.IntRange(0))
+@click.argument("text", default="")
+@json_option
+@click.pass_obj
+def make_note(ws: Warmstart, session: str, call: int, text: str, as_json: bool) -> None:
+    """Make a note of a failed CALL of SESSION, numbered as `sessions show` numbers it, and use it.
+
+    TEXT replaces the sentence. Where the cause is not recognised it is needed, and only briefs show the note.
+    """
+    _report(ws.notes.make(session, call, text), as_json)
 
 
 @notes.command("share")
@@ -322,7 +340,8 @@ def describe_note(note: Note) -> dict[str, Any]:
     return structs.asdict(note) | times
 
 
-def _describe_shown(shown: ShownNote) -> dict[str, Any]:
+def describe_shown_note(shown: ShownNote) -> dict[str, Any]:
+    """Return the JSON form of a note with its evidence."""
     return describe_note(shown.note) | {
         "decisions": [structs.asdict(one) | {"at": format_iso(one.at)} for one in shown.decisions],
         "sessions": shown.sessions,

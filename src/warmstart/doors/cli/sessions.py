@@ -78,6 +78,9 @@ sessions.add_command(export_sessions)
     "--limit", type=click.IntRange(1, 100_000), help=f"Sessions to list.  [default: {_LISTED}; with --json: all]"
 )
 @click.option("--offset", default=0, type=click.IntRange(0), help="Sessions to skip.")
+@click.option(
+    "--search", metavar="WORDS", help="Only sessions with all these words in tasks, tools, commands, paths or errors."
+)
 @json_option
 @click.pass_obj
 def list_sessions(
@@ -89,18 +92,32 @@ def list_sessions(
     verdict: Verdict | None,
     limit: int | None,
     offset: int,
+    search: str | None,
     as_json: bool,
 ) -> None:
     """List the sessions, newest first. The short ids work in every command that takes a session."""
     most = limit if limit is not None or as_json else _LISTED
     place = source.lower() if source else None
-    rows = ws.sessions(
-        limit=most, offset=offset, agent=agent, verdict=verdict, project=project, since=since, source=place
-    )
+    rows: Sequence[SessionRow]
+    if search is None:
+        rows = ws.sessions(limit=most, offset=offset, agent=agent, verdict=verdict, project=project, since=since, source=place)
+        total = 0 if as_json else ws.count_sessions(agent=agent, verdict=verdict, project=project, since=since, source=place)
+    else:
+        ws.index_words()
+        found = ws.find_sessions(
+            search,
+            limit=most or 100_000,
+            offset=offset,
+            agent=agent,
+            verdict=verdict,
+            project=project,
+            since=since,
+            source=place,
+        )
+        rows, total = found.sessions, found.total
     if as_json:
-        print_json([_row_json(row) for row in rows])
+        print_json([describe_session(row) for row in rows])
         return
-    total = ws.count_sessions(agent=agent, verdict=verdict, project=project, since=since, source=place)
     if not rows:
         _explain_none(ws, total, offset)
         return
@@ -134,7 +151,8 @@ def _explain_none(ws: Warmstart, matching: int, offset: int) -> None:
         click.echo(f"none of the {stored} sessions matches the filters; see: warmstart sessions list")
 
 
-def _row_json(row: SessionRow) -> dict[str, Any]:
+def describe_session(row: SessionRow) -> dict[str, Any]:
+    """Describe a session for JSON, with times in ISO format."""
     shown = msgspec.structs.asdict(row)
     shown["score"] = msgspec.Raw(row.score.encode())
     shown["usage"] = msgspec.Raw(row.usage.encode()) if row.usage else None
@@ -157,7 +175,7 @@ def show_session(ws: Warmstart, session_id: str, errors: bool, ordinal: int | No
     if ordinal is not None and not calls:
         raise NotFound(f"session {row.id} has no call {ordinal}; it has {len(record.calls)}, counted from 0")
     if as_json:
-        print_json(_row_json(row) | {"tool_calls": [_call_json(call) for call in calls]})
+        print_json(describe_session(row) | {"tool_calls": [describe_call(call) for call in calls]})
     elif ordinal is not None:
         _show_call(calls[0], whole=True)
     elif errors:
@@ -173,7 +191,8 @@ def _is_wanted(call: CallRow, errors: bool, ordinal: int | None) -> bool:
     return not errors or call.status in ("error", "rejected", "denied")
 
 
-def _call_json(call: CallRow) -> dict[str, Any]:
+def describe_call(call: CallRow) -> dict[str, Any]:
+    """Describe a call for JSON."""
     shown = msgspec.structs.asdict(call) | {
         "arguments": msgspec.Raw(call.arguments.encode()),
         "at": format_iso(call.at),
@@ -278,7 +297,7 @@ def search_sessions(
         raise click.UsageError("the text is empty; give the words to search for")
     found = ws.search_calls(text, tool=tool, errors=errors, agent=agent, project=project, since=since, limit=limit)
     if as_json:
-        hits = [{"session": row.id, "agent": row.agent} | _call_json(call) for row, call in found.calls]
+        hits = [{"session": row.id, "agent": row.agent} | describe_call(call) for row, call in found.calls]
         print_json({"total": found.total, "calls": hits})
         return
     if not found.calls:

@@ -213,7 +213,7 @@ def list_templates(
     if as_json:
         print_json(
             [
-                summarise_template(row, template) | {"sources": _list_sources(ws, template, _FEW_SOURCES)}
+                summarise_template(row, template) | {"sources": list_sources(ws, template, _FEW_SOURCES)}
                 for row, template in matching
             ]
         )
@@ -253,7 +253,7 @@ def show_template(ws: Warmstart, name: str, as_json: bool) -> None:
     """Show one template with its examples and decisions. NAME or NAME@VERSION."""
     row, template, decisions = ws.templates.show(name)
     if as_json:
-        print_json(describe_template(row, template, decisions) | {"sources": _list_sources(ws, template)})
+        print_json(describe_template(row, template, decisions) | {"sources": list_sources(ws, template)})
         return
     click.secho(f"{clean(row.name)}@{row.version}  {row.status}: {clean(row.reason)}", bold=True)
     click.echo(clean(template.description))
@@ -263,7 +263,7 @@ def show_template(ws: Warmstart, name: str, as_json: bool) -> None:
         click.echo(f"tags: {clean(', '.join(template.tags))}")
     kind = f"{row.category}/{row.task_type}"
     click.echo(f"{kind}, created {format_time(row.created)} (UTC), used {format_count(row.used, 'time')}")
-    for source in _list_sources(ws, template):
+    for source in list_sources(ws, template):
         if source["agent"]:
             click.echo(f"from session {clean(source['short'])}: {clean(source['id'])} ({clean(source['agent'])})")
         else:
@@ -291,12 +291,12 @@ def show_template(ws: Warmstart, name: str, as_json: bool) -> None:
 
 def _name_sources(ws: Warmstart, template: Template) -> str:
     """Return the first session that a template comes from, and how many others there are."""
-    named = [source["short"] if source["agent"] else source["id"] or "" for source in _list_sources(ws, template, 1)]
+    named = [source["short"] if source["agent"] else source["id"] or "" for source in list_sources(ws, template, 1)]
     more = len(template.source_sessions) - len(named)
     return " ".join([*(name or "" for name in named), *([f"+{more}"] if more else [])])
 
 
-def _list_sources(ws: Warmstart, template: Template, most: int | None = None) -> list[dict[str, str | None]]:
+def list_sources(ws: Warmstart, template: Template, most: int | None = None) -> list[dict[str, str | None]]:
     """Return the sessions that a template was mined from, by their agents' own ids. Files of others name only those."""
     is_foreign = template.provenance.origin in ("imported", "written")
     sources: list[dict[str, str | None]] = []

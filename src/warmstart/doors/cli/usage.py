@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from warmstart.usage.accounts import LiveUsageResult
     from warmstart.usage.report import By, UsageReport, UsageRow
 
-_BYS = ("day", "agent", "model", "project", "session")
+BYS = ("day", "agent", "model", "project", "session")
 _MOST = 10**15
 _WIDE = 140  # terminal columns needed to show numbers in full
 _BAR = 12  # characters
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
-_FIGURES = ("input", "output", "cache_read", "cache_write", "reasoning", "total", "cost")
+FIGURES = ("input", "output", "cache_read", "cache_write", "reasoning", "total", "cost")
 
 
 class _Day(click.ParamType[str]):
@@ -59,7 +59,7 @@ class _Time(click.ParamType[float]):
 
 
 @click.group(invoke_without_command=True)
-@click.option("--by", type=click.Choice(_BYS), default="day", show_default=True)
+@click.option("--by", type=click.Choice(BYS), default="day", show_default=True)
 @agent_option
 @project_option
 @since_option
@@ -112,8 +112,8 @@ def show_usage(report: UsageReport, limit: int) -> None:
     wide = not sys.stdout.isatty() or shutil.get_terminal_size().columns >= _WIDE
     shown = report.rows[-limit:] if report.by == "day" else report.rows[:limit]
     most = max((row.total or 0 for row in shown), default=0)
-    lines: list[list[Any]] = [[*_format_row(row, wide), draw_bar(row.total, most)] for row in shown]
-    lines.append([Text(cell, style="bold") for cell in ("total", *_format_row(report.totals, wide)[1:], "")])
+    lines: list[list[Any]] = [[*format_usage_row(row, wide), draw_bar(row.total, most)] for row in shown]
+    lines.append([Text(cell, style="bold") for cell in ("total", *format_usage_row(report.totals, wide)[1:], "")])
     columns = (
         report.by,
         "#sessions",
@@ -126,12 +126,13 @@ def show_usage(report: UsageReport, limit: int) -> None:
         "#cost",
     )
     print_table((*columns, ""), lines)
-    for note in _list_notes(report, len(report.rows) - len(shown)):
+    for note in list_remarks(report, len(report.rows) - len(shown)):
         click.echo(note)
 
 
-def _format_row(row: UsageRow, wide: bool) -> list[str]:
-    cells = [format_figure(getattr(row, name), name, name in row.estimated, wide) for name in _FIGURES]
+def format_usage_row(row: UsageRow, wide: bool) -> list[str]:
+    """Return the cells of a row: its name, its sessions, and its figures."""
+    cells = [format_figure(getattr(row, name), name, name in row.estimated, wide) for name in FIGURES]
     return [row.name or "unknown", f"{row.sessions:,}", *cells]
 
 
@@ -161,7 +162,7 @@ def draw_bar(value: float | None, most: float) -> str:
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
 
 
-def _list_notes(report: UsageReport, more: int) -> list[str]:
+def list_remarks(report: UsageReport, more: int) -> list[str]:
     """Return what qualifies the numbers: rows not shown, estimates, unknown figures."""
     totals, notes = report.totals, []
     if more > 0:
@@ -272,7 +273,7 @@ def _show_result(result: LiveUsageResult, as_json: bool) -> None:
         return
     totals = [
         f"{name.replace('_', ' ')} {format_figure(value, name, False, True)}"
-        for name in _FIGURES
+        for name in FIGURES
         if (value := getattr(result.usage, name, None)) is not None
     ]
     outcome = "counted" if result.changed else f"unchanged ({result.reason})"

@@ -10,7 +10,7 @@ from html import escape
 
 from warmstart.doors.render.terminal import clean
 
-_VOID = frozenset(("meta", "wbr"))
+_VOID = frozenset(("input", "link", "meta", "wbr"))
 _EMPTY: Mapping[str, object] = {}
 _BREAK = re.compile(r"(?<=\w[/_.:-])(?=\w)")  # where a long name may break
 

@@ -44,12 +44,12 @@ def show_report(
         click.echo("No sessions are held out, so there is nothing to compare. Set `holdout` in config.toml.")
     if outlook:
         click.echo(f"{outlook} See: warmstart experiment power")
-    shown = [effect for effect in (*report.effects, *report.secondary) if _is_known(effect)]
+    shown = [effect for effect in (*report.effects, *report.secondary) if is_known(effect)]
     if shown:
         columns = ("metric", "arm", "#arm", "#control", "#difference", "#95 % interval", f"{'less':<10}0{'more':>10}")
-        print_table((*columns, "counts"), [_format_row(effect) for effect in shown])
+        print_table((*columns, "counts"), [format_effect(effect) for effect in shown])
         click.echo(_VALID[report.design] + " Only the first metric decides, and guardrails can block it.")
-        for note in _list_notes(shown):
+        for note in list_qualifications(shown):
             click.echo(note)
     if templates:
         _show_templates(templates)
@@ -76,7 +76,7 @@ def _show_crossing(control: str, crossing: Crossing) -> None:
     )
 
 
-def _list_notes(effects: Sequence[Effect]) -> list[str]:
+def list_qualifications(effects: Sequence[Effect]) -> list[str]:
     """Return what qualifies the numbers: estimates, and sessions whose figures rest on another basis."""
     notes = []
     for effect in effects:
@@ -102,11 +102,13 @@ def _explain_role(effect: Effect) -> str:
     return f"context, {_SHORT[effect.verdict]}"
 
 
-def _is_known(effect: Effect) -> bool:
+def is_known(effect: Effect) -> bool:
+    """Return whether any arm has a value."""
     return any(value is not None for value in effect.values.values())
 
 
-def _format_row(effect: Effect) -> tuple[str, ...]:
+def format_effect(effect: Effect) -> tuple[str, ...]:
+    """Return the cells of an effect's row."""
     metric = METRICS[effect.metric]
     is_rate = effect.metric in ("error_rate", "success")
     mark = "~" if effect.basis in _ESTIMATES else ""

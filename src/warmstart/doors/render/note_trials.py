@@ -12,11 +12,11 @@ from warmstart.notes.note_trials import NoteTrial, TrialResults
 from warmstart.stats.designs import PLANNED, DesignPower, choose_fastest
 from warmstart.stats.occurrences import HARMS, WORKS
 
-_TITLES = {
+TITLES = {
     "occurrence": "Trials of notes at calls: the call or its retry failed, with the note shown and withheld",
     "recurrence": "Causes of notes in sessions: those that met them, with Warmstart and cold",
 }
-_ARMS = {"occurrence": ("shown", "withheld"), "recurrence": ("helped", "cold")}
+ARMS = {"occurrence": ("shown", "withheld"), "recurrence": ("helped", "cold")}
 _ASKS = {
     "sessions": "errors per call, of all sessions",
     "recurrence": "sessions that meet the cause of one note",
@@ -32,11 +32,11 @@ def show_trials(results: TrialResults) -> None:
     if results.pooled is None:
         return
     unit = results.pooled.unit
-    first, second = _ARMS[unit]
+    first, second = ARMS[unit]
     click.echo()
-    click.secho(_TITLES[unit], bold=True)
-    rows = [_make_row(trial, trial.id) for trial in results.notes]
-    rows.append(_make_row(results.pooled, "all notes"))
+    click.secho(TITLES[unit], bold=True)
+    rows = [format_trial(trial, trial.id) for trial in results.notes]
+    rows.append(format_trial(results.pooled, "all notes"))
     columns = ("note", f"#{first}", f"#{second}", "#difference", "#95 % interval", "#likely", "verdict", "text")
     print_table(columns, rows)
     if results.more:
@@ -58,7 +58,8 @@ def _explain(unit: str) -> str:
     return f"a note works from an evidence of {WORKS:g} on and harms from {HARMS:.0f} on, beyond what the brief said."
 
 
-def _make_row(trial: NoteTrial, name: str) -> tuple[str, ...]:
+def format_trial(trial: NoteTrial, name: str) -> tuple[str, ...]:
+    """Return the cells of a trial's row."""
     counts = trial.counts
     interval = "-" if trial.low is None or trial.high is None else f"{trial.low:+.0%} to {trial.high:+.0%}"
     return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from warmstart.doors.pages.markup import Markup, element, isolate, join, show_table
 from warmstart.doors.pages.plots.pieces import Scale, draw_axis, draw_vertical_axis
@@ -80,13 +80,14 @@ def show_advice(insights: Insights) -> Markup | None:
     return element("ol", {"class": "advice"}, *items)
 
 
-def show_errors(insights: Insights) -> Markup:
+def show_errors(insights: Insights, add: Callable[[RepeatedError], Markup | None] = lambda error: None) -> Markup:
+    """Show the repeated errors; `add` returns what is to stand below one."""
     if not insights.repeated:
         return element("p", {"class": "note"}, "No error occurred twice.")
     most = max(error.count for error in insights.repeated)
     tokens = max((error.cost.tokens or 0 for error in insights.repeated), default=0)
     seconds = max((error.cost.seconds or 0 for error in insights.repeated), default=0)
-    items = (_show_error(error, (most, tokens, seconds)) for error in insights.repeated)
+    items = (_show_error(error, (most, tokens, seconds), add(error)) for error in insights.repeated)
     more = [format_count(insights.repeated_more, "other repeated error")] if insights.repeated_more else []
     more += [f"{format_count(insights.seen_once, 'error')} seen once"] if insights.seen_once else []
     return join(
@@ -95,7 +96,7 @@ def show_errors(insights: Insights) -> Markup:
     )
 
 
-def _show_error(error: RepeatedError, most: tuple[float, float, float]) -> Markup:
+def _show_error(error: RepeatedError, most: tuple[float, float, float], added: Markup | None) -> Markup:
     seen = f"last seen {format_time(error.last_seen)[:10]}" if error.last_seen is not None else ""
     about = " · ".join(filter(None, (error.error_kind and f"{error.error_kind} error", seen)))
     endings = [
@@ -117,6 +118,7 @@ def _show_error(error: RepeatedError, most: tuple[float, float, float]) -> Marku
         element("p", {"class": "said code"}, isolate(shape_of(error, 140))) if error.message else None,
         element("p", {"class": "said"}, isolate(example)) if example else None,
         element("ul", {"aria-label": "how it ended"}, *endings),
+        added,
     )
     cost = error.cost
     right = element(

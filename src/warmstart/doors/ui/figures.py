@@ -1,0 +1,112 @@
+"""Figures that need the whole history: computed in the background, and kept while the store stays the same.
+
+A page waits a moment for them. If they take longer it says so, shows the last ones with their time, and asks again. A figure
+is never shown as current after the store has changed.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from msgspec import Struct
+
+from warmstart.doors.ui.stores import OpenStores
+from warmstart.errors import WarmstartError
+from warmstart.pipeline import Warmstart
+from warmstart.ports import Progress
+
+MOMENT = 0.15  # seconds that a page waits
+_KEPT = 40  # figures
+
+Compute = Callable[[Warmstart, Progress], Any]
+
+
+class Figure(Struct):
+    """A figure as far as it is known."""
+
+    key: str  # for asking how far it is
+    value: Any = None
+    made: float | None = None  # seconds since the epoch; None: not computed yet
+    is_current: bool = False
+    done: int = 0  # of the computation that runs
+    total: int | None = None
+    problem: str = ""  # why it cannot be computed
+
+
+class _Entry(Struct):
+    figure: Figure
+    state: int = -1  # of the store when the computation began
+    running: threading.Event | None = None
+
+
+class Figures:
+    """Computes figures, each once for each state of the store; the slow ones in a queue of their own."""
+
+    def __init__(self, stores: OpenStores, clock: Callable[[], float] = time.time) -> None:
+        self._stores = stores
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._quick = ThreadPoolExecutor(1, "warmstart-figures")
+        self._slow = ThreadPoolExecutor(1, "warmstart-slow-figures")  # so that no quick figure waits for a slow one
+        self._watch = Warmstart(stores.settings, patience=1.0)  # never writes: its view of others' changes counts them
+
+    def get(self, name: Hashable, compute: Compute, *, wait: float | None = MOMENT, is_slow: bool = False) -> Figure:
+        """Return a figure; compute it unless it is current. `wait`: seconds; None: until it is there."""
+        key = repr(name)
+        with self._lock:
+            state = self._watch.store.read_version()
+            entry = self._entries.setdefault(key, _Entry(Figure(key)))
+            self._entries.move_to_end(key)
+            if entry.state != state and entry.running is None:
+                entry.running = threading.Event()
+                entry.state = state
+                (self._slow if is_slow else self._quick).submit(self._run, entry, compute)
+            running = entry.running
+            while len(self._entries) > _KEPT:
+                self._entries.popitem(last=False)
+        if running is not None:
+            running.wait(wait)
+        figure = entry.figure
+        current = entry.running is None and entry.state == state
+        return Figure(
+            key, figure.value, figure.made, current and not figure.problem, figure.done, figure.total, figure.problem
+        )
+
+    def look_up(self, key: str) -> Figure | None:
+        """Return how far a figure is, without computing it; None if nobody asked for it."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        figure = entry.figure
+        return Figure(key, None, figure.made, entry.running is None, figure.done, figure.total, figure.problem)
+
+    def close(self) -> None:
+        """End. A computation that runs is not waited for."""
+        for worker in (self._quick, self._slow):
+            worker.shutdown(wait=False, cancel_futures=True)
+        self._watch.close()
+
+    def _run(self, entry: _Entry, compute: Compute) -> None:
+        figure = entry.figure
+
+        def report(done: int, total: int | None, what: str) -> None:
+            figure.done, figure.total = done, total
+
+        try:
+            with self._stores.borrow() as ws:
+                value = compute(ws, report)
+            figure.value, figure.made, figure.problem = value, self._clock(), ""
+        except WarmstartError as error:
+            figure.problem = str(error)
+        except Exception as error:  # noqa: BLE001 - the page reports it
+            figure.problem = f"cannot be computed: {type(error).__name__}: {error}"
+        finally:
+            running, entry.running = entry.running, None
+            if running is not None:
+                running.set()

@@ -1,0 +1,1 @@
+"""The pages: each loads values by the facade's functions, shows them as HTML and describes them as JSON."""

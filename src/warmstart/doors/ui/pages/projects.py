@@ -1,0 +1,122 @@
+"""The projects: which folders belong to each, and a person's corrections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from warmstart.doors.pages.markup import Markup, element, isolate, join
+from warmstart.doors.render.terminal import format_iso
+from warmstart.doors.ui.figures import Figure
+from warmstart.doors.ui.layout import (
+    Content,
+    link,
+    make_action,
+    make_address,
+    make_field,
+    make_note,
+    make_pager,
+    make_part,
+    make_pending,
+    make_table,
+    make_time,
+)
+from warmstart.doors.ui.request import PageRequest, UiPage
+from warmstart.ingest.project_book import ProjectSummary
+
+_LISTED = 100
+_COLUMNS = ("project", "#sessions", "notes", "known by", "also called", "folders", "last seen (UTC)")
+
+
+class ProjectList(Struct, frozen=True, kw_only=True):
+    """The projects, and pairs that may be one."""
+
+    projects: Figure  # of a list of ProjectSummary
+    suggested: Figure  # of pairs with the number of files that both touched
+
+
+def _load(asked: PageRequest) -> ProjectList:
+    return ProjectList(
+        projects=asked.figure(("projects",), lambda ws, _progress: ws.projects.list()),
+        suggested=asked.figure(("suggested",), lambda ws, _progress: ws.projects.suggest()),
+    )
+
+
+def _show(view: ProjectList, asked: PageRequest) -> Content:
+    offset = asked.number("offset", 0)
+    listed: list[ProjectSummary] = view.projects.value or []
+    rows = [_make_row(one) for one in listed[offset : offset + _LISTED]]
+    empty = None if view.projects.value is None else make_note("No projects yet: ingest transcripts, on Home.")
+    return Content(
+        title="Projects",
+        lead="A project is a repository, wherever it is checked out: clones, worktrees and subfolders belong to it.",
+        json="/projects.json",
+        body=[
+            make_pending(view.projects),
+            make_table(_COLUMNS, rows, "Projects") if rows else empty,
+            make_pager("/projects", {}, total=len(listed), limit=_LISTED, offset=offset),
+            make_part("Perhaps one project", _show_suggested(view)),
+            make_part("Correct", _offer_changes()),
+        ],
+    )
+
+
+def _make_row(one: ProjectSummary) -> tuple[str | Markup, ...]:
+    folders = ", ".join(one.folders[:3]) + (f" and {len(one.folders) - 3} more" if len(one.folders) > 3 else "")
+    return (
+        link(make_address("/sessions", project=one.project), one.project),
+        f"{one.sessions:,}",
+        link(make_address("/notes", project=one.project), "notes"),
+        one.by,
+        ", ".join(one.names),
+        folders,
+        make_time(one.last_seen),
+    )
+
+
+def _show_suggested(view: ProjectList) -> Markup | None:
+    items = [
+        element(
+            "li",
+            {},
+            isolate(f"{files} files have the same paths in {one} and {other}."),
+            make_action("projects/merge", "Merge them", {"project": one, "other": other}),
+        )
+        for one, other, files in view.suggested.value or ()
+    ]
+    return element("ul", {}, *items) if items else None
+
+
+def _offer_changes() -> Markup:
+    return join(
+        make_action(
+            "projects/merge",
+            "Merge",
+            {},
+            make_field("other", "Make the sessions, templates and trials of", "", size=30, required=""),
+            make_field("project", "those of", "", size=30, required=""),
+        ),
+        make_action(
+            "projects/alias",
+            "Give the name",
+            {},
+            make_field("name", "Let this folder or name", "", size=30, required=""),
+            make_field("project", "stand for", "", size=30, required=""),
+        ),
+        make_action(
+            "projects/split",
+            "Split",
+            {},
+            make_field("name", "Take back the merge or alias of", "", size=30, required=""),
+        ),
+    )
+
+
+def _describe(view: ProjectList) -> list[dict[str, Any]]:
+    listed: list[ProjectSummary] = view.projects.value or []
+    return [msgspec.structs.asdict(one) | {"last_seen": format_iso(one.last_seen)} for one in listed]
+
+
+PAGE = UiPage(_load, _show, _describe)

@@ -1,0 +1,33 @@
+"""Sessions in a table, with links to each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from warmstart.doors.cli.sessions import describe_task
+from warmstart.doors.pages.markup import Markup
+from warmstart.doors.render.fitted import cut_at_word, flatten
+from warmstart.doors.render.terminal import clean
+from warmstart.doors.ui.layout import link_session, make_badge, make_table, make_time
+from warmstart.pipeline import Warmstart
+from warmstart.store import SessionRow
+
+_COLUMNS = ("session", "task", "started (UTC)", "agent", "model", "#calls", "#errors", "verdict")
+
+
+def show_sessions(ws: Warmstart, rows: Sequence[SessionRow]) -> Markup:
+    """Show sessions as the command line lists them."""
+    return make_table(_COLUMNS, [_make_row(ws, row) for row in rows], "Sessions")
+
+
+def _make_row(ws: Warmstart, row: SessionRow) -> tuple[str | Markup, ...]:
+    return (
+        link_session(row.key, clean(ws.store.shorten_id(row))),
+        cut_at_word(flatten(describe_task(ws, row)), 110),
+        make_time(row.started),
+        row.agent,
+        row.model or "",
+        f"{row.calls:,}",
+        f"{row.errors:,}",
+        make_badge(row.verdict),
+    )

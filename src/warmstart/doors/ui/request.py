@@ -1,0 +1,94 @@
+"""One request for a page: whose it is, what it asks for, and the means to answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast, get_args
+
+from msgspec import Struct
+
+from warmstart.doors.render.times import read_since
+from warmstart.doors.ui.access import Viewer
+from warmstart.doors.ui.figures import MOMENT, Compute, Figure, Figures
+from warmstart.doors.ui.layout import Content
+from warmstart.doors.ui.work import Work
+from warmstart.errors import NotFound, Refused
+from warmstart.model import Verdict
+from warmstart.pipeline import Warmstart
+from warmstart.scopes import EVERYWHERE, Border
+
+
+class PageRequest(Struct, frozen=True, kw_only=True):
+    """A request for a page or its JSON."""
+
+    ws: Warmstart
+    figures: Figures
+    work: Work
+    viewer: Viewer
+    name: str = ""  # of the one thing that a page is about; empty: the list
+    query: Mapping[str, str] = {}
+    is_json: bool = False
+
+    @property
+    def border(self) -> Border | None:
+        """The border of what may be shown; None for the machine's owner."""
+        return None if self.viewer.role == "owner" else Border("", EVERYWHERE)
+
+    @property
+    def may_change(self) -> bool:
+        return self.viewer.role == "owner"
+
+    def figure(self, name: tuple[object, ...], compute: Compute, *, is_slow: bool = False) -> Figure:
+        """Return a figure about the whole history. Programs wait for it; a page shows that it is being computed."""
+        wait = None if self.is_json else MOMENT
+        figure = self.figures.get((self.viewer.role, *name), compute, wait=wait, is_slow=is_slow)
+        if self.is_json and figure.problem:
+            raise Refused(figure.problem)
+        return figure
+
+    def text(self, name: str) -> str | None:
+        """Return a parameter; None if it is missing or empty."""
+        return self.query.get(name, "").strip()[:500] or None
+
+    def number(self, name: str, default: int, most: int = 1_000_000) -> int:
+        """Return a parameter that is a number from 0 on."""
+        text = self.text(name)
+        if text is None:
+            return default
+        if not text.isdecimal() or int(text) > most:
+            raise Refused(f"{name}: {text!r} is not a number from 0 to {most:,}")
+        return int(text)
+
+    def since(self) -> float | None:
+        """Return the beginning of the wanted time: a number of days, or a date."""
+        text = self.text("since")
+        try:
+            return None if text is None else read_since(text)
+        except ValueError as error:
+            raise Refused(f"since: {error}") from error
+
+    def verdict(self) -> Verdict | None:
+        text = self.text("verdict")
+        if text is not None and text not in get_args(Verdict):
+            raise Refused(f"verdict: {text!r} is none of {', '.join(get_args(Verdict))}")
+        return cast("Verdict | None", text)
+
+
+class UiPage(Struct, frozen=True):
+    """A kind of page: `load` returns a value, which is shown as HTML or described as JSON."""
+
+    load: Callable[[PageRequest], Any]
+    show: Callable[[Any, PageRequest], Content]
+    describe: Callable[[Any], Any]
+
+
+def find_page(pages: Mapping[str, tuple[UiPage, UiPage | None]], section: str, name: str) -> UiPage:
+    """Return the page of a section: its list, or the one about a named thing."""
+    if section not in pages:
+        raise NotFound(f"there is no page {section!r}")
+    listing, one = pages[section]
+    if not name:
+        return listing
+    if one is None:
+        raise NotFound(f"there is no page {section}/{name}")
+    return one

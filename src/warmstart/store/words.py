@@ -1,0 +1,94 @@
+"""Find stored sessions by the words of their tasks, tools, commands, paths and errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from warmstart.errors import Refused
+from warmstart.model import Verdict
+from warmstart.ports import Progress
+from warmstart.store.rows import SessionRow
+from warmstart.store.sqlite import SqliteStore
+
+MANY = 5_000  # matches from which walking along time is faster than sorting
+_BATCH = 200  # sessions indexed in one transaction
+_WORD = re.compile(r"[^\W_]+")
+_MOST_WORDS = 12
+
+
+class SessionFilter(Struct, frozen=True, kw_only=True):
+    """Which sessions are wanted; None: all."""
+
+    agent: str | None = None
+    verdict: Verdict | None = None
+    project: str | None = None  # its identity
+    since: float | None = None  # seconds since the epoch
+    scope: str | None = None
+    source: str | None = None  # the place an agent ran it for, such as telegram
+
+
+class FoundSessions(Struct, frozen=True):
+    """Sessions that have all words of a text."""
+
+    total: int  # number of all sessions found
+    sessions: tuple[SessionRow, ...]  # the first of them, newest first
+    unsearched: int  # stored sessions whose words are not in the index yet
+
+
+class SessionWords:
+    """The index of the sessions' words."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+
+    def find(self, text: str, wanted: SessionFilter, *, limit: int, offset: int) -> FoundSessions:
+        """Return the sessions that have every word of a text, newest first. The last word may be the beginning of one.
+
+        Raise Refused if the text has no word.
+        """
+        match = make_match(text)
+        if match is None:
+            raise Refused(f"{text!r} has no word to search for; write letters or digits")
+        filters = (wanted.agent, wanted.verdict, wanted.project, wanted.since, wanted.scope, wanted.source)
+        ((matches,),) = self._store.rows("count_matches", (match,))
+        count, query = "count_worded", "worded_keys"
+        if matches > MANY:
+            count, query = "count_worded_by_time", "worded_keys_by_time"
+        total = matches
+        if any(value is not None for value in filters):
+            ((total,),) = self._store.rows(count, (match, *filters))
+        keys = self._store.rows(query, (match, *filters, limit, offset))
+        return FoundSessions(total, tuple(self._read(key for (key,) in keys)), self.count_missing())
+
+    def _read(self, keys: Iterator[str]) -> Iterator[SessionRow]:
+        for key in keys:
+            yield from map(SessionRow.from_columns, self._store.rows("session_by_key", (key,)))
+
+    def count_missing(self) -> int:
+        """Return the number of stored sessions whose words are not in the index: an older Warmstart stored them."""
+        ((missing,),) = self._store.rows("count_unworded")
+        return int(missing)
+
+    def complete(self, progress: Progress | None = None) -> int:
+        """Index the sessions that are not yet. Other processes may write in between. Return how many were indexed."""
+        done = 0
+        while True:
+            keys = [key for (key,) in self._store.rows("unworded_sessions", (_BATCH,))]
+            if not keys:
+                return done
+            if progress:
+                progress(done, done + self.count_missing(), keys[0])
+            with self._store.writing():
+                self._store.index_words(keys)
+            done += len(keys)
+
+
+def make_match(text: str) -> str | None:
+    """Return the query for sessions with every word of a text; None if it has none."""
+    words = _WORD.findall(text)[:_MOST_WORDS]
+    if not words:
+        return None
+    return " ".join(f'"{word}"' for word in words) + "*"

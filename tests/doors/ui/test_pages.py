@@ -1,0 +1,236 @@
+"""Every page and its JSON: the same as the command line prints; faults of the store are shown, and the rest works."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import apsw
+import httpx
+import pytest
+from click.testing import CliRunner
+from msgspec import structs
+
+from ui_home import SAMPLES, log_in, make_settings
+from warmstart.doors.cli.main import main
+from warmstart.doors.ui.server import UiServer
+from warmstart.pipeline import Warmstart
+
+
+def run(server: UiServer, *words: str) -> list[Any]:
+    """Return the JSON lines that a command prints on the server's home."""
+    home = str(server.parts.stores.settings.home)
+    done = CliRunner().invoke(main, ["--home", home, *words, "--json"])
+    assert done.exit_code == 0, done.output
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/sessions.json?q=pytest", ("sessions", "list", "--search", "pytest")),
+        ("/sessions.json?verdict=success&agent=codex", ("sessions", "list", "--verdict", "success", "--agent", "codex")),
+        ("/errors.json", ("insights",)),
+        ("/errors/1.json", ("insights", "--show", "1")),
+        ("/templates.json", ("templates", "list")),
+        ("/usage.json?by=model", ("usage", "--by", "model")),
+        ("/projects.json", ("projects", "list")),
+    ],
+)
+def test_pages_say_what_commands_print(server: UiServer, owner: httpx.Client, path: str, words: tuple[str, ...]) -> None:
+    shown = owner.get(path).json()
+    (printed,) = run(server, *words)
+    assert (shown["sessions"] if path.startswith("/sessions") else shown) == printed
+    assert printed
+
+
+def test_notes_and_effects_too(server: UiServer, owner: httpx.Client) -> None:
+    assert owner.get("/notes.json").json() == run(server, "notes", "list")
+    note = owner.get("/notes.json").json()[0]["id"]
+    assert [owner.get(f"/notes/{note}.json").json()] == run(server, "notes", "show", note)
+    effect = owner.get("/effect/october.json").json()
+    (printed,) = run(server, "report", "october")
+    for name in ("report", "templates", "outlook", "notes"):
+        assert effect[name] == printed[name]
+    assert effect["courses"][0]["looks"][-1]["low"] == printed["report"]["effects"][0]["low"]
+    name = owner.get("/templates.json").json()[0]["name"]
+    assert [owner.get(f"/templates/{name}.json").json()] == run(server, "templates", "show", name)
+
+
+def test_a_session_is_shown_with_each_call(server: UiServer, owner: httpx.Client) -> None:
+    key = owner.get("/sessions.json").json()["sessions"][0]["key"]
+    shown = owner.get(f"/sessions/{key}.json").json()
+    (printed,) = run(server, "sessions", "show", key)
+    assert {name: shown[name] for name in printed} == printed
+    page = owner.get(f"/sessions/{key}").text
+    for call in printed["tool_calls"]:
+        assert f'id="call-{call["ordinal"]}"' in page
+    assert "known by" in page and "cost" in page
+    errors = owner.get(f"/sessions/{key}?errors=1").text
+    assert errors.count('id="call-') == sum(call["outcome"] == "error" for call in printed["tool_calls"])
+
+
+def test_a_session_says_what_it_was_shown(tmp_path: Path) -> None:
+    settings = make_settings(tmp_path)
+    with Warmstart(settings) as ws:
+        ws.ingest(SAMPLES)
+        ws.learn()
+        row, note = ws.sessions()[0], ws.notes.list()[0]
+        with ws.store.writing():
+            ws.store.run("put_showing", (note.id, row.id, "tell", row.started))
+    with UiServer(settings, port=0) as server, log_in(server) as client:
+        page = client.get(f"/sessions/{row.key}").text
+        assert "What it was shown" in page and note.id in page and "before a call" in page
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "why"),
+    [
+        ("/nothing", 404, "no page"),
+        ("/sessions/ffffff", 404, "no session"),
+        ("/notes/ffffff", 404, "no note"),
+        ("/templates/nope", 404, "no template"),
+        ("/errors/99", 404, "row 99"),
+        ("/effect/nope", 404, "nope"),
+        ("/sessions?since=yesterday", 400, "neither a number of days nor a date"),
+        ("/sessions?verdict=maybe", 400, "maybe"),
+        ("/sessions?offset=-1", 400, "offset"),
+        ("/sessions?q=---", 400, "no word"),
+        ("/usage?by=moon", 400, "moon"),
+        ("/notes?status=odd", 400, "odd"),
+    ],
+)
+def test_wrong_addresses_are_explained(owner: httpx.Client, path: str, status: int, why: str) -> None:
+    place, _, query = path.partition("?")
+    for address in (path, f"{place}.json?{query}"):
+        answer = owner.get(address)
+        assert answer.status_code == status, address
+        assert why in answer.text
+
+
+def damage(path: Path) -> None:
+    body = bytearray(path.read_bytes())
+    body[4096:] = b"\xde\xad" * ((len(body) - 4096) // 2)
+    path.write_bytes(body)
+
+
+def make_newer(path: Path) -> None:
+    db = apsw.Connection(str(path))
+    db.pragma("user_version", 999)
+    db.close()
+
+
+@pytest.mark.parametrize(("spoil", "why"), [(damage, "damaged"), (make_newer, "newer Warmstart")])
+def test_a_store_that_cannot_be_read_is_named_and_the_rest_works(tmp_path: Path, spoil: Any, why: str) -> None:
+    settings = make_settings(tmp_path)
+    with Warmstart(settings) as ws:
+        ws.ingest(SAMPLES)
+        ws.learn()
+        path = ws.store.path
+    spoil(path)
+    with UiServer(settings, port=0) as server, log_in(server) as client:
+        for section in ("", "sessions", "notes", "errors", "effect", "usage"):
+            answer = client.get(f"/{section}")
+            assert answer.status_code == 503, section
+            assert why in answer.text and "<nav" in answer.text
+        settings_page = client.get("/settings")
+        assert settings_page.status_code == 200 and why in settings_page.text and "Hooks" in settings_page.text
+        assert client.get("/assets/ui.js").status_code == 200
+        refused = client.post("/do/notes/approve", json={"note": "a"})
+        assert refused.status_code == 503 and why in refused.json()["error"]
+
+
+def test_pages_are_read_while_another_process_writes(tmp_path: Path) -> None:
+    settings = make_settings(tmp_path)
+    with Warmstart(settings) as ws:
+        ws.ingest(SAMPLES)
+        ws.learn()
+        note = ws.notes.list(status="proposed")[0]
+        path = ws.store.path
+    with UiServer(settings, port=0, patience=0.2) as server, log_in(server) as client:
+        other = apsw.Connection(str(path))
+        other.execute("BEGIN IMMEDIATE")
+        assert client.get("/notes").status_code == 200
+        assert client.get("/sessions?q=pytest").status_code == 200
+        busy = client.post("/do/notes/approve", json={"note": note.id})
+        assert busy.status_code == 503 and "busy" in busy.json()["error"]
+        other.execute("ROLLBACK")
+        other.close()
+        assert client.post("/do/notes/approve", json={"note": note.id}).status_code == 200
+        assert "Nothing" not in client.get(f"/notes/{note.id}").text
+
+
+def test_decisions_are_recorded_with_their_reasons(tmp_path: Path) -> None:
+    settings = structs.replace(make_settings(tmp_path), secrets={"KEY": "hunter2-hunter2-hunter2"})
+    with Warmstart(settings) as ws:
+        ws.ingest(SAMPLES)
+        ws.learn()
+        note, template = ws.notes.list(status="proposed")[0], ws.templates.find("proposed")[0][0]
+    with UiServer(settings, port=0) as server, log_in(server) as client:
+        why = "the file has moved, said hunter2-hunter2-hunter2"
+        assert client.post("/do/notes/edit", json={"note": note.id, "text": "It moved to lib/", "reason": why}).is_success
+        assert client.post("/do/notes/retire", json={"note": note.id}).status_code == 400, "a reason is needed"
+        assert client.post("/do/notes/retire", json={"note": note.id, "reason": "wrong"}).is_success
+        page = client.get(f"/notes/{note.id}").text
+        assert "the file has moved" in page and "retired: wrong" in page and "hunter2" not in page
+        assert "<del>" in page and "<ins>" in page, "the change of the sentence is shown"
+        name = f"{template.name}@{template.version}"
+        assert client.post("/do/templates/approve", json={"template": name, "reason": "good"}).is_success
+        assert client.get(f"/templates/{name}.json").json()["status"] == "active"
+        again = client.post("/do/templates/approve", json={"template": name})
+        assert again.status_code == 400 and "already active" in again.json()["error"]
+    with Warmstart(settings) as ws:
+        decisions = ws.notes.show(note.id).decisions
+        assert [one.by for one in decisions[-2:]] == ["person", "person"]
+
+
+def test_work_goes_on_without_the_page(tmp_path: Path) -> None:
+    settings = make_settings(tmp_path)
+    folder = settings.user_home / ".claude" / "projects" / "x"
+    folder.mkdir(parents=True)
+    for file in (SAMPLES / "claude_code").rglob("*.jsonl"):
+        (folder / file.name).write_bytes(file.read_bytes())
+    with UiServer(settings, port=0) as server:
+        with log_in(server) as client:
+            assert "No session is stored yet" in client.get("/").text
+            assert client.post("/do/work/ingest", json={}).is_success
+        server.parts.work.wait(60)  # the browser has gone
+        with log_in(server) as client:
+            page = client.get("/").text
+            assert "ingest has ended" in page and "new" in page
+            assert client.get("/sessions.json").json()["total"] > 0
+            assert client.post("/do/work/learn", json={}).is_success
+            server.parts.work.wait(60)
+            state = client.get("/pending.json").json()["work"]
+            assert state["kind"] == "learn" and state["ended"] and not state["problem"]
+
+
+def test_figures_are_never_older_than_the_store(tmp_path: Path) -> None:
+    settings = make_settings(tmp_path)
+    with Warmstart(settings) as ws:
+        ws.ingest(SAMPLES / "codex")
+        with UiServer(settings, port=0) as server, log_in(server) as client:
+            before = client.get("/errors.json").json()["sessions"]
+            made = server.parts.figures.get(("owner", "insights", None, None, None, 10, None), lambda *_: None).made
+            assert client.get("/errors.json").json()["sessions"] == before
+            same = server.parts.figures.get(("owner", "insights", None, None, None, 10, None), lambda *_: None)
+            assert same.made == made and same.is_current, "computed once while nothing changes"
+            ws.ingest(SAMPLES / "claude_code")
+            assert client.get("/errors.json").json()["sessions"] > before
+            ws.close()
+
+
+def test_a_slow_figure_is_announced(tmp_path: Path) -> None:
+    settings = make_settings(tmp_path)
+    with UiServer(settings, port=0) as server, log_in(server) as client:
+        figures = server.parts.figures
+        started = time.monotonic()
+        slow = figures.get("slow", lambda _ws, report: (report(3, 10, ""), time.sleep(1.0), "done")[-1], wait=0.05)
+        assert time.monotonic() - started < 0.9 and slow.made is None and not slow.is_current
+        told = client.get("/pending.json", params={"key": slow.key}).json()["figure"]
+        assert (told["done"], told["total"], told["is_current"]) == (3, 10, False)
+        assert figures.get("slow", lambda *_: "never", wait=None).value == "done"
+        broken = figures.get("broken", lambda *_: 1 / 0, wait=None)
+        assert "ZeroDivisionError" in broken.problem and not broken.is_current
