@@ -9,6 +9,7 @@ ConfirmationError
  ├── KeyReused        the idempotency key was used with another body
  ├── RateLimited      too many requests for this action within the hour
  ├── Denied           a person or the policy refused
+ ├── UntrustedDaemon  the program at the daemon's address did not prove to be the daemon, or no key says which one is
  └── Unreachable      the daemon cannot be reached, or its answer is invalid
 """
 
@@ -32,6 +33,7 @@ __all__ = [
     "RateLimited",
     "Unauthorized",
     "Unreachable",
+    "UntrustedDaemon",
 ]
 
 
@@ -103,3 +105,9 @@ class Unreachable(ConfirmationError):
     """The confirmation daemon cannot be reached."""
 
     code = "unreachable"
+
+
+class UntrustedDaemon(ConfirmationError):
+    """The program at the daemon's address did not prove that it is the daemon."""
+
+    code = "untrusted_daemon"

@@ -10,8 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
-from functools import lru_cache
-from secrets import token_hex
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -42,8 +41,10 @@ from warmstart.confirm.policy.policy import Policy
 from warmstart.confirm.policy.standing import Standing, judge, read_votes
 from warmstart.confirm.problems import OpenProblems
 from warmstart.confirm.store.open import open_store
-from warmstart.confirm.store.protocol import ConfirmStore, Database
+from warmstart.confirm.store.protocol import Database
 from warmstart.confirm.tokens import access
+from warmstart.confirm.tokens.identity import derive_key, make_signer
+from warmstart.confirm.tokens.keys import load_keys
 from warmstart.confirm.tokens.tokens import derive
 
 T = TypeVar("T")
@@ -72,7 +73,7 @@ class Desk:
             self.anchor = Anchor.of(self._writing_store)
             self.anchor.create(self._writing_store)
             check_anchored(self._writing_store, self.anchor.read(), self.anchor.path)
-            self._keys = _load_keys(self._writing_store)
+            self._keys = load_keys(self._writing_store)
             self.store = opened.enter_context(open_store(database))  # for reading
             self.feed = Feed(opened.enter_context(open_store(database)))
             anchoring_store = opened.enter_context(open_store(database))
@@ -126,6 +127,16 @@ class Desk:
     def execution_token(self, id: str) -> str:
         """Return the request's execution token. It is derived, so a waiter gets the same one after a restart."""
         return derive(self._keys["execution"], id)
+
+    @cached_property
+    def identity(self) -> str:
+        """The daemon's public key, by which clients know it."""
+        return derive_key(self._keys["identity"])
+
+    @cached_property
+    def sign(self) -> Callable[[bytes], bytes]:
+        """Sign with the daemon's private key."""
+        return make_signer(self._keys["identity"])
 
     def csrf_token(self, session: str) -> str:
         return derive(self._keys["csrf"], session)
@@ -233,12 +244,3 @@ class Desk:
     def _after_commit(self) -> None:
         self.feed.look()
         self._anchorer.wake()
-
-
-def _load_keys(store: ConfirmStore) -> dict[str, str]:
-    """Return the keys of this database, creating those that are missing."""
-    names = ("execution", "csrf")
-    with store.writing():
-        for name in names:
-            store.rows("put_key", {"name": name, "value": token_hex(32)})
-        return {name: str(store.row("key", {"name": name})[0]) for name in names}

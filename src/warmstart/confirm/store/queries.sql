@@ -10,6 +10,9 @@ SELECT value FROM keys WHERE name = :name;
 -- name: put_key
 INSERT INTO keys (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING;
 
+-- name: replace_key
+UPDATE keys SET value = :value WHERE name = :name;
+
 -- name: put_token
 INSERT INTO tokens (id, digest, subject, subject_key, scopes, created, created_by, expires, revoked)
 VALUES (:id, :digest, :subject, :subject_key, :scopes, :created, :created_by, :expires, :revoked);

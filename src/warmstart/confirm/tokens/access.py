@@ -11,6 +11,8 @@ from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.errors import ConfirmationError, Conflict, Unauthorized
 from warmstart.confirm.model import LONGEST, LONGEST_APPROVAL, Allowance, Identity, TokenRecord
 from warmstart.confirm.store.protocol import ConfirmStore
+from warmstart.confirm.tokens.identity import pin_token, split_token
+from warmstart.confirm.tokens.keys import read_identity
 from warmstart.confirm.tokens.tokens import (
     check_scopes,
     check_subject,
@@ -30,7 +32,7 @@ PAGE_SCOPES = ("approver:decide", "audit:read")
 
 
 class NewToken(NamedTuple):
-    """A new token; its secret is available only here."""
+    """A new token; its secret, with the daemon's key pinned in it, is available only here."""
 
     secret: str
     record: TokenRecord
@@ -52,7 +54,7 @@ def create_token(
         digest=record.digest,
         expires=expires,
     )
-    return NewToken(secret, record)
+    return NewToken(pin_token(secret, read_identity(tx)), record)
 
 
 def revoke_token(tx: Transaction, id: str, *, by: str) -> str:
@@ -70,6 +72,7 @@ def list_tokens(store: ConfirmStore) -> list[TokenRecord]:
 
 def find_identity(store: ConfirmStore, secret: str, now: int) -> Identity | None:
     """Return whose token that is, or None for an unknown, revoked or expired one."""
+    secret = split_token(secret).secret
     row = store.row("token_by_digest", {"digest": digest_secret(secret)})
     return recognise(secret, TokenRecord(*row) if row else None, now)
 

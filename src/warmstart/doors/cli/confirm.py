@@ -21,7 +21,8 @@ from warmstart.confirm.client.wire import call, find_daemon
 from warmstart.confirm.masking.masker import is_turned, write_turned
 from warmstart.confirm.model import STATUSES
 from warmstart.confirm.tokens.files import APPROVER_TOKEN
-from warmstart.doors.cli.confirm_database import ADMIN_COMMANDS, database_option, find_path
+from warmstart.doors.cli.confirm_database import ADMIN_COMMANDS
+from warmstart.doors.cli.confirm_identity import database_option, find_path
 from warmstart.doors.cli.guard import guard
 from warmstart.doors.cli.main import PATH, json_option
 from warmstart.doors.render.terminal import clean, print_json, print_table
@@ -92,7 +93,7 @@ def serve(ws: Warmstart, /, db: str | None, as_json: bool, **options: Any) -> No
 
 def check_parts(find: Callable[[str], Any] = util.find_spec) -> None:
     """Raise Refused with the install command if the daemon's extra is missing."""
-    missing = [name for name in ("litestar", "uvicorn") if find(name) is None]
+    missing = [name for name in ("cryptography", "litestar", "uvicorn") if find(name) is None]
     if missing:
         raise Refused(f"the daemon needs {' and '.join(missing)}; install them with: pip install 'warmstart[confirm]'")
 
@@ -111,12 +112,13 @@ def _greet(server: ConfirmationServer, home: Path, as_json: bool) -> None:
     """Print the addresses, and at the first start the login link and the agents' token file."""
     from warmstart.doors.web.first_start import prepare_first_start
 
-    first = prepare_first_start(server.desk, server.page_url, home)
+    first = prepare_first_start(server.desk, server.page_url, home, server.local_page_url)
     facts = {
         "api_url": server.api_url,
         "page_url": server.page_url,
         "login_url": first.login_url if first else None,
         "agent_token_file": str(first.agent_token_file) if first else None,
+        "daemon_key": server.desk.identity,
     }
     if as_json:
         print_json(facts)
@@ -126,6 +128,7 @@ def _greet(server: ConfirmationServer, home: Path, as_json: bool) -> None:
         click.echo(f"Log in once with {facts['login_url']}" if first else "Log in with      warmstart confirm login")
         if first:
             click.echo(f"Agents' token    {facts['agent_token_file']}")
+        click.echo(f"Daemon's key     {facts['daemon_key']}")
     sys.stdout.flush()
 
 

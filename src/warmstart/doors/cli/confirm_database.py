@@ -11,9 +11,8 @@ import click
 import msgspec
 
 from warmstart.confirm.model import SCOPES
-from warmstart.confirm.store.open import locate
-from warmstart.confirm.store.protocol import Database
 from warmstart.confirm.tokens.files import AGENT_TOKEN, APPROVER_TOKEN, read_token_file, save_token
+from warmstart.doors.cli.confirm_identity import database_option, find_page, find_path, identity, trust
 from warmstart.doors.cli.main import PATH, json_option
 from warmstart.doors.render.terminal import clean, format_iso, print_json, print_table
 from warmstart.errors import ConfigError, Refused
@@ -23,14 +22,6 @@ if TYPE_CHECKING:
     from warmstart.confirm.audit.verify import AuditVerdict
 
 _MOST_FLAWS = 100  # flaws printed
-database_option = click.option(
-    "--db", metavar="PATH", help="The daemon's database, or postgresql://... (default: confirm.db under the home)."
-)
-
-
-def find_path(ws: Warmstart, db: str | None) -> Database:
-    """Return the database's file, or the address of its server."""
-    return locate(db, ws.settings.home) if db else ws.settings.home / "confirm.db"
 
 
 @click.command()
@@ -80,21 +71,19 @@ def _print_verdict(verdict: AuditVerdict) -> None:
 @database_option
 @click.option("--subject", default="owner", show_default=True, help="The person who logs in with it.")
 @click.option("--url", default="", help="The page's address (default: the one that the daemon started with).")
+@click.option("--unchecked", is_flag=True, help="Print the link although no daemon of this database answers.")
 @json_option
 @click.pass_obj
-def login(ws: Warmstart, db: str | None, subject: str, url: str, as_json: bool) -> None:
-    """Print a link that logs its opener in on the page, once, within 15 minutes."""
+def login(ws: Warmstart, db: str | None, subject: str, url: str, unchecked: bool, as_json: bool) -> None:
+    """Print a link that logs its opener in on the page, once, within 15 minutes. The program at the page's address must
+    first prove that it is the daemon: another one would get the login."""
     from warmstart.confirm.desk.offline import change_database, find_database, name_local_user
-    from warmstart.confirm.store.page_address import DEFAULT_PAGE, recall_page
     from warmstart.confirm.tokens.access import create_login
 
     path = find_database(find_path(ws, db))
-    code, page = change_database(
-        path, lambda tx: (create_login(tx, subject, by=name_local_user()), url or recall_page(tx.store))
-    )
-    if not page:
-        click.echo(f"no daemon has saved its page's address; if it is not {DEFAULT_PAGE}, give --url", err=True)
-    link = f"{(page or DEFAULT_PAGE).rstrip('/')}/login#{code}"
+    page = find_page(path, url, unchecked)
+    code = change_database(path, lambda tx: create_login(tx, subject, by=name_local_user()))
+    link = f"{page.rstrip('/')}/login#{code}"
     if as_json:
         print_json({"login_url": link, "subject": subject})
     else:
@@ -322,4 +311,4 @@ def _describe_entry(entry: Any) -> dict[str, Any]:
     return {name: value for name, value in shown.items() if name not in ("action_key", "removed")}
 
 
-ADMIN_COMMANDS = (verify, login, logout, token, whitelist)
+ADMIN_COMMANDS = (verify, login, logout, token, whitelist, identity, trust)

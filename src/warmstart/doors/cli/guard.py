@@ -84,7 +84,8 @@ def check(ws: Warmstart, tool: str | None, arguments: str, agent: str, as_json: 
     guarded = AGENTS[agent] if agent in TITLES else None  # Hermes' plugin brings its own
     places = {"user": None, "project": Path.cwd()} if guarded else {}
     installed = [_examine(guarded, ws, scope, place) for scope, place in places.items() if guarded]
-    daemon, token = check_asking(next((place.url for place in installed if place.url), find_url()), home)
+    pinned = next((place for place in installed if place.url), None)
+    daemon, token = check_asking(pinned.url if pinned else find_url(), home, pinned.key if pinned else "")
     if as_json:
         facts: dict[str, Any] = {"path": find_rules(home), "rules": len(rules)}
         facts["rule"] = {"number": rules.index(rule) + 1, "action": rule.action} if rule else None
@@ -119,6 +120,7 @@ class _Installed(NamedTuple):
     path: str | None  # of the settings file, or what is wrong with it; None: not installed
     url: str = ""
     advice: str = ""
+    key: str = ""
 
 
 def _examine(agent: HookAgent, ws: Warmstart, scope: str, project: Path | None) -> _Installed:
@@ -135,7 +137,10 @@ def _examine(agent: HookAgent, ws: Warmstart, scope: str, project: Path | None) 
         advice = "; it has been changed: install it again"
     elif home != str(ws.settings.home.absolute()):
         advice = f"; it uses another home: {home}"
-    return _Installed(scope, str(hook.path), options.get("--url", ""), advice)
+    key = options.get("--key", "")
+    if home is not None and not key:
+        advice += "; it pins no daemon's key: install it again"
+    return _Installed(scope, str(hook.path), options.get("--url", ""), advice, key)
 
 
 def _describe(rules: list[GuardRule], rule: GuardRule | None) -> str:

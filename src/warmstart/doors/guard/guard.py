@@ -4,7 +4,8 @@ The guard fails closed: unreadable rules, no daemon, no token, an invalid answer
 Agents' hooks fail open on an exception, so `Guard.check` never raises.
 
 Which daemon it asks is fixed when it is installed or started. A project's settings may set variables for everything that
-an agent runs, the guard included: no variable may lead it to another daemon, which would get the token and approve.
+an agent runs, the guard included: no variable may lead it to another daemon, which would get the token and approve. The
+daemon's key is pinned there, too: a program that takes the daemon's port is not believed.
 """
 
 from __future__ import annotations
@@ -47,15 +48,17 @@ class Guard:
         *,
         url: str,
         token: str = "",
+        key: str = "",
         longest: float = LONGEST,
         pulse: Pulse | None = None,
     ) -> None:
-        """Without a `token` the agents' token file under the home is used. `longest`: seconds that the agent lets the
-        guard wait, whatever the rules and the policy say."""
+        """Without a `token` the agents' token file under the home is used, without a `key` the one in the token.
+        `longest`: seconds that the agent lets the guard wait, whatever the rules and the policy say."""
         self._home = home
         self._title = title
         self._url = url
         self._token = token
+        self._key = key
         self._longest = longest
         self._pulse = pulse or (lambda: None)
 
@@ -107,7 +110,7 @@ class Guard:
         from warmstart.confirm.client.wire import Daemon
         from warmstart.confirm.tokens.files import AGENT_TOKEN, need_token
 
-        return Daemon(self._url, self._token or need_token(self._home / AGENT_TOKEN))
+        return Daemon(self._url, self._token or need_token(self._home / AGENT_TOKEN), self._key)
 
 
 def describe_call(call: GuardedCall) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -19,8 +20,11 @@ from typing import Any
 
 from warmstart import config
 from warmstart.confirm.client.wire import DEFAULT_URL
+from warmstart.confirm.tokens.files import AGENT_TOKEN, read_token_file
+from warmstart.confirm.tokens.identity import split_token
 from warmstart.doors.guard.guard import Guard, GuardVerdict, block
 from warmstart.doors.guard.rules import GuardedCall, find_rules
+from warmstart.errors import WarmstartError
 
 NAME, TITLE = "hermes", "Hermes"
 LONGEST = 540  # seconds: Hermes ends a scheduled job that seems idle for 600
@@ -37,7 +41,8 @@ def is_wanted(home: Path) -> bool:
 def make_hook(home: Path) -> Callable[..., dict[str, str] | None]:
     """Make the function to register as `pre_tool_call`."""
     url, token = map(config.read_variable, ("WARMSTART_CONFIRM_URL", "WARMSTART_CONFIRM_TOKEN"))
-    make = partial(Guard, home, TITLE, url=url or DEFAULT_URL, token=token, longest=LONGEST)
+    key = _find_key(home, token)
+    make = partial(Guard, home, TITLE, url=url or DEFAULT_URL, token=token, key=key, longest=LONGEST)
 
     def guard_tool(tool_name: str = "", args: Any = None, session_id: str = "", **_more: Any) -> dict[str, str] | None:
         try:
@@ -47,6 +52,14 @@ def make_hook(home: Path) -> Callable[..., dict[str, str] | None]:
         return {"action": "block", "message": verdict.reason} if verdict.kind == "blocked" else None
 
     return guard_tool
+
+
+def _find_key(home: Path, token: str) -> str:
+    """Return the daemon's key as it is pinned at the start, empty if there is no token yet. A file that is changed later
+    cannot lead to another daemon."""
+    with suppress(WarmstartError):
+        return split_token(token or read_token_file(home / AGENT_TOKEN)).key
+    return ""
 
 
 def _check(guard: Guard, tool: Any, arguments: Any, session: Any) -> GuardVerdict:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Self, Unpack
 
+import msgspec
 import uvicorn
 from litestar.types import ASGIApp
 
@@ -21,13 +22,13 @@ from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.desk.failures import FailureLog
 from warmstart.confirm.notify.channels import make_channels
 from warmstart.confirm.notify.notifier import Notifier
+from warmstart.confirm.store.page_address import forget_page
 from warmstart.doors.web.app import make_api, make_page, protect
 from warmstart.doors.web.context import RouteContext
 from warmstart.doors.web.settings import (
     ServerOptions,
     find_addresses,
-    find_hosts,
-    find_origins,
+    find_place,
     make_settings,
     open_listener,
 )
@@ -55,6 +56,11 @@ class ConfirmationServer:
     def page_url(self) -> str:
         return self.addresses.page
 
+    @property
+    def local_page_url(self) -> str:
+        """The page's address on this machine, whatever proxy or tunnel stands before it."""
+        return find_addresses(msgspec.structs.replace(self.settings, public_url=""), *self._listeners).page
+
     def start_background(self) -> Self:
         """Start the daemon and return when it answers. Raise if the database or a port cannot be used."""
         if self._thread is not None:
@@ -69,6 +75,7 @@ class ConfirmationServer:
         except BaseException:
             self._close_listeners()
             raise
+        self._local_page = self.local_page_url
         self._notifier = Notifier(self.desk, channels, self.addresses.page_of) if channels else None
         self._thread = threading.Thread(target=self._run, name="confirm-server", daemon=True)
         self._thread.start()
@@ -89,6 +96,7 @@ class ConfirmationServer:
         self._close_listeners()
         if self._notifier is not None:
             self._notifier.stop()
+        forget_page(self.desk.store, self._local_page)
         self.desk.close()
 
     def __enter__(self) -> Self:
@@ -143,10 +151,9 @@ class ConfirmationServer:
         ended.cancel()
 
     def _make_apps(self, context: RouteContext) -> list[ASGIApp]:
-        hosts = find_hosts(self.settings)
         apps = [make_api(context), make_page(context)]
         return [
-            protect(app, hosts, find_origins(self.settings, listener))
+            protect(app, find_place(self.settings, listener), self.desk)
             for app, listener in zip(apps, self._listeners, strict=True)
         ]
 

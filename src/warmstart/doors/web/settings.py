@@ -135,11 +135,50 @@ def _is_unspecified(host: str) -> bool:
         return False
 
 
+class ListeningPlace(Struct, frozen=True):
+    """A port, and how clients may name it."""
+
+    port: int
+    hosts: frozenset[str]  # names that a Host header may carry
+    origins: frozenset[str]  # of our own page on that port
+    forwarded: frozenset[str]  # names and `name:port` at which a proxy or tunnel may lead here
+
+    def leads_here(self, authority: str) -> bool:
+        """Return whether clients that name this `host:port` reach us. Another port of this machine is another program's,
+        unless it was named with --allow-host."""
+        host, _, port = authority.lower().rpartition(":")
+        host = host.strip("[]")
+        if host not in self.hosts:
+            return False
+        return port == str(self.port) or host in self.forwarded or authority.lower() in self.forwarded
+
+
+def find_place(settings: ServerSettings, listener: socket.socket) -> ListeningPlace:
+    port = listener.getsockname()[1]
+    return ListeningPlace(
+        port, frozenset(find_hosts(settings)), frozenset(find_origins(settings, listener)), _find_forwarded(settings)
+    )
+
+
+def _find_forwarded(settings: ServerSettings) -> frozenset[str]:
+    public = urlsplit(settings.public_url).hostname
+    names = {host.lower() for host in settings.allow_hosts if host.lower() not in _LOCAL}
+    return frozenset({*names, *([public] if public else [])})
+
+
 def find_hosts(settings: ServerSettings) -> set[str]:
     """Return the names that a Host header may carry. The unspecified address (0.0.0.0) is not one of them."""
     own = {settings.host} if not _is_unspecified(settings.host) else set()
     public = urlsplit(settings.public_url).hostname
-    return {*_LOCAL, *own, *settings.allow_hosts, *([public] if public else [])}
+    allowed = {_drop_port(host) for host in settings.allow_hosts}
+    return {host.lower() for host in {*_LOCAL, *own, *allowed, *([public] if public else [])}}
+
+
+def _drop_port(host: str) -> str:
+    """Return the name of `name:port` or `[v6]:port`; a bare IPv6 address has no port."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0] if host.count(":") == 1 else host
 
 
 def find_origins(settings: ServerSettings, listener: socket.socket) -> set[str]:
@@ -148,4 +187,5 @@ def find_origins(settings: ServerSettings, listener: socket.socket) -> set[str]:
     hosts = (f"[{host}]" if ":" in host else host for host in find_hosts(settings))
     public = urlsplit(settings.public_url)
     origins = {f"http://{host}:{port}" for host in hosts} | {f"https://{host}" for host in settings.allow_hosts}
+    origins |= {f"http://{host}" for host in settings.allow_hosts if host != _drop_port(host)}
     return origins | ({f"{public.scheme}://{public.netloc}"} if settings.public_url else set())
