@@ -67,6 +67,14 @@ BODY = {
     "session_key": "bench",
     "timeout_seconds": 3600,
 }
+POLICY = """
+[defaults]
+rate_limit = 1000000000
+submit_limit = 0
+pending_limit = 1000000
+pending_bytes = 1000000000
+cool_down_seconds = 0
+"""
 
 
 def measure_disk(folder: Path, seconds: float) -> tuple[float, float]:
@@ -94,7 +102,7 @@ class Daemon:
     def __init__(self, folder: Path, url: str = "") -> None:
         self.database: Path | ServerAddress = locate(url, folder) if url else folder / "confirm.db"
         policy = folder / "policy.toml"
-        policy.write_text("[defaults]\nrate_limit = 1000000000\n")
+        policy.write_text(POLICY)
         self.command = [sys.executable, "-m", "warmstart", "--home", str(folder), "confirm", "serve", "--port", "0"]
         self.command += ["--ui-port", "0", "--policy", str(policy), "--json"]
         self.command += ["--db", url] if url else []

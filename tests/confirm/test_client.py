@@ -388,7 +388,8 @@ def test_a_decorated_function_runs_after_a_yes_with_what_was_shown(house: House,
     assert drop("orders", force=True) == "dropped"
     person.join()
     assert ran == [("orders", 3, True)]
-    (shown,) = house.call("GET", "/confirm", token=house.approver).body["requests"]
+    (listed,) = house.call("GET", "/confirm", token=house.approver).body["requests"]
+    shown = house.get(listed["id"], house.approver)
     assert shown["details"] == {"table": "orders", "rows": 3, "force": True}
     assert shown["description"].endswith("drop: Drop a table.")
     person = Person(house, "deny")

@@ -85,12 +85,12 @@ class KeyReused(ConfirmationError):
 
 
 class RateLimited(ConfirmationError):
-    """Too many requests for this action."""
+    """Too many requests for this action or of this token."""
 
     code = "rate_limited"
 
-    def __init__(self, message: str | None = None, *, limit: int = 0, retry_after: int = 0) -> None:
-        super().__init__(message)
+    def __init__(self, message: str | None = None, *, limit: int = 0, retry_after: int = 0, code: str = "") -> None:
+        super().__init__(message, code=code)
         self.limit = limit
         self.retry_after = retry_after  # seconds until there is room again
 

@@ -48,6 +48,12 @@ class NewRequest(Struct, frozen=True):
     claimed: str  # the requester named in the body: shown, never trusted
     session_key: str
     timeout: int | None  # seconds; None: the policy decides
+    fingerprints: tuple[tuple[str, str], ...] = ()  # of masked values: (token#1, fingerprint)
+
+    @property
+    def size(self) -> int:
+        """Bytes that the request takes: description and details as stored."""
+        return len(self.description.encode()) + len(self.details.encode())
 
 
 class Request(Struct, frozen=True, array_like=True):
@@ -121,6 +127,14 @@ class Delivered(Struct, frozen=True, array_like=True):
     state: Delivery
     attempts: int
     error: str
+
+
+class MaskedValue(Struct, frozen=True):
+    """A masked value of a request, and what is known about the value."""
+
+    mask: str  # token#1
+    seen: int  # in other requests
+    approved: int  # of these
 
 
 class AuditEntry(Struct, frozen=True, array_like=True):

@@ -134,7 +134,10 @@ def make_error(status: int, value: dict[str, Any], url: str) -> Exception:
         wait = value.get("retry_after_seconds")
         limit = value.get("limit")
         return errors.RateLimited(
-            message, limit=limit if isinstance(limit, int) else 0, retry_after=wait if isinstance(wait, int) else 0
+            message,
+            limit=limit if isinstance(limit, int) else 0,
+            retry_after=wait if isinstance(wait, int) else 0,
+            code=code,
         )
     if code == "denied_by_policy":
         return errors.Denied(message, code=code)

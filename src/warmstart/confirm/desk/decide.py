@@ -16,6 +16,7 @@ from warmstart.confirm.model import ALLOWED, Identity, Request
 from warmstart.confirm.policy.standing import judge, read_votes
 from warmstart.confirm.tokens.tokens import is_same
 from warmstart.errors import NotFound
+from warmstart.names import name_key
 
 Answer = Literal["approved", "denied"]
 
@@ -41,6 +42,16 @@ def decide(tx: Transaction, who: Identity, id: str, wish: DecisionRequest) -> Re
     if wish.answer == "approved" and (waiting := _vote(tx, who, request, wish)) is not None:
         return waiting
     return _resolve(tx, who, request, wish)
+
+
+def deny_all(tx: Transaction, who: Identity, requester: str, reason: str, most: int = 200) -> tuple[int, int]:
+    """Deny up to `most` waiting requests of one requester. Return how many were denied, and how many of the rest this
+    person may not deny."""
+    waiting = tx.store.rows("waiting_of", {"subject_key": name_key(requester), "now": tx.now, "limit": most})
+    wish = DecisionRequest("denied", reason)
+    results = [decide(tx, who, id, wish) for (id,) in waiting]
+    denied = sum(isinstance(result, Request) for result in results)
+    return denied, len(results) - denied
 
 
 def _check_decider(tx: Transaction, who: Identity, request: Request, wish: DecisionRequest) -> ConfirmationError | None:

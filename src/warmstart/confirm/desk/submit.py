@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from warmstart.confirm.audit.transaction import Transaction
+from warmstart.confirm.desk.load import check_load, check_repeat
 from warmstart.confirm.errors import ConfirmationError, Denied, KeyReused, RateLimited
 from warmstart.confirm.model import WINDOW, Identity, NewRequest, Request
 from warmstart.confirm.policy.policy import Ruling
@@ -39,7 +40,7 @@ def submit(
     if ruling.decision == "deny":
         tx.log("denied_by_policy", "policy", action=new.action, digest=new.digest, requester=who.subject)
         return Denied(f"{new.action}: denied by the policy", code="denied_by_policy")
-    if (limited := _check_limit(tx, who, new, ruling)) is not None:
+    if (limited := _check_limits(tx, who, new, ruling)) is not None:
         return limited
     request = _record(tx, who, new, ruling)
     if key is not None:
@@ -61,14 +62,22 @@ def _replay(tx: Transaction, who: Identity, key: Key) -> Request | KeyReused | N
     return request if request is not None and digest == key.digest else KeyReused()
 
 
-def _check_limit(tx: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -> RateLimited | None:
+def _check_limits(tx: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -> RateLimited | None:
+    """Return the first limit that this request would exceed. The door records it: see FailureLog."""
+    return (
+        check_load(tx.store, tx.policy, who, tx.now, new.size)
+        or check_repeat(tx.store, tx.policy.defaults, who, tx.now, new.digest)
+        or _check_action(tx, new, ruling)
+    )
+
+
+def _check_action(tx: Transaction, new: NewRequest, ruling: Ruling) -> RateLimited | None:
     """Count recent requests in the table, so that a restart does not reset the limit."""
     since = tx.now - WINDOW * 1000
     count, oldest = tx.store.row("count_recent", {"action_key": new.key, "since": since})
     if count < ruling.rate_limit:
         return None
     wait = max(1, math.ceil((oldest - since) / 1000))
-    tx.log("rate_limited", who, action=new.action, digest=new.digest, limit=ruling.rate_limit)
     return RateLimited(
         f"{new.action}: {ruling.rate_limit} an hour are allowed; try again in {wait} seconds",
         limit=ruling.rate_limit,
@@ -122,7 +131,7 @@ def _record(tx: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -> 
         reason="",
         execute_by=None,
         executed=None,
-        size=len(new.description.encode()) + len(new.details.encode()),
+        size=new.size,
     )
     sequence = tx.log(
         "submitted",
@@ -138,6 +147,8 @@ def _record(tx: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -> 
     if (allowed := find_allowance(tx, request, ruling)) is not None:
         request = _allow(tx, request, allowed)
     tx.store.rows("put_request", msgspec.structs.asdict(request))
+    for mask, fingerprint in new.fingerprints:
+        tx.store.rows("put_mask", {"request": request.id, "mask": mask, "fingerprint": fingerprint})
     return request
 
 

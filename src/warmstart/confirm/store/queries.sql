@@ -45,41 +45,57 @@ SELECT id, sequence, action, action_key, description, details, masked, digest, s
 FROM requests WHERE id = :id;
 
 -- name: requests
-SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
+-- Lists carry no details: those of two hundred requests are fifty megabytes.
+SELECT id, sequence, action, action_key, description, '' AS details, masked, digest, subject, subject_key, credential, claimed,
     session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed,
     size
-FROM requests WHERE sequence < :before
+FROM requests
+WHERE sequence < :before AND (:risk = '' OR high_risk = 1)
 ORDER BY sequence DESC LIMIT :limit;
 
 -- name: requests_by_status
-SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
+SELECT id, sequence, action, action_key, description, '' AS details, masked, digest, subject, subject_key, credential, claimed,
     session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed,
     size
-FROM requests WHERE status = :status AND sequence < :before
+FROM requests
+WHERE status = :status AND sequence < :before AND (:risk = '' OR high_risk = 1)
 ORDER BY sequence DESC LIMIT :limit;
 
 -- name: requests_by_action
-SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
+SELECT id, sequence, action, action_key, description, '' AS details, masked, digest, subject, subject_key, credential, claimed,
     session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed,
     size
-FROM requests WHERE action_key = :action_key AND sequence < :before
+FROM requests
+WHERE action_key = :action_key AND sequence < :before AND (:risk = '' OR high_risk = 1)
 ORDER BY sequence DESC LIMIT :limit;
 
 -- name: requests_by_action_and_status
-SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
+SELECT id, sequence, action, action_key, description, '' AS details, masked, digest, subject, subject_key, credential, claimed,
     session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed,
     size
-FROM requests WHERE action_key = :action_key AND status = :status AND sequence < :before
+FROM requests
+WHERE action_key = :action_key AND status = :status AND sequence < :before AND (:risk = '' OR high_risk = 1)
 ORDER BY sequence DESC LIMIT :limit;
 
 -- name: requests_by_subject
-SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
+SELECT id, sequence, action, action_key, description, '' AS details, masked, digest, subject, subject_key, credential, claimed,
     session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed,
     size
 FROM requests
 WHERE subject_key = :subject_key AND sequence < :before
   AND (:status = '' OR status = :status) AND (:action_key = '' OR action_key = :action_key)
+  AND (:risk = '' OR high_risk = 1)
 ORDER BY sequence DESC LIMIT :limit;
+
+-- name: votes_between
+SELECT request, subject, subject_key, reason, at,
+    EXISTS (SELECT 1 FROM tokens WHERE id = votes.credential AND revoked IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM sessions WHERE id = votes.credential AND scopes = '')
+FROM votes WHERE request IN (SELECT id FROM requests WHERE sequence BETWEEN :first AND :last) ORDER BY at, subject_key;
+
+-- name: notices_between
+SELECT request, channel, state, attempts, error FROM outbox
+WHERE request IN (SELECT id FROM requests WHERE sequence BETWEEN :first AND :last) ORDER BY id;
 
 -- name: count_pending
 SELECT count(*) FROM requests WHERE status = 'pending' AND deadline > :now;
@@ -92,6 +108,29 @@ SELECT id FROM requests WHERE status = 'pending' AND deadline <= :now ORDER BY d
 
 -- name: count_recent
 SELECT count(*), min(created) FROM requests WHERE action_key = :action_key AND created > :since;
+
+-- name: load_of
+-- How many requests of a token wait, and how many bytes they hold.
+SELECT count(*), coalesce(sum(size), 0) FROM requests
+WHERE credential = :credential AND status = 'pending' AND deadline > :now;
+
+-- name: nth_latest_of
+-- When a token submitted its n-th latest request of the last hour; no row if there were fewer.
+SELECT created FROM requests WHERE credential = :credential AND created > :since
+ORDER BY created DESC LIMIT 1 OFFSET :skip;
+
+-- name: denials_of
+SELECT count(*), coalesce(max(decided), 0) FROM requests
+WHERE subject_key = :subject_key AND status = 'denied' AND decided > :since AND decided_by <> subject;
+
+-- name: denial_of
+SELECT max(decided) FROM requests
+WHERE subject_key = :subject_key AND status = 'denied' AND decided > :since AND decided_by <> subject
+  AND digest = :digest;
+
+-- name: waiting_of
+SELECT id FROM requests WHERE status = 'pending' AND subject_key = :subject_key AND deadline > :now
+ORDER BY sequence LIMIT :limit;
 
 -- name: resolve
 -- The only statement that decides a pending request. The first decision wins; after the deadline none does.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -14,9 +15,12 @@ from warmstart.confirm.desk.decide import Answer, DecisionRequest
 from warmstart.confirm.desk.submit import Key
 from warmstart.confirm.errors import BadRequest
 from warmstart.confirm.masking.masker import Masker
+from warmstart.confirm.masking.submission import MaskedSubmission, Submission
 from warmstart.confirm.model import LONGEST, SHORTEST, NewRequest
 from warmstart.confirm.policy.actions import ACTION_PATTERN, ACTION_WORDS, check_action, key_of
 from warmstart.confirm.tokens.access import NewAllowance
+from warmstart.doors.web.gate import BodyTooLarge
+from warmstart.doors.web.turns import LARGE
 
 _SEEN = "[^\\u0000-\\u0020\\u007f-\\u00a0]"  # at least one visible character
 Action = Annotated[
@@ -49,6 +53,13 @@ class DecideBody(Struct, frozen=True, forbid_unknown_fields=True):
     typed_action: Annotated[Name, Meta(description="The page asks for it before high-risk approvals.")] | None = None
 
 
+class DenyAllBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """Whose waiting requests are denied."""
+
+    requester: Annotated[str, Meta(min_length=1, max_length=200, description="The subject of the requests' token.")]
+    reason: Annotated[str, Meta(max_length=1_000)] = ""
+
+
 class ExecuteBody(Struct, frozen=True, forbid_unknown_fields=True):
     """The action that is about to run."""
 
@@ -77,7 +88,13 @@ class StrictRequest(Request[Any, Any, Any]):
     """Parses bodies strictly: ambiguous JSON is refused, and a string never becomes a number."""
 
     async def json(self) -> Any:
-        value = parse_json(await self.body())
+        body = await self.body()
+        if len(body) <= LARGE:
+            value = parse_json(body)
+        elif "turns" not in self.state:  # nobody is logged in
+            raise BodyTooLarge
+        else:
+            value = await self.state.turns.run(self.state.who.credential, parse_json, body)
         wanted = self.route_handler.parsed_data_field
         if wanted is None:
             return value
@@ -135,22 +152,22 @@ def explain_problem(what: str, field: str) -> str:
     return what
 
 
-def make_request(body: SubmitBody, masker: Masker) -> NewRequest:
+def make_request(body: SubmitBody, mask: Callable[[Submission], MaskedSubmission]) -> NewRequest:
     """Check, mask and hash a submission. The exact details go no further."""
     action = check_action(body.action)
-    description = masker.mask_text(body.description).strip() or "(nothing readable)"
     details = {} if body.details is None else body.details
-    shown, masked = masker.mask_details(details)
+    shown = mask(Submission(body.description, details, body.requester, body.session_key))
     return NewRequest(
         action=action,
         key=key_of(action),
-        description=description,
-        details=shown,
-        masked=masked,
+        description=shown.description,
+        details=shown.details,
+        masked=shown.masked,
         digest=digest_deed(action, details),
-        claimed=masker.mask_name(body.requester) if body.requester else "",
-        session_key=masker.mask_name(body.session_key) if body.session_key else "",
+        claimed=shown.requester,
+        session_key=shown.session_key,
         timeout=body.timeout_seconds,
+        fingerprints=tuple(shown.fingerprints),
     )
 
 

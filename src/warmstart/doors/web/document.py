@@ -21,7 +21,14 @@ from warmstart.doors.web.context import OPEN
 
 _CLOSED = [
     kind.__name__
-    for kind in (bodies.SubmitBody, bodies.DecideBody, bodies.ExecuteBody, bodies.AllowBody, bodies.LoginBody)
+    for kind in (
+        bodies.SubmitBody,
+        bodies.DecideBody,
+        bodies.ExecuteBody,
+        bodies.AllowBody,
+        bodies.LoginBody,
+        bodies.DenyAllBody,
+    )
 ]
 _EVENTS = {"text/event-stream": {"schema": {"type": "string"}}}
 _HTML = {"200": {"description": "the page", "content": {"text/html": {"schema": {"type": "string"}}}}}

@@ -8,6 +8,7 @@ from typing import Annotated
 from litestar import Response, delete, get, post
 from litestar.params import FromPath, HeaderParameter, JSONBody
 
+from warmstart.confirm.errors import RateLimited
 from warmstart.confirm.policy.actions import check_action
 from warmstart.doors.web.answers import answers
 from warmstart.doors.web.bodies import (
@@ -20,7 +21,7 @@ from warmstart.doors.web.bodies import (
     make_key,
     make_request,
 )
-from warmstart.doors.web.context import Shared, get_caller, needs
+from warmstart.doors.web.context import Shared, get_caller, needs, refuse_load
 from warmstart.doors.web.views import (
     AllowanceList,
     AllowanceView,
@@ -31,13 +32,13 @@ from warmstart.doors.web.views import (
     show_time,
 )
 
-_LARGE = 16 << 10  # bytes: masking a larger body in the event loop would hold up everybody else
+_SMALL = 512  # bytes: masking a larger body in the event loop would hold up everybody else
 
 
 @post(
     "/confirm",
     status_code=202,
-    opt=needs("agent:submit"),
+    opt=needs("agent:submit", counted=True),
     responses=answers(400, 401, 403, 413, 415, 422, 429, 503),
 )
 async def submit(
@@ -47,12 +48,16 @@ async def submit(
     key: Annotated[str | None, HeaderParameter(name="Idempotency-Key", pattern=KEY_PATTERN)] = None,
 ) -> Response[SubmittedView]:
     """Ask for a person's yes. On the disk before it is answered."""
-    masker = context.desk.masker
-    if len(await request.body()) > _LARGE:
-        new = await asyncio.to_thread(make_request, data, masker)
+    who, desk = get_caller(request), context.desk
+    length = len(await request.body())
+    if length <= _SMALL:
+        new = make_request(data, desk.masker.mask_submission)
     else:
-        new = make_request(data, masker)
-    stored = await asyncio.wrap_future(context.desk.submit(get_caller(request), new, make_key(key, data)))
+        new = await context.turns.run(who.credential, make_request, data, desk.outside_masker.mask)
+    try:
+        stored = await asyncio.wrap_future(desk.submit(who, new, make_key(key, data)))
+    except RateLimited as limited:
+        await refuse_load(context, request, who, limited, action=new.action, digest=new.digest)
     receipt = show_receipt(stored, context.addresses)
     return Response(receipt, status_code=200 if receipt.status == "auto_approved" else 202)
 

@@ -24,6 +24,7 @@ from warmstart.confirm.notify.channels import make_channels
 from warmstart.confirm.notify.notifier import Notifier
 from warmstart.confirm.store.page_address import forget_page
 from warmstart.doors.web.app import make_api, make_page, protect
+from warmstart.doors.web.connections import BACKLOG, find_room, make_protocol
 from warmstart.doors.web.context import RouteContext
 from warmstart.doors.web.settings import (
     ServerOptions,
@@ -32,6 +33,7 @@ from warmstart.doors.web.settings import (
     make_settings,
     open_listener,
 )
+from warmstart.doors.web.turns import Turns
 from warmstart.doors.web.waiters import Waiters
 from warmstart.errors import Refused, WarmstartError
 
@@ -131,8 +133,9 @@ class ConfirmationServer:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         waiters = Waiters(self.desk.feed)
         failures = FailureLog(self.desk, self.desk.now)
-        context = RouteContext(self.desk, self.addresses, waiters, failures)
-        servers = [uvicorn.Server(_configure(app)) for app in self._make_apps(context)]
+        context = RouteContext(self.desk, self.addresses, waiters, failures, Turns())
+        room = find_room()
+        servers = [uvicorn.Server(_configure(app, room)) for app in self._make_apps(context)]
         running = [
             asyncio.create_task(server.serve(sockets=[listener]))
             for server, listener in zip(servers, self._listeners, strict=True)
@@ -158,13 +161,15 @@ class ConfirmationServer:
         ]
 
 
-def _configure(app: ASGIApp) -> uvicorn.Config:
+def _configure(app: ASGIApp, room: int) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         log_config=None,
         access_log=False,
         lifespan="off",
+        http=make_protocol(room),
         ws="none",
+        backlog=BACKLOG,
         log_level="error",  # warnings are about what anybody sends, which could fill the log
         proxy_headers=False,  # nothing here uses a proxy's claims about its clients
         server_header=False,

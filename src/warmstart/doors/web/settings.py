@@ -31,6 +31,8 @@ class ServerOptions(TypedDict, total=False):
     ui_port: int  # of the page; 0: any
     policy: Policy | Path | str | None  # a policy or its file
     rate_limit: int | None  # requests for one action per hour, unless a rule sets it
+    pending_limit: int | None  # requests of one token that may wait at a time, instead of the policy's
+    cool_down: int | None  # seconds after a denial, instead of the policy's
     allow_hosts: Sequence[str]  # further host names of the daemon
     public_url: str  # of the page, if a proxy or tunnel stands before it
     secrets: Mapping[str, str]  # the user's own, to be masked
@@ -65,6 +67,12 @@ def make_settings(options: ServerOptions) -> ServerSettings:
         if limit < 1:
             raise ConfigError("rate limit: at least 1 an hour")
         policy = msgspec.structs.replace(policy, defaults=msgspec.structs.replace(policy.defaults, rate_limit=limit))
+    for name, field in (("pending_limit", "pending_limit"), ("cool_down", "cool_down_seconds")):
+        value = options.get(name)
+        if isinstance(value, int):
+            policy = msgspec.structs.replace(
+                policy, defaults=msgspec.structs.replace(policy.defaults, **{field: value})
+            )
     return ServerSettings(
         database=locate(options["database"]),
         host=options.get("host", "127.0.0.1").strip("[]"),

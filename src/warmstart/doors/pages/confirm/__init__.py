@@ -24,6 +24,7 @@ _ASSETS = (
     "arguments.js",
     "clock.js",
     "deciding.js",
+    "denying.js",
     "events.js",
     "json.js",
     "listing.js",

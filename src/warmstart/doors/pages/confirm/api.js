@@ -70,6 +70,11 @@ export function decide(id, verdict, given) {
   return call("POST", `/confirm/${encodeURIComponent(id)}/${verdict}`, given);
 }
 
+/** Deny everything that one requester is waiting for. */
+export function denyAll(requester, reason) {
+  return call("POST", "/deny-all", { requester, reason });
+}
+
 /** Open the event stream, starting with the events after `since`. Throws if there is none. */
 export async function openEvents(since, signal) {
   const headers = { Accept: "text/event-stream" };

@@ -2,6 +2,7 @@
 // click meant for something else does not approve.
 
 import { decide, findRequest, NoAnswer, Refusal } from "./api.js";
+import { showBriefly } from "./arguments.js";
 import { describeLeft, secondsLeft, writeTime } from "./clock.js";
 import { make, shorten, showText } from "./text.js";
 
@@ -35,6 +36,7 @@ export class Question {
       { class: "question" },
       make("h2", { id: "question" }, `${this.words.title} `, showText(this.request.action), "?"),
       make("p", {}, showText(shorten(this.request.description, 240))),
+      this.verdict === "approve" ? showBriefly(this.request) : null,
       make("p", { class: "note" }, ...this.#explain(), this.left),
       this.mustType ? this.#askName() : null,
       make("label", { for: "reason" }, this.words.reason),
