@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from warmstart.confirm.errors import Denied, Expired
 from warmstart.confirm.model import LONGEST, HumanDecision
-from warmstart.doors.guard.rules import GuardedCall, GuardRule, find_rule, load_rules
+from warmstart.doors.guard.rules import GuardedCall, GuardRule, load_guard_file
 from warmstart.doors.guard.wait import Pulse, wait_while_asking
 from warmstart.doors.hooks.log import describe, log_trouble
 from warmstart.errors import WarmstartError
@@ -65,7 +65,9 @@ class Guard:
     def check(self, call: GuardedCall) -> GuardVerdict:
         """Return once it is clear whether the call may run. Never raise."""
         try:
-            rule = find_rule(load_rules(self._home), call)
+            if not call.tool.strip():
+                return block("the call names no tool")
+            rule = load_guard_file(self._home).judge(call)
             if rule is None:
                 return UNTOUCHED
             decision = self._wait_for(rule, call)

@@ -20,7 +20,7 @@ from warmstart.confirm.model import LONGEST
 from warmstart.confirm.tokens.files import AGENT_TOKEN, read_token_file
 from warmstart.confirm.tokens.identity import split_token
 from warmstart.doors.guard.agent_hook import ASK_UNTIL, EVENT
-from warmstart.doors.guard.rules import load_rules
+from warmstart.doors.guard.rules import ASKED_FOR, load_rules
 from warmstart.doors.hooks.agents import CLAUDE_CODE, HookAgent
 from warmstart.doors.install.hook_settings import HookSettings
 from warmstart.doors.install.program import find_isolated_program
@@ -76,6 +76,7 @@ class GuardHook:
         name = self.agent.name
         rules = [rule for rule in load_rules(self._home) if rule.agents is None or name in rule.agents]
         longest = max((rule.timeout_seconds or LONGEST for rule in rules), default=0)  # LONGEST: up to the policy
+        longest = max(longest, ASKED_FOR)
         seconds = longest + 2 * ASK_UNTIL
         words = [*find_isolated_program(), *self._command.split(), "--home", str(self._home.absolute())]
         words += ["--url", self._url, "--within", str(seconds)]

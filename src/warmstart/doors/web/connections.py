@@ -77,6 +77,8 @@ class TimedConnection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         self._is_inside = True
+        if self._limit is None:  # right behind the request before
+            self._set_limit(HEADERS_WITHIN)
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
