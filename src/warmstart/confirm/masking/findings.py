@@ -12,7 +12,6 @@ import binascii
 import re
 import time
 import unicodedata
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Literal, NamedTuple
@@ -23,7 +22,6 @@ FindingKind = Literal["danger", "encoded", "lookalike", "hidden", "unsearched"]
 MOST = 40  # findings of one request
 BUDGET = 1.0  # seconds
 _LONGEST_SHOWN = 300  # characters of a line or of decoded text
-_LONGEST_LINE = 20_000  # characters of a line that are searched for encoded text at a time
 _OF_A_KIND = 4  # places of one kind in one text that are listed
 _MANY_HIDDEN = 8  # invisible characters in one text that are worth a word
 
@@ -81,9 +79,10 @@ _HIDDEN = re.compile(
 
 def find_dangers(details: Any, budget: float = BUDGET) -> list[Finding]:
     """Return what to look at, the most dangerous first. After the budget the rest stays unsearched, and a finding says so."""
-    end, findings = time.monotonic() + budget, []
+    end = time.monotonic() + budget
+    findings: list[Finding] = []
     for where, text in _walk(details):
-        findings += _search(where, text)
+        findings += _search(where, text, end)
         if time.monotonic() > end:
             note = "there was not enough time to search all arguments: read them yourself"
             findings.append(Finding("unsearched", where, 1, note, ""))
@@ -111,46 +110,64 @@ def _walk(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
             yield from _walk(inner, f"{where}[{number}]" if where else f"[{number}]")
 
 
-def _search(where: str, text: str) -> list[Finding]:
-    findings = []
-    counts: Counter[str] = Counter()
-    for number, line in enumerate(text.split("\n"), 1):
-        found = [(note, "danger", "") for note in _find_notes(line)]
-        for note, kind, shown in [*found, *((note, "encoded", shown) for note, shown in _find_encoded(line))]:
-            counts[note] += 1
-            if counts[note] <= _OF_A_KIND:  # many harmless lines must not hide another kind
-                shown = shown or _shorten(line.strip(), note)
-                findings.append(Finding("danger" if kind == "danger" else "encoded", where, number, note, shown))
-    for note, count in counts.items():
-        if count > _OF_A_KIND:
-            findings.append(Finding("danger", where, 1, f"{note}: {count - _OF_A_KIND:,} more lines", ""))
+def _search(where: str, text: str, end: float) -> Iterator[Finding]:
+    """Yield the findings of one text. Of each kind only the first few are listed, so that many harmless ones do not hide
+    another kind."""
+    data = text.encode("utf-8", "replace")
+    for note, pattern in _compiled() if _any_danger().search(data) else ():
+        yield from _list_dangers(where, data, note, pattern)
+    decoded = sorted(_find_encoded(text, end), key=lambda one: _any_danger().search(one.text.encode()) is None)
+    for one in decoded[:_OF_A_KIND]:
+        yield one._replace(where=where)
+    if len(decoded) > _OF_A_KIND:
+        yield Finding("encoded", where, 1, f"{len(decoded) - _OF_A_KIND:,} more encoded texts", "")
     if not text.isascii():
-        findings += _find_lookalikes(where, text)
+        yield from _find_lookalikes(where, text)
         hidden = len(_HIDDEN.findall(text))
         if hidden >= _MANY_HIDDEN:
-            findings.append(Finding("hidden", where, 1, f"{hidden:,} invisible characters", ""))
-    return findings
+            yield Finding("hidden", where, 1, f"{hidden:,} invisible characters", "")
 
 
-def _find_notes(line: str) -> list[str]:
-    if not line or not _any_danger().search(line.encode("utf-8", "replace")):
-        return []
-    return [note for note, pattern in _compiled() if pattern.search(line.encode("utf-8", "replace"))]
+def _list_dangers(where: str, data: bytes, note: str, pattern: Any) -> Iterator[Finding]:
+    """Yield the first lines with one danger, and whether there are more."""
+    known: set[int] = set()
+    for match in pattern.finditer(data):
+        line = data.count(b"\n", 0, match.end()) + 1
+        if line in known:
+            continue
+        if len(known) == _OF_A_KIND:
+            yield Finding("danger", where, line, f"{note}: more lines, from this one on", "")
+            return
+        known.add(line)
+        yield Finding("danger", where, line, note, _cut_line(data, match.start(), match.end()))
 
 
-def _find_encoded(line: str) -> Iterator[tuple[str, str]]:
-    """Yield what base64 or hex in a line means, if it is text: an agent may hide a command in it."""
-    seen = 0
-    for match in _HEX.finditer(line[:_LONGEST_LINE]):
+def _cut_line(data: bytes, start: int, end: int) -> str:
+    """Return the line around a match, of a long one the part around it."""
+    first = data.rfind(b"\n", 0, max(start, end - 1)) + 1
+    last = data.find(b"\n", end)
+    last = len(data) if last < 0 else last
+    begin = max(first, min(start, last) - 60) if last - first > _LONGEST_SHOWN else first
+    line = data[begin:last].decode("utf-8", "ignore").strip()
+    shown = line if len(line) <= _LONGEST_SHOWN else f"{line[:_LONGEST_SHOWN]}…"
+    return f"…{shown}" if begin > first else shown
+
+
+def _find_encoded(text: str, end: float) -> Iterator[Finding]:
+    """Yield what base64 or hex means, if it is text: an agent may hide a command in it."""
+    seen: set[int] = set()
+    for match in _HEX.finditer(text):
+        if time.monotonic() > end:
+            return
         digits = re.sub(r"\\x|[ :]", "", match.group())
         if plain := _read_text(bytes.fromhex(digits)):
-            seen = match.end()
-            yield "hexadecimal, decoded", plain
-    for match in _ENCODED.finditer(line[:_LONGEST_LINE]):
-        if match.start() < seen or match.group().isalpha():
-            continue
-        if plain := _decode_base64(match.group()):
-            yield "base64, decoded", plain
+            seen.add(match.start())
+            yield Finding("encoded", "", text.count("\n", 0, match.start()) + 1, "hexadecimal, decoded", plain)
+    for match in _ENCODED.finditer(text):
+        if time.monotonic() > end:
+            return
+        if match.start() not in seen and (plain := _decode_base64(match.group())):
+            yield Finding("encoded", "", text.count("\n", 0, match.start()) + 1, "base64, decoded", plain)
 
 
 def _decode_base64(run: str, depth: int = 0) -> str:
@@ -159,9 +176,8 @@ def _decode_base64(run: str, depth: int = 0) -> str:
         raw = base64.b64decode(body + "=" * (-len(body) % 4), validate=True)
     except (binascii.Error, ValueError):
         return ""
-    plain = _read_text(raw)
-    inner = _ENCODED.fullmatch(plain) if plain and depth < 3 else None
-    return (inner and _decode_base64(inner.group(), depth + 1)) or plain
+    inner = _ENCODED.fullmatch(raw.decode("ascii")) if raw.isascii() and depth < 3 else None
+    return (inner and _decode_base64(inner.group(), depth + 1)) or _read_text(raw)
 
 
 def _read_text(raw: bytes) -> str:
@@ -195,22 +211,12 @@ def _find_lookalikes(where: str, text: str) -> Iterator[Finding]:
             yield Finding("lookalike", where, line, note, word)
 
 
-def _shorten(line: str, note: str) -> str:
-    """Return a line, of a long one the part around what was found."""
-    if len(line) <= _LONGEST_SHOWN:
-        return line
-    pattern = dict(_compiled())[note]
-    match = pattern.search(line.encode("utf-8", "replace"))
-    start = max(0, len(line.encode("utf-8", "replace")[: match.start()].decode("utf-8", "ignore")) - 60) if match else 0
-    return ("…" if start else "") + line[start : start + _LONGEST_SHOWN] + "…"
-
-
 @cache
 def _compiled() -> list[tuple[str, Any]]:
-    return [(note, re2.compile(pattern)) for note, pattern in _DANGERS]
+    return [(note, re2.compile(f"(?m){pattern}")) for note, pattern in _DANGERS]
 
 
 @cache
 def _any_danger() -> Any:
     """One pattern for all, so that most lines are searched once."""
-    return re2.compile("|".join(f"(?:{pattern})" for _, pattern in _DANGERS))
+    return re2.compile("(?m)" + "|".join(f"(?:{pattern})" for _, pattern in _DANGERS))

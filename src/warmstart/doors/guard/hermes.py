@@ -57,7 +57,7 @@ def make_hook(home: Path) -> Callable[..., dict[str, str] | None]:
 def _find_key(home: Path, token: str) -> str:
     """Return the daemon's key as it is pinned at the start, empty if there is no token yet. A file that is changed later
     cannot lead to another daemon."""
-    with suppress(WarmstartError):
+    with suppress(WarmstartError, OSError, TypeError, ValueError):  # a home that is none blocks every call later
         return split_token(token or read_token_file(home / AGENT_TOKEN)).key
     return ""
 
