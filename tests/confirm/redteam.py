@@ -89,6 +89,7 @@ FLOOD = """
 import http.client, sys, threading
 from urllib.parse import urlsplit
 url, token, body = urlsplit(sys.argv[1]), sys.argv[2], sys.argv[3].encode()
+body = body.replace(b"@200000", b"x" * 200000)  # too long for a command line
 print("ready", 0, flush=True)
 def flood(n):
     while True:
@@ -131,7 +132,7 @@ while True:
     poll = select.poll()
     for n, one in enumerate(held): poll.register(one, select.POLLIN)
     numbers = {one.fileno(): n for n, one in enumerate(held)}
-    for file, _ in poll.poll(1000)[:200]:
+    for file, _ in poll.poll(1000)[:20]:
         n = numbers[file]
         held[n].close()
         held[n] = connect(n)

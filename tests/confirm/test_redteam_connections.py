@@ -128,6 +128,18 @@ def test_redteam_a_long_poll_is_no_dawdling(house: House, monkeypatch: pytest.Mo
     assert house.get(id, wait=1)["status"] == "pending"
 
 
+def test_redteam_a_body_that_is_broken_off_is_not_logged(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    """Each once left a traceback in the log, which anybody could fill that way."""
+    parts = urlsplit(house.api)
+    head = f"POST /confirm HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {house.agent}\r\n"
+    for _ in range(5):
+        with socket.create_connection((parts.hostname, parts.port)) as broken:
+            broken.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 99\r\n\r\n{{".encode())
+    for _ in range(3):
+        assert house.submit().status == 202
+    assert not caplog.records
+
+
 def test_the_attackers_program_is_sound() -> None:
     """A syntax error in it would look like a daemon that withstands it."""
     for name in ("FAKE_DAEMON", "RELAY", "FLOOD", "HALF_OPEN"):

@@ -16,7 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 HEADERS_WITHIN = 10.0  # seconds for a request's headers
 BODY_WITHIN = 20.0  # seconds for its body
 READ_WITHIN = 30.0  # seconds in which a client must take some of an answer
-BACKLOG = 128  # connections that are accepted at a time
+_MOST_AT_ONCE = 1_024  # connections that wait to be accepted, and are accepted at a time
 _RESERVED = 300  # files for the database, masking processes, notifications, and connections not counted yet
 _MOST = 4_000  # connections of one port, however many files there may be
 _FEWEST = 32
@@ -130,6 +130,11 @@ def find_room(raise_limit: Callable[[], int] | None = None) -> int:
     """Return how many connections one of our two ports may have, after asking the system for more files."""
     files = (raise_limit or raise_file_limit)()
     return max(_FEWEST, min(_MOST, (files - _RESERVED) // 2))
+
+
+def find_backlog(room: int) -> int:
+    """Return how many connections may wait to be accepted. All of them may be accepted before one is counted."""
+    return max(_FEWEST, min(_MOST_AT_ONCE, room // 2))
 
 
 def raise_file_limit() -> int:

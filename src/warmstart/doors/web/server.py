@@ -24,7 +24,7 @@ from warmstart.confirm.notify.channels import make_channels
 from warmstart.confirm.notify.notifier import Notifier
 from warmstart.confirm.store.page_address import forget_page
 from warmstart.doors.web.app import make_api, make_page, protect
-from warmstart.doors.web.connections import BACKLOG, find_room, make_protocol
+from warmstart.doors.web.connections import find_backlog, find_room, make_protocol
 from warmstart.doors.web.context import RouteContext
 from warmstart.doors.web.settings import (
     ServerOptions,
@@ -169,7 +169,7 @@ def _configure(app: ASGIApp, room: int) -> uvicorn.Config:
         lifespan="off",
         http=make_protocol(room),
         ws="none",
-        backlog=BACKLOG,
+        backlog=find_backlog(room),
         log_level="error",  # warnings are about what anybody sends, which could fill the log
         proxy_headers=False,  # nothing here uses a proxy's claims about its clients
         server_header=False,
