@@ -77,6 +77,7 @@ class Request(Struct, frozen=True, array_like=True):
     reason: str
     execute_by: int | None  # when the approval lapses
     executed: int | None
+    size: int = 0  # bytes of description and details as stored
 
     @property
     def decision(self) -> HumanDecision | None:

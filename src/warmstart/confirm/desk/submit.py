@@ -122,6 +122,7 @@ def _record(tx: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -> 
         reason="",
         execute_by=None,
         executed=None,
+        size=len(new.description.encode()) + len(new.details.encode()),
     )
     sequence = tx.log(
         "submitted",

@@ -28,44 +28,51 @@ UPDATE tokens SET revoked = :now WHERE id = :id AND revoked IS NULL RETURNING su
 -- name: put_request
 INSERT INTO requests (
     id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
-    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed)
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed,
+    size)
 VALUES (
     :id, :sequence, :action, :action_key, :description, :details, :masked, :digest, :subject, :subject_key, :credential,
     :claimed, :session_key, :high_risk, :quorum, :created, :timeout, :deadline, :status, :decided, :decided_by, :reason,
-    :execute_by, :executed);
+    :execute_by, :executed, :size);
 
 -- name: request
 SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
-    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed,
+    size
 FROM requests WHERE id = :id;
 
 -- name: requests
 SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
-    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed,
+    size
 FROM requests WHERE sequence < :before
 ORDER BY sequence DESC LIMIT :limit;
 
 -- name: requests_by_status
 SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
-    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed,
+    size
 FROM requests WHERE status = :status AND sequence < :before
 ORDER BY sequence DESC LIMIT :limit;
 
 -- name: requests_by_action
 SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
-    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed,
+    size
 FROM requests WHERE action_key = :action_key AND sequence < :before
 ORDER BY sequence DESC LIMIT :limit;
 
 -- name: requests_by_action_and_status
 SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
-    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed,
+    size
 FROM requests WHERE action_key = :action_key AND status = :status AND sequence < :before
 ORDER BY sequence DESC LIMIT :limit;
 
 -- name: requests_by_subject
 SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
-    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed,
+    size
 FROM requests
 WHERE subject_key = :subject_key AND sequence < :before
   AND (:status = '' OR status = :status) AND (:action_key = '' OR action_key = :action_key)
@@ -218,7 +225,8 @@ FROM audit WHERE event = 'audit_accepted' ORDER BY sequence;
 
 -- name: all_requests
 SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
-    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed,
+    size
 FROM requests ORDER BY sequence;
 
 -- name: all_votes
@@ -236,3 +244,14 @@ SELECT id, digest, subject, subject_key, scopes, created, expires, ended FROM se
 -- name: all_allowances
 SELECT id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed
 FROM whitelist ORDER BY id;
+
+-- name: put_mask
+INSERT INTO masked_values (request, mask, fingerprint) VALUES (:request, :mask, :fingerprint);
+
+-- name: masks_of
+-- Each mask of a request, and how many other requests with the same value were asked and approved.
+SELECT m.mask, count(r.id), coalesce(sum(CASE WHEN r.status IN ('approved', 'auto_approved') THEN 1 ELSE 0 END), 0)
+FROM masked_values m
+LEFT JOIN masked_values o ON o.fingerprint = m.fingerprint AND o.request <> m.request
+LEFT JOIN requests r ON r.id = o.request
+WHERE m.request = :request GROUP BY m.mask ORDER BY m.mask;
