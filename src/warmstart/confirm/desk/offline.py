@@ -101,7 +101,7 @@ def _describe_flaws(verdict: AuditVerdict) -> dict[str, Any]:
         "digest": verdict.digest,
         "marks": [flaw.mark for flaw in lasting] if verdict.lasting == len(lasting) else [],
         "entries": sorted({flaw.sequence for flaw in lasting if flaw.sequence is not None}),
-        "mended": [flaw.problem for flaw in verdict.problems if not flaw.mark],
+        "mended": [flaw.problem for flaw in verdict.problems if not flaw.mark and not flaw.forged],
     }
 
 

@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 _MOST_FLAWS = 100  # flaws printed
 database_option = click.option(
-    "--db", metavar="PATH", help="The daemon's database, or postgresql://... (default: confirm.db under the home)."
+    "--db",
+    "--db-path",
+    "db",
+    metavar="PATH",
+    help="The daemon's database, or postgresql://... (default: confirm.db under the home).",
 )
 
 

@@ -44,6 +44,7 @@ class RouteContext(Struct, frozen=True):
     addresses: Addresses
     waiters: Waiters
     failures: FailureLog
+    push_key: str = ""  # public, for browsers; empty: there is no push
 
 
 Shared = NamedDependency[RouteContext]  # the type of a route's parameter

@@ -65,7 +65,7 @@ async def list_requests(
     current = [desk.find(item.id) or item if desk.is_overdue(item) else item for item in stored]
     kept = [item for item in current if status is None or item.status == status]
     views = [show_request(desk, item, who, context.addresses) for item in kept]
-    return RequestList(views, stored[-1].sequence if len(stored) == limit else None)
+    return RequestList(views, stored[-1].sequence if len(stored) == limit else None, len(views))
 
 
 @get(

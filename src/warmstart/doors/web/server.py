@@ -20,8 +20,9 @@ from warmstart import __version__
 from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.desk.failures import FailureLog
 from warmstart.confirm.notify.channels import make_channels
-from warmstart.confirm.notify.notifier import Notifier
+from warmstart.confirm.notify.notifier import Channel
 from warmstart.doors.web.app import make_api, make_page, protect
+from warmstart.doors.web.companions import Companions
 from warmstart.doors.web.context import RouteContext
 from warmstart.doors.web.settings import (
     ServerOptions,
@@ -66,10 +67,10 @@ class ConfirmationServer:
             channels = make_channels(settings.notify)
             self.addresses = find_addresses(settings, *self._listeners)
             self.desk = self._open_desk([channel.name for channel in channels])
+            self._companions = self._start_companions(channels)
         except BaseException:
             self._close_listeners()
             raise
-        self._notifier = Notifier(self.desk, channels, self.addresses.page_of) if channels else None
         self._thread = threading.Thread(target=self._run, name="confirm-server", daemon=True)
         self._thread.start()
         self._ready.wait()
@@ -87,8 +88,7 @@ class ConfirmationServer:
         self._thread.join()
         self._thread = None
         self._close_listeners()
-        if self._notifier is not None:
-            self._notifier.stop()
+        self._companions.stop()
         self.desk.close()
 
     def __enter__(self) -> Self:
@@ -107,6 +107,13 @@ class ConfirmationServer:
             raise
         return desk
 
+    def _start_companions(self, channels: list[Channel]) -> Companions:
+        try:
+            return Companions(self.desk, self.addresses, self.settings, channels)
+        except BaseException:
+            self.desk.close()
+            raise
+
     def _close_listeners(self) -> None:
         for listener in self._listeners:
             listener.close()
@@ -123,7 +130,7 @@ class ConfirmationServer:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         waiters = Waiters(self.desk.feed)
         failures = FailureLog(self.desk, self.desk.now)
-        context = RouteContext(self.desk, self.addresses, waiters, failures)
+        context = RouteContext(self.desk, self.addresses, waiters, failures, self._companions.push_public)
         servers = [uvicorn.Server(_configure(app)) for app in self._make_apps(context)]
         running = [
             asyncio.create_task(server.serve(sockets=[listener]))

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
+from warmstart.config import find_homes
 from warmstart.confirm.policy.policy import Policy, load_policy
 from warmstart.confirm.store.open import locate
 from warmstart.confirm.store.protocol import Database, ServerAddress
@@ -25,7 +26,7 @@ _LOCAL = ("127.0.0.1", "localhost", "::1")
 class ServerOptions(TypedDict, total=False):
     """The options of `ConfirmationServer`."""
 
-    database: Database  # the SQLite file, or postgresql://...
+    database: Database  # the SQLite file, or postgresql://...; default: confirm.db under the home
     host: str  # to listen on
     port: int  # of the API; 0: any
     ui_port: int  # of the page; 0: any
@@ -56,8 +57,6 @@ def make_settings(options: ServerOptions) -> ServerSettings:
     unknown = set(options) - set(ServerOptions.__annotations__)
     if unknown:
         raise ConfigError(f"unknown option: {', '.join(sorted(unknown))}")
-    if "database" not in options:
-        raise ConfigError("database: the path of the confirmation database is needed")
     policy = options.get("policy") or Policy()
     if not isinstance(policy, Policy):
         policy = load_policy(Path(policy))
@@ -66,7 +65,7 @@ def make_settings(options: ServerOptions) -> ServerSettings:
             raise ConfigError("rate limit: at least 1 an hour")
         policy = msgspec.structs.replace(policy, defaults=msgspec.structs.replace(policy.defaults, rate_limit=limit))
     return ServerSettings(
-        database=locate(options["database"]),
+        database=locate(options["database"]) if "database" in options else find_homes()[1] / "confirm.db",
         host=options.get("host", "127.0.0.1").strip("[]"),
         port=options.get("port", 6000),
         ui_port=options.get("ui_port", 6080),

@@ -10,6 +10,7 @@ export const STATUS = {
   auto_approved: "Approved by rule",
   denied: "Denied",
   expired: "Expired",
+  withdrawn: "Withdrawn",
 };
 const URGENT = 60; // seconds
 
