@@ -67,6 +67,8 @@ def check_enrolment(answer: EnrolmentAnswer, challenge: bytes, rp: str) -> NewPa
         )
     except (webauthn.WebAuthnException, ValueError, KeyError) as error:
         raise BadRequest(f"the device's answer is not valid: {error}", code="bad_passkey") from None
+    if _encode(verified.credential_id) != answer.id:
+        raise BadRequest("the device's answer is not valid: it is about another passkey", code="bad_passkey")
     return NewPasskey(answer.id, _encode(verified.credential_public_key), rp)
 
 

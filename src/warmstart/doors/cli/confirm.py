@@ -22,6 +22,7 @@ from warmstart.confirm.masking.masker import is_turned, write_turned
 from warmstart.confirm.model import STATUSES
 from warmstart.confirm.tokens.files import APPROVER_TOKEN
 from warmstart.doors.cli.confirm_database import ADMIN_COMMANDS, database_option, find_path
+from warmstart.doors.cli.confirm_passkeys import passkey
 from warmstart.doors.cli.guard import guard
 from warmstart.doors.cli.main import PATH, json_option
 from warmstart.doors.render.terminal import clean, print_json, print_table
@@ -38,7 +39,7 @@ def confirm() -> None:
     """Ask a person before something dangerous is done: run the daemon, decide from the terminal."""
 
 
-for _command in (*ADMIN_COMMANDS, guard):
+for _command in (*ADMIN_COMMANDS, passkey, guard):
     confirm.add_command(_command)
 
 

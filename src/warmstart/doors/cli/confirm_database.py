@@ -62,6 +62,9 @@ def verify(ws: Warmstart, db: str | None, anchor: Path | None, accept: bool, yes
             click.confirm("accept these flaws?", abort=True, err=True)
         accept_audit(path, verdict, anchor)
         click.echo("the flaws were recorded and the audit was anchored again", err=True)
+        if verdict.forgeries:
+            click.echo(f"{verdict.forgeries} cannot be accepted: no passkey signed them", err=True)
+            sys.exit(1)
     elif not verdict.ok:
         sys.exit(1)
 
@@ -69,6 +72,10 @@ def verify(ws: Warmstart, db: str | None, anchor: Path | None, accept: bool, yes
 def _print_verdict(verdict: AuditVerdict) -> None:
     sound = "NOT SOUND" if not verdict.ok else "no new flaws" if verdict.accepted else "all sound"
     click.echo(f"{verdict.entries} entries, {sound}; {verdict.lag} after the anchor")
+    for passkey in verdict.passkeys:
+        state = " (removed)" if passkey.removed else "" if passkey.trusted else " (not trusted)"
+        since = f"since entry {passkey.sequence}, fingerprint {passkey.fingerprint}"
+        click.echo(f"  passkey: {clean(passkey.name)} of {clean(passkey.subject)}, {since}{state}")
     if verdict.accepted:
         acceptances = [acceptance for acceptance in verdict.acceptances if acceptance.flaws]
         who = ", ".join(f"by {clean(acceptance.by)} in entry {acceptance.sequence}" for acceptance in acceptances)

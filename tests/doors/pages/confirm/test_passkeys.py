@@ -79,7 +79,7 @@ def test_without_the_device_nothing_is_approved_but_a_no_is_free(browser, local)
     thief = open_person(browser, local)  # the login without the device
     asked = local.submit("send_mail", timeout_seconds=3600)
     open_request(thief, asked["id"])
-    cdp2, _ = add_authenticator(thief)
+    add_authenticator(thief)
     thief.answer("approve")
     thief.wait("The device did not sign")
     thief.page.click("dialog .plain")
