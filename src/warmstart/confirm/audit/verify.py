@@ -8,7 +8,7 @@ about it, so that an acceptance covers nothing else.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from warmstart.confirm.audit.chain import ZERO, ChainHead, hash_entry
 from warmstart.confirm.audit.compare import compare_tables
+from warmstart.confirm.audit.elsewhere import Witness, WitnessCheck
 from warmstart.confirm.audit.expected_rows import ReplayState, read_details
 from warmstart.confirm.audit.replay import replay_entry
 from warmstart.confirm.audit.replay_passkeys import EnrolledPasskey, find_forgery, list_enrolled
@@ -31,7 +32,7 @@ class Flaw(Struct, frozen=True):
     sequence: int | None  # of the entry; None for a flaw of the database as a whole
     problem: str
     mark: str = ""  # empty: accepting repairs it, so a later one like it is new
-    forged: bool = False  # an approval that nobody's passkey signed: cannot be accepted
+    forged: bool = False  # a missing signature or an anchor elsewhere proves it: cannot be accepted
 
 
 class Acceptance(Struct, frozen=True):
@@ -58,16 +59,20 @@ class AuditVerdict(Struct, frozen=True, kw_only=True):
     accepted: int  # flaws that exist and were accepted before
     acceptances: list[Acceptance]
     passkeys: list[EnrolledPasskey] = []  # all that were ever enrolled
-    forgeries: int = 0  # of the flaws: approvals without a passkey's signature
+    forgeries: int = 0  # of the flaws: those that cannot be accepted
+    witnesses: int = 0  # anchors from elsewhere that were compared
 
 
-def verify(store: ConfirmStore, anchored: ChainHead | None, *, unreadable: str = "") -> AuditVerdict:
-    """Verify everything. `unreadable` says why the anchor could not be read."""
+def verify(
+    store: ConfirmStore, anchored: ChainHead | None, *, unreadable: str = "", witnesses: Sequence[Witness] = ()
+) -> AuditVerdict:
+    """Verify everything. `unreadable` says why the anchor could not be read; `witnesses` are anchors from elsewhere."""
     with ReplayState() as state, store.snapshot():
         findings = _Findings(store)
-        chain = _ChainCheck(anchored)
+        chain, elsewhere = _ChainCheck(anchored), WitnessCheck(witnesses)
         for row in store.stream("all_entries"):
             entry = AuditEntry(*row)
+            elsewhere.see(entry.sequence, entry.hash)
             for flaw in chain.check(entry):
                 findings.add(flaw)
             if forgery := find_forgery(state, entry):
@@ -79,9 +84,11 @@ def verify(store: ConfirmStore, anchored: ChainHead | None, *, unreadable: str =
             findings.add(_mark(None, problem, *evidence))
         for problem in store.check_guards():
             findings.add(Flaw(None, problem))
+    for sequence, problem in elsewhere.find_contradictions():
+        findings.add(Flaw(sequence, problem, forged=True))
     for flaw in chain.check_anchor(unreadable):
         findings.add(flaw)
-    return msgspec.structs.replace(findings.conclude(chain), passkeys=passkeys)
+    return msgspec.structs.replace(findings.conclude(chain), passkeys=passkeys, witnesses=len(witnesses))
 
 
 def _mark(sequence: int | None, problem: str, *evidence: Any) -> Flaw:

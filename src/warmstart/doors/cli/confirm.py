@@ -21,7 +21,7 @@ from warmstart.confirm.client.wire import call, find_daemon
 from warmstart.confirm.masking.masker import is_turned, write_turned
 from warmstart.confirm.model import STATUSES
 from warmstart.confirm.tokens.files import APPROVER_TOKEN
-from warmstart.doors.cli.confirm_database import ADMIN_COMMANDS, database_option, find_path
+from warmstart.doors.cli.confirm_database import ADMIN_COMMANDS, database_option, find_path, print_code
 from warmstart.doors.cli.confirm_passkeys import passkey
 from warmstart.doors.cli.guard import guard
 from warmstart.doors.cli.main import PATH, json_option
@@ -63,6 +63,13 @@ for _command in (*ADMIN_COMMANDS, passkey, guard):
 )
 @click.option("--policy", type=PATH, help="TOML file with rules; an error in it stops the start.")
 @click.option("--allow-host", multiple=True, metavar="NAME", help="Further host name by which browsers reach the page.")
+@click.option(
+    "--anchor-to",
+    multiple=True,
+    metavar="ADDRESS",
+    help="Also anchor the audit elsewhere (CONFIRMATION_ANCHOR): git+ssh://..., s3://bucket/folder, file:///folder, "
+    "mailto://...; `verify --anchor ADDRESS` compares.",
+)
 @click.option("--public-url", default="", help="The page's address, if a proxy or tunnel stands before it.")
 @json_option
 @click.pass_obj
@@ -83,6 +90,7 @@ def serve(ws: Warmstart, /, db: str | None, as_json: bool, **options: Any) -> No
         public_url=options["public_url"],
         secrets=ws.settings.secrets,
         notify=environment.notify,
+        anchors=(*environment.anchors, *options["anchor_to"]),
     )
     ending = catch_signals()
     with server:
@@ -110,14 +118,15 @@ def catch_signals() -> threading.Event:
 
 def _greet(server: ConfirmationServer, home: Path, as_json: bool) -> None:
     """Print the addresses, and at the first start the login link and the agents' token file."""
-    from warmstart.doors.web.first_start import prepare_first_start
+    from warmstart.doors.web.first_start import find_warnings, prepare_first_start
 
     first = prepare_first_start(server.desk, server.page_url, home)
-    facts = {
+    facts: dict[str, Any] = {
         "api_url": server.api_url,
         "page_url": server.page_url,
         "login_url": first.login_url if first else None,
         "agent_token_file": str(first.agent_token_file) if first else None,
+        "warnings": find_warnings(server.desk, server.settings.notify),
     }
     if as_json:
         print_json(facts)
@@ -127,6 +136,9 @@ def _greet(server: ConfirmationServer, home: Path, as_json: bool) -> None:
         click.echo(f"Log in once with {facts['login_url']}" if first else "Log in with      warmstart confirm login")
         if first:
             click.echo(f"Agents' token    {facts['agent_token_file']}")
+            print_code(first.login_url)
+        for warning in facts["warnings"]:
+            click.echo(f"Warning: {warning}", err=True)
     sys.stdout.flush()
 
 

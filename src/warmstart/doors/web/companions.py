@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from warmstart.confirm.audit.elsewhere import name_audit, open_place
+from warmstart.confirm.audit.remote_anchorer import RemoteAnchorer
 from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.notify.alerts import Alerter, skip_alerts
 from warmstart.confirm.notify.notifier import Channel, Notifier
@@ -34,6 +36,10 @@ class Companions:
             self._running.append(Alerter(desk, channels, addresses.page))
         else:
             skip_alerts(desk)
+        home, label = desk.anchor.path.parent, name_audit(desk.store)
+        places = [open_place(address, home, label) for address in settings.anchors]
+        if places:
+            self._running.append(RemoteAnchorer(desk.anchor, places, desk.problems))
 
     def stop(self) -> None:
         for companion in self._running:

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import logging
 import shlex
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
 from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.desk.desk import Desk
+from warmstart.confirm.notify.push import list_subscriptions
 from warmstart.confirm.store.page_address import remember_page
 from warmstart.confirm.tokens.access import create_login, create_token, list_tokens
 from warmstart.confirm.tokens.files import AGENT_TOKEN, save_token
@@ -46,6 +48,16 @@ def prepare_first_start(desk: Desk, page_url: str, home: Path) -> FirstStart | N
         return None
     code, secret = made
     return FirstStart(f"{page_url}/login#{code}", _save(home / AGENT_TOKEN, secret))
+
+
+def find_warnings(desk: Desk, notify: Sequence[str]) -> list[str]:
+    """Return what a person should know at the start: that nobody will be notified of requests."""
+    if notify or list_subscriptions(desk.store, desk.now()):
+        return []
+    return [
+        "nobody will be notified of requests: they are seen only on an open page. Set CONFIRMATION_NOTIFY "
+        "(such as ntfys://ntfy.sh/TOPIC), or turn on notifications on the page under Devices"
+    ]
 
 
 def _save(wanted: Path, secret: str) -> Path:

@@ -36,6 +36,7 @@ class ServerOptions(TypedDict, total=False):
     public_url: str  # of the page, if a proxy or tunnel stands before it
     secrets: Mapping[str, str]  # the user's own, to be masked
     notify: Sequence[str]  # apprise addresses, in addition to the policy's
+    anchors: Sequence[str]  # places elsewhere for the audit's anchor; see confirm/audit/elsewhere.py
 
 
 class ServerSettings(Struct, frozen=True, kw_only=True):
@@ -50,6 +51,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     public_url: str
     secrets: dict[str, str]
     notify: tuple[str, ...]
+    anchors: tuple[str, ...] = ()
 
 
 def make_settings(options: ServerOptions) -> ServerSettings:
@@ -74,6 +76,7 @@ def make_settings(options: ServerOptions) -> ServerSettings:
         public_url=_check_url(options.get("public_url", "")),
         secrets=dict(options.get("secrets", {})),
         notify=(*policy.notify, *options.get("notify", ())),
+        anchors=tuple(options.get("anchors", ())),
     )
 
 
