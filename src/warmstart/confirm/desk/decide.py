@@ -118,7 +118,7 @@ def _vote(tx: Transaction, who: Identity, request: Request, wish: DecisionReques
     given = len(others) + 1
     if given >= standing.quorum:
         return None
-    facts = {"given": given, "quorum": standing.quorum, "digest": request.digest}
+    facts: dict[str, Any] = {"given": given, "quorum": standing.quorum, "digest": request.digest}
     tx.log("vote", who, request, reason=wish.reason, **facts, **_describe_wish(wish))
     return request
 

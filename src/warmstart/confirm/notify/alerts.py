@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from warmstart.confirm.audit.chain import read_head
 from warmstart.confirm.audit.expected_rows import Details, read_details
@@ -140,7 +140,7 @@ def _settle(tx: Transaction, alert: Alert, state: Delivery, attempts: int, error
     change = {"sequence": alert.entry.sequence, "channel": alert.channel, "state": state, "attempts": attempts}
     tx.store.rows("settle_alert", change | {"due": due, "error": error})
     if state == "undeliverable":
-        facts = {"entry": alert.entry.sequence, "channel": alert.channel, "attempts": attempts, "error": error}
+        facts: dict[str, Any] = {"entry": alert.entry.sequence, "channel": alert.channel, "attempts": attempts, "error": error}
         tx.log("alert_undeliverable", "daemon", **facts)
 
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -45,13 +48,17 @@ class Subscription(NamedTuple):
     auth: str
 
 
-def load_push_key(home: Path) -> PushKey | None:
-    """Load the key, creating it at first use. Return None if pywebpush is not installed."""
-    try:
-        from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-        from py_vapid import Vapid02
-    except ImportError:
-        return None
+@cache
+def can_push() -> bool:
+    """Return whether pywebpush is installed."""
+    return find_spec("pywebpush") is not None
+
+
+def load_push_key(home: Path) -> PushKey:
+    """Load the key, creating it at first use."""
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+    from py_vapid import Vapid02
+
     path = home / KEY_FILE
     try:
         if not path.exists():
@@ -135,5 +142,5 @@ class PushSender:
         return ""
 
 
-def make_push_channel(sender: PushSender) -> Channel:
-    return Channel(PUSH, PUSH, _ROOM, sender)
+def make_push_channel(send: Callable[[Notification], None]) -> Channel:
+    return Channel(PUSH, PUSH, _ROOM, send)

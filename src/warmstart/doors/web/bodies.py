@@ -105,11 +105,16 @@ def _convert_whole_numbers(body: Any) -> Any:
     """Convert 60.0 to 60 in the fields that need an integer; details are hashed and stay as they are."""
     if not isinstance(body, dict):
         return body
-    whole = {
+    whole: dict[str, Any] = {
         name: int(body[name])
         for name in ("timeout_seconds", "seconds")
         if isinstance(body.get(name), float) and body[name].is_integer()
     }
+    if isinstance(again := body.get("allow"), dict):
+        whole["allow"] = {
+            name: int(value) if isinstance(value, float) and value.is_integer() else value
+            for name, value in again.items()
+        }
     return body | whole
 
 

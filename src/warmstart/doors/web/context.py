@@ -26,6 +26,7 @@ from warmstart.confirm.errors import NotAllowed, Unauthorized
 from warmstart.confirm.model import Identity
 from warmstart.confirm.tokens.access import SESSION_LASTS, BrowserSession
 from warmstart.confirm.tokens.tokens import is_same
+from warmstart.doors.web.companions import Companions
 from warmstart.doors.web.views import Addresses
 from warmstart.doors.web.waiters import Waiters
 
@@ -44,7 +45,7 @@ class RouteContext(Struct, frozen=True):
     addresses: Addresses
     waiters: Waiters
     failures: FailureLog
-    push_key: str = ""  # public, for browsers; empty: there is no push
+    companions: Companions | None = None  # None in tests of the routes alone
 
 
 Shared = NamedDependency[RouteContext]  # the type of a route's parameter

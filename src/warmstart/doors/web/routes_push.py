@@ -13,7 +13,7 @@ from warmstart.confirm.errors import Conflict
 from warmstart.confirm.notify.push import Subscription, add_subscription, remove_subscriptions
 from warmstart.doors.web.answers import answers
 from warmstart.doors.web.bodies import StrictRequest
-from warmstart.doors.web.context import Shared, get_caller, needs
+from warmstart.doors.web.context import RouteContext, Shared, get_caller, needs
 
 _DECIDERS = ("approver:decide",)
 _CHANGING = answers(400, 401, 403, 409, 413, 415, 503)
@@ -36,17 +36,19 @@ class PushBody(Struct, frozen=True, forbid_unknown_fields=True):
 async def find_push(context: Shared, request: StrictRequest) -> PushView:
     """Whether this login gets pushes, and the daemon's key for asking for them."""
     (count,) = context.desk.store.row("count_pushes", {"session": get_caller(request).credential})
-    return PushView(context.push_key, count > 0)
+    return PushView(await _find_key(context), count > 0)
 
 
 @post("/push", status_code=200, opt=needs(*_DECIDERS), responses=_CHANGING)
 async def add_push(context: Shared, request: StrictRequest, data: JSONBody[PushBody]) -> PushView:
     """Send pushes to this browser as long as the login lasts."""
-    if not context.push_key:
+    key = await _find_key(context)
+    if not key or context.companions is None:
         raise Conflict("the daemon has no push; install it with: pip install 'warmstart[push]'", code="no_push")
     who, wanted = get_caller(request), Subscription(data.endpoint, data.p256dh, data.auth)
     await asyncio.wrap_future(context.desk.change(lambda tx: add_subscription(tx, who, wanted)))
-    return PushView(context.push_key, True)
+    context.companions.start_notifier()
+    return PushView(key, True)
 
 
 @delete("/push", status_code=200, opt=needs(*_DECIDERS), responses=_CHANGING)
@@ -54,7 +56,11 @@ async def remove_push(context: Shared, request: StrictRequest) -> PushView:
     """Send this login no pushes any more."""
     who = get_caller(request)
     await asyncio.wrap_future(context.desk.change(lambda tx: remove_subscriptions(tx, who)))
-    return PushView(context.push_key, False)
+    return PushView(await _find_key(context), False)
+
+
+async def _find_key(context: RouteContext) -> str:
+    return await asyncio.to_thread(context.companions.find_push_key) if context.companions else ""
 
 
 PUSHES = [find_push, add_push, remove_push]

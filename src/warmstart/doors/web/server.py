@@ -130,7 +130,7 @@ class ConfirmationServer:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         waiters = Waiters(self.desk.feed)
         failures = FailureLog(self.desk, self.desk.now)
-        context = RouteContext(self.desk, self.addresses, waiters, failures, self._companions.push_public)
+        context = RouteContext(self.desk, self.addresses, waiters, failures, self._companions)
         servers = [uvicorn.Server(_configure(app)) for app in self._make_apps(context)]
         running = [
             asyncio.create_task(server.serve(sockets=[listener]))

@@ -114,7 +114,7 @@ function showEntry(entry) {
       ),
       details.reason ? make("p", { class: "note" }, showText(shorten(details.reason, 200))) : null,
       make("p", { class: "by" }, showText(entry.actor), details.claimed ? [" (calls itself ", showText(details.claimed), ")"] : null, ` · ${writeTime(entry.at, { exact: true })}`),
-      make("details", {}, make("summary", {}, "Everything"), make("pre", {}, showText(JSON.stringify(entry, null, 2)))),
+      make("details", {}, make("summary", {}, "All fields"), make("pre", {}, showText(JSON.stringify(entry, null, 2)))),
     ),
   );
 }

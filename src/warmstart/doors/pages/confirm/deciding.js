@@ -11,9 +11,9 @@ const PAUSE = 500; // milliseconds before the dialog accepts an approval, so tha
 
 const AGAIN = [
   ["", "only this once"],
-  ["1/15", "this, and once more within 15 minutes"],
-  ["5/60", "this, and 5 times more within an hour"],
-  ["20/480", "this, and 20 times more within 8 hours"],
+  ["1/15", "now, and 1 more in 15 minutes"],
+  ["5/60", "now, and 5 more in an hour"],
+  ["20/480", "now, and 20 more in 8 hours"],
 ];
 
 const WORDS = {
@@ -69,7 +69,7 @@ export class Question {
     this.again = make("select", { id: "again" }, ...AGAIN.map(([value, text]) => make("option", { value }, text)));
     const note = make("p", { class: "note", hidden: true }, "Exactly the same arguments, from the same agent and session, then run without asking.");
     this.again.addEventListener("change", () => (note.hidden = !this.again.value));
-    return [make("label", { for: "again" }, "Allow"), this.again, note];
+    return [make("label", { for: "again" }, "Allow it"), this.again, note];
   }
 
   #readAgain() {

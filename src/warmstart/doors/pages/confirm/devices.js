@@ -113,7 +113,7 @@ export class Devices {
       drawCode(rows),
       make("pre", { tabindex: "0", class: "link" }, url),
       make("p", { class: "note" }, "Nobody else may see it. It logs in once, within 15 minutes."),
-      local ? make("p", { class: "remark odd-note" }, "Only this machine reaches that address. For a phone, start the daemon with --public-url.") : "",
+      local ? make("p", { class: "remark odd-note" }, "Only this machine reaches that address. For a phone, start the daemon with ", make("code", {}, "--public-url"), ".") : "",
     );
   }
 
