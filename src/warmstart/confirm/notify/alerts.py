@@ -140,7 +140,12 @@ def _settle(tx: Transaction, alert: Alert, state: Delivery, attempts: int, error
     change = {"sequence": alert.entry.sequence, "channel": alert.channel, "state": state, "attempts": attempts}
     tx.store.rows("settle_alert", change | {"due": due, "error": error})
     if state == "undeliverable":
-        facts: dict[str, Any] = {"entry": alert.entry.sequence, "channel": alert.channel, "attempts": attempts, "error": error}
+        facts: dict[str, Any] = {
+            "entry": alert.entry.sequence,
+            "channel": alert.channel,
+            "attempts": attempts,
+            "error": error,
+        }
         tx.log("alert_undeliverable", "daemon", **facts)
 
 
