@@ -158,3 +158,8 @@ def test_at_a_bare_address_the_page_says_what_to_do(alice, daemon):
     alice.page.click("#places a[href='#/devices']")
     alice.wait("open it as http://localhost:")
     assert not alice.page.is_visible("#device")
+    alice.page.click("text=Continue at localhost")
+    alice.page.wait_for_url("http://localhost:*/")
+    alice.page.wait_for_selector(".connection.live")
+    alice.page.click("#places a[href='#/devices']")
+    alice.page.wait_for_selector("#device")

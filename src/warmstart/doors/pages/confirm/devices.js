@@ -84,7 +84,7 @@ export class Devices {
 
   #offerEnrolment(required) {
     const why = explainNoPasskey();
-    if (why) return [make("p", { class: "remark" }, why)];
+    if (why) return [make("p", { class: "remark" }, why), location.hostname === "127.0.0.1" ? this.#offerLocalhost() : ""];
     const name = make("input", { id: "device", type: "text", maxlength: "60", value: guessName(), autocomplete: "off" });
     const form = make(
       "form",
@@ -99,6 +99,17 @@ export class Devices {
       this.#run(() => enrolDevice(name.value.trim() || "device"), form.querySelector("button"));
     });
     return [form];
+  }
+
+  /** A login belongs to one address, so the way to the other one is a new login link. */
+  #offerLocalhost() {
+    const button = this.#button("Continue at localhost", "approve", async () => {
+      const link = new URL((await makeLink()).url);
+      link.protocol = location.protocol;
+      link.host = `localhost:${location.port}`;
+      location.assign(link);
+    });
+    return make("div", { class: "buttons" }, button);
   }
 
   #offerLink() {
