@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -14,6 +14,8 @@ from warmstart.confirm.errors import ConfirmationError, Denied, KeyReused, RateL
 from warmstart.confirm.model import WINDOW, Identity, NewRequest, Request
 from warmstart.confirm.policy.policy import Ruling
 from warmstart.confirm.tokens.tokens import make_id
+
+PUSH = "push"  # the channel of browsers; see notify/push.py
 
 
 class Key(NamedTuple):
@@ -28,6 +30,7 @@ class SubmitVerdict(NamedTuple):
 
     by: str
     reason: str
+    entry: str = ""  # id of the whitelist entry
 
 
 def submit(
@@ -48,6 +51,8 @@ def submit(
         tx.store.rows("put_answer", answer)
     if request.status == "pending":
         for channel in channels:
+            if channel == PUSH and tx.store.row("live_pushes", {"now": tx.now}) is None:
+                continue  # no browser wants it
             tx.store.rows("put_notice", {"request": request.id, "channel": channel, "due": tx.now})
     return request
 
@@ -86,22 +91,31 @@ def _check_action(tx: Transaction, new: NewRequest, ruling: Ruling) -> RateLimit
 
 
 def find_allowance(tx: Transaction, request: Request, ruling: Ruling) -> SubmitVerdict | None:
-    """Return what allows a request without asking: the policy, or a whitelist entry that was valid at submission and
-    still is. High-risk actions always need a person.
-    """
+    """Return what allows a request without asking: the policy, or a whitelist entry. High-risk actions always need a
+    person."""
     if ruling.high_risk:
         return None
     if ruling.decision == "allow":
         return SubmitVerdict("policy", "allowed by the policy")
-    wanted = {
+    row = tx.store.row("allowance", _describe_wanted(request))
+    return SubmitVerdict("whitelist", f"whitelist entry {row[0]} by {row[7]}", row[0]) if row else None
+
+
+def is_still_allowed(tx: Transaction, request: Request, ruling: Ruling) -> bool:
+    """Return whether the permission under which a request was allowed still holds. It may have been its last use."""
+    if ruling.high_risk:
+        return False
+    return ruling.decision == "allow" or tx.store.row("allowance_still", _describe_wanted(request)) is not None
+
+
+def _describe_wanted(request: Request) -> dict[str, Any]:
+    return {
         "action_key": request.action_key,
         "session_key": request.session_key,
         "requester_key": request.subject_key,
         "digest": request.digest,
         "now": request.created,
     }
-    row = tx.store.row("allowance", wanted) if request.session_key else None
-    return SubmitVerdict("whitelist", f"whitelist entry {row[0]} by {row[7]}") if row else None
 
 
 def _record(tx: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -> Request:
@@ -154,7 +168,10 @@ def _record(tx: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -> 
 
 def _allow(tx: Transaction, request: Request, allowed: SubmitVerdict) -> Request:
     until = tx.now + tx.policy.defaults.execute_seconds * 1000
-    tx.log("auto_approved", allowed.by, request, reason=allowed.reason, digest=request.digest, execute_by=until)
+    used = {"entry": allowed.entry} if allowed.entry else {}
+    tx.log("auto_approved", allowed.by, request, reason=allowed.reason, digest=request.digest, execute_by=until, **used)
+    if allowed.entry:
+        tx.store.rows("use_allowance", {"id": allowed.entry})
     return msgspec.structs.replace(
         request,
         status="auto_approved",

@@ -18,7 +18,7 @@ from warmstart.store.sqlite_file import Migration, load_migrations, load_queries
 Values = Mapping[str, Any]
 HERE = Path(__file__).parent
 MIGRATIONS_FOLDER = HERE / "migrations"
-QUERIES = load_queries(HERE / "queries.sql")
+QUERIES = load_queries(HERE / "queries.sql") | load_queries(HERE / "queries_devices.sql")
 _FOR_POSTGRES = "_postgres"
 
 

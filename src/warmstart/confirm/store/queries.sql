@@ -172,19 +172,22 @@ SELECT digest, request FROM answers WHERE credential = :credential AND key = :ke
 INSERT INTO answers (credential, key, digest, request) VALUES (:credential, :key, :digest, :request);
 
 -- name: put_allowance
-INSERT INTO whitelist (id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed)
-VALUES (:id, :action, :action_key, :session_key, :requester_key, :digest, :created, :created_by, :expires, :removed);
+INSERT INTO whitelist (id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed,
+    times, used)
+VALUES (:id, :action, :action_key, :session_key, :requester_key, :digest, :created, :created_by, :expires, :removed,
+    :times, :used);
 
 -- name: allowance
-SELECT id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed
+SELECT id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed, times, used
 FROM whitelist
 WHERE action_key = :action_key AND session_key = :session_key AND requester_key IN ('', :requester_key)
+  AND (session_key <> '' OR (digest <> '' AND requester_key <> '')) AND (times IS NULL OR used < times)
   AND digest IN ('', :digest) AND removed IS NULL AND expires > :now
 ORDER BY created, id LIMIT 1;
 
 -- name: allowances
-SELECT id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed
-FROM whitelist WHERE removed IS NULL AND expires > :now ORDER BY created, id;
+SELECT id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed, times, used
+FROM whitelist WHERE removed IS NULL AND expires > :now AND (times IS NULL OR used < times) ORDER BY created, id;
 
 -- name: remove_allowance
 UPDATE whitelist SET removed = :now WHERE id = :id AND removed IS NULL AND expires > :now RETURNING action;
@@ -284,7 +287,7 @@ SELECT digest, subject, scopes, created, expires, used FROM logins ORDER BY dige
 SELECT id, digest, subject, subject_key, scopes, created, expires, ended FROM sessions ORDER BY id;
 
 -- name: all_allowances
-SELECT id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed
+SELECT id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed, times, used
 FROM whitelist ORDER BY id;
 
 -- name: put_mask

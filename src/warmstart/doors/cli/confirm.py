@@ -22,8 +22,9 @@ from warmstart.confirm.client.wire import call, find_daemon
 from warmstart.confirm.masking.masker import is_turned, write_turned
 from warmstart.confirm.model import STATUSES
 from warmstart.confirm.tokens.files import APPROVER_TOKEN
-from warmstart.doors.cli.confirm_database import ADMIN_COMMANDS
+from warmstart.doors.cli.confirm_database import ADMIN_COMMANDS, print_code
 from warmstart.doors.cli.confirm_identity import database_option, find_path
+from warmstart.doors.cli.confirm_passkeys import passkey
 from warmstart.doors.cli.guard import guard
 from warmstart.doors.cli.main import PATH, json_option
 from warmstart.doors.render.terminal import clean, print_json, print_table
@@ -40,7 +41,7 @@ def confirm() -> None:
     """Ask a person before something dangerous is done: run the daemon, decide from the terminal."""
 
 
-for _command in (*ADMIN_COMMANDS, guard):
+for _command in (*ADMIN_COMMANDS, passkey, guard):
     confirm.add_command(_command)
 
 
@@ -64,6 +65,13 @@ for _command in (*ADMIN_COMMANDS, guard):
 )
 @click.option("--policy", type=PATH, help="TOML file with rules; an error in it stops the start.")
 @click.option("--allow-host", multiple=True, metavar="NAME", help="Further host name by which browsers reach the page.")
+@click.option(
+    "--anchor-to",
+    multiple=True,
+    metavar="ADDRESS",
+    help="Also anchor the audit elsewhere (CONFIRMATION_ANCHOR): git+ssh://..., s3://bucket/folder, file:///folder, "
+    "mailto://...; `verify --anchor ADDRESS` compares.",
+)
 @click.option("--public-url", default="", help="The page's address, if a proxy or tunnel stands before it.")
 @json_option
 @click.pass_obj
@@ -84,6 +92,7 @@ def serve(ws: Warmstart, /, db: str | None, as_json: bool, **options: Any) -> No
         public_url=options["public_url"],
         secrets=ws.settings.secrets,
         notify=environment.notify,
+        anchors=(*environment.anchors, *options["anchor_to"]),
     )
     ending = catch_signals()
     sys.setswitchinterval(0.001)  # people who decide do not wait for threads that work for agents
@@ -113,15 +122,16 @@ def catch_signals() -> threading.Event:
 
 def _greet(server: ConfirmationServer, home: Path, as_json: bool) -> None:
     """Print the addresses, and at the first start the login link and the agents' token file."""
-    from warmstart.doors.web.first_start import prepare_first_start
+    from warmstart.doors.web.first_start import find_warnings, prepare_first_start
 
     first = prepare_first_start(server.desk, server.page_url, home, server.local_page_url)
-    facts = {
+    facts: dict[str, Any] = {
         "api_url": server.api_url,
         "page_url": server.page_url,
         "login_url": first.login_url if first else None,
         "agent_token_file": str(first.agent_token_file) if first else None,
         "daemon_key": server.desk.identity,
+        "warnings": find_warnings(server.desk, server.settings.notify),
     }
     if as_json:
         print_json(facts)
@@ -131,7 +141,10 @@ def _greet(server: ConfirmationServer, home: Path, as_json: bool) -> None:
         click.echo(f"Log in once with {facts['login_url']}" if first else "Log in with      warmstart confirm login")
         if first:
             click.echo(f"Agents' token    {facts['agent_token_file']}")
+            print_code(first.login_url)
         click.echo(f"Daemon's key     {facts['daemon_key']}")
+        for warning in facts["warnings"]:
+            click.echo(f"Warning: {warning}", err=True)
     sys.stdout.flush()
 
 

@@ -27,19 +27,25 @@ _MOST_FLAWS = 100  # flaws printed
 @click.command()
 @database_option
 @click.option(
-    "--anchor", type=PATH, help="A copy of the anchor kept elsewhere (default: the one that the daemon keeps)."
+    "--anchor",
+    "anchors",
+    multiple=True,
+    metavar="PLACE",
+    help="An anchor kept elsewhere: a copied file (instead of the daemon's own), an address given to `serve --anchor-to`, "
+    "or SEQUENCE:HASH from a message. Can be repeated.",
 )
 @click.option("--accept", is_flag=True, help="Accept the flaws found: record them and anchor the audit again.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 @click.pass_obj
-def verify(ws: Warmstart, db: str | None, anchor: Path | None, accept: bool, yes: bool, as_json: bool) -> None:
+def verify(ws: Warmstart, db: str | None, anchors: tuple[str, ...], accept: bool, yes: bool, as_json: bool) -> None:
     """Verify the whole audit and the tables that it records. Finds edited, deleted or swapped entries, a cut end and rows
     that differ. Changes nothing and reads read-only copies. Exits with 1 on any flaw that was not accepted."""
     from warmstart.confirm.desk.offline import accept_audit, find_database, verify_database
 
     path = find_database(find_path(ws, db))
-    verdict = verify_database(path, anchor)
+    anchor, sources = _sort_anchors(anchors)
+    verdict = verify_database(path, anchor, sources)
     if as_json:
         print_json(verdict)
     else:
@@ -49,13 +55,33 @@ def verify(ws: Warmstart, db: str | None, anchor: Path | None, accept: bool, yes
             click.confirm("accept these flaws?", abort=True, err=True)
         accept_audit(path, verdict, anchor)
         click.echo("the flaws were recorded and the audit was anchored again", err=True)
+        if verdict.forgeries:
+            proven = "a missing signature or an anchor elsewhere proves them"
+            click.echo(f"{verdict.forgeries} of them cannot be accepted: {proven}", err=True)
+            sys.exit(1)
     elif not verdict.ok:
         sys.exit(1)
 
 
+def _sort_anchors(anchors: tuple[str, ...]) -> tuple[Path | None, list[str]]:
+    """Separate a copied file from addresses and written-out anchors."""
+    from warmstart.confirm.audit.elsewhere import read_literal
+
+    sources = [anchor for anchor in anchors if "://" in anchor or read_literal(anchor)]
+    files = [Path(anchor).expanduser() for anchor in anchors if anchor not in sources]
+    if len(files) > 1:
+        raise ConfigError(f"--anchor {files[1]}: only one copied file can be compared at a time")
+    return (files[0] if files else None), sources
+
+
 def _print_verdict(verdict: AuditVerdict) -> None:
     sound = "NOT SOUND" if not verdict.ok else "no new flaws" if verdict.accepted else "all sound"
-    click.echo(f"{verdict.entries} entries, {sound}; {verdict.lag} after the anchor")
+    elsewhere = f"; {verdict.witnesses} anchors from elsewhere compared" if verdict.witnesses else ""
+    click.echo(f"{verdict.entries} entries, {sound}; {verdict.lag} after the anchor{elsewhere}")
+    for passkey in verdict.passkeys:
+        state = " (removed)" if passkey.removed else "" if passkey.trusted else " (not trusted)"
+        since = f"since entry {passkey.sequence}, fingerprint {passkey.fingerprint}"
+        click.echo(f"  passkey: {clean(passkey.name)} of {clean(passkey.subject)}, {since}{state}")
     if verdict.accepted:
         acceptances = [acceptance for acceptance in verdict.acceptances if acceptance.flaws]
         who = ", ".join(f"by {clean(acceptance.by)} in entry {acceptance.sequence}" for acceptance in acceptances)
@@ -72,9 +98,12 @@ def _print_verdict(verdict: AuditVerdict) -> None:
 @click.option("--subject", default="owner", show_default=True, help="The person who logs in with it.")
 @click.option("--url", default="", help="The page's address (default: the one that the daemon started with).")
 @click.option("--unchecked", is_flag=True, help="Print the link although no daemon of this database answers.")
+@click.option("--qr/--no-qr", default=None, help="Also print a QR code to scan with a phone (default: on a terminal).")
 @json_option
 @click.pass_obj
-def login(ws: Warmstart, db: str | None, subject: str, url: str, unchecked: bool, as_json: bool) -> None:
+def login(
+    ws: Warmstart, db: str | None, subject: str, url: str, unchecked: bool, qr: bool | None, as_json: bool
+) -> None:
     """Print a link that logs its opener in on the page, once, within 15 minutes. The program at the page's address must
     first prove that it is the daemon: another one would get the login."""
     from warmstart.confirm.desk.offline import change_database, find_database, name_local_user
@@ -88,6 +117,24 @@ def login(ws: Warmstart, db: str | None, subject: str, url: str, unchecked: bool
         print_json({"login_url": link, "subject": subject})
     else:
         click.echo(link)
+        print_code(link, qr)
+
+
+def print_code(link: str, wanted: bool | None = None) -> None:
+    """Print a link's QR code. `wanted` None: on a terminal, if the code can be made and a phone could reach the link."""
+    from importlib.util import find_spec
+    from urllib.parse import urlsplit
+
+    is_local = urlsplit(link).hostname in ("127.0.0.1", "localhost", "::1")
+    if wanted is None:
+        wanted = sys.stdout.isatty() and not is_local and find_spec("segno") is not None
+    if not wanted:
+        return
+    from warmstart.doors.web.qr_code import print_qr
+
+    click.echo(print_qr(link))
+    if is_local:
+        click.echo("Only this machine reaches that address; for a phone start the daemon with --public-url", err=True)
 
 
 @click.command()

@@ -20,7 +20,11 @@ from warmstart.errors import NotFound, Refused
 from warmstart.pipeline import Warmstart
 
 database_option = click.option(
-    "--db", metavar="PATH", help="The daemon's database, or postgresql://... (default: confirm.db under the home)."
+    "--db",
+    "--db-path",
+    "db",
+    metavar="PATH",
+    help="The daemon's database, or postgresql://... (default: confirm.db under the home).",
 )
 
 

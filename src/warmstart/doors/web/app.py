@@ -21,7 +21,9 @@ from warmstart.doors.web.gate import Gate
 from warmstart.doors.web.proof import SignedAnswers, make_prover
 from warmstart.doors.web.routes import SHARED
 from warmstart.doors.web.routes_api import API_ONLY
+from warmstart.doors.web.routes_devices import DEVICES
 from warmstart.doors.web.routes_login import PAGE_ONLY
+from warmstart.doors.web.routes_push import PUSHES
 from warmstart.doors.web.settings import ListeningPlace
 
 _TOKEN = {"token": SecurityScheme(type="http", scheme="bearer")}
@@ -41,7 +43,7 @@ def make_api(context: RouteContext) -> Litestar:
 
 def make_page(context: RouteContext) -> Litestar:
     """Make the application for people. The page's files are open to all: they show nothing by themselves."""
-    routes = [*SHARED, *PAGE_ONLY]
+    routes = [*SHARED, *PAGE_ONLY, *DEVICES, *PUSHES]
     cookie = SecurityScheme(type="apiKey", name=name_cookie(context.addresses.page), security_scheme_in="cookie")
     document = Document(routes, "Warmstart confirmations: the page", {"session": cookie, "csrf": _CSRF})
     return _make(context, guard_by_session(context), routes, document, HANDLERS)

@@ -16,7 +16,8 @@ from warmstart.confirm.desk.submit import Key
 from warmstart.confirm.errors import BadRequest
 from warmstart.confirm.masking.masker import Masker
 from warmstart.confirm.masking.submission import MaskedSubmission, Submission
-from warmstart.confirm.model import LONGEST, SHORTEST, NewRequest
+from warmstart.confirm.model import LONGEST, SHORTEST, Assertion, NewRequest
+from warmstart.confirm.passkeys.statements import Terms
 from warmstart.confirm.policy.actions import ACTION_PATTERN, ACTION_WORDS, check_action, key_of
 from warmstart.confirm.tokens.access import NewAllowance
 from warmstart.doors.web.gate import BodyTooLarge
@@ -42,7 +43,16 @@ class SubmitBody(Struct, frozen=True, forbid_unknown_fields=True):
     details: Details = field(default_factory=dict)
     requester: Annotated[Name, Meta(description="Shown beside the token's subject, never believed.")] = ""
     session_key: Name = ""
-    timeout_seconds: Annotated[int, Meta(ge=SHORTEST, le=LONGEST)] | None = None
+    timeout_seconds: (
+        Annotated[int, Meta(description=f"{SHORTEST} to {LONGEST}; another value is set to the nearest.")] | None
+    ) = None
+
+
+class AllowAgain(Struct, frozen=True, forbid_unknown_fields=True):
+    """Allow the same requester exactly the same action again, without asking."""
+
+    times: Annotated[int, Meta(ge=1, le=100)] = 5
+    minutes: Annotated[int, Meta(ge=1, le=24 * 60)] = 60
 
 
 class DecideBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,6 +61,10 @@ class DecideBody(Struct, frozen=True, forbid_unknown_fields=True):
     reason: Annotated[str, Meta(max_length=1_000)] = ""
     digest: Annotated[Digest, Meta(description="Of what was shown: another one is refused.")] | None = None
     typed_action: Annotated[Name, Meta(description="The page asks for it before high-risk approvals.")] | None = None
+    approver: Annotated[Name, Meta(description="Recorded as a claim: the decider is the token's subject.")] = ""
+    denier: Annotated[Name, Meta(description="Recorded as a claim: the decider is the token's subject.")] = ""
+    passkey: Annotated[Assertion, Meta(description="The signature of an approval.")] | None = None
+    allow: AllowAgain | None = None
 
 
 class DenyAllBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -108,11 +122,16 @@ def _convert_whole_numbers(body: Any) -> Any:
     """Convert 60.0 to 60 in the fields that need an integer; details are hashed and stay as they are."""
     if not isinstance(body, dict):
         return body
-    whole = {
+    whole: dict[str, Any] = {
         name: int(body[name])
         for name in ("timeout_seconds", "seconds")
         if isinstance(body.get(name), float) and body[name].is_integer()
     }
+    if isinstance(again := body.get("allow"), dict):
+        whole["allow"] = {
+            name: int(value) if isinstance(value, float) and value.is_integer() else value
+            for name, value in again.items()
+        }
     return body | whole
 
 
@@ -166,7 +185,7 @@ def make_request(body: SubmitBody, mask: Callable[[Submission], MaskedSubmission
         digest=digest_deed(action, details),
         claimed=shown.requester,
         session_key=shown.session_key,
-        timeout=body.timeout_seconds,
+        timeout=None if body.timeout_seconds is None else min(max(body.timeout_seconds, SHORTEST), LONGEST),
         fingerprints=tuple(shown.fingerprints),
     )
 
@@ -183,7 +202,15 @@ def make_key(header: str | None, body: SubmitBody) -> Key | None:
 def make_wish(answer: Answer, body: DecideBody | None, masker: Masker) -> DecisionRequest:
     if body is None:
         return DecisionRequest(answer)
-    return DecisionRequest(answer, masker.mask_text(body.reason), body.digest)
+    claimed = body.approver if answer == "approved" else body.denier
+    return DecisionRequest(
+        answer,
+        masker.mask_text(body.reason),
+        body.digest,
+        claimed=masker.mask_name(claimed) if claimed else "",
+        proof=body.passkey,
+        terms=Terms(body.allow.times, body.allow.minutes * 60) if body.allow else None,
+    )
 
 
 def make_allowance(body: AllowBody, masker: Masker) -> NewAllowance:

@@ -26,6 +26,7 @@ from warmstart.confirm.errors import NotAllowed, RateLimited, Unauthorized
 from warmstart.confirm.model import Identity
 from warmstart.confirm.tokens.access import SESSION_LASTS, BrowserSession
 from warmstart.confirm.tokens.tokens import is_same
+from warmstart.doors.web.companions import Companions
 from warmstart.doors.web.turns import Turns
 from warmstart.doors.web.views import Addresses
 from warmstart.doors.web.waiters import Waiters
@@ -47,6 +48,7 @@ class RouteContext(Struct, frozen=True):
     waiters: Waiters
     failures: FailureLog
     turns: Turns
+    companions: Companions | None = None  # None in tests of the routes alone
 
 
 Shared = NamedDependency[RouteContext]  # the type of a route's parameter

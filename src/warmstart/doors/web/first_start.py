@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import logging
 import shlex
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
 from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.desk.desk import Desk
+from warmstart.confirm.notify.push import list_subscriptions
 from warmstart.confirm.store.page_address import remember_page
 from warmstart.confirm.tokens.access import create_login, create_token, list_tokens
 from warmstart.confirm.tokens.files import AGENT_TOKEN, APPROVER_TOKEN, pin_token_file, read_token_file, save_token
@@ -62,6 +64,16 @@ def pin_known_tokens(desk: Desk, home: Path) -> None:
                 log.warning("%s: this daemon's key was pinned in it", home / name)
         except WarmstartError as error:
             log.warning("%s", error)
+
+
+def find_warnings(desk: Desk, notify: Sequence[str]) -> list[str]:
+    """Return what a person should know at the start: that nobody will be notified of requests."""
+    if notify or list_subscriptions(desk.store, desk.now()):
+        return []
+    return [
+        "nobody will be notified of requests: they are seen only on an open page. Set CONFIRMATION_NOTIFY "
+        "(such as ntfys://ntfy.sh/TOPIC), or turn on notifications on the page under Devices"
+    ]
 
 
 def _save(wanted: Path, secret: str) -> Path:

@@ -17,7 +17,7 @@ from warmstart.doors.web.views import ErrorView
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _HOST = re.compile(rb"(?:\[([0-9a-f.%]*:[0-9a-z:.%]*)\]|([a-z0-9._-]+))(?::[0-9]{1,5})?", re.IGNORECASE)
 CONTENT_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; manifest-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = [

@@ -81,7 +81,7 @@ async def list_requests(
     kept = [item for item in current if status is None or item.status == status]
     views = show_summaries(desk, kept, who, context.addresses)
     waiting = desk.count_pending() if who.may("approver:decide") else 0
-    return RequestList(views, stored[-1].sequence if len(stored) == limit else None, waiting)
+    return RequestList(views, stored[-1].sequence if len(stored) == limit else None, waiting, len(views))
 
 
 async def render(context: RouteContext, request: Request, who: Identity) -> RequestView:

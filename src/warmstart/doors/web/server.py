@@ -21,9 +21,10 @@ from warmstart import __version__
 from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.desk.failures import FailureLog
 from warmstart.confirm.notify.channels import make_channels
-from warmstart.confirm.notify.notifier import Notifier
+from warmstart.confirm.notify.notifier import Channel
 from warmstart.confirm.store.page_address import forget_page
 from warmstart.doors.web.app import make_api, make_page, protect
+from warmstart.doors.web.companions import Companions
 from warmstart.doors.web.connections import find_backlog, find_room, make_protocol
 from warmstart.doors.web.context import RouteContext
 from warmstart.doors.web.settings import (
@@ -74,11 +75,11 @@ class ConfirmationServer:
             channels = make_channels(settings.notify)
             self.addresses = find_addresses(settings, *self._listeners)
             self.desk = self._open_desk([channel.name for channel in channels])
+            self._companions = self._start_companions(channels)
         except BaseException:
             self._close_listeners()
             raise
         self._local_page = self.local_page_url
-        self._notifier = Notifier(self.desk, channels, self.addresses.page_of) if channels else None
         self._thread = threading.Thread(target=self._run, name="confirm-server", daemon=True)
         self._thread.start()
         self._ready.wait()
@@ -96,8 +97,7 @@ class ConfirmationServer:
         self._thread.join()
         self._thread = None
         self._close_listeners()
-        if self._notifier is not None:
-            self._notifier.stop()
+        self._companions.stop()
         forget_page(self.desk.store, self._local_page)
         self.desk.close()
 
@@ -117,6 +117,13 @@ class ConfirmationServer:
             raise
         return desk
 
+    def _start_companions(self, channels: list[Channel]) -> Companions:
+        try:
+            return Companions(self.desk, self.addresses, self.settings, channels)
+        except BaseException:
+            self.desk.close()
+            raise
+
     def _close_listeners(self) -> None:
         for listener in self._listeners:
             listener.close()
@@ -133,7 +140,7 @@ class ConfirmationServer:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         waiters = Waiters(self.desk.feed)
         failures = FailureLog(self.desk, self.desk.now)
-        context = RouteContext(self.desk, self.addresses, waiters, failures, Turns())
+        context = RouteContext(self.desk, self.addresses, waiters, failures, Turns(), self._companions)
         room = find_room()
         servers = [uvicorn.Server(_configure(app, room)) for app in self._make_apps(context)]
         running = [

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
+from warmstart.config import find_homes
 from warmstart.confirm.policy.policy import Policy, load_policy
 from warmstart.confirm.store.open import locate
 from warmstart.confirm.store.protocol import Database, ServerAddress
@@ -25,7 +26,7 @@ _LOCAL = ("127.0.0.1", "localhost", "::1")
 class ServerOptions(TypedDict, total=False):
     """The options of `ConfirmationServer`."""
 
-    database: Database  # the SQLite file, or postgresql://...
+    database: Database  # the SQLite file, or postgresql://...; default: confirm.db under the home
     host: str  # to listen on
     port: int  # of the API; 0: any
     ui_port: int  # of the page; 0: any
@@ -37,6 +38,7 @@ class ServerOptions(TypedDict, total=False):
     public_url: str  # of the page, if a proxy or tunnel stands before it
     secrets: Mapping[str, str]  # the user's own, to be masked
     notify: Sequence[str]  # apprise addresses, in addition to the policy's
+    anchors: Sequence[str]  # places elsewhere for the audit's anchor; see confirm/audit/elsewhere.py
 
 
 class ServerSettings(Struct, frozen=True, kw_only=True):
@@ -51,6 +53,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     public_url: str
     secrets: dict[str, str]
     notify: tuple[str, ...]
+    anchors: tuple[str, ...] = ()
 
 
 def make_settings(options: ServerOptions) -> ServerSettings:
@@ -58,8 +61,6 @@ def make_settings(options: ServerOptions) -> ServerSettings:
     unknown = set(options) - set(ServerOptions.__annotations__)
     if unknown:
         raise ConfigError(f"unknown option: {', '.join(sorted(unknown))}")
-    if "database" not in options:
-        raise ConfigError("database: the path of the confirmation database is needed")
     policy = options.get("policy") or Policy()
     if not isinstance(policy, Policy):
         policy = load_policy(Path(policy))
@@ -74,7 +75,7 @@ def make_settings(options: ServerOptions) -> ServerSettings:
                 policy, defaults=msgspec.structs.replace(policy.defaults, **{field: value})
             )
     return ServerSettings(
-        database=locate(options["database"]),
+        database=locate(options["database"]) if "database" in options else find_homes()[1] / "confirm.db",
         host=options.get("host", "127.0.0.1").strip("[]"),
         port=options.get("port", 6000),
         ui_port=options.get("ui_port", 6080),
@@ -83,6 +84,7 @@ def make_settings(options: ServerOptions) -> ServerSettings:
         public_url=_check_url(options.get("public_url", "")),
         secrets=dict(options.get("secrets", {})),
         notify=(*policy.notify, *options.get("notify", ())),
+        anchors=tuple(options.get("anchors", ())),
     )
 
 

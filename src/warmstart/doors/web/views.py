@@ -14,6 +14,8 @@ from warmstart.confirm.canonical import show_hidden, write_readable
 from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.masking.findings import Finding, find_dangers
 from warmstart.confirm.model import (
+    LONGEST,
+    SHORTEST,
     Allowance,
     AuditEntry,
     Delivered,
@@ -126,12 +128,17 @@ class RequestView(Struct, frozen=True, kw_only=True):
     details_omitted: bool
     masks: list[MaskView]
     findings: list[FindingView]
+    created_at: float  # seconds since the epoch, like `resolved_at`: names that older clients use
+    created_at_iso: Time
+    resolved_at: float | None
+    resolved_by: str | None
 
 
 class RequestList(Struct, frozen=True):
     requests: list[RequestView]
     next: int | None
     waiting: int  # requests that wait in all, whatever was asked for
+    count: int = 0  # of `requests`
 
 
 class DeniedAllView(Struct, frozen=True):
@@ -192,6 +199,8 @@ class AllowanceView(Struct, frozen=True):
     created: Time
     created_by: str
     expires: Time
+    times: int | None = None
+    used: int = 0
 
 
 class AllowanceList(Struct, frozen=True):
@@ -295,6 +304,10 @@ def _show(
         details_omitted=True,
         masks=[],
         findings=[],
+        created_at=request.created / 1000,
+        created_at_iso=show_time(request.created),
+        resolved_at=None if request.decided is None else request.decided / 1000,
+        resolved_by=request.decided_by or None,
     )
 
 
@@ -302,14 +315,18 @@ def _show_vote(vote: Vote) -> VoteView:
     return VoteView(vote.by, vote.reason, show_time(vote.at))
 
 
-def show_receipt(request: Request, addresses: Addresses) -> SubmittedView:
-    """Answer a submission. A repeated idempotency key gets the same answer, whatever was decided meanwhile."""
+def show_receipt(request: Request, addresses: Addresses, wanted: int | None = None) -> SubmittedView:
+    """Answer a submission. A repeated idempotency key gets the same answer, whatever was decided meanwhile. `wanted`: the
+    timeout that the request named."""
     allowed = request.status == "auto_approved"
     message = (
         f"allowed without asking: {request.reason}"
         if allowed
         else f"waiting for a person to decide at {addresses.page_of(request.id)}"
     )
+    if wanted is not None and wanted != request.timeout:
+        longest = f"{SHORTEST} to {LONGEST}, or less by the policy"
+        message += f"; it waits {request.timeout} seconds, not {str(wanted)[:20]}: a timeout may be {longest}"
     return SubmittedView(
         id=request.id,
         action=request.action,
@@ -350,4 +367,6 @@ def show_allowance(entry: Allowance) -> AllowanceView:
         show_time(entry.created),
         entry.created_by,
         show_time(entry.expires),
+        entry.times,
+        entry.used,
     )

@@ -11,6 +11,7 @@ export const STATUS = {
   auto_approved: "Approved by rule",
   denied: "Denied",
   expired: "Expired",
+  withdrawn: "Withdrawn",
 };
 const URGENT = 60; // seconds
 const FEW = 4; // fewer waiting requests need no filter

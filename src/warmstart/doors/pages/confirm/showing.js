@@ -12,6 +12,7 @@ const OUTCOME = {
   auto_approved: "Approved without asking, by the whitelist or the policy",
   denied: "Denied",
   expired: "Expired: nobody decided in time",
+  withdrawn: "Withdrawn by the agent",
 };
 
 export class Showing {
