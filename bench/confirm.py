@@ -1,6 +1,6 @@
 """The confirmation daemon: durable submits beside bare commits, wake-up, start, races, tampering, kill -9.
 
-    python bench/confirm.py [--json] [--full] [--seconds S]
+    python bench/confirm.py [--json] [--full] [--seconds S] [--only flood]
 
 Everything goes over HTTP to a daemon in a process of its own, clients in another. Durable submits a second are taken
 twice: from 16 and from 64 clients, while 1,000 requests are pending and 200 long polls wait. They are given as ratios
@@ -18,7 +18,13 @@ executed, wrong {what: n}, ready_worst}; with --full 1,000 requests in the race 
 `postgres` is the same on PostgreSQL (a real server on the same disk, by the tests' wheel; null where that is missing),
 with two daemons on one database: `bare_commits_per_s` (of that server), `submits_per_s` (64 clients at one daemon),
 `submit_ratio`, `wake_p50_ms`, `wake_p99_ms`, `wake_worst_ms` (200 wait at one daemon, the other decides), `race` (the
-clients at both daemons), `kills` (10; with --full 100).
+clients at both daemons), `kills` (10; with --full 100); `to_sqlite` (its submits to those of SQLite in the same run).
+
+`flood` is a person at the page of a daemon with the usual limits, quiet and while an agent floods it: `quiet` {page_ms,
+decision_ms}, and for each flood {page_ratio, decision_ratio, page_ms, decision_ms} (medians, to the quiet ones measured
+right before): `large` (400 requests of 200 KB, again and again over 8 connections), `dense` (380 tokens in one body, over
+8 connections), `half_open` (1,100 half-open connections to each port), `all` (these together). A page is the document,
+the list of waiting requests and one request; the requests that are decided are another agent's.
 """
 
 from __future__ import annotations
@@ -47,11 +53,13 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 from warmstart.confirm.desk.offline import change_database
 from warmstart.confirm.store.open import locate
 from warmstart.confirm.store.protocol import ServerAddress
-from warmstart.confirm.tokens.access import create_token
+from warmstart.confirm.tokens.access import create_login, create_token
+from warmstart.confirm.tokens.identity import split_token
 
 STRESS: Any = importlib.import_module("confirm.stress")
 TAMPERING: Any = importlib.import_module("confirm.tampering")
 SERVING: Any = importlib.import_module("confirm.serving")
+REDTEAM: Any = importlib.import_module("confirm.redteam")
 POSTGRES: Any = importlib.import_module("confirm.postgres")
 
 PENDING, WAITERS = 1_000, 200
@@ -67,6 +75,14 @@ BODY = {
     "session_key": "bench",
     "timeout_seconds": 3600,
 }
+POLICY = """
+[defaults]
+rate_limit = 1000000000
+submit_limit = 0
+pending_limit = 1000000
+pending_bytes = 1000000000
+cool_down_seconds = 0
+"""
 
 
 def measure_disk(folder: Path, seconds: float) -> tuple[float, float]:
@@ -91,10 +107,10 @@ def measure_disk(folder: Path, seconds: float) -> tuple[float, float]:
 class Daemon:
     """`warmstart confirm serve` in a process of its own."""
 
-    def __init__(self, folder: Path, url: str = "") -> None:
+    def __init__(self, folder: Path, url: str = "", policy_text: str = POLICY) -> None:
         self.database: Path | ServerAddress = locate(url, folder) if url else folder / "confirm.db"
         policy = folder / "policy.toml"
-        policy.write_text("[defaults]\nrate_limit = 1000000000\n")
+        policy.write_text(policy_text)
         self.command = [sys.executable, "-m", "warmstart", "--home", str(folder), "confirm", "serve", "--port", "0"]
         self.command += ["--ui-port", "0", "--policy", str(policy), "--json"]
         self.command += ["--db", url] if url else []
@@ -117,7 +133,8 @@ class Daemon:
         source = os.environ | {"PYTHONPATH": str(ROOT / "src")}
         self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True, env=source)
         assert self.process.stdout
-        self.url = json.loads(self.process.stdout.readline())["api_url"]
+        facts = json.loads(self.process.stdout.readline())
+        self.url, self.page = facts["api_url"], facts["page_url"]
         STRESS.Caller(self.url, "").call("GET", "/health")
         return time.perf_counter() - began
 
@@ -252,6 +269,74 @@ def measure_starts(daemon: Daemon, count: int) -> list[float]:
     return times
 
 
+DECIDED = 12  # decisions in each state
+
+
+class PersonAtPage:
+    """A person who is logged in, and the requests that wait for a decision."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        code = change_database(daemon.database, lambda tx: create_login(tx, "boss", by="bench"))
+        answer = SERVING.send(daemon.page, "POST", "/login", {"code": code})
+        self._person = SERVING.Person(
+            daemon.page, answer.headers["set-cookie"].split(";")[0], answer.body["csrf_token"]
+        )
+        self._page = daemon.page
+        other = daemon._make_token("other", "agent:submit")
+        body = BODY | {"timeout_seconds": 3600}
+        sent = [
+            SERVING.send(daemon.url, "POST", "/confirm", body | {"action": f"a{n}"}, token=other) for n in range(90)
+        ]
+        self._ids = [answer.body["id"] for answer in sent]
+
+    def measure(self) -> dict[str, float]:
+        """Medians in milliseconds."""
+        pages, decisions = [], []
+        for _ in range(DECIDED):
+            began = time.perf_counter()
+            SERVING.send(self._page, "GET", "/", timeout=120)
+            assert self._person.call("GET", "/confirm?status=pending&limit=50").status == 200
+            assert self._person.call("GET", f"/confirm/{self._ids[-1]}").status == 200
+            pages.append((time.perf_counter() - began) * 1000)
+            began = time.perf_counter()
+            assert self._person.call("POST", f"/confirm/{self._ids.pop()}/approve", {}).status == 200
+            decisions.append((time.perf_counter() - began) * 1000)
+        return {"page_ms": statistics.median(pages), "decision_ms": statistics.median(decisions)}
+
+
+def measure_flood(folder: Path) -> dict[str, Any]:
+    """A person's times while an agent floods a daemon with the usual limits, to the quiet ones right before."""
+    token = split_token
+    dice = random.Random(5)
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+    dense = ["".join(dice.choices(letters, k=40)) for _ in range(380)]
+    result: dict[str, Any] = {}
+    with Daemon(folder, policy_text="[defaults]\nrate_limit = 100000\nsubmit_limit = 100000\n") as daemon:
+        person = PersonAtPage(daemon)
+        secret = token(daemon.agent).secret
+        large = (
+            REDTEAM.FLOOD,
+            daemon.url,
+            secret,
+            json.dumps({"action": "a", "description": "d", "details": "@200000"}),
+        )
+        tokens = (REDTEAM.FLOOD, daemon.url, secret, json.dumps({"action": "a", "description": "d", "details": dense}))
+        half_open = [(REDTEAM.HALF_OPEN, url, 1_100, secret) for url in (daemon.url, daemon.page)]
+        floods = {"large": [large], "dense": [tokens], "half_open": half_open, "all": [large, tokens, *half_open]}
+        for name, attacks in floods.items():
+            quiet = person.measure() if name != "all" else result["quiet"]
+            result.setdefault("quiet", quiet)
+            with ExitStack() as running:
+                for attack in attacks:
+                    running.enter_context(REDTEAM.attack(*attack))
+                time.sleep(3.0)  # until the flood has filled what it can
+                flooded = person.measure()
+            ratios = {f"{key.removesuffix('_ms')}_ratio": flooded[key] / quiet[key] for key in flooded}
+            result[name] = ratios | flooded
+            time.sleep(1.0)
+    return result
+
+
 def measure_postgres(folder: Path, seconds: float, full: bool) -> dict[str, Any] | None:
     """Two daemons on one PostgreSQL database; None where there is no PostgreSQL."""
     with ExitStack() as running:
@@ -317,9 +402,12 @@ def measure(folder: Path, seconds: float, full: bool) -> dict[str, Any]:
         starts = measure_starts(daemon, 5)
     bare, grouped = (statistics.mean(rates) for rates in zip(*disk, strict=True))
     best = max(rate for rate, _, _ in few.values())
-    stress, postgres = folder / "stress", folder / "postgres"
-    stress.mkdir()
-    postgres.mkdir()
+    stress, postgres, flood = folder / "stress", folder / "postgres", folder / "flood"
+    for part in (stress, postgres, flood):
+        part.mkdir()
+    on_postgres = measure_postgres(postgres, seconds, full)
+    if on_postgres is not None:
+        on_postgres["to_sqlite"] = on_postgres["submits_per_s"] / few[64][0]
     return {
         "bare_commits_per_s": bare,
         "grouped_rows_per_s": grouped,
@@ -342,7 +430,8 @@ def measure(folder: Path, seconds: float, full: bool) -> dict[str, Any]:
         "tamperings": 1_000,
         "tampering_found": measure_tampering(folder, 1_000),
         "kills": STRESS.run_kills(stress / "confirm.db", 1_000 if full else 30),
-        "postgres": measure_postgres(postgres, seconds, full),
+        "postgres": on_postgres,
+        "flood": measure_flood(flood),
     }
 
 
@@ -351,10 +440,14 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--full", action="store_true", help="1,000 kills and 1,000 requests in the race")
     parser.add_argument("--seconds", type=float, default=4.0, help="for each rate")
+    parser.add_argument("--only", choices=["flood"], help="only this part")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["WARMSTART_HOME"] = folder
-        found = measure(Path(folder), arguments.seconds, arguments.full)
+        if arguments.only == "flood":
+            found = {"flood": measure_flood(Path(folder))}
+        else:
+            found = measure(Path(folder), arguments.seconds, arguments.full)
     if arguments.json:
         print(json.dumps(found))
         return

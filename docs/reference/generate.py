@@ -106,6 +106,7 @@ ENVIRONMENT = """
 | `CONFIRMATION_HOST`, `CONFIRMATION_PORT` | where the confirmation daemon listens | `127.0.0.1`, `6000` |
 | `CONFIRMATION_RATE_LIMIT` | requests that the daemon accepts per action and hour | 10 |
 | `CONFIRMATION_NOTIFY` | apprise addresses, separated by spaces, that the daemon notifies | none |
+| `CONFIRMATION_ANCHOR` | addresses elsewhere, separated by spaces, where the daemon also anchors the audit | none |
 | `WARMSTART_CONFIRM_URL` | the daemon that agents and commands ask | `http://127.0.0.1:6000` |
 | `WARMSTART_CONFIRM_TOKEN` | token that they ask with | private files under the home: `confirm-agent.token`, `confirm.token` |
 

@@ -189,6 +189,7 @@ class ConfirmationSettings(Struct, frozen=True, kw_only=True):
     port: int | None = None  # CONFIRMATION_PORT
     rate_limit: int | None = None  # CONFIRMATION_RATE_LIMIT: requests per action and hour
     notify: tuple[str, ...] = ()  # CONFIRMATION_NOTIFY: apprise addresses, separated by spaces
+    anchors: tuple[str, ...] = ()  # CONFIRMATION_ANCHOR: places elsewhere for the audit's anchor, separated by spaces
     url: str = ""  # WARMSTART_CONFIRM_URL: daemon that clients ask
     token: str = ""  # WARMSTART_CONFIRM_TOKEN: token that clients send
 
@@ -201,6 +202,7 @@ def load_confirmation(environ: Mapping[str, str] | None = None) -> ConfirmationS
         port=_read_number("CONFIRMATION_PORT", env, 0, 65_535),
         rate_limit=_read_number("CONFIRMATION_RATE_LIMIT", env, 1, 1_000_000_000),
         notify=tuple(env.get("CONFIRMATION_NOTIFY", "").split()),
+        anchors=tuple(env.get("CONFIRMATION_ANCHOR", "").split()),
         url=env.get("WARMSTART_CONFIRM_URL", "").strip(),
         token=env.get("WARMSTART_CONFIRM_TOKEN", "").strip(),
     )

@@ -18,7 +18,13 @@ on_both_databases = pytest.mark.parametrize("engine", ["sqlite", "postgres"], in
 @pytest.fixture(autouse=True)
 def no_daemon_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide the user's own daemon."""
-    for name in ("CONFIRMATION_HOST", "CONFIRMATION_PORT", "CONFIRMATION_RATE_LIMIT", "CONFIRMATION_NOTIFY"):
+    for name in (
+        "CONFIRMATION_HOST",
+        "CONFIRMATION_PORT",
+        "CONFIRMATION_RATE_LIMIT",
+        "CONFIRMATION_NOTIFY",
+        "CONFIRMATION_ANCHOR",
+    ):
         monkeypatch.delenv(name, raising=False)
     for name in ("WARMSTART_CONFIRM_URL", "WARMSTART_CONFIRM_TOKEN"):
         monkeypatch.delenv(name, raising=False)

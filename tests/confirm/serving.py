@@ -106,7 +106,14 @@ class House:
     def __init__(self, folder: Path, **options: Any) -> None:
         self.clock = Clock()
         self.database: Any = options.pop("database", folder / "confirm.db")
-        self.options = {"port": 0, "ui_port": 0, "rate_limit": 1_000_000, **options}
+        self.options = {
+            "port": 0,
+            "ui_port": 0,
+            "rate_limit": 1_000_000,
+            "pending_limit": 1_000_000,
+            "cool_down": 0,
+            **options,
+        }
         self.start()
         people = [
             ("agent-1", "agent:submit"),

@@ -107,7 +107,7 @@ from warmstart.doors.web import ConfirmationServer
 from warmstart.confirm.policy.policy import parse_policy
 from warmstart.redact import Redactor
 database, faster, epoch = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
-policy = parse_policy("[defaults]\\nrate_limit = 1000000000\\nexecute_seconds = 86400")
+policy = parse_policy("[defaults]\\nrate_limit = 1000000000\\nsubmit_limit = 0\\npending_limit = 1000000\\ncool_down_seconds = 0\\nexecute_seconds = 86400")
 clock = lambda: epoch + (time.time() - epoch) * faster
 for line in sys.stdin:
     child = os.fork()

@@ -19,6 +19,7 @@ import pytest
 
 import warmstart.confirm as confirm
 from confirm.serving import House
+from confirm.signing import TOKEN, prove
 from loopback import serving
 from warmstart.confirm import (
     BadRequest,
@@ -35,8 +36,8 @@ from warmstart.confirm import (
     submit,
 )
 from warmstart.confirm.policy.policy import parse_policy
-from warmstart.confirm.tokens.proof import CHALLENGE, PROOF, make_proof, read_challenge
-from warmstart.confirm.tokens.tokens import digest_secret
+from warmstart.confirm.tokens.identity import pin_token, split_token
+from warmstart.confirm.tokens.proof import CHALLENGE
 from warmstart.errors import ConfigError, WarmstartError
 
 
@@ -125,7 +126,7 @@ def test_what_is_no_request_raises(daemon: Daemon) -> None:
     with pytest.raises(BadRequest):
         ask("x", "", daemon=daemon)
     with pytest.raises(Unauthorized):
-        ask("x", "d", daemon=daemon._replace(token="wsc_wrong"))
+        ask("x", "d", daemon=daemon._replace(token=pin_token("wsc_wrong", split_token(daemon.token).key)))
 
 
 def test_a_waiter_lives_through_a_restart(house: House) -> None:
@@ -261,14 +262,14 @@ def test_no_daemon_means_no() -> None:
     confirm.client.ask._PATIENCE, patience = 0.5, confirm.client.ask._PATIENCE
     try:
         with pytest.raises(Unreachable, match="cannot be reached"):
-            ask("x", "d", daemon=Daemon(url, "t"))
+            ask("x", "d", daemon=Daemon(url, TOKEN))
     finally:
         confirm.client.ask._PATIENCE = patience
 
 
 def test_a_token_of_another_database_is_told_from_none(daemon: Daemon) -> None:
     with pytest.raises(Unauthorized, match=r"does not know this token.*another database.*--scope agent:submit"):
-        ask("x", "d", daemon=daemon._replace(token="wsc_wrong"))
+        ask("x", "d", daemon=daemon._replace(token=pin_token("wsc_wrong", split_token(daemon.token).key)))
 
 
 def test_no_token_means_no(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,14 +301,13 @@ class Liar(BaseHTTPRequestHandler):
 
     def answer(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        asked = read_challenge(self.headers.get(CHALLENGE, ""))
-        if asked:  # it knows the token, as a daemon gone mad would
+        if CHALLENGE in self.headers:  # it proves to be the daemon, as one gone mad would
             status, body = 200, b"{}"
         else:
             status, body = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         self.send_response(status)
-        if asked:
-            self.send_header(PROOF, make_proof(digest_secret("t"), asked[1]))
+        for name, value in prove(self, status, body).items():
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Location", "/elsewhere")
         self.end_headers()
@@ -323,7 +323,7 @@ class Liar(BaseHTTPRequestHandler):
 def liar(monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
     monkeypatch.setattr(confirm.client.ask, "_PATIENCE", 0.2)
     with serving(Liar) as address:
-        yield Daemon(f"http://{address}", "t")
+        yield Daemon(f"http://{address}", TOKEN)
 
 
 def reply(number: int, **body: Any) -> tuple[int, bytes]:
@@ -388,7 +388,8 @@ def test_a_decorated_function_runs_after_a_yes_with_what_was_shown(house: House,
     assert drop("orders", force=True) == "dropped"
     person.join()
     assert ran == [("orders", 3, True)]
-    (shown,) = house.call("GET", "/confirm", token=house.approver).body["requests"]
+    (listed,) = house.call("GET", "/confirm", token=house.approver).body["requests"]
+    shown = house.get(listed["id"], house.approver)
     assert shown["details"] == {"table": "orders", "rows": 3, "force": True}
     assert shown["description"].endswith("drop: Drop a table.")
     person = Person(house, "deny")

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from confirm.serving import House
-from warmstart.confirm import Daemon, Unauthorized, submit
+from confirm.signing import KEY
+from warmstart.confirm import Daemon, Unauthorized, UntrustedDaemon, submit
 from warmstart.confirm.tokens.files import AGENT_TOKEN, APPROVER_TOKEN, need_token, read_token_file, save_token
+from warmstart.confirm.tokens.identity import pin_token
 from warmstart.doors.cli.main import main
 from warmstart.doors.web import ConfirmationServer
 from warmstart.doors.web.first_start import FirstStart, prepare_first_start
@@ -28,7 +29,11 @@ def start(database: Path, home: Path, **options: Any) -> tuple[FirstStart | None
     """Start and stop a daemon; return what it prints and its address for agents."""
     options = {"port": 0, "ui_port": 0} | options
     with ConfirmationServer(database=database, **options) as server:
-        return prepare_first_start(server.desk, server.page_url, home), server.page_url
+        return prepare(server, home), server.page_url
+
+
+def prepare(server: ConfirmationServer, home: Path) -> FirstStart | None:
+    return prepare_first_start(server.desk, server.page_url, home, server.local_page_url)
 
 
 class TestAgentsToken:
@@ -40,15 +45,16 @@ class TestAgentsToken:
     def test_that_of_another_database_is_left_and_told(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         """A new database once dropped its token silently, which locked every agent out."""
         file, new = tmp_path / AGENT_TOKEN, tmp_path / "confirm-agent-2.token"
-        save_token(file, "wsc_of_another")
+        foreign = pin_token("wsc_of_another", KEY)
+        save_token(file, foreign)
         with ConfirmationServer(database=tmp_path / "new.db", port=0, ui_port=0) as server:
             first = prepare_first_start(server.desk, server.page_url, tmp_path)
             assert first and first.agent_token_file == new
-            assert read_token_file(file) == "wsc_of_another"
+            assert read_token_file(file) == foreign
             assert new.stat().st_mode & 0o777 == 0o600
             (warning,) = caplog.messages
             assert f"mv {new} {file}" in warning and "another database" in warning
-            with pytest.raises(Unauthorized, match="does not know this token"):
+            with pytest.raises(UntrustedDaemon, match="did not prove"):
                 submit("x", "d", daemon=Daemon(server.api_url, read_token_file(file)))
             new.replace(file)
             assert submit("x", "d", daemon=Daemon(server.api_url, read_token_file(file))).id
@@ -72,23 +78,39 @@ class TestLoginLinks:
 
     def test_another_port(self, tmp_path: Path) -> None:
         database = tmp_path / "confirm.db"
-        _, page = start(database, tmp_path)
-        assert self.link(database) == page != "http://127.0.0.1:6080"
-        (file,) = tmp_path.glob("*.page")
-        assert file.stat().st_mode & 0o777 == 0o600
-        _, moved = start(database, tmp_path)
-        assert self.link(database) == moved
+        for _ in range(2):
+            with ConfirmationServer(database=database, port=0, ui_port=0) as server:
+                prepare(server, tmp_path)
+                assert self.link(database) == server.page_url != "http://127.0.0.1:6080"
+                (file,) = tmp_path.glob("*.page")
+                assert file.stat().st_mode & 0o777 == 0o600
 
     def test_a_public_address(self, tmp_path: Path) -> None:
         database = tmp_path / "confirm.db"
-        start(database, tmp_path, public_url="https://box.example.net/")
-        assert self.link(database) == "https://box.example.net"
-        assert self.link(database, "--url", "http://127.0.0.1:6080") == "http://127.0.0.1:6080"
+        with ConfirmationServer(database=database, port=0, ui_port=0, public_url="https://box.example/") as server:
+            prepare(server, tmp_path)
+            assert self.link(database) == "https://box.example", "checked at the port behind the proxy"
+            assert self.link(database, "--url", "http://127.0.0.1:1") == "http://127.0.0.1:1"
 
-    def test_a_daemon_that_has_not_said(self, house: House) -> None:
-        done = run("login", "--db", str(house.database))
-        assert done.stdout.startswith("http://127.0.0.1:6080/login#")
-        assert "give --url" in done.stderr
+    def test_no_link_leads_to_a_daemon_that_is_gone(self, tmp_path: Path) -> None:
+        """A second daemon on the same database once left its address behind, and links led to its dead port."""
+        database = tmp_path / "confirm.db"
+        with ConfirmationServer(database=database, port=0, ui_port=0) as first:
+            prepare(first, tmp_path)
+            with ConfirmationServer(database=database, port=0, ui_port=0) as second:
+                prepare(second, tmp_path)
+                assert self.link(database) == second.page_url
+            assert self.link(database) == first.page_url
+            with ConfirmationServer(database=database, port=0, ui_port=0) as crashed:
+                prepare(crashed, tmp_path)
+                (file,) = tmp_path.glob("*.page")
+                lines = file.read_bytes()
+            file.write_bytes(lines)
+            assert self.link(database) == first.page_url, "one that left its line behind is passed over"
+        done = run("login", "--db", str(database))
+        assert done.exit_code == 1 and "no login link was made" in done.stderr and "/login#" not in done.output
+        done = run("login", "--db", str(database), "--unchecked")
+        assert "/login#" in done.stdout and "unchecked" in done.stderr
 
 
 class TestSavedTokens:

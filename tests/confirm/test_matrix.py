@@ -32,6 +32,7 @@ SHARED = {
 API = SHARED | {
     ("POST", "/confirm"): {A, X},
     ("POST", "/confirm/{id}/execute"): {A, X},
+    ("DELETE", "/confirm/{id}"): {A, X},
     ("GET", "/whitelist"): {X},
     ("POST", "/whitelist"): {X},
     ("DELETE", "/whitelist/{id}"): {X},
@@ -40,6 +41,15 @@ PAGE = SHARED | {
     ("POST", "/login"): {OPEN},
     ("GET", "/session"): {A, D, R, X},
     ("POST", "/logout"): {A, D, R, X},
+    ("GET", "/passkeys"): {D, X},
+    ("POST", "/passkeys"): {D, X},
+    ("POST", "/passkeys/options"): {D, X},
+    ("POST", "/passkeys/{id}/vouch"): {D, X},
+    ("DELETE", "/passkeys/{id}"): {D, X},
+    ("POST", "/devices/link"): {D, X},
+    ("GET", "/push"): {D, X},
+    ("POST", "/push"): {D, X},
+    ("DELETE", "/push"): {D, X},
 }
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 BODIES = {"/confirm": WORK, "/login": {"code": "x"}}

@@ -45,8 +45,9 @@ class Target:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 target.gate.wait(30)
-                status = target.statuses.pop(0) if target.statuses else 200
-                if status == 200:
+                is_alert = not body["title"].startswith("Approval")  # about the tokens of the house; see test_alerts
+                status = target.statuses.pop(0) if target.statuses and not is_alert else 200
+                if status == 200 and not is_alert:
                     target.received.append((self.path, body))
                 self.send_response(status)
                 self.send_header("Content-Length", "0")

@@ -137,7 +137,7 @@ def test_rows_cannot_be_removed_unseen(database: Path, table: str) -> None:
         f"tokens SELECT 'dead', '{FORGED}', 'mallory', 'mallory', 'admin', created, created_by, NULL, NULL FROM tokens LIMIT 1",
         f"logins VALUES ('{FORGED}', 'owner', 'approver:decide', 0, 9999999999999, NULL)",
         f"sessions VALUES ('dead', '{FORGED}', 'owner', 'owner', 'approver:decide', 0, 9999999999999, NULL)",
-        f"whitelist VALUES ('{'b' * 32}', 'run', 'run', 's', '', '', 0, 'owner', 9999999999999, NULL)",
+        f"whitelist VALUES ('{'b' * 32}', 'run', 'run', 's', '', '', 0, 'owner', 9999999999999, NULL, NULL, 0)",
         "votes SELECT id, 'bob', 'bob', credential, '', 0 FROM requests WHERE status = 'pending'",
         "requests SELECT 'dead', 9999, action, action_key, description, details, masked, digest, subject, subject_key, "
         "credential, claimed, session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, "

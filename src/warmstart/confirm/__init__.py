@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         RateLimited,
         Unauthorized,
         Unreachable,
+        UntrustedDaemon,
     )
     from warmstart.confirm.model import HumanDecision
 
@@ -46,6 +47,7 @@ __all__ = [
     "Ticket",
     "Unauthorized",
     "Unreachable",
+    "UntrustedDaemon",
     "ask",
     "find_daemon",
     "requires_confirmation",
@@ -55,7 +57,7 @@ __all__ = [
 _HOMES = {
     "warmstart.confirm.client.ask": "Daemon Ticket ask find_daemon requires_confirmation submit",
     "warmstart.confirm.errors": "BadRequest ConfirmationError Conflict Denied Expired KeyReused NotAllowed RateLimited "
-    "Unauthorized Unreachable",
+    "Unauthorized Unreachable UntrustedDaemon",
     "warmstart.confirm.model": "HumanDecision",
     "warmstart.doors.web": "ConfirmationServer",  # a door, so it is imported by name only
 }

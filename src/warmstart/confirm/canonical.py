@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import unicodedata
 from collections import Counter
+from functools import lru_cache
+from itertools import groupby
 from typing import Any, NoReturn
 
 from warmstart.confirm.errors import BadRequest
@@ -83,17 +86,46 @@ def show_hidden(text: str) -> str:
     """Replace every invisible or direction-changing character by an escape; line ends stay."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(escape_character(character) if _is_hidden(character) else character for character in text)
+    return _SUSPECT.sub(_write_run, text)
 
 
-_SHOWN_AS_NOTHING = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+# A superset of what is hidden, so that most characters are passed over at once.
+_SUSPECT = re.compile(r"[^\x20-\x7e\n]+")
+_LONGEST_RUN = 16  # hidden characters that are written out one by one; of more, how many there are
+
+# Default-ignorable characters (Unicode's DerivedCoreProperties), which fonts show as nothing, and the blank of Braille.
+_IGNORABLE = (
+    (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x200B, 0x200F),
+    (0x202A, 0x202E), (0x2060, 0x206F), (0x2800, 0x2800), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
+)  # fmt: skip
 
 
+def is_ignorable(character: str) -> bool:
+    """Return whether fonts show the character as nothing."""
+    code = ord(character)
+    return any(first <= code <= last for first, last in _IGNORABLE)
+
+
+@lru_cache(4096)
 def _is_hidden(character: str) -> bool:
     if character in "\n ":
         return False
-    kind = unicodedata.category(character)
-    return kind[0] in "CZ" or character in _SHOWN_AS_NOTHING or "\ufe00" <= character <= "\ufe0f"
+    return unicodedata.category(character)[0] in "CZ" or is_ignorable(character)
+
+
+def _write_run(match: re.Match[str]) -> str:
+    """Write a run of suspect characters: visible ones as they are, hidden ones as escapes, many of them as a number."""
+    parts = []
+    for is_hidden, characters in groupby(match.group(), _is_hidden):
+        run = list(characters)
+        if not is_hidden:
+            parts += run
+            continue
+        parts += map(escape_character, run[:_LONGEST_RUN])
+        if len(run) > _LONGEST_RUN:
+            parts.append(f"⟨{len(run):,} invisible characters⟩")
+    return "".join(parts)
 
 
 def escape_character(character: str) -> str:

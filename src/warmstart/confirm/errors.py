@@ -9,6 +9,7 @@ ConfirmationError
  ├── KeyReused        the idempotency key was used with another body
  ├── RateLimited      too many requests for this action within the hour
  ├── Denied           a person or the policy refused
+ ├── UntrustedDaemon  the program at the daemon's address did not prove to be the daemon, or no key says which one is
  └── Unreachable      the daemon cannot be reached, or its answer is invalid
 """
 
@@ -32,6 +33,7 @@ __all__ = [
     "RateLimited",
     "Unauthorized",
     "Unreachable",
+    "UntrustedDaemon",
 ]
 
 
@@ -83,12 +85,12 @@ class KeyReused(ConfirmationError):
 
 
 class RateLimited(ConfirmationError):
-    """Too many requests for this action."""
+    """Too many requests for this action or of this token."""
 
     code = "rate_limited"
 
-    def __init__(self, message: str | None = None, *, limit: int = 0, retry_after: int = 0) -> None:
-        super().__init__(message)
+    def __init__(self, message: str | None = None, *, limit: int = 0, retry_after: int = 0, code: str = "") -> None:
+        super().__init__(message, code=code)
         self.limit = limit
         self.retry_after = retry_after  # seconds until there is room again
 
@@ -103,3 +105,9 @@ class Unreachable(ConfirmationError):
     """The confirmation daemon cannot be reached."""
 
     code = "unreachable"
+
+
+class UntrustedDaemon(ConfirmationError):
+    """The program at the daemon's address did not prove that it is the daemon."""
+
+    code = "untrusted_daemon"

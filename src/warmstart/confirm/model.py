@@ -4,12 +4,12 @@ because they are hashed and a float can be written in more than one way."""
 from __future__ import annotations
 
 import hashlib
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-Status = Literal["pending", "approved", "auto_approved", "denied", "expired"]
+Status = Literal["pending", "approved", "auto_approved", "denied", "expired", "withdrawn"]
 Scope = Literal["agent:submit", "approver:decide", "audit:read", "admin"]
 Delivery = Literal["queued", "sent", "undeliverable"]
 
@@ -48,6 +48,12 @@ class NewRequest(Struct, frozen=True):
     claimed: str  # the requester named in the body: shown, never trusted
     session_key: str
     timeout: int | None  # seconds; None: the policy decides
+    fingerprints: tuple[tuple[str, str], ...] = ()  # of masked values: (token#1, fingerprint)
+
+    @property
+    def size(self) -> int:
+        """Bytes that the request takes: description and details as stored."""
+        return len(self.description.encode()) + len(self.details.encode())
 
 
 class Request(Struct, frozen=True, array_like=True):
@@ -77,6 +83,7 @@ class Request(Struct, frozen=True, array_like=True):
     reason: str
     execute_by: int | None  # when the approval lapses
     executed: int | None
+    size: int = 0  # bytes of description and details as stored
 
     @property
     def decision(self) -> HumanDecision | None:
@@ -122,6 +129,14 @@ class Delivered(Struct, frozen=True, array_like=True):
     error: str
 
 
+class MaskedValue(Struct, frozen=True):
+    """A masked value of a request, and what is known about the value."""
+
+    mask: str  # token#1
+    seen: int  # in other requests
+    approved: int  # of these
+
+
 class AuditEntry(Struct, frozen=True, array_like=True):
     """One transition. The fields are the table's columns, in order."""
 
@@ -150,6 +165,32 @@ class Allowance(Struct, frozen=True, array_like=True):
     created_by: str
     expires: int
     removed: int | None
+    times: int | None = None  # how often it allows; None: as often as wanted
+    used: int = 0
+
+
+class Passkey(Struct, frozen=True, array_like=True):
+    """A device that signs approvals. The fields are the table's columns, in order."""
+
+    id: str  # of the credential, base64url
+    subject: str
+    subject_key: str
+    name: str
+    public_key: str  # COSE, base64url
+    rp: str  # host name of the page that it belongs to
+    created: int
+    vouched: int | None  # None: nobody vouched for it yet, so it cannot approve
+    vouched_by: str  # id of the passkey that did; empty for the first
+    removed: int | None
+
+
+class Assertion(Struct, frozen=True, forbid_unknown_fields=True):
+    """A passkey's signature of one statement, as browsers return it; all base64url."""
+
+    id: Annotated[str, Meta(max_length=1_500)]  # of the passkey
+    authenticator_data: Annotated[str, Meta(max_length=4_000)]
+    client_data: Annotated[str, Meta(max_length=4_000)]
+    signature: Annotated[str, Meta(max_length=4_000)]
 
 
 class TokenRecord(Struct, frozen=True, array_like=True):

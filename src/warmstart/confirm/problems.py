@@ -9,10 +9,11 @@ from typing import Literal
 
 log = logging.getLogger("warmstart.confirm")
 
-Kind = Literal["store", "anchor", "deadlines", "waiters", "policy"]
+Kind = Literal["store", "anchor", "elsewhere", "deadlines", "waiters", "policy"]
 _MEANINGS: dict[Kind, str] = {
     "store": "the daemon cannot write: requests and decisions are refused",
     "anchor": "the audit's anchor does not follow the audit: a cut end could not be detected",
+    "elsewhere": "the audit's anchor cannot be written to its place elsewhere: an old copy could not be detected",
     "deadlines": "the daemon cannot read deadlines: requests may expire late",
     "waiters": "changes do not reach open pages: reload the page",
     "policy": "another daemon on this database uses a different policy",

@@ -17,6 +17,7 @@ from rich.cells import cell_len
 from confirm.commands import run, run_json, start_daemon, stop_daemon
 from confirm.houses import on_both_databases
 from confirm.serving import RISK, WORK, House, send
+from confirm.signing import TOKEN
 from confirm.tampering import GUARDS
 from warmstart.confirm.notify.messages import Notification
 from warmstart.confirm.notify.notifier import Channel, Notifier, Undelivered
@@ -138,7 +139,7 @@ def test_a_channel_that_fails_is_told_while_it_is_tried(desk: House) -> None:
 def test_without_a_daemon_or_a_token_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     done = run("list")
     assert (done.exit_code, "no token" in done.output) == (1, True)
-    monkeypatch.setenv("WARMSTART_CONFIRM_TOKEN", "x")
+    monkeypatch.setenv("WARMSTART_CONFIRM_TOKEN", TOKEN)
     monkeypatch.setenv("WARMSTART_CONFIRM_URL", "http://127.0.0.1:1")
     done = run("list")
     assert (done.exit_code, "cannot be reached" in done.output) == (1, True)

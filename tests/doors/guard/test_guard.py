@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
+from confirm.signing import SEED, prove
 from doors.pages.confirm.daemon import Daemon
 from warmstart.confirm.canonical import digest_deed
 from warmstart.confirm.policy.policy import parse_policy
 from warmstart.confirm.tokens.files import AGENT_TOKEN, save_token
-from warmstart.confirm.tokens.proof import CHALLENGE, PROOF, make_proof, read_challenge
-from warmstart.confirm.tokens.tokens import digest_secret
+from warmstart.confirm.tokens.identity import pin_token
 from warmstart.doors.guard.guard import Guard, describe_call
 from warmstart.doors.guard.rules import GuardedCall
 
@@ -129,9 +129,10 @@ def list_known(daemon: Daemon) -> set[str]:
 
 
 class Fake:
-    """A fake daemon that knows a token, gives every request the same answer and records what it was sent."""
+    """A fake daemon that knows a token, gives every request the same answer and records what it was sent. With a key it
+    proves to be the daemon."""
 
-    def __init__(self, said: bytes, token: str = "") -> None:
+    def __init__(self, said: bytes, token: str = "", seed: str = SEED) -> None:
         self.sent: list[str] = []
 
         class Handler(BaseHTTPRequestHandler):
@@ -142,10 +143,9 @@ class Fake:
             def answer(handler) -> None:  # noqa: N805
                 self.sent.append(str(handler.headers))
                 handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
-                asked = read_challenge(handler.headers.get(CHALLENGE, ""))
                 handler.send_response(200)
-                if asked:
-                    handler.send_header(PROOF, make_proof(digest_secret(token), asked[1]))
+                for name, value in prove(handler, 200, said, token, seed).items():
+                    handler.send_header(name, value)
                 handler.send_header("Content-Length", str(len(said)))
                 handler.end_headers()
                 handler.wfile.write(said)
@@ -295,13 +295,14 @@ class TestTrouble:
         ],
     )
     def test_a_daemon_that_talks_nonsense(self, start, daemon, said):
-        with Fake(said, daemon.token("claude-code", "agent:submit")) as fake:
+        token = daemon.token("claude-code", "agent:submit")
+        with Fake(said, token, daemon.server.desk._keys["identity"]) as fake:
             assert start(url=fake.url).blocked()
             assert any("Bearer" in headers for headers in fake.sent)
 
     @pytest.mark.slow
     def test_no_token_and_wrong_ones(self, start, home, daemon):
-        save_token(home / AGENT_TOKEN, "wsc_wrong")
+        save_token(home / AGENT_TOKEN, pin_token("wsc_wrong", daemon.server.desk.identity))
         why = start().blocked()
         assert "does not know this token" in why and "token create --scope agent:submit" in why
         save_token(home / AGENT_TOKEN, daemon.token("bob", "approver:decide"))
@@ -382,8 +383,8 @@ class TestTrouble:
         os.close(write)
         assert done.returncode == 2 and b"Blocked, and not run" in done.stderr
 
-    def test_trouble_is_logged_without_what_was_asked(self, start, home):
-        save_token(home / AGENT_TOKEN, "wsc_wrong")
+    def test_trouble_is_logged_without_what_was_asked(self, start, home, daemon):
+        save_token(home / AGENT_TOKEN, pin_token("wsc_wrong", daemon.server.desk.identity))
         start().blocked()
         log = (home / "hooks.log").read_text()
         assert "guard: Unauthorized" in log and "build" not in log

@@ -135,7 +135,10 @@ class TestNoRules:
             ("[[rule]]\ntool = 'x'\naction = 'y'\ntimeout_seconds = 5", "line 4: rule 1.timeout_seconds = 5: must be"),
             ("[[rule]]\ntool = 'x'\naction = 'y'\nagents = []", "line 4: rule 1.agents: must be a list, not empty"),
             ("[[rule]\n", "not valid TOML"),
-            ("[[rule]]\ntool = 'x'\naction = 'y'\n[other]\na = 1", "other is no setting; known are: rule"),
+            (
+                "[[rule]]\ntool = 'x'\naction = 'y'\n[other]\na = 1",
+                "other is no setting; known are: defaults, rule, tools",
+            ),
         ],
     )
     def test_what_is_not_understood_whole_is_refused(self, text, reason):

@@ -20,6 +20,7 @@ from doors.pages.confirm.daemon import Daemon
 from places import HOWTO
 from warmstart.confirm.policy.policy import parse_policy
 from warmstart.confirm.tokens.files import AGENT_TOKEN, save_token
+from warmstart.confirm.tokens.identity import pin_token
 from warmstart.doors.cli.main import main
 from warmstart.doors.guard.rules import GuardedCall, find_rule, load_rules
 from warmstart.doors.hooks.agents import CLAUDE_CODE
@@ -254,12 +255,12 @@ class TestCheck:
         """Nobody is asked, and whatever is wrong, the rules are what counts for the exit code."""
         file, url = rules.with_name(AGENT_TOKEN), daemon.server.api_url
         told = tell("check")
-        assert told["daemon"] == {"url": url, "trouble": None}
+        assert told["daemon"]["url"] == url and "no key says which daemon" in told["daemon"]["trouble"]
         assert "token create --scope agent:submit" in told["token"]["trouble"]
         for secret, trouble in (
             (daemon.token("claude-code", "agent:submit"), None),
             (daemon.token("bob", "approver:decide"), "agent:submit"),
-            ("wsc_of_another_database", "does not know this token"),
+            (pin_token("wsc_of_another_database", daemon.server.desk.identity), "does not know this token"),
         ):
             save_token(file, secret)
             said = tell("check")["token"]["trouble"]
@@ -277,6 +278,7 @@ class TestCheck:
         daemon.start()
 
     def test_it_asks_where_the_installed_guard_does(self, rules, file, daemon, monkeypatch):
+        save_token(rules.with_name(AGENT_TOKEN), daemon.token("claude-code", "agent:submit"))
         run("confirm", "guard", "install", "claude-code")
         monkeypatch.setenv("WARMSTART_CONFIRM_URL", "http://127.0.0.1:1")
         assert tell("check")["daemon"] == {"url": daemon.server.api_url, "trouble": None}

@@ -7,7 +7,7 @@ missing or different, somebody changed the audit. A copy can be kept elsewhere, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import msgspec
 
 from warmstart.atomic_files import sweep_unfinished, write_beside
 from warmstart.confirm.audit.chain import ZERO, ChainHead, read_head
+from warmstart.confirm.audit.elsewhere import Witness
 from warmstart.confirm.audit.verify import AuditVerdict, verify
 from warmstart.confirm.store.protocol import ConfirmStore
 from warmstart.errors import StoreError
@@ -100,12 +101,12 @@ def check_anchored(store: ConfirmStore, anchored: ChainHead | None, path: Path) 
         )
 
 
-def inspect(store: ConfirmStore, anchor: Anchor) -> AuditVerdict:
-    """Verify the audit against an anchor. An unreadable anchor is reported as a flaw.
+def inspect(store: ConfirmStore, anchor: Anchor, witnesses: Sequence[Witness] = ()) -> AuditVerdict:
+    """Verify the audit against an anchor, and those elsewhere. An unreadable anchor is reported as a flaw.
 
     The anchor is read before the chain: entries that a running daemon adds meanwhile are then no contradiction.
     """
     try:
-        return verify(store, anchor.read())
+        return verify(store, anchor.read(), witnesses=witnesses)
     except AnchorUnreadable as error:
-        return verify(store, None, unreadable=error.why)
+        return verify(store, None, unreadable=error.why, witnesses=witnesses)

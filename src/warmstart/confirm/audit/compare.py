@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from warmstart.confirm.audit.expected_rows import FIRST_ENTRY, ExpectedRow, ReplayState
-from warmstart.confirm.model import Allowance, Request, TokenRecord
+from warmstart.confirm.model import Allowance, Passkey, Request, TokenRecord
 from warmstart.confirm.store.protocol import ConfirmStore
 
 
@@ -39,7 +39,8 @@ _TABLES = (
     _Table("token", "all_tokens", TokenRecord.__struct_fields__, ("id",), {"revoked": None}),
     _Table("login link", "all_links", _LINK, ("digest",), {"used": None}),
     _Table("login", "all_logins", _LOGIN, ("id",), {"ended": None}),
-    _Table("whitelist entry", "all_allowances", Allowance.__struct_fields__, ("id",), {"removed": None}),
+    _Table("whitelist entry", "all_allowances", Allowance.__struct_fields__, ("id",), {"removed": None, "used": 0}),
+    _Table("passkey", "all_passkeys", Passkey.__struct_fields__, ("id",), {"removed": None}),
 )
 
 

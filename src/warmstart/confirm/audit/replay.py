@@ -15,6 +15,7 @@ from warmstart.confirm.audit.expected_rows import (
     read_details,
 )
 from warmstart.confirm.audit.replay_access import REPLAY_ACCESS, key_action, key_person
+from warmstart.confirm.audit.replay_passkeys import REPLAY_PASSKEYS
 from warmstart.confirm.model import ALLOWED, AuditEntry
 
 
@@ -66,12 +67,24 @@ def _replay_decided(state: ReplayState, entry: AuditEntry, details: Details) -> 
     _expect_decision(state, entry, details, row)
 
 
+def _replay_allowed(state: ReplayState, entry: AuditEntry, details: Details) -> Iterator[str]:
+    """Replay a request that was allowed without asking: count the use of the whitelist entry."""
+    yield from _replay_decided(state, entry, details)
+    if "entry" in details:
+        id = str(details["entry"])
+        row = state.get("whitelist entry", id)
+        state.put("whitelist entry", id, row | {"used": row.get("used", 0) + 1})
+
+
 def _check_decision(row: ExpectedRow, entry: AuditEntry, details: Details) -> Iterator[str]:
     if "status" in row:
         yield f"decides a request that was already {row['status']}"
     if "digest" in row and entry.event != "expired" and details.get("digest") != row["digest"]:
         yield "decides other details than were submitted"
-    if entry.credential and key_person(entry.actor) == row.get("subject_key"):
+    if entry.event == "withdrawn":
+        if key_person(entry.actor) != row.get("subject_key"):
+            yield "withdraws the request of somebody else"
+    elif entry.credential and key_person(entry.actor) == row.get("subject_key"):
         yield "is a decision by the requester"
 
 
@@ -112,9 +125,11 @@ _REPLAY: dict[str, Callable[[ReplayState, AuditEntry, Details], Iterable[str]]] 
     "submitted": _replay_submitted,
     "vote": _replay_vote,
     "approved": _replay_approved,
-    "auto_approved": _replay_decided,
+    "auto_approved": _replay_allowed,
     "denied": _replay_decided,
     "expired": _replay_decided,
+    "withdrawn": _replay_decided,
     "executed": _replay_executed,
     **REPLAY_ACCESS,
+    **REPLAY_PASSKEYS,
 }

@@ -78,7 +78,7 @@ def _replay_whitelisted(state: ReplayState, entry: AuditEntry, details: Details)
         "requester_key": key_person(str(details.get("requester", ""))),
         "created": entry.at,
         "created_by": entry.actor,
-        **pick(details, "digest", "expires"),
+        **pick(details, "digest", "expires", "times"),
     }
     state.put("whitelist entry", str(details.get("entry")), row)
     return ()

@@ -8,7 +8,7 @@ about it, so that an acceptance covers nothing else.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -16,8 +16,10 @@ from msgspec import Struct
 
 from warmstart.confirm.audit.chain import ZERO, ChainHead, hash_entry
 from warmstart.confirm.audit.compare import compare_tables
+from warmstart.confirm.audit.elsewhere import Witness, WitnessCheck
 from warmstart.confirm.audit.expected_rows import ReplayState, read_details
 from warmstart.confirm.audit.replay import replay_entry
+from warmstart.confirm.audit.replay_passkeys import EnrolledPasskey, find_forgery, list_enrolled
 from warmstart.confirm.model import AuditEntry
 from warmstart.confirm.store.protocol import ConfirmStore
 
@@ -30,6 +32,7 @@ class Flaw(Struct, frozen=True):
     sequence: int | None  # of the entry; None for a flaw of the database as a whole
     problem: str
     mark: str = ""  # empty: accepting repairs it, so a later one like it is new
+    forged: bool = False  # a missing signature or an anchor elsewhere proves it: cannot be accepted
 
 
 class Acceptance(Struct, frozen=True):
@@ -55,26 +58,37 @@ class AuditVerdict(Struct, frozen=True, kw_only=True):
     digest: str  # of the lasting flaws
     accepted: int  # flaws that exist and were accepted before
     acceptances: list[Acceptance]
+    passkeys: list[EnrolledPasskey] = []  # all that were ever enrolled
+    forgeries: int = 0  # of the flaws: those that cannot be accepted
+    witnesses: int = 0  # anchors from elsewhere that were compared
 
 
-def verify(store: ConfirmStore, anchored: ChainHead | None, *, unreadable: str = "") -> AuditVerdict:
-    """Verify everything. `unreadable` says why the anchor could not be read."""
+def verify(
+    store: ConfirmStore, anchored: ChainHead | None, *, unreadable: str = "", witnesses: Sequence[Witness] = ()
+) -> AuditVerdict:
+    """Verify everything. `unreadable` says why the anchor could not be read; `witnesses` are anchors from elsewhere."""
     with ReplayState() as state, store.snapshot():
         findings = _Findings(store)
-        chain = _ChainCheck(anchored)
+        chain, elsewhere = _ChainCheck(anchored), WitnessCheck(witnesses)
         for row in store.stream("all_entries"):
             entry = AuditEntry(*row)
+            elsewhere.see(entry.sequence, entry.hash)
             for flaw in chain.check(entry):
                 findings.add(flaw)
+            if forgery := find_forgery(state, entry):
+                findings.add(Flaw(entry.sequence, forgery, forged=True))
             for problem in replay_entry(state, entry):
                 findings.add(_mark(entry.sequence, problem, problem, entry.hash))
+        passkeys = list_enrolled(state)
         for problem, evidence in compare_tables(store, state):
             findings.add(_mark(None, problem, *evidence))
         for problem in store.check_guards():
             findings.add(Flaw(None, problem))
+    for sequence, problem in elsewhere.find_contradictions():
+        findings.add(Flaw(sequence, problem, forged=True))
     for flaw in chain.check_anchor(unreadable):
         findings.add(flaw)
-    return findings.conclude(chain)
+    return msgspec.structs.replace(findings.conclude(chain), passkeys=passkeys, witnesses=len(witnesses))
 
 
 def _mark(sequence: int | None, problem: str, *evidence: Any) -> Flaw:
@@ -129,6 +143,7 @@ class _Findings:
         self._digest = hashlib.sha256()
         self._listed: list[Flaw] = []
         self._repairable: list[Flaw] = []
+        self._forged: list[Flaw] = []
 
     def _read_acceptance(self, entry: AuditEntry) -> None:
         details = read_details(entry)
@@ -142,7 +157,9 @@ class _Findings:
             self._accepted_marks.update(map(str, marks))
 
     def add(self, flaw: Flaw) -> None:
-        if not flaw.mark:
+        if flaw.forged:
+            self._forged.append(flaw)
+        elif not flaw.mark:
             self._repairable.append(flaw)
         elif flaw.mark in self._accepted_marks:
             self._accepted += 1
@@ -157,15 +174,16 @@ class _Findings:
         if (self._lasting, digest) in self._accepted_digests:
             self._accepted, self._lasting, self._listed = self._accepted + self._lasting, 0, []
         return AuditVerdict(
-            ok=not self._lasting and not self._repairable,
+            ok=not self._lasting and not self._repairable and not self._forged,
             entries=chain.count,
             head=chain.head,
             anchor=chain.anchored,
             lag=max(0, chain.head.sequence - (chain.anchored.sequence if chain.anchored else 0)),
-            flaws=self._lasting + len(self._repairable),
-            problems=self._listed + self._repairable,
+            flaws=self._lasting + len(self._repairable) + len(self._forged),
+            problems=self._forged[:MOST_MARKS] + self._listed + self._repairable,
             lasting=self._lasting,
             digest=digest,
             accepted=self._accepted,
             acceptances=self._acceptances,
+            forgeries=len(self._forged),
         )

@@ -265,6 +265,8 @@ def _read_decision(state: dict[str, Any]) -> HumanDecision:
             return decision
         case "denied":
             raise Denied(f"{state.get('action')}: denied by {decision.by}{because}", decision=decision)
+        case "withdrawn":
+            raise Denied(f"{state.get('action')}: withdrawn by {decision.by}", decision=decision)
         case "expired":
             raise Expired(f"{state.get('action')}: nobody decided in time", decision=decision)
         case _:

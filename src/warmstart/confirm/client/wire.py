@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 from warmstart import config
 from warmstart.confirm import errors
-from warmstart.confirm.errors import ConfirmationError, Unreachable
+from warmstart.confirm.errors import ConfirmationError, Unreachable, UntrustedDaemon
 from warmstart.confirm.model import HumanDecision
 from warmstart.confirm.tokens.files import AGENT_TOKEN, need_token
-from warmstart.confirm.tokens.proof import check_daemon
-from warmstart.endpoints.http import HttpClient, HttpError
+from warmstart.confirm.tokens.identity import split_token
+from warmstart.confirm.tokens.proof import NONCE, SIGNATURE, DaemonCheck, SignedAnswer, check_daemon
+from warmstart.endpoints.http import HttpClient, HttpError, parse_url
 from warmstart.errors import ConfigError, NotFound
 
 DEFAULT_URL = "http://127.0.0.1:6000"
@@ -31,10 +32,27 @@ _KINDS: dict[int, type[ConfirmationError]] = {
 
 
 class Daemon(NamedTuple):
-    """The daemon's address and the caller's token."""
+    """The daemon's address, the caller's token, and the key by which the daemon is known."""
 
     url: str
     token: str
+    key: str = ""  # pinned elsewhere, such as in a guard's command line; default: the one in the token
+
+    def find_key(self) -> str:
+        """Return the pinned key. Raise UntrustedDaemon if there is none, or two that differ."""
+        carried = split_token(self.token).key
+        if self.key and carried and self.key != carried:
+            raise UntrustedDaemon(
+                f"{self.url}: the token belongs to a daemon with another key ({carried}) than the one pinned here "
+                f"({self.key}). If the daemon got a new key on purpose: warmstart confirm trust, then install the guard "
+                "again"
+            )
+        if key := self.key or carried:
+            return key
+        raise UntrustedDaemon(
+            f"{self.url}: no key says which daemon to believe, because the token was made by an older Warmstart. "
+            "Restart the daemon, or pin its key with: warmstart confirm trust"
+        )
 
 
 def find_daemon(home: Path | None = None, file: str = AGENT_TOKEN) -> Daemon:
@@ -55,26 +73,37 @@ def call(
 ) -> dict[str, Any]:
     """Return the daemon's answer. Raises the matching ConfirmationError, and Unreachable for a senseless answer.
 
-    The token is only sent to a server that has proven to know it. Nothing is retried: only the caller knows whether a
-    request may be repeated.
+    The token is only sent to the daemon whose key is pinned, and only an answer that it signed is believed. Nothing is
+    retried: only the caller knows whether a request may be repeated.
     """
     client = _make_client(daemon.url, timeout)
-    sent = {"Authorization": f"Bearer {daemon.token}", "Accept": "application/json"} | (headers or {})
+    check = DaemonCheck(name_authority(daemon.url), daemon.find_key())
+    question = check.ask()
+    sent = {"Accept": "application/json", NONCE: question} | (headers or {})
+    if daemon.token:
+        sent["Authorization"] = f"Bearer {split_token(daemon.token).secret}"
     data = None
     if body is not None:
         data = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
         sent["Content-Type"] = "application/json"
     try:
         with client.open() as connection:
-            if daemon.token:
-                check_daemon(connection, daemon.token)
+            check_daemon(connection, check, daemon.token)
             response = client.exchange(connection, method, path, data, sent)
+            answer = SignedAnswer(question, method, path, response.status, response.body)
+            check.verify(answer, response.headers.get(SIGNATURE, ""))
     except HttpError as error:
         raise Unreachable(f"the confirmation daemon at {error}") from error
     value = _parse(response.body) if response.body else {}
     if response.status in (200, 201, 202, 204):
         return value
     raise make_error(response.status, value, daemon.url)
+
+
+def name_authority(url: str) -> str:
+    """Return `host:port` of an address, as the daemon's signature names it."""
+    _, host, port, _ = parse_url(url)
+    return f"[{host}]:{port}" if ":" in host else f"{host.lower()}:{port}"
 
 
 def _make_client(url: str, timeout: float) -> HttpClient:
@@ -105,7 +134,10 @@ def make_error(status: int, value: dict[str, Any], url: str) -> Exception:
         wait = value.get("retry_after_seconds")
         limit = value.get("limit")
         return errors.RateLimited(
-            message, limit=limit if isinstance(limit, int) else 0, retry_after=wait if isinstance(wait, int) else 0
+            message,
+            limit=limit if isinstance(limit, int) else 0,
+            retry_after=wait if isinstance(wait, int) else 0,
+            code=code,
         )
     if code == "denied_by_policy":
         return errors.Denied(message, code=code)

@@ -10,12 +10,17 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from warmstart.confirm.audit.transaction import Transaction
-from warmstart.confirm.desk.submit import find_allowance
+from warmstart.confirm.desk.submit import is_still_allowed
 from warmstart.confirm.errors import ConfirmationError, Conflict, Expired, NotAllowed
-from warmstart.confirm.model import ALLOWED, Identity, Request
+from warmstart.confirm.model import ALLOWED, Assertion, Identity, Request
+from warmstart.confirm.passkeys.records import check_signature, show_proof
+from warmstart.confirm.passkeys.statements import Terms, state_approval
+from warmstart.confirm.policy.policy import Ruling
 from warmstart.confirm.policy.standing import judge, read_votes
+from warmstart.confirm.tokens.access import NewAllowance, add_allowance
 from warmstart.confirm.tokens.tokens import is_same
 from warmstart.errors import NotFound
+from warmstart.names import name_key
 
 Answer = Literal["approved", "denied"]
 
@@ -26,6 +31,9 @@ class DecisionRequest(NamedTuple):
     answer: Answer
     reason: str = ""  # masked
     digest: str | None = None  # of the request that the decider saw
+    claimed: str = ""  # the decider named in the body, masked: recorded, never trusted
+    proof: Assertion | None = None  # the signature of the decider's passkey
+    terms: Terms | None = None  # an approval also allows the same action in advance
 
 
 def decide(tx: Transaction, who: Identity, id: str, wish: DecisionRequest) -> Request | Exception:
@@ -43,6 +51,16 @@ def decide(tx: Transaction, who: Identity, id: str, wish: DecisionRequest) -> Re
     return _resolve(tx, who, request, wish)
 
 
+def deny_all(tx: Transaction, who: Identity, requester: str, reason: str, most: int = 200) -> tuple[int, int]:
+    """Deny up to `most` waiting requests of one requester. Return how many were denied, and how many of the rest this
+    person may not deny."""
+    waiting = tx.store.rows("waiting_of", {"subject_key": name_key(requester), "now": tx.now, "limit": most})
+    wish = DecisionRequest("denied", reason)
+    results = [decide(tx, who, id, wish) for (id,) in waiting]
+    denied = sum(isinstance(result, Request) for result in results)
+    return denied, len(results) - denied
+
+
 def _check_decider(tx: Transaction, who: Identity, request: Request, wish: DecisionRequest) -> ConfirmationError | None:
     ruling = tx.policy.rule_on(request.action)
     if who.key == request.subject_key:
@@ -53,7 +71,31 @@ def _check_decider(tx: Transaction, who: Identity, request: Request, wish: Decis
         return NotAllowed(f"the policy does not allow {request.action}", code="denied_by_policy")
     if wish.digest is not None and not is_same(wish.digest, request.digest):
         return Conflict("this is not the request that you were shown; load it again", code="changed")
+    if wish.answer == "approved":
+        return _check_terms(request, wish, ruling) or _check_proof(tx, who, request, wish)
     return None
+
+
+def _check_terms(request: Request, wish: DecisionRequest, ruling: Ruling) -> ConfirmationError | None:
+    """Refuse to allow in advance what the policy lets nobody allow alone and unseen."""
+    if wish.terms is None:
+        return None
+    if ruling.high_risk or request.high_risk:
+        return Conflict(f"{request.action} is high-risk: a person decides each time", code="high_risk")
+    if max(request.quorum, ruling.quorum) > 1:
+        return Conflict(f"several people decide about {request.action}, each time", code="quorum")
+    return None
+
+
+def _check_proof(tx: Transaction, who: Identity, request: Request, wish: DecisionRequest) -> ConfirmationError | None:
+    return check_signature(tx, who, wish.proof, state_approval(request.id, request.digest, wish.terms))
+
+
+def _describe_wish(wish: DecisionRequest) -> dict[str, Any]:
+    """Return what the audit keeps of a decision beside its reason."""
+    claimed: dict[str, Any] = {"claimed": wish.claimed} if wish.claimed else {}
+    proof = {"proof": show_proof(wish.proof)} if wish.proof else {}
+    return claimed | proof | (wish.terms._asdict() if wish.terms else {})
 
 
 def _check_open(tx: Transaction, request: Request) -> ConfirmationError | None:
@@ -87,7 +129,8 @@ def _vote(tx: Transaction, who: Identity, request: Request, wish: DecisionReques
     given = len(others) + 1
     if given >= standing.quorum:
         return None
-    tx.log("vote", who, request, reason=wish.reason, given=given, quorum=standing.quorum, digest=request.digest)
+    facts: dict[str, Any] = {"given": given, "quorum": standing.quorum, "digest": request.digest}
+    tx.log("vote", who, request, reason=wish.reason, **facts, **_describe_wish(wish))
     return request
 
 
@@ -107,7 +150,40 @@ def _resolve(tx: Transaction, who: Identity, request: Request, wish: DecisionReq
     if not won:
         return _check_open(tx, after) or Conflict(decision=after.decision)
     limits: dict[str, Any] = {} if after.execute_by is None else {"execute_by": after.execute_by}
-    tx.log(wish.answer, who, after, reason=wish.reason, digest=after.digest, **limits)
+    tx.log(wish.answer, who, after, reason=wish.reason, digest=after.digest, **limits, **_describe_wish(wish))
+    if wish.terms is not None and wish.answer == "approved":
+        _allow_again(tx, who, after, wish, wish.terms)
+    return after
+
+
+def _allow_again(tx: Transaction, who: Identity, request: Request, wish: DecisionRequest, terms: Terms) -> None:
+    """Allow the same requester the same action with the same details, for a number of times within a time."""
+    new = NewAllowance(
+        action=request.action,
+        key=request.action_key,
+        session_key=request.session_key,
+        seconds=terms.seconds,
+        requester=request.subject,
+        digest=request.digest,
+        times=terms.times,
+    )
+    added = add_allowance(tx, new, who, given=request, proof=wish.proof)
+    if isinstance(added, Exception):  # checked before: nothing of the decision may stay
+        raise added
+
+
+def withdraw(tx: Transaction, who: Identity, id: str, reason: str = "") -> Request | Exception:
+    """Take a request back: only its requester can, and only while it waits."""
+    request = tx.find(id)
+    if request is None or request.subject_key != who.key:
+        return _not_there(id)
+    if (late := _check_open(tx, request)) is not None:
+        return late
+    why = reason or "withdrawn by the requester"
+    tx.store.row("withdraw", {"id": id, "now": tx.now, "by": who.subject, "reason": why})
+    after = tx.find(id)
+    assert after is not None
+    tx.log("withdrawn", who, after, reason=why, digest=after.digest)
     return after
 
 
@@ -169,7 +245,7 @@ def _check_standing(tx: Transaction, request: Request) -> NotAllowed | None:
     if ruling.decision == "deny" or (ruling.high_risk and request.status == "auto_approved"):
         return NotAllowed(f"the policy no longer allows {request.action}", code="denied_by_policy")
     if request.status == "auto_approved":
-        if find_allowance(tx, request, ruling) is None:
+        if not is_still_allowed(tx, request, ruling):
             return NotAllowed(f"{request.action} is no longer allowed without asking; submit it again", code="lapsed")
         return None
     standing = judge(request, read_votes(tx.store, request.id), ruling)

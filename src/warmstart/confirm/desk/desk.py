@@ -10,8 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
-from functools import lru_cache
-from secrets import token_hex
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,16 +21,20 @@ from warmstart.confirm.audit.feed import Feed
 from warmstart.confirm.audit.transaction import Transaction, load_request
 from warmstart.confirm.canonical import digest_deed
 from warmstart.confirm.desk import decide, submit
+from warmstart.confirm.desk.load import check_load
 from warmstart.confirm.desk.presence import Presence
 from warmstart.confirm.desk.watch import Watch
 from warmstart.confirm.desk.writer import Writer
+from warmstart.confirm.errors import RateLimited
 from warmstart.confirm.masking.masker import Masker
+from warmstart.confirm.masking.outside import OutsideMasker
 from warmstart.confirm.model import (
     ALLOWED,
     Allowance,
     AuditEntry,
     Delivered,
     Identity,
+    MaskedValue,
     NewRequest,
     Request,
     Status,
@@ -42,8 +45,10 @@ from warmstart.confirm.policy.policy import Policy
 from warmstart.confirm.policy.standing import Standing, judge, read_votes
 from warmstart.confirm.problems import OpenProblems
 from warmstart.confirm.store.open import open_store
-from warmstart.confirm.store.protocol import ConfirmStore, Database
+from warmstart.confirm.store.protocol import Database
 from warmstart.confirm.tokens import access
+from warmstart.confirm.tokens.identity import derive_key, make_signer
+from warmstart.confirm.tokens.keys import load_keys
 from warmstart.confirm.tokens.tokens import derive
 
 T = TypeVar("T")
@@ -64,7 +69,6 @@ class Desk:
     ) -> None:
         """`channels` names the notification channels for new requests. The notifier sends what lies in the outbox."""
         self.policy = policy or Policy()
-        self.masker = Masker(secrets)
         self.channels = tuple(channels)
         self._clock = clock
         with ExitStack() as opened:
@@ -72,7 +76,9 @@ class Desk:
             self.anchor = Anchor.of(self._writing_store)
             self.anchor.create(self._writing_store)
             check_anchored(self._writing_store, self.anchor.read(), self.anchor.path)
-            self._keys = _load_keys(self._writing_store)
+            self._keys = load_keys(self._writing_store)
+            self.masker = Masker(secrets, self._keys["masks"])
+            self.outside_masker = OutsideMasker(secrets or {}, self._keys["masks"])
             self.store = opened.enter_context(open_store(database))  # for reading
             self.feed = Feed(opened.enter_context(open_store(database)))
             anchoring_store = opened.enter_context(open_store(database))
@@ -93,6 +99,7 @@ class Desk:
         self._watch.stop()
         self._writer.stop()
         self._anchorer.stop()
+        self.outside_masker.close()
         self._stores.close()
 
     def now(self) -> int:
@@ -116,6 +123,18 @@ class Desk:
     def submit(self, who: Identity, new: NewRequest, key: submit.Key | None = None) -> Future[Request]:
         return self.change(lambda tx: submit.submit(tx, who, new, key, self.channels))
 
+    def check_load(self, who: Identity, size: int) -> RateLimited | None:
+        """Return why this token may not submit `size` more bytes now, or None if it may."""
+        return check_load(self.store, self.policy, who, self.now(), size)
+
+    def has_answer(self, who: Identity, key: str) -> bool:
+        """Return whether this token has submitted a request with this idempotency key."""
+        return bool(key) and self.store.row("answer", {"credential": who.credential, "key": key}) is not None
+
+    def deny_all(self, who: Identity, requester: str, reason: str) -> Future[tuple[int, int]]:
+        """Deny what waits of one requester, a part at a time. Return how many were denied and how many could not be."""
+        return self.change(lambda tx: decide.deny_all(tx, who, requester, reason))
+
     def decide(self, who: Identity, id: str, wish: decide.DecisionRequest) -> Future[Request]:
         return self.change(lambda tx: decide.decide(tx, who, id, wish))
 
@@ -126,6 +145,16 @@ class Desk:
     def execution_token(self, id: str) -> str:
         """Return the request's execution token. It is derived, so a waiter gets the same one after a restart."""
         return derive(self._keys["execution"], id)
+
+    @cached_property
+    def identity(self) -> str:
+        """The daemon's public key, by which clients know it."""
+        return derive_key(self._keys["identity"])
+
+    @cached_property
+    def sign(self) -> Callable[[bytes], bytes]:
+        """Sign with the daemon's private key."""
+        return make_signer(self._keys["identity"])
 
     def csrf_token(self, session: str) -> str:
         return derive(self._keys["csrf"], session)
@@ -155,7 +184,9 @@ class Desk:
 
     def find_standing(self, request: Request) -> Standing:
         """Return the approvals of a request; of an open one, separate those that no longer count."""
-        votes = self.votes(request.id)
+        return self._judge(request, self.votes(request.id))
+
+    def _judge(self, request: Request, votes: list[Vote]) -> Standing:
         if not self._is_open(request):
             return Standing(request.quorum, votes, [])
         return judge(request, votes, self._rule_on(request.action))
@@ -174,15 +205,23 @@ class Desk:
         return self.change(lambda tx: decide.expire(tx, id))
 
     def list_requests(
-        self, *, status: Status | None, action: str | None, subject_key: str | None, limit: int, before: int | None
+        self,
+        *,
+        status: Status | None,
+        action: str | None,
+        subject_key: str | None,
+        limit: int,
+        before: int | None,
+        high_risk: bool = False,
     ) -> list[Request]:
-        """Return requests, newest first. None does not filter."""
+        """Return requests without their details, newest first. None does not filter; `high_risk`: only those."""
         wanted = {
             "status": status or "",
             "action_key": key_of(action) if action else "",
             "subject_key": subject_key or "",
             "limit": limit,
             "before": before or _FIRST,
+            "risk": "high" if high_risk else "",
         }
         if subject_key is not None:
             query = "requests_by_subject"
@@ -194,6 +233,30 @@ class Desk:
 
     def votes(self, id: str) -> list[Vote]:
         return read_votes(self.store, id)
+
+    def list_standings(self, requests: Sequence[Request]) -> dict[str, Standing]:
+        """Return the approvals of several requests, by id."""
+        votes: dict[str, list[Vote]] = {}
+        for id, by, key, reason, at, revoked in self._rows_between("votes_between", requests):
+            votes.setdefault(id, []).append(Vote(by, key, reason, at, bool(revoked)))
+        return {one.id: self._judge(one, votes.get(one.id, [])) for one in requests}
+
+    def list_notices(self, requests: Sequence[Request]) -> dict[str, list[Delivered]]:
+        """Return the notifications of several requests, by id."""
+        notices: dict[str, list[Delivered]] = {one.id: [] for one in requests}
+        for id, *row in self._rows_between("notices_between", requests):
+            notices.setdefault(id, []).append(Delivered(*row))
+        return notices
+
+    def _rows_between(self, query: str, requests: Sequence[Request]) -> list[Any]:
+        sequences = [one.sequence for one in requests]
+        return self.store.rows(query, {"first": min(sequences), "last": max(sequences)}) if sequences else []
+
+    def list_masks(self, id: str) -> list[MaskedValue]:
+        """Return the masks of a request, and how often their values were seen and approved before."""
+        return [
+            MaskedValue(mask, int(seen), int(ok)) for mask, seen, ok in self.store.rows("masks_of", {"request": id})
+        ]
 
     def notices(self, id: str) -> list[Delivered]:
         return [Delivered(*row) for row in self.store.rows("notices", {"request": id})]
@@ -233,12 +296,3 @@ class Desk:
     def _after_commit(self) -> None:
         self.feed.look()
         self._anchorer.wake()
-
-
-def _load_keys(store: ConfirmStore) -> dict[str, str]:
-    """Return the keys of this database, creating those that are missing."""
-    names = ("execution", "csrf")
-    with store.writing():
-        for name in names:
-            store.rows("put_key", {"name": name, "value": token_hex(32)})
-        return {name: str(store.row("key", {"name": name})[0]) for name in names}

@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from warmstart.confirm.audit.anchor import Anchor, check_anchored, inspect
 from warmstart.confirm.audit.chain import read_head
+from warmstart.confirm.audit.elsewhere import read_witnesses
 from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.audit.verify import AuditVerdict
 from warmstart.confirm.policy.policy import Policy
@@ -66,10 +67,12 @@ def _change(store: ConfirmStore, make: Callable[[Transaction], T], policy: Polic
         return make(Transaction(store, int(time.time() * 1000), policy or Policy()))
 
 
-def verify_database(path: Database, anchor: Path | None = None) -> AuditVerdict:
-    """Verify everything and change nothing. `anchor` is a copy that was kept elsewhere."""
+def verify_database(path: Database, anchor: Path | None = None, sources: Sequence[str] = ()) -> AuditVerdict:
+    """Verify everything and change nothing. `anchor` is a copy that was kept elsewhere, `sources` are places that hold
+    anchors, or anchors written out."""
     with open_to_read(path) as store:
-        return inspect(store, _find_anchor(store, anchor))
+        witnesses = read_witnesses(sources, store.anchor_path.parent, store)
+        return inspect(store, _find_anchor(store, anchor), witnesses)
 
 
 def accept_audit(path: Database, shown: AuditVerdict | None = None, anchor: Path | None = None) -> None:
@@ -101,7 +104,7 @@ def _describe_flaws(verdict: AuditVerdict) -> dict[str, Any]:
         "digest": verdict.digest,
         "marks": [flaw.mark for flaw in lasting] if verdict.lasting == len(lasting) else [],
         "entries": sorted({flaw.sequence for flaw in lasting if flaw.sequence is not None}),
-        "mended": [flaw.problem for flaw in verdict.problems if not flaw.mark],
+        "mended": [flaw.problem for flaw in verdict.problems if not flaw.mark and not flaw.forged],
     }
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from warmstart.confirm.audit.transaction import Transaction
+from warmstart.confirm.desk.load import check_load, check_repeat
 from warmstart.confirm.errors import ConfirmationError, Denied, KeyReused, RateLimited
 from warmstart.confirm.model import WINDOW, Identity, NewRequest, Request
 from warmstart.confirm.policy.policy import Ruling
 from warmstart.confirm.tokens.tokens import make_id
+
+PUSH = "push"  # the channel of browsers; see notify/push.py
 
 
 class Key(NamedTuple):
@@ -27,6 +30,7 @@ class SubmitVerdict(NamedTuple):
 
     by: str
     reason: str
+    entry: str = ""  # id of the whitelist entry
 
 
 def submit(
@@ -39,7 +43,7 @@ def submit(
     if ruling.decision == "deny":
         tx.log("denied_by_policy", "policy", action=new.action, digest=new.digest, requester=who.subject)
         return Denied(f"{new.action}: denied by the policy", code="denied_by_policy")
-    if (limited := _check_limit(tx, who, new, ruling)) is not None:
+    if (limited := _check_limits(tx, who, new, ruling)) is not None:
         return limited
     request = _record(tx, who, new, ruling)
     if key is not None:
@@ -47,6 +51,8 @@ def submit(
         tx.store.rows("put_answer", answer)
     if request.status == "pending":
         for channel in channels:
+            if channel == PUSH and tx.store.row("live_pushes", {"now": tx.now}) is None:
+                continue  # no browser wants it
             tx.store.rows("put_notice", {"request": request.id, "channel": channel, "due": tx.now})
     return request
 
@@ -61,14 +67,22 @@ def _replay(tx: Transaction, who: Identity, key: Key) -> Request | KeyReused | N
     return request if request is not None and digest == key.digest else KeyReused()
 
 
-def _check_limit(tx: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -> RateLimited | None:
+def _check_limits(tx: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -> RateLimited | None:
+    """Return the first limit that this request would exceed. The door records it: see FailureLog."""
+    return (
+        check_load(tx.store, tx.policy, who, tx.now, new.size)
+        or check_repeat(tx.store, tx.policy.defaults, who, tx.now, new.digest)
+        or _check_action(tx, new, ruling)
+    )
+
+
+def _check_action(tx: Transaction, new: NewRequest, ruling: Ruling) -> RateLimited | None:
     """Count recent requests in the table, so that a restart does not reset the limit."""
     since = tx.now - WINDOW * 1000
     count, oldest = tx.store.row("count_recent", {"action_key": new.key, "since": since})
     if count < ruling.rate_limit:
         return None
     wait = max(1, math.ceil((oldest - since) / 1000))
-    tx.log("rate_limited", who, action=new.action, digest=new.digest, limit=ruling.rate_limit)
     return RateLimited(
         f"{new.action}: {ruling.rate_limit} an hour are allowed; try again in {wait} seconds",
         limit=ruling.rate_limit,
@@ -77,22 +91,31 @@ def _check_limit(tx: Transaction, who: Identity, new: NewRequest, ruling: Ruling
 
 
 def find_allowance(tx: Transaction, request: Request, ruling: Ruling) -> SubmitVerdict | None:
-    """Return what allows a request without asking: the policy, or a whitelist entry that was valid at submission and
-    still is. High-risk actions always need a person.
-    """
+    """Return what allows a request without asking: the policy, or a whitelist entry. High-risk actions always need a
+    person."""
     if ruling.high_risk:
         return None
     if ruling.decision == "allow":
         return SubmitVerdict("policy", "allowed by the policy")
-    wanted = {
+    row = tx.store.row("allowance", _describe_wanted(request))
+    return SubmitVerdict("whitelist", f"whitelist entry {row[0]} by {row[7]}", row[0]) if row else None
+
+
+def is_still_allowed(tx: Transaction, request: Request, ruling: Ruling) -> bool:
+    """Return whether the permission under which a request was allowed still holds. It may have been its last use."""
+    if ruling.high_risk:
+        return False
+    return ruling.decision == "allow" or tx.store.row("allowance_still", _describe_wanted(request)) is not None
+
+
+def _describe_wanted(request: Request) -> dict[str, Any]:
+    return {
         "action_key": request.action_key,
         "session_key": request.session_key,
         "requester_key": request.subject_key,
         "digest": request.digest,
         "now": request.created,
     }
-    row = tx.store.row("allowance", wanted) if request.session_key else None
-    return SubmitVerdict("whitelist", f"whitelist entry {row[0]} by {row[7]}") if row else None
 
 
 def _record(tx: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -> Request:
@@ -122,6 +145,7 @@ def _record(tx: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -> 
         reason="",
         execute_by=None,
         executed=None,
+        size=new.size,
     )
     sequence = tx.log(
         "submitted",
@@ -137,12 +161,17 @@ def _record(tx: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -> 
     if (allowed := find_allowance(tx, request, ruling)) is not None:
         request = _allow(tx, request, allowed)
     tx.store.rows("put_request", msgspec.structs.asdict(request))
+    for mask, fingerprint in new.fingerprints:
+        tx.store.rows("put_mask", {"request": request.id, "mask": mask, "fingerprint": fingerprint})
     return request
 
 
 def _allow(tx: Transaction, request: Request, allowed: SubmitVerdict) -> Request:
     until = tx.now + tx.policy.defaults.execute_seconds * 1000
-    tx.log("auto_approved", allowed.by, request, reason=allowed.reason, digest=request.digest, execute_by=until)
+    used = {"entry": allowed.entry} if allowed.entry else {}
+    tx.log("auto_approved", allowed.by, request, reason=allowed.reason, digest=request.digest, execute_by=until, **used)
+    if allowed.entry:
+        tx.store.rows("use_allowance", {"id": allowed.entry})
     return msgspec.structs.replace(
         request,
         status="auto_approved",

@@ -13,7 +13,8 @@ import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from warmstart.confirm.canonical import escape_character
+from warmstart.confirm.canonical import escape_character, is_ignorable
+from warmstart.confirm.masking.submission import MOST_FINGERPRINTS, MaskedSubmission, Submission
 from warmstart.names import could_hide_secret
 
 if TYPE_CHECKING:
@@ -26,8 +27,10 @@ _HIDDEN = ("Cf", "Cs", "Co", "Cn")  # zero-width and direction marks, surrogates
 class Masker:
     """Masks the user's own secrets, and others that it recognises by their form."""
 
-    def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
+    def __init__(self, secrets: Mapping[str, str] | None = None, key: str = "") -> None:
+        """`key`, in hex: makes fingerprints of masked values; without one there are none."""
         self._secrets = dict(secrets or {})
+        self._key = bytes.fromhex(key)
         self._redactor: Redactor | None = None
         self._loading = threading.Lock()
 
@@ -46,6 +49,19 @@ class Masker:
         masked = masks.mask_value(value)
         return json.dumps(masked, sort_keys=True, separators=(",", ":"), ensure_ascii=False), masks.count
 
+    def mask_submission(self, given: Submission) -> MaskedSubmission:
+        """Mask all texts of a submission."""
+        masks = self._masks(self._key)
+        masked = masks.mask_value({} if given.details is None else given.details)
+        return MaskedSubmission(
+            description=self.mask_text(given.description).strip() or "(nothing readable)",
+            details=json.dumps(masked, sort_keys=True, separators=(",", ":"), ensure_ascii=False),
+            masked=masks.count,
+            requester=self.mask_name(given.requester) if given.requester else "",
+            session_key=self.mask_name(given.session_key) if given.session_key else "",
+            fingerprints=sorted(masks.fingerprints.items())[:MOST_FINGERPRINTS],
+        )
+
     def mask_name(self, name: str) -> str:
         """Mask a name or an id. A hash is appended so that two names with secrets stay different."""
         plain = strip_hidden(name)
@@ -55,11 +71,11 @@ class Masker:
             return name
         return f"{plain} {hashlib.blake2b(name.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
 
-    def _masks(self) -> Masks:
+    def _masks(self, key: bytes = b"") -> Masks:
         scope = self._scope()
         from warmstart.confirm.masking.masks import Masks
 
-        return Masks(scope, self._secrets.values())
+        return Masks(scope, self._secrets.values(), key)
 
     def _scope(self) -> Scope:
         with self._loading:
@@ -79,7 +95,7 @@ def strip_hidden(text: str, keep: str = "\n") -> str:
         kind = unicodedata.category(character)
         if kind in ("Cc", "Zl", "Zp"):
             kept.append(character if character in keep else " ")
-        elif kind not in _HIDDEN:
+        elif kind not in _HIDDEN and not is_ignorable(character):
             kept.append(character)
     return "".join(kept)
 

@@ -6,6 +6,7 @@ of the masked text. `cover.py` says what a mask may cover.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -31,10 +32,13 @@ _TARGETS = frozenset(
 
 
 class Masks:
-    """Masks one request; `count` is the number of secrets so far."""
+    """Masks one request; `count` is the number of secrets so far. With a `key`, `fingerprints` tells equal values from
+    others: it maps each mask (`token#1`) to a keyed hash of what it covers."""
 
-    def __init__(self, scope: Scope, known: Iterable[str]) -> None:
+    def __init__(self, scope: Scope, known: Iterable[str], key: bytes = b"") -> None:
         self._scope = scope
+        self._key = key
+        self.fingerprints: dict[str, str] = {}
         self._known = frozenset(value.strip() for value in known)
         self.count = 0
 
@@ -99,10 +103,18 @@ class Masks:
             if depth == 0:
                 whole = [Hit(more[0].start, more[-1].end, PLACE, "")] if more else []
                 self.count += count_secrets([*hits, *whole], covers)
-            masks += [(span, self._scope.placeholder(text[span.start : span.end], span.kind)) for span in covers]
+            masks += [(span, self._name_mask(text[span.start : span.end], span.kind)) for span in covers]
             left = _blank(left, covers)
             more = []
         return self._write(text, sorted(masks), depth) if masks else text
+
+    def _name_mask(self, covered: str, kind: str) -> str:
+        placeholder = self._scope.placeholder(covered, kind)
+        if self._key:
+            name = placeholder.removeprefix("{{SECRET:").removesuffix("}}")
+            value = covered.encode("utf-8", "surrogatepass")
+            self.fingerprints[name] = hashlib.blake2b(value, key=self._key, digest_size=16).hexdigest()
+        return placeholder
 
     def _write(self, text: str, masks: list[tuple[Cover, str]], depth: int) -> str:
         parts = []

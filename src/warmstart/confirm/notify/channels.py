@@ -3,9 +3,18 @@ given by an address."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from warmstart.confirm.notify.buttons import (
+    NTFY,
+    TELEGRAM,
+    TelegramChat,
+    add_ntfy_button,
+    can_have_button,
+    find_chats,
+    send_telegram,
+)
 from warmstart.confirm.notify.messages import Notification
 from warmstart.confirm.notify.notifier import Channel, Undelivered
 from warmstart.errors import ConfigError
@@ -28,8 +37,41 @@ def make_channels(addresses: Sequence[str]) -> list[Channel]:
         if plugin is None or not kind.isalnum():
             raise ConfigError(f"notify: apprise does not know address {number}; see its documentation")
         room = int(getattr(plugin, "body_maxlen", 0) or _ROOM)
-        channels.append(Channel(f"{kind}#{number}", kind, room, _Sender(address)))
+        channels.append(Channel(f"{kind}#{number}", kind, room, _choose_sender(kind, address, plugin)))
     return channels
+
+
+def _choose_sender(kind: str, address: str, plugin: Any) -> Callable[[Notification], None]:
+    if kind in NTFY:
+        return _NtfySender(address)
+    if kind in TELEGRAM and find_chats(plugin):
+        return _TelegramSender(address, find_chats(plugin))
+    return _Sender(address)
+
+
+class _NtfySender:
+    """Adds the button to the address, which apprise reads it from."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def __call__(self, message: Notification) -> None:
+        _Sender(add_ntfy_button(self._address, message.link))(message)
+
+
+class _TelegramSender:
+    """Uses Telegram's own interface for the button, and apprise without one."""
+
+    def __init__(self, address: str, chats: list[TelegramChat]) -> None:
+        self._chats = chats
+        self._plain = _Sender(address)
+
+    def __call__(self, message: Notification) -> None:
+        if not can_have_button(message.link):
+            self._plain(message)
+            return
+        for chat in self._chats:
+            send_telegram(chat, message)
 
 
 class _Sender:

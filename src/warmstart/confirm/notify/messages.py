@@ -22,7 +22,9 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>:])")
 _TURNED = "(has letters written from right to left, so its words may be in another order here)"
 
 # Kinds of channels by their scheme. A kind in none of these sets is treated as one that reads markdown.
-_PLAIN = frozenset("mailto mailtos ntfy ntfys json jsons xml xmls form forms gotify gotifys pover syslog sns".split())
+_PLAIN = frozenset(
+    "mailto mailtos ntfy ntfys json jsons xml xmls form forms gotify gotifys pover syslog sns push".split()
+)
 _ESCAPED_BY_APPRISE = frozenset(("slack", "tgram"))  # apprise escapes &, < and > for them
 _DESKTOP = frozenset("dbus kde glib qt gnome macosx windows growl growls".split())
 _NO_TAGS = str.maketrans({"<": "‹", ">": "›", "&": "＆"})
@@ -31,6 +33,7 @@ _NO_TAGS = str.maketrans({"<": "‹", ">": "›", "&": "＆"})
 class Notification(NamedTuple):
     title: str
     body: str
+    link: str = ""  # to the page; also in the body
 
 
 def write_message(request: Request, page_url: str, kind: str, room: int) -> Notification:
@@ -43,7 +46,7 @@ def write_message(request: Request, page_url: str, kind: str, room: int) -> Noti
     tail = f"Decide within {format_count(minutes, 'minute')}: {page_url}"
     left = min(room, _LONGEST) - len(head) - len(tail) - len(title) - 8
     parts = [head, cut(request.description, kind, left), tail] if left >= _SHORTEST else [tail]
-    return Notification(title, "\n".join(parts))
+    return Notification(title, "\n".join(parts), page_url)
 
 
 def escape(text: str, kind: str) -> str:

@@ -15,12 +15,13 @@ from warmstart.confirm.audit.feed import Change
 from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.model import Delivery, Request
+from warmstart.confirm.notify.digest import SINGLE, Pace, write_digest
 from warmstart.confirm.notify.messages import Notification, write_message
 from warmstart.errors import StoreError
 
 PAUSES = (1, 3, 10, 30, 90)  # seconds before the next attempt; after the last there is none
 _HELD = 60_000  # milliseconds until another attempt may start while one is in progress
-_AT_ONCE = 20
+_AT_ONCE = 500  # notices claimed at a time; many of them become one message
 _IDLE = 5.0  # seconds between looks when nothing wakes the notifier
 
 
@@ -61,6 +62,7 @@ class Notifier:
         self._channels = {channel.name: channel for channel in channels}
         self._page_of = page_of
         self._pauses = pauses
+        self._paces: dict[str, Pace] = {}
         self._woken = threading.Event()
         self._ending = False
         self._end_listening = desk.feed.listen(self._wake)
@@ -85,8 +87,8 @@ class Notifier:
             try:
                 pause = self._time_to_next()
                 if pause <= 0:
-                    for notice in self._desk.change(self._claim).result():
-                        self._senders.submit(self._deliver, notice)
+                    for notices in self._desk.change(self._claim).result():
+                        self._senders.submit(self._deliver, notices)
             except StoreError:  # it may be over at the next look
                 pause = _IDLE
             if pause > 0:
@@ -97,9 +99,10 @@ class Notifier:
         (due,) = self._desk.feed.store.row("next_notice")
         return _IDLE if due is None else min(_IDLE, (due - self._desk.now()) / 1000)
 
-    def _claim(self, tx: Transaction) -> list[Notice]:
-        """Claim due notices, so that no other daemon sends them at the same time."""
-        claimed = []
+    def _claim(self, tx: Transaction) -> list[list[Notice]]:
+        """Claim due notices, so that no other daemon sends them at the same time. Each list becomes one message; notices
+        beyond a channel's pace are put off, to be sent together."""
+        claimed: dict[str, list[Notice]] = {}
         for id, request_id, channel, attempts in tx.store.rows("due_notices", {"now": tx.now, "limit": _AT_ONCE}):
             mine = tx.store.row("claim_notice", {"id": id, "now": tx.now, "until": tx.now + _HELD})
             request = tx.find(request_id)
@@ -111,12 +114,30 @@ class Notifier:
             elif request.status != "pending" or request.deadline <= tx.now:
                 _settle(tx, notice, "undeliverable", attempts, _explain_too_late(tx, notice))
             else:
-                claimed.append(notice)
-        return claimed
+                claimed.setdefault(channel, []).append(notice)
+        return [part for name, notices in claimed.items() for part in self._pace(tx, name, notices)]
 
-    def _deliver(self, notice: Notice) -> None:
-        channel = self._channels[notice.channel]
-        message = write_message(notice.request, self._page_of(notice.request.id), channel.kind, channel.room)
+    def _pace(self, tx: Transaction, channel: str, notices: list[Notice]) -> list[list[Notice]]:
+        """Return what a channel is sent now: single messages, one for all, or nothing yet."""
+        pace, now = self._paces.setdefault(channel, Pace()), tx.now / 1000
+        if (wait := pace.wait(len(notices), now)) > 0:
+            for notice in notices:
+                due = tx.now + int(wait * 1000)
+                change = {"id": notice.id, "state": "queued", "attempts": notice.attempts, "due": due, "error": ""}
+                tx.store.rows("settle_notice", change)
+            return []
+        parts = [notices] if len(notices) > SINGLE else [[notice] for notice in notices]
+        for _ in parts:
+            pace.note(now)
+        return parts
+
+    def _deliver(self, notices: list[Notice]) -> None:
+        channel, first = self._channels[notices[0].channel], notices[0].request
+        if len(notices) == 1:
+            message = write_message(first, self._page_of(first.id), channel.kind, channel.room)
+        else:
+            page = self._page_of("").removesuffix("request/")
+            message = write_digest([notice.request for notice in notices], page, channel.kind, channel.room)
         try:
             channel.send(message)
             error = ""
@@ -125,9 +146,13 @@ class Notifier:
         except Exception as failure:  # noqa: BLE001 - from an apprise plug-in; recorded like any other failure
             error = f"not delivered: {type(failure).__name__}"
         try:
-            self._desk.change(lambda tx: self._conclude(tx, notice, error)).result()
+            self._desk.change(lambda tx: self._conclude_all(tx, notices, error)).result()
         except StoreError:
             return  # it is still in the outbox and will be sent again
+
+    def _conclude_all(self, tx: Transaction, notices: list[Notice], error: str) -> None:
+        for notice in notices:
+            self._conclude(tx, notice, error)
 
     def _conclude(self, tx: Transaction, notice: Notice, error: str) -> None:
         attempts = notice.attempts + 1

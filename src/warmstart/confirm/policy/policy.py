@@ -7,6 +7,10 @@ a policy with any error stops the start, because half a policy is a hole.
     timeout_seconds = 300
     rate_limit = 10                 # requests for one action per hour
     execute_seconds = 600           # how long an approval stays valid
+    pending_limit = 100             # requests of one token that may wait at a time
+    pending_bytes = 8000000         # their size together
+    submit_limit = 600              # requests of one token per hour, whatever their action; 0: no limit
+    cool_down_seconds = 60          # before the same request is asked again after a denial; 0: none
 
     [[rule]]
     action = "deploy_*"             # * and ?; case and separators do not matter
@@ -44,6 +48,7 @@ from warmstart.names import name_key
 
 Seconds = Annotated[int, Meta(ge=SHORTEST, le=LONGEST)]
 Limit = Annotated[int, Meta(ge=1, le=1_000_000_000)]
+_SUBMITS_AN_HOUR = 600  # of one token
 Most = Annotated[int, Meta(ge=1, le=100)]
 
 
@@ -53,6 +58,10 @@ class Defaults(Struct, frozen=True, forbid_unknown_fields=True):
     timeout_seconds: Seconds = USUAL
     rate_limit: Limit = MOST_AN_HOUR
     execute_seconds: Annotated[int, Meta(ge=1, le=LONGEST_APPROVAL)] = 600
+    pending_limit: Limit = 100
+    pending_bytes: Annotated[int, Meta(ge=300_000, le=1_000_000_000)] = 8_000_000
+    submit_limit: Annotated[int, Meta(ge=0, le=1_000_000_000)] | None = None  # None: see Policy.submit_limit
+    cool_down_seconds: Annotated[int, Meta(ge=0, le=3_600)] = 60
 
 
 class PolicyRule(Struct, frozen=True, forbid_unknown_fields=True):
@@ -104,6 +113,14 @@ class Policy(Struct, frozen=True):
         rules = sorted(msgspec.json.encode(rule) for rule in self.rules)
         content = [[rule.decode() for rule in rules], sorted(self.high_risk), self.defaults]
         return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
+
+    @property
+    def submit_limit(self) -> int:
+        """Requests of one token per hour, whatever their action: 600, or twice what a single action may have. 0: any."""
+        if self.defaults.submit_limit is not None:
+            return self.defaults.submit_limit
+        single = (rule.rate_limit for rule in self.rules if rule.rate_limit is not None)
+        return max(_SUBMITS_AN_HOUR, 2 * max((self.defaults.rate_limit, *single)))
 
     def is_high_risk(self, action: str) -> bool:
         return (

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Self
 
-from warmstart.confirm.store.protocol import MIGRATIONS_FOLDER, QUERIES, ServerAddress, Values
+from warmstart.confirm.store.protocol import QUERIES, ServerAddress, Values, find_migrations
 from warmstart.confirm.store.triggers import compare_guards
 from warmstart.errors import ConfigError, StoreError, StoreFull, StoreTooNew, StoreUnreachable
-from warmstart.store.sqlite_file import Migration, load_migrations
+from warmstart.store.sqlite_file import Migration
 
 try:
     import psycopg
@@ -27,7 +27,7 @@ try:
 except ImportError as error:
     raise ConfigError("PostgreSQL needs psycopg; install it with: pip install 'warmstart[postgres]'") from error
 
-MIGRATIONS = load_migrations(MIGRATIONS_FOLDER, ["0001_confirm_postgres"])  # append only, never edit
+MIGRATIONS = find_migrations(postgres=True)
 WRITE_LOCK = 0x57524D43  # id of the advisory lock that writers take
 _AT_ONCE = 2_000  # rows fetched at a time from a stream
 _QUERIES = {name: re.sub(r":([a-z_]+)", r"%(\1)s", sql) for name, sql in QUERIES.items()}

@@ -12,12 +12,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from warmstart.store.sqlite_file import load_queries
+from warmstart.errors import StoreError
+from warmstart.store.sqlite_file import Migration, load_migrations, load_queries
 
 Values = Mapping[str, Any]
 HERE = Path(__file__).parent
 MIGRATIONS_FOLDER = HERE / "migrations"
-QUERIES = load_queries(HERE / "queries.sql")
+QUERIES = load_queries(HERE / "queries.sql") | load_queries(HERE / "queries_devices.sql")
+_FOR_POSTGRES = "_postgres"
+
+
+def find_migrations(folder: Path = MIGRATIONS_FOLDER, *, postgres: bool = False) -> list[Migration]:
+    """Return the migrations of a folder: `0002_name.sql` for SQLite, `0002_name_postgres.sql` beside it. Append only, never
+    edit: a migration that a database has had does not run again."""
+    names = sorted(path.stem for path in folder.glob("[0-9]*.sql"))
+    wanted = [name for name in names if name.endswith(_FOR_POSTGRES) == postgres]
+    migrations = load_migrations(folder, wanted)
+    for migration in migrations:
+        if int(migration.name[:4]) != migration.number:
+            raise StoreError(f"{folder}: migration {migration.number:04} is missing before {migration.name}")
+    return migrations
 
 
 @dataclass(frozen=True)

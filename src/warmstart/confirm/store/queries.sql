@@ -10,6 +10,9 @@ SELECT value FROM keys WHERE name = :name;
 -- name: put_key
 INSERT INTO keys (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING;
 
+-- name: replace_key
+UPDATE keys SET value = :value WHERE name = :name;
+
 -- name: put_token
 INSERT INTO tokens (id, digest, subject, subject_key, scopes, created, created_by, expires, revoked)
 VALUES (:id, :digest, :subject, :subject_key, :scopes, :created, :created_by, :expires, :revoked);
@@ -28,48 +31,71 @@ UPDATE tokens SET revoked = :now WHERE id = :id AND revoked IS NULL RETURNING su
 -- name: put_request
 INSERT INTO requests (
     id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
-    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed)
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed,
+    size)
 VALUES (
     :id, :sequence, :action, :action_key, :description, :details, :masked, :digest, :subject, :subject_key, :credential,
     :claimed, :session_key, :high_risk, :quorum, :created, :timeout, :deadline, :status, :decided, :decided_by, :reason,
-    :execute_by, :executed);
+    :execute_by, :executed, :size);
 
 -- name: request
 SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
-    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed,
+    size
 FROM requests WHERE id = :id;
 
 -- name: requests
-SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
-    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed
-FROM requests WHERE sequence < :before
+-- Lists carry no details: those of two hundred requests are fifty megabytes.
+SELECT id, sequence, action, action_key, description, '' AS details, masked, digest, subject, subject_key, credential, claimed,
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed,
+    size
+FROM requests
+WHERE sequence < :before AND (:risk = '' OR high_risk = 1)
 ORDER BY sequence DESC LIMIT :limit;
 
 -- name: requests_by_status
-SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
-    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed
-FROM requests WHERE status = :status AND sequence < :before
+SELECT id, sequence, action, action_key, description, '' AS details, masked, digest, subject, subject_key, credential, claimed,
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed,
+    size
+FROM requests
+WHERE status = :status AND sequence < :before AND (:risk = '' OR high_risk = 1)
 ORDER BY sequence DESC LIMIT :limit;
 
 -- name: requests_by_action
-SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
-    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed
-FROM requests WHERE action_key = :action_key AND sequence < :before
+SELECT id, sequence, action, action_key, description, '' AS details, masked, digest, subject, subject_key, credential, claimed,
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed,
+    size
+FROM requests
+WHERE action_key = :action_key AND sequence < :before AND (:risk = '' OR high_risk = 1)
 ORDER BY sequence DESC LIMIT :limit;
 
 -- name: requests_by_action_and_status
-SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
-    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed
-FROM requests WHERE action_key = :action_key AND status = :status AND sequence < :before
+SELECT id, sequence, action, action_key, description, '' AS details, masked, digest, subject, subject_key, credential, claimed,
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed,
+    size
+FROM requests
+WHERE action_key = :action_key AND status = :status AND sequence < :before AND (:risk = '' OR high_risk = 1)
 ORDER BY sequence DESC LIMIT :limit;
 
 -- name: requests_by_subject
-SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
-    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed
+SELECT id, sequence, action, action_key, description, '' AS details, masked, digest, subject, subject_key, credential, claimed,
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed,
+    size
 FROM requests
 WHERE subject_key = :subject_key AND sequence < :before
   AND (:status = '' OR status = :status) AND (:action_key = '' OR action_key = :action_key)
+  AND (:risk = '' OR high_risk = 1)
 ORDER BY sequence DESC LIMIT :limit;
+
+-- name: votes_between
+SELECT request, subject, subject_key, reason, at,
+    EXISTS (SELECT 1 FROM tokens WHERE id = votes.credential AND revoked IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM sessions WHERE id = votes.credential AND scopes = '')
+FROM votes WHERE request IN (SELECT id FROM requests WHERE sequence BETWEEN :first AND :last) ORDER BY at, subject_key;
+
+-- name: notices_between
+SELECT request, channel, state, attempts, error FROM outbox
+WHERE request IN (SELECT id FROM requests WHERE sequence BETWEEN :first AND :last) ORDER BY id;
 
 -- name: count_pending
 SELECT count(*) FROM requests WHERE status = 'pending' AND deadline > :now;
@@ -82,6 +108,29 @@ SELECT id FROM requests WHERE status = 'pending' AND deadline <= :now ORDER BY d
 
 -- name: count_recent
 SELECT count(*), min(created) FROM requests WHERE action_key = :action_key AND created > :since;
+
+-- name: load_of
+-- How many requests of a token wait, and how many bytes they hold.
+SELECT count(*), coalesce(sum(size), 0) FROM requests
+WHERE credential = :credential AND status = 'pending' AND deadline > :now;
+
+-- name: nth_latest_of
+-- When a token submitted its n-th latest request of the last hour; no row if there were fewer.
+SELECT created FROM requests WHERE credential = :credential AND created > :since
+ORDER BY created DESC LIMIT 1 OFFSET :skip;
+
+-- name: denials_of
+SELECT count(*), coalesce(max(decided), 0) FROM requests
+WHERE subject_key = :subject_key AND status = 'denied' AND decided > :since AND decided_by <> subject;
+
+-- name: denial_of
+SELECT max(decided) FROM requests
+WHERE subject_key = :subject_key AND status = 'denied' AND decided > :since AND decided_by <> subject
+  AND digest = :digest;
+
+-- name: waiting_of
+SELECT id FROM requests WHERE status = 'pending' AND subject_key = :subject_key AND deadline > :now
+ORDER BY sequence LIMIT :limit;
 
 -- name: resolve
 -- The only statement that decides a pending request. The first decision wins; after the deadline none does.
@@ -123,19 +172,22 @@ SELECT digest, request FROM answers WHERE credential = :credential AND key = :ke
 INSERT INTO answers (credential, key, digest, request) VALUES (:credential, :key, :digest, :request);
 
 -- name: put_allowance
-INSERT INTO whitelist (id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed)
-VALUES (:id, :action, :action_key, :session_key, :requester_key, :digest, :created, :created_by, :expires, :removed);
+INSERT INTO whitelist (id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed,
+    times, used)
+VALUES (:id, :action, :action_key, :session_key, :requester_key, :digest, :created, :created_by, :expires, :removed,
+    :times, :used);
 
 -- name: allowance
-SELECT id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed
+SELECT id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed, times, used
 FROM whitelist
 WHERE action_key = :action_key AND session_key = :session_key AND requester_key IN ('', :requester_key)
+  AND (session_key <> '' OR (digest <> '' AND requester_key <> '')) AND (times IS NULL OR used < times)
   AND digest IN ('', :digest) AND removed IS NULL AND expires > :now
 ORDER BY created, id LIMIT 1;
 
 -- name: allowances
-SELECT id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed
-FROM whitelist WHERE removed IS NULL AND expires > :now ORDER BY created, id;
+SELECT id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed, times, used
+FROM whitelist WHERE removed IS NULL AND expires > :now AND (times IS NULL OR used < times) ORDER BY created, id;
 
 -- name: remove_allowance
 UPDATE whitelist SET removed = :now WHERE id = :id AND removed IS NULL AND expires > :now RETURNING action;
@@ -218,7 +270,8 @@ FROM audit WHERE event = 'audit_accepted' ORDER BY sequence;
 
 -- name: all_requests
 SELECT id, sequence, action, action_key, description, details, masked, digest, subject, subject_key, credential, claimed,
-    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed
+    session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, reason, execute_by, executed,
+    size
 FROM requests ORDER BY sequence;
 
 -- name: all_votes
@@ -234,5 +287,16 @@ SELECT digest, subject, scopes, created, expires, used FROM logins ORDER BY dige
 SELECT id, digest, subject, subject_key, scopes, created, expires, ended FROM sessions ORDER BY id;
 
 -- name: all_allowances
-SELECT id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed
+SELECT id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed, times, used
 FROM whitelist ORDER BY id;
+
+-- name: put_mask
+INSERT INTO masked_values (request, mask, fingerprint) VALUES (:request, :mask, :fingerprint);
+
+-- name: masks_of
+-- Each mask of a request, and how many other requests with the same value were asked and approved.
+SELECT m.mask, count(r.id), coalesce(sum(CASE WHEN r.status IN ('approved', 'auto_approved') THEN 1 ELSE 0 END), 0)
+FROM masked_values m
+LEFT JOIN masked_values o ON o.fingerprint = m.fingerprint AND o.request <> m.request
+LEFT JOIN requests r ON r.id = o.request
+WHERE m.request = :request GROUP BY m.mask ORDER BY m.mask;

@@ -9,15 +9,13 @@ from typing import Any
 
 import apsw
 
-from warmstart.confirm.store.protocol import MIGRATIONS_FOLDER, QUERIES, Values
+from warmstart.confirm.store.protocol import QUERIES, Values, find_migrations
 from warmstart.confirm.store.triggers import compare_guards, read_triggers
 from warmstart.errors import StoreError
 from warmstart.store import check_library, create_file
-from warmstart.store.sqlite_file import Kind, SqliteFile, load_migrations
+from warmstart.store.sqlite_file import Kind, SqliteFile
 
-# Append only, never edit: a migration that a file has had does not run again. Loaded at import, not when needed: a
-# process may have given up the right to read our files by then.
-MIGRATIONS = load_migrations(MIGRATIONS_FOLDER, ["0001_confirm"])
+MIGRATIONS = find_migrations()  # at import: a process may have given up the right to read our files when it needs them
 
 SETTINGS = """
 PRAGMA synchronous = FULL;

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from warmstart.confirm.audit.transaction import Transaction
-from warmstart.confirm.errors import ConfirmationError, Conflict, Unauthorized
-from warmstart.confirm.model import LONGEST, LONGEST_APPROVAL, Allowance, Identity, TokenRecord
+from warmstart.confirm.errors import ConfirmationError, Conflict, NotAllowed, Unauthorized
+from warmstart.confirm.model import LONGEST, LONGEST_APPROVAL, Allowance, Assertion, Identity, Request, TokenRecord
 from warmstart.confirm.store.protocol import ConfirmStore
+from warmstart.confirm.tokens.identity import pin_token, split_token
+from warmstart.confirm.tokens.keys import read_identity
 from warmstart.confirm.tokens.tokens import (
     check_scopes,
     check_subject,
@@ -24,13 +26,13 @@ from warmstart.errors import NotFound
 from warmstart.names import name_key
 
 LINK_LASTS = 15 * 60  # seconds
-SESSION_LASTS = 12 * 3600
+SESSION_LASTS = 30 * 86_400
 _APPROVAL_LASTS = (LONGEST + LONGEST_APPROVAL) * 1000  # milliseconds after a login's end that its approvals may count
 PAGE_SCOPES = ("approver:decide", "audit:read")
 
 
 class NewToken(NamedTuple):
-    """A new token; its secret is available only here."""
+    """A new token; its secret, with the daemon's key pinned in it, is available only here."""
 
     secret: str
     record: TokenRecord
@@ -52,7 +54,7 @@ def create_token(
         digest=record.digest,
         expires=expires,
     )
-    return NewToken(secret, record)
+    return NewToken(pin_token(secret, read_identity(tx)), record)
 
 
 def revoke_token(tx: Transaction, id: str, *, by: str) -> str:
@@ -70,6 +72,7 @@ def list_tokens(store: ConfirmStore) -> list[TokenRecord]:
 
 def find_identity(store: ConfirmStore, secret: str, now: int) -> Identity | None:
     """Return whose token that is, or None for an unknown, revoked or expired one."""
+    secret = split_token(secret).secret
     row = store.row("token_by_digest", {"digest": digest_secret(secret)})
     return recognise(secret, TokenRecord(*row) if row else None, now)
 
@@ -153,9 +156,23 @@ class NewAllowance(NamedTuple):
     seconds: int
     requester: str = ""
     digest: str = ""
+    times: int | None = None  # how often; None: as often as wanted
 
 
-def add_allowance(tx: Transaction, new: NewAllowance, by: Identity | str) -> Allowance | ConfirmationError:
+def add_allowance(
+    tx: Transaction,
+    new: NewAllowance,
+    by: Identity | str,
+    *,
+    given: Request | None = None,
+    proof: Assertion | None = None,
+) -> Allowance | ConfirmationError:
+    """Allow an action in advance. `given`: the request with whose approval it was given; `proof`: its signature."""
+    if proof is None and tx.store.row("any_passkey") is not None:
+        return NotAllowed(
+            "what is allowed in advance is signed with a passkey here: choose it on the page when you approve a request",
+            code="passkey_needed",
+        )
     if tx.policy.is_high_risk(new.action):
         return Conflict(
             f"{new.action} is high-risk and cannot be whitelisted: a person decides each time", code="high_risk"
@@ -171,17 +188,23 @@ def add_allowance(tx: Transaction, new: NewAllowance, by: Identity | str) -> All
         created_by=by if isinstance(by, str) else by.subject,
         expires=tx.now + new.seconds * 1000,
         removed=None,
+        times=new.times,
     )
+    limits: dict[str, Any] = {} if new.times is None else {"times": new.times, "seconds": new.seconds}
+    if proof is not None:
+        limits["proof"] = msgspec.structs.asdict(proof)
     tx.store.rows("put_allowance", msgspec.structs.asdict(entry))
     tx.log(
         "whitelisted",
         by,
+        given,
         action=new.action,
         entry=entry.id,
         session=new.session_key,
         requester=new.requester,
         digest=new.digest,
         expires=entry.expires,
+        **limits,
     )
     return entry
 

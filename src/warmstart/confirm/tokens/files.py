@@ -1,4 +1,5 @@
-"""Token files under the home, readable by their owner only: one for agents, one for commands that decide."""
+"""Token files under the home, readable by their owner only: one for agents, one for commands that decide. Each holds a
+token with the key of the daemon that made it: see identity.py."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from warmstart.atomic_files import write_whole
 from warmstart.confirm.errors import Unauthorized
+from warmstart.confirm.tokens.identity import pin_token, split_token
 from warmstart.errors import ConfigError, Refused
 
 AGENT_TOKEN = "confirm-agent.token"
@@ -41,6 +43,15 @@ def need_token(path: Path) -> str:
     raise Unauthorized(
         f"no token in {path}; save one: warmstart confirm token create --scope {scope} --subject NAME --save"
     )
+
+
+def pin_token_file(path: Path, key: str) -> str:
+    """Write the daemon's key into a token file. Return the key that was there before, empty if there was none."""
+    token = need_token(path)
+    before = split_token(token).key
+    if before != key:
+        save_token(path, pin_token(token, key))
+    return before
 
 
 def save_token(path: Path, secret: str) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import shutil
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import click
 
@@ -21,7 +22,9 @@ from warmstart.confirm.client.wire import call, find_daemon
 from warmstart.confirm.masking.masker import is_turned, write_turned
 from warmstart.confirm.model import STATUSES
 from warmstart.confirm.tokens.files import APPROVER_TOKEN
-from warmstart.doors.cli.confirm_database import ADMIN_COMMANDS, database_option, find_path
+from warmstart.doors.cli.confirm_database import ADMIN_COMMANDS, print_code
+from warmstart.doors.cli.confirm_identity import database_option, find_path
+from warmstart.doors.cli.confirm_passkeys import passkey
 from warmstart.doors.cli.guard import guard
 from warmstart.doors.cli.main import PATH, json_option
 from warmstart.doors.render.terminal import clean, print_json, print_table
@@ -38,7 +41,7 @@ def confirm() -> None:
     """Ask a person before something dangerous is done: run the daemon, decide from the terminal."""
 
 
-for _command in (*ADMIN_COMMANDS, guard):
+for _command in (*ADMIN_COMMANDS, passkey, guard):
     confirm.add_command(_command)
 
 
@@ -62,6 +65,13 @@ for _command in (*ADMIN_COMMANDS, guard):
 )
 @click.option("--policy", type=PATH, help="TOML file with rules; an error in it stops the start.")
 @click.option("--allow-host", multiple=True, metavar="NAME", help="Further host name by which browsers reach the page.")
+@click.option(
+    "--anchor-to",
+    multiple=True,
+    metavar="ADDRESS",
+    help="Also anchor the audit elsewhere (CONFIRMATION_ANCHOR): git+ssh://..., s3://bucket/folder, file:///folder, "
+    "mailto://...; `verify --anchor ADDRESS` compares.",
+)
 @click.option("--public-url", default="", help="The page's address, if a proxy or tunnel stands before it.")
 @json_option
 @click.pass_obj
@@ -82,9 +92,12 @@ def serve(ws: Warmstart, /, db: str | None, as_json: bool, **options: Any) -> No
         public_url=options["public_url"],
         secrets=ws.settings.secrets,
         notify=environment.notify,
+        anchors=(*environment.anchors, *options["anchor_to"]),
     )
     ending = catch_signals()
+    sys.setswitchinterval(0.001)  # people who decide do not wait for threads that work for agents
     with server:
+        threading.Thread(target=server.desk.outside_masker.warm, daemon=True).start()
         _greet(server, ws.settings.home, as_json)
         while not ending.wait(3600):
             pass
@@ -92,7 +105,7 @@ def serve(ws: Warmstart, /, db: str | None, as_json: bool, **options: Any) -> No
 
 def check_parts(find: Callable[[str], Any] = util.find_spec) -> None:
     """Raise Refused with the install command if the daemon's extra is missing."""
-    missing = [name for name in ("litestar", "uvicorn") if find(name) is None]
+    missing = [name for name in ("cryptography", "litestar", "uvicorn") if find(name) is None]
     if missing:
         raise Refused(f"the daemon needs {' and '.join(missing)}; install them with: pip install 'warmstart[confirm]'")
 
@@ -109,14 +122,16 @@ def catch_signals() -> threading.Event:
 
 def _greet(server: ConfirmationServer, home: Path, as_json: bool) -> None:
     """Print the addresses, and at the first start the login link and the agents' token file."""
-    from warmstart.doors.web.first_start import prepare_first_start
+    from warmstart.doors.web.first_start import find_warnings, prepare_first_start
 
-    first = prepare_first_start(server.desk, server.page_url, home)
-    facts = {
+    first = prepare_first_start(server.desk, server.page_url, home, server.local_page_url)
+    facts: dict[str, Any] = {
         "api_url": server.api_url,
         "page_url": server.page_url,
         "login_url": first.login_url if first else None,
         "agent_token_file": str(first.agent_token_file) if first else None,
+        "daemon_key": server.desk.identity,
+        "warnings": find_warnings(server.desk, server.settings.notify),
     }
     if as_json:
         print_json(facts)
@@ -126,6 +141,10 @@ def _greet(server: ConfirmationServer, home: Path, as_json: bool) -> None:
         click.echo(f"Log in once with {facts['login_url']}" if first else "Log in with      warmstart confirm login")
         if first:
             click.echo(f"Agents' token    {facts['agent_token_file']}")
+            print_code(first.login_url)
+        click.echo(f"Daemon's key     {facts['daemon_key']}")
+        for warning in facts["warnings"]:
+            click.echo(f"Warning: {warning}", err=True)
     sys.stdout.flush()
 
 
@@ -137,36 +156,57 @@ def _call(ws: Warmstart, method: str, path: str, body: Any = None) -> dict[str, 
 
 
 def _find(ws: Warmstart, id: str) -> dict[str, Any]:
-    """Return a request by its id, or by the beginning of its id if that is unique among the latest 200."""
+    """Return a request by its id, or by the beginning of its id if that is unique among those that wait and the latest
+    200."""
     if not id.isalnum():
         raise ConfigError(f"{id}: an id consists of letters and digits")
     if len(id) == 32:
         return _call(ws, "GET", f"/confirm/{id}")
-    latest = _call(ws, "GET", "/confirm?limit=200")["requests"]
-    matching = [request for request in latest if request["id"].startswith(id)]
+    listed = [*_list_all(ws, {"status": "pending"}), *_call(ws, "GET", "/confirm?limit=200")["requests"]]
+    matching = {request["id"] for request in listed if request["id"].startswith(id)}
     if len(matching) != 1:
         raise NotFound(f"{id} matches {len(matching) or 'no'} requests; give more of the id")
-    return dict(matching[0])
+    return _call(ws, "GET", f"/confirm/{matching.pop()}")
+
+
+def _list_all(ws: Warmstart, wanted: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield every request that the daemon lists, page by page."""
+    before = None
+    while True:
+        page = _call(
+            ws, "GET", f"/confirm?{urlencode(wanted | {'limit': 200} | ({'before': before} if before else {}))}"
+        )
+        yield from page["requests"]
+        before = page["next"]
+        if before is None:
+            return
 
 
 @confirm.command("list")
 @click.option("--status", type=click.Choice(STATUSES), help="Only requests with this status.")
 @click.option("--action", help="Only requests for this action.")
+@click.option("--requester", help="Only requests of this subject.")
+@click.option("--high-risk", is_flag=True, help="Only high-risk requests.")
 @click.option("--limit", type=click.IntRange(1, 200), default=50, show_default=True)
+@click.option("--before", type=click.IntRange(min=1), help="Continue: the number that the list before ended with.")
+@click.option("--all", "is_all", is_flag=True, help="All of them, page by page.")
 @json_option
 @click.pass_obj
-def list_requests(ws: Warmstart, status: str | None, action: str | None, limit: int, as_json: bool) -> None:
-    """List requests, newest first."""
-    from urllib.parse import urlencode
-
-    wanted = {name: value for name, value in {"status": status, "action": action, "limit": limit}.items() if value}
-    listing = _call(ws, "GET", f"/confirm?{urlencode(wanted)}")
+def list_requests(ws: Warmstart, /, is_all: bool, as_json: bool, limit: int, high_risk: bool, **options: Any) -> None:
+    """List requests without their arguments, newest first."""
+    wanted = {name: value for name, value in options.items() if value} | ({"high_risk": "true"} if high_risk else {})
+    if is_all:
+        listing: dict[str, Any] = {"requests": list(_list_all(ws, wanted)), "next": None}
+    else:
+        listing = _call(ws, "GET", f"/confirm?{urlencode(wanted | {'limit': limit})}")
     if as_json:
         print_json(listing)
         return
     columns = ("id", "status", "action", "risk", "requester", "#left", "description")
     rows = [_make_row(request) for request in listing["requests"]]
     print_table(columns, rows)
+    if listing["next"] is not None:
+        click.echo(f"There are more: --before {listing['next']}, or --all.", err=True)
     if any(is_turned(str(cell)) for row in rows for cell in row):
         click.echo(f"{_TURNED}. `warmstart confirm show` writes them out.", err=True)
 
@@ -209,7 +249,8 @@ def _print_request(request: dict[str, Any], err: bool = False) -> None:
         "approvals": f"{len(request['approvals'])} of {request['quorum']}",
         "not notified": "\n".join(map(_describe_failure, failures)),
         "description": request["description"],
-        "masked": _describe_masks(request["masked"]),
+        "masked": _describe_masks(request),
+        "look first": "\n".join(map(_describe_finding, request["findings"])),
         "arguments": f"\n{request['details_text']}",
     }
     width = _find_width(err)
@@ -229,11 +270,28 @@ def _describe_failure(notice: dict[str, Any]) -> str:
     return f"{notice['channel']}: {yet}{notice['error']}" + (f" (tried {tried})" if notice["attempts"] else "")
 
 
-def _describe_masks(count: int) -> str:
-    if not count:
+def _describe_masks(request: dict[str, Any]) -> str:
+    if not request["masked"]:
         return ""
-    what = format_count(count, "secret") + ", which"
-    return f"{what} nobody can see here; a mask covers no character that a shell, a URL or SQL acts on"
+    what = format_count(request["masked"], "secret") + ", which"
+    first = f"{what} nobody can see here; a mask covers no character that a shell, a URL or SQL acts on"
+    return "\n".join([first, *map(_describe_value, request["masks"])])
+
+
+def _describe_value(value: dict[str, Any]) -> str:
+    if not value["seen"]:
+        return f"{value['mask']}: first time seen"
+    if not value["approved"]:
+        return f"{value['mask']}: seen {value['seen']} times before, never approved"
+    return f"{value['mask']}: approved {value['approved']} times before"
+
+
+def _describe_finding(finding: dict[str, Any]) -> str:
+    """Describe what to look at; the daemon found it in the arguments below."""
+    line = f", line {finding['line']}" if finding["line"] > 1 else ""
+    where = f" in {finding['where']}{line}" if finding["where"] else ""
+    text = f": {finding['text']}" if finding["text"] else ""
+    return " ".join(f"{finding['note']}{where}{text}".split())
 
 
 def _find_width(err: bool) -> int:
@@ -291,12 +349,24 @@ def approve(ws: Warmstart, id: str, reason: str, yes: bool, as_json: bool) -> No
 
 
 @confirm.command()
-@click.argument("id")
+@click.argument("id", required=False)
 @click.option("--reason", default="", help="Recorded in the audit and sent to the agent.")
+@click.option("--all-from", metavar="NAME", help="Deny everything that this requester is waiting for.")
 @json_option
 @click.pass_obj
-def deny(ws: Warmstart, id: str, reason: str, as_json: bool) -> None:
-    """Deny a request."""
+def deny(ws: Warmstart, id: str | None, reason: str, all_from: str | None, as_json: bool) -> None:
+    """Deny a request, or all that wait of one requester."""
+    if (id is None) == (all_from is None):
+        raise ConfigError("give the id of a request, or --all-from NAME")
+    if all_from is not None:
+        done = _call(ws, "POST", "/deny-all", {"requester": all_from, "reason": reason})
+        if as_json:
+            print_json(done)
+        else:
+            rest = f"; you may not decide {done['refused']} others" if done["refused"] else ""
+            click.echo(f"denied {format_count(done['denied'], 'request')} of {clean(all_from)}{rest}")
+        return
+    assert id is not None
     _decide(ws, _find(ws, id), "deny", {"reason": reason}, as_json)
 
 

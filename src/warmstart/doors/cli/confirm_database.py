@@ -11,9 +11,8 @@ import click
 import msgspec
 
 from warmstart.confirm.model import SCOPES
-from warmstart.confirm.store.open import locate
-from warmstart.confirm.store.protocol import Database
 from warmstart.confirm.tokens.files import AGENT_TOKEN, APPROVER_TOKEN, read_token_file, save_token
+from warmstart.doors.cli.confirm_identity import database_option, find_page, find_path, identity, trust
 from warmstart.doors.cli.main import PATH, json_option
 from warmstart.doors.render.terminal import clean, format_iso, print_json, print_table
 from warmstart.errors import ConfigError, Refused
@@ -23,32 +22,30 @@ if TYPE_CHECKING:
     from warmstart.confirm.audit.verify import AuditVerdict
 
 _MOST_FLAWS = 100  # flaws printed
-database_option = click.option(
-    "--db", metavar="PATH", help="The daemon's database, or postgresql://... (default: confirm.db under the home)."
-)
-
-
-def find_path(ws: Warmstart, db: str | None) -> Database:
-    """Return the database's file, or the address of its server."""
-    return locate(db, ws.settings.home) if db else ws.settings.home / "confirm.db"
 
 
 @click.command()
 @database_option
 @click.option(
-    "--anchor", type=PATH, help="A copy of the anchor kept elsewhere (default: the one that the daemon keeps)."
+    "--anchor",
+    "anchors",
+    multiple=True,
+    metavar="PLACE",
+    help="An anchor kept elsewhere: a copied file (instead of the daemon's own), an address given to `serve --anchor-to`, "
+    "or SEQUENCE:HASH from a message. Can be repeated.",
 )
 @click.option("--accept", is_flag=True, help="Accept the flaws found: record them and anchor the audit again.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 @click.pass_obj
-def verify(ws: Warmstart, db: str | None, anchor: Path | None, accept: bool, yes: bool, as_json: bool) -> None:
+def verify(ws: Warmstart, db: str | None, anchors: tuple[str, ...], accept: bool, yes: bool, as_json: bool) -> None:
     """Verify the whole audit and the tables that it records. Finds edited, deleted or swapped entries, a cut end and rows
     that differ. Changes nothing and reads read-only copies. Exits with 1 on any flaw that was not accepted."""
     from warmstart.confirm.desk.offline import accept_audit, find_database, verify_database
 
     path = find_database(find_path(ws, db))
-    verdict = verify_database(path, anchor)
+    anchor, sources = _sort_anchors(anchors)
+    verdict = verify_database(path, anchor, sources)
     if as_json:
         print_json(verdict)
     else:
@@ -58,13 +55,33 @@ def verify(ws: Warmstart, db: str | None, anchor: Path | None, accept: bool, yes
             click.confirm("accept these flaws?", abort=True, err=True)
         accept_audit(path, verdict, anchor)
         click.echo("the flaws were recorded and the audit was anchored again", err=True)
+        if verdict.forgeries:
+            proven = "a missing signature or an anchor elsewhere proves them"
+            click.echo(f"{verdict.forgeries} of them cannot be accepted: {proven}", err=True)
+            sys.exit(1)
     elif not verdict.ok:
         sys.exit(1)
 
 
+def _sort_anchors(anchors: tuple[str, ...]) -> tuple[Path | None, list[str]]:
+    """Separate a copied file from addresses and written-out anchors."""
+    from warmstart.confirm.audit.elsewhere import read_literal
+
+    sources = [anchor for anchor in anchors if "://" in anchor or read_literal(anchor)]
+    files = [Path(anchor).expanduser() for anchor in anchors if anchor not in sources]
+    if len(files) > 1:
+        raise ConfigError(f"--anchor {files[1]}: only one copied file can be compared at a time")
+    return (files[0] if files else None), sources
+
+
 def _print_verdict(verdict: AuditVerdict) -> None:
     sound = "NOT SOUND" if not verdict.ok else "no new flaws" if verdict.accepted else "all sound"
-    click.echo(f"{verdict.entries} entries, {sound}; {verdict.lag} after the anchor")
+    elsewhere = f"; {verdict.witnesses} anchors from elsewhere compared" if verdict.witnesses else ""
+    click.echo(f"{verdict.entries} entries, {sound}; {verdict.lag} after the anchor{elsewhere}")
+    for passkey in verdict.passkeys:
+        state = " (removed)" if passkey.removed else "" if passkey.trusted else " (not trusted)"
+        since = f"since entry {passkey.sequence}, fingerprint {passkey.fingerprint}"
+        click.echo(f"  passkey: {clean(passkey.name)} of {clean(passkey.subject)}, {since}{state}")
     if verdict.accepted:
         acceptances = [acceptance for acceptance in verdict.acceptances if acceptance.flaws]
         who = ", ".join(f"by {clean(acceptance.by)} in entry {acceptance.sequence}" for acceptance in acceptances)
@@ -80,25 +97,44 @@ def _print_verdict(verdict: AuditVerdict) -> None:
 @database_option
 @click.option("--subject", default="owner", show_default=True, help="The person who logs in with it.")
 @click.option("--url", default="", help="The page's address (default: the one that the daemon started with).")
+@click.option("--unchecked", is_flag=True, help="Print the link although no daemon of this database answers.")
+@click.option("--qr/--no-qr", default=None, help="Also print a QR code to scan with a phone (default: on a terminal).")
 @json_option
 @click.pass_obj
-def login(ws: Warmstart, db: str | None, subject: str, url: str, as_json: bool) -> None:
-    """Print a link that logs its opener in on the page, once, within 15 minutes."""
+def login(
+    ws: Warmstart, db: str | None, subject: str, url: str, unchecked: bool, qr: bool | None, as_json: bool
+) -> None:
+    """Print a link that logs its opener in on the page, once, within 15 minutes. The program at the page's address must
+    first prove that it is the daemon: another one would get the login."""
     from warmstart.confirm.desk.offline import change_database, find_database, name_local_user
-    from warmstart.confirm.store.page_address import DEFAULT_PAGE, recall_page
     from warmstart.confirm.tokens.access import create_login
 
     path = find_database(find_path(ws, db))
-    code, page = change_database(
-        path, lambda tx: (create_login(tx, subject, by=name_local_user()), url or recall_page(tx.store))
-    )
-    if not page:
-        click.echo(f"no daemon has saved its page's address; if it is not {DEFAULT_PAGE}, give --url", err=True)
-    link = f"{(page or DEFAULT_PAGE).rstrip('/')}/login#{code}"
+    page = find_page(path, url, unchecked)
+    code = change_database(path, lambda tx: create_login(tx, subject, by=name_local_user()))
+    link = f"{page.rstrip('/')}/login#{code}"
     if as_json:
         print_json({"login_url": link, "subject": subject})
     else:
         click.echo(link)
+        print_code(link, qr)
+
+
+def print_code(link: str, wanted: bool | None = None) -> None:
+    """Print a link's QR code. `wanted` None: on a terminal, if the code can be made and a phone could reach the link."""
+    from importlib.util import find_spec
+    from urllib.parse import urlsplit
+
+    is_local = urlsplit(link).hostname in ("127.0.0.1", "localhost", "::1")
+    if wanted is None:
+        wanted = sys.stdout.isatty() and not is_local and find_spec("segno") is not None
+    if not wanted:
+        return
+    from warmstart.doors.web.qr_code import print_qr
+
+    click.echo(print_qr(link))
+    if is_local:
+        click.echo("Only this machine reaches that address; for a phone start the daemon with --public-url", err=True)
 
 
 @click.command()
@@ -322,4 +358,4 @@ def _describe_entry(entry: Any) -> dict[str, Any]:
     return {name: value for name, value in shown.items() if name not in ("action_key", "removed")}
 
 
-ADMIN_COMMANDS = (verify, login, logout, token, whitelist)
+ADMIN_COMMANDS = (verify, login, logout, token, whitelist, identity, trust)

@@ -12,7 +12,7 @@ import click
 from warmstart.doors.cli.main import json_option
 from warmstart.doors.cli.options import project_settings_option
 from warmstart.doors.guard.agent_hook import TITLES
-from warmstart.doors.guard.rules import GuardedCall, GuardRule, find_rule, find_rules, load_rules
+from warmstart.doors.guard.rules import GuardedCall, GuardRule, find_rules, load_guard_file
 from warmstart.doors.hooks.agents import AGENTS, CODEX, HookAgent
 from warmstart.doors.install.guard import GuardHook, find_url
 from warmstart.doors.render.terminal import clean, print_json
@@ -78,19 +78,26 @@ def check(ws: Warmstart, tool: str | None, arguments: str, agent: str, as_json: 
     """Check the rules, the daemon and the token; with a TOOL and its arguments, show which rule the call would match.
     No request is made."""
     from warmstart.doors.guard.check import check_asking
+    from warmstart.doors.guard.coverage import find_traps, list_uncovered
     from warmstart.doors.guard.hermes_check import check_hermes
 
     home = ws.settings.home
-    rules = load_rules(home)
-    rule = find_rule(rules, GuardedCall(agent, tool, _read_arguments(arguments))) if tool else None
+    file = load_guard_file(home)
+    rules = file.rule
+    rule = file.judge(GuardedCall(agent, tool, _read_arguments(arguments), folder=str(Path.cwd()))) if tool else None
     guarded = AGENTS[agent] if agent in TITLES else None  # Hermes' plugin brings its own
     places = {"user": None, "project": Path.cwd()} if guarded else {}
     installed = [_examine(guarded, ws, scope, place) for scope, place in places.items() if guarded]
-    daemon, token = check_asking(next((place.url for place in installed if place.url), find_url()), home)
+    pinned = next((place for place in installed if place.url), None)
+    daemon, token = check_asking(pinned.url if pinned else find_url(), home, pinned.key if pinned else "")
+    uncovered, traps = list_uncovered(file, agent), find_traps(_list_settings(guarded, ws))
     hermes = check_hermes(ws.settings.user_home, os.environ)
     if as_json:
         facts: dict[str, Any] = {"path": find_rules(home), "rules": len(rules)}
-        facts["rule"] = {"number": rules.index(rule) + 1, "action": rule.action} if rule else None
+        number = rules.index(rule) + 1 if rule in rules else None  # None: asked without a rule of the file
+        facts["rule"] = {"number": number, "action": rule.action} if rule else None
+        facts["uncovered"] = {one.kind: one.tools for one in uncovered}
+        facts["traps"] = traps
         facts["installed"] = {place.scope: place.path for place in installed}
         facts["hermes"] = {"file": hermes.what, "trouble": hermes.trouble or None} if hermes else None
         facts["daemon"] = {"url": daemon.what, "trouble": daemon.trouble or None}
@@ -104,8 +111,30 @@ def check(ws: Warmstart, tool: str | None, arguments: str, agent: str, as_json: 
         click.echo(f"Hermes, {hermes.what}: {clean(hermes.trouble) or 'guarded'}")
     click.echo(f"daemon {daemon.what}: {clean(daemon.trouble) or 'answers'}")
     click.echo(f"token {token.what}: {clean(token.trouble) or 'known, and may submit requests (agent:submit)'}")
+    for one in uncovered:
+        click.echo(f"no rule names these {_NOUNS[one.kind]} ({one.fate}): {', '.join(one.tools)}")
+    unknown = "asked" if file.defaults.unknown == "ask" else "never asked"
+    click.echo(f"tools that are listed nowhere: {unknown}")
+    for trap in traps:
+        click.echo(f"WARNING {clean(trap)}")
     if tool:
         click.echo(_describe(rules, rule))
+
+
+_NOUNS = {
+    "shell": "tools that run commands",
+    "write": "tools that write files",
+    "later": "tools that make things run later",
+    "harmless": "tools that read or plan",
+}
+
+
+def _list_settings(agent: HookAgent | None, ws: Warmstart) -> list[Path]:
+    """Return every settings file of the agent that may hold hooks or variables, for the user and this folder."""
+    if agent is None:
+        return []
+    paths = [GuardHook(agent, ws.settings, place).path for place in (None, Path.cwd())]
+    return [*paths, *(path.with_name("settings.local.json") for path in paths if path.name == "settings.json")]
 
 
 def _read_arguments(text: str) -> dict[str, Any]:
@@ -125,6 +154,7 @@ class _Installed(NamedTuple):
     path: str | None  # of the settings file, or what is wrong with it; None: not installed
     url: str = ""
     advice: str = ""
+    key: str = ""
 
 
 def _examine(agent: HookAgent, ws: Warmstart, scope: str, project: Path | None) -> _Installed:
@@ -141,12 +171,17 @@ def _examine(agent: HookAgent, ws: Warmstart, scope: str, project: Path | None) 
         advice = "; it has been changed: install it again"
     elif home != str(ws.settings.home.absolute()):
         advice = f"; it uses another home: {home}"
-    return _Installed(scope, str(hook.path), options.get("--url", ""), advice)
+    key = options.get("--key", "")
+    if home is not None and not key:
+        advice += "; it pins no daemon's key: install it again"
+    return _Installed(scope, str(hook.path), options.get("--url", ""), advice, key)
 
 
 def _describe(rules: list[GuardRule], rule: GuardRule | None) -> str:
     if rule is None:
         return "no rule matches: the call runs without asking"
+    if rule not in rules:
+        return f"no rule matches, but it is asked: {rule.description} (action {rule.action})"
     wait = f"{rule.timeout_seconds} seconds" if rule.timeout_seconds else "as long as the daemon's policy says"
     return f"rule {rules.index(rule) + 1} matches: asks for {rule.action}, waits {wait}"
 

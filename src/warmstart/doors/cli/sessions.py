@@ -100,8 +100,14 @@ def list_sessions(
     place = source.lower() if source else None
     rows: Sequence[SessionRow]
     if search is None:
-        rows = ws.sessions(limit=most, offset=offset, agent=agent, verdict=verdict, project=project, since=since, source=place)
-        total = 0 if as_json else ws.count_sessions(agent=agent, verdict=verdict, project=project, since=since, source=place)
+        rows = ws.sessions(
+            limit=most, offset=offset, agent=agent, verdict=verdict, project=project, since=since, source=place
+        )
+        total = (
+            0
+            if as_json
+            else ws.count_sessions(agent=agent, verdict=verdict, project=project, since=since, source=place)
+        )
     else:
         ws.index_words()
         found = ws.find_sessions(

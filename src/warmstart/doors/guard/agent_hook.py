@@ -10,7 +10,7 @@ standard input and prints one or none.
 
 Both agents let a call through if its hook is killed for taking too long or ends with any other code. So the installed
 command names that limit (`--within`), the hook answers before it, and the command turns every other code into 2. The
-command also names the home and the daemon (`--home`, `--url`), so that no environment variable can.
+command also names the home, the daemon and its key (`--home`, `--url`, `--key`), so that no environment variable can.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ class _Options(NamedTuple):
     home: Path
     url: str
     within: float
+    key: str = ""
 
 
 def main(words: Sequence[str]) -> NoReturn:
-    """Run the hook: AGENT --home PATH --url ADDRESS --within SECONDS."""
+    """Run the hook: AGENT --home PATH --url ADDRESS --within SECONDS [--key KEY]."""
     began = time.monotonic()
     agent = words[0] if words else ""
     try:
@@ -61,7 +62,8 @@ def main(words: Sequence[str]) -> NoReturn:
 def _check(options: _Options, stdin: BinaryIO, began: float) -> GuardVerdict:
     call = read_call(stdin.read(_LARGEST_INPUT + 1), options.agent)
     longest = options.within - ASK_UNTIL - (time.monotonic() - began)
-    return Guard(options.home, TITLES[options.agent], url=options.url, longest=longest).check(call)
+    guard = Guard(options.home, TITLES[options.agent], url=options.url, key=options.key, longest=longest)
+    return guard.check(call)
 
 
 def read_call(text: bytes, agent: str) -> GuardedCall:
@@ -94,9 +96,10 @@ def _read_words(words: Sequence[str]) -> _Options:
     if agent not in TITLES:
         raise ValueError(f"the guard does not know the agent {agent}")
     options = dict(zip(rest[::2], rest[1::2], strict=True))
-    if set(options) != {"--home", "--url", "--within"}:
-        raise ValueError("the options are --home, --url and --within; install the guard again")
-    return _Options(agent, Path(options["--home"]), options["--url"], float(options["--within"]))
+    if set(options) - {"--key"} != {"--home", "--url", "--within"}:
+        raise ValueError("the options are --home, --url, --within and --key; install the guard again")
+    within, key = float(options["--within"]), options.get("--key", "")
+    return _Options(agent, Path(options["--home"]), options["--url"], within, key)
 
 
 def _text(value: Any) -> str:

@@ -1,4 +1,5 @@
-"""Check that the guard could ask: the daemon answers and knows a token that may submit. No request is made."""
+"""Check that the guard could ask: the daemon proves to be the pinned one and knows a token that may submit. No request is
+made."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import NamedTuple
 
 from warmstart.confirm.client.wire import Daemon, call
 from warmstart.confirm.errors import BadRequest, NotAllowed, Unauthorized
-from warmstart.confirm.tokens.files import AGENT_TOKEN, UNKNOWN_TOKEN, need_token
+from warmstart.confirm.tokens.files import AGENT_TOKEN, UNKNOWN_TOKEN, need_token, read_token_file
 from warmstart.errors import WarmstartError
 
 _SECONDS = 5.0
@@ -21,14 +22,17 @@ class CheckResult(NamedTuple):
     trouble: str = ""
 
 
-def check_asking(url: str, home: Path) -> tuple[CheckResult, CheckResult]:
-    """Check the daemon and the agents' token under the home."""
+def check_asking(url: str, home: Path, key: str = "") -> tuple[CheckResult, CheckResult]:
+    """Check the daemon and the agents' token under the home. `key`: pinned in the installed guard."""
     file = home / AGENT_TOKEN
+    trouble = _check_file(file)
+    with suppress(WarmstartError):
+        key = key or Daemon(url, read_token_file(file)).find_key()
     try:
-        call(Daemon(url, ""), "GET", "/health", timeout=_SECONDS)
+        call(Daemon(url, "", key), "GET", "/health", timeout=_SECONDS)
     except WarmstartError as error:
-        return CheckResult(url, str(error)), CheckResult(str(file), _check_file(file) or "not tried")
-    return CheckResult(url), CheckResult(str(file), _check_file(file) or _try_token(Daemon(url, need_token(file))))
+        return CheckResult(url, str(error)), CheckResult(str(file), trouble or "not tried")
+    return CheckResult(url), CheckResult(str(file), trouble or _try_token(Daemon(url, need_token(file), key)))
 
 
 def _check_file(file: Path) -> str:

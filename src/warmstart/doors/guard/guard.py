@@ -4,7 +4,8 @@ The guard fails closed: unreadable rules, no daemon, no token, an invalid answer
 Agents' hooks fail open on an exception, so `Guard.check` never raises.
 
 Which daemon it asks is fixed when it is installed or started. A project's settings may set variables for everything that
-an agent runs, the guard included: no variable may lead it to another daemon, which would get the token and approve.
+an agent runs, the guard included: no variable may lead it to another daemon, which would get the token and approve. The
+daemon's key is pinned there, too: a program that takes the daemon's port is not believed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from warmstart.confirm.errors import Denied, Expired
 from warmstart.confirm.model import LONGEST, HumanDecision
-from warmstart.doors.guard.rules import GuardedCall, GuardRule, find_rule, load_rules
+from warmstart.doors.guard.rules import GuardedCall, GuardRule, load_guard_file
 from warmstart.doors.guard.wait import Pulse, wait_while_asking
 from warmstart.doors.hooks.log import describe, log_trouble
 from warmstart.errors import WarmstartError
@@ -47,22 +48,26 @@ class Guard:
         *,
         url: str,
         token: str = "",
+        key: str = "",
         longest: float = LONGEST,
         pulse: Pulse | None = None,
     ) -> None:
-        """Without a `token` the agents' token file under the home is used. `longest`: seconds that the agent lets the
-        guard wait, whatever the rules and the policy say."""
+        """Without a `token` the agents' token file under the home is used, without a `key` the one in the token.
+        `longest`: seconds that the agent lets the guard wait, whatever the rules and the policy say."""
         self._home = home
         self._title = title
         self._url = url
         self._token = token
+        self._key = key
         self._longest = longest
         self._pulse = pulse or (lambda: None)
 
     def check(self, call: GuardedCall) -> GuardVerdict:
         """Return once it is clear whether the call may run. Never raise."""
         try:
-            rule = find_rule(load_rules(self._home), call)
+            if not call.tool.strip():
+                return block("the call names no tool")
+            rule = load_guard_file(self._home).judge(call)
             if rule is None:
                 return UNTOUCHED
             decision = self._wait_for(rule, call)
@@ -107,7 +112,7 @@ class Guard:
         from warmstart.confirm.client.wire import Daemon
         from warmstart.confirm.tokens.files import AGENT_TOKEN, need_token
 
-        return Daemon(self._url, self._token or need_token(self._home / AGENT_TOKEN))
+        return Daemon(self._url, self._token or need_token(self._home / AGENT_TOKEN), self._key)
 
 
 def describe_call(call: GuardedCall) -> dict[str, Any]:

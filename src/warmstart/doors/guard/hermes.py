@@ -107,7 +107,8 @@ def _load_guard(home: Path) -> CheckCall:
     from warmstart.doors.guard.guard import Guard, block
 
     url, token = map(config.read_variable, ("WARMSTART_CONFIRM_URL", "WARMSTART_CONFIRM_TOKEN"))
-    make = partial(Guard, home, TITLE, url=url or DEFAULT_URL, token=token, longest=LONGEST)
+    key = _find_key(home, token)
+    make = partial(Guard, home, TITLE, url=url or DEFAULT_URL, token=token, key=key, longest=LONGEST)
 
     def check(tool: Any, arguments: Any, session: Any) -> str | None:
         try:
@@ -127,6 +128,20 @@ def _block_all(error: Exception) -> CheckCall:
         "Do not try to reach the same by other means; tell the user instead."
     )
     return lambda _tool, _arguments, _session: why
+
+
+def _find_key(home: Path, token: str) -> str:
+    """Return the daemon's key as it is pinned at the start, empty if there is no token yet. A file that is changed later
+    cannot lead to another daemon."""
+    from contextlib import suppress
+
+    from warmstart.confirm.tokens.files import AGENT_TOKEN, read_token_file
+    from warmstart.confirm.tokens.identity import split_token
+    from warmstart.errors import WarmstartError
+
+    with suppress(WarmstartError, OSError, TypeError, ValueError):  # a home that is none blocks every call later
+        return split_token(token or read_token_file(home / AGENT_TOKEN)).key
+    return ""
 
 
 def _check(guard: Guard, tool: Any, arguments: Any, session: Any) -> GuardVerdict:

@@ -4,7 +4,7 @@ Three things keep a broken guard from letting calls through: a time limit longer
 turns every failure into exit code 2, and `onFailure` for the versions of Claude Code that know it (2.1.295 and later).
 
 The command names everything that decides what runs and whom it asks: the interpreter, deaf to Python's own variables,
-the home and the daemon. A project's settings can set variables for every hook, and a project may come from anywhere.
+the home, the daemon and its key. A project's settings can set variables for every hook, and a project may come from anywhere.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from warmstart import config
 from warmstart.config import Settings
 from warmstart.confirm.client.wire import DEFAULT_URL
 from warmstart.confirm.model import LONGEST
+from warmstart.confirm.tokens.files import AGENT_TOKEN, read_token_file
+from warmstart.confirm.tokens.identity import split_token
 from warmstart.doors.guard.agent_hook import ASK_UNTIL, EVENT
-from warmstart.doors.guard.rules import load_rules
+from warmstart.doors.guard.rules import ASKED_FOR, load_rules
 from warmstart.doors.hooks.agents import CLAUDE_CODE, HookAgent
 from warmstart.doors.install.hook_settings import HookSettings
 from warmstart.doors.install.program import find_isolated_program
@@ -32,7 +34,8 @@ class GuardHook:
     """The guard in one agent, for the user or for one project."""
 
     def __init__(self, agent: HookAgent, settings: Settings, project: Path | None = None, url: str = "") -> None:
-        """`url`: the daemon's; by default that in WARMSTART_CONFIRM_URL now, or the usual one."""
+        """`url`: the daemon's; by default that in WARMSTART_CONFIRM_URL now, or the usual one. The daemon's key is the one
+        in the agents' token file now."""
         self.agent = agent
         self._command = name_command(agent)
         self._hooks = HookSettings(agent, settings, project, self._command)
@@ -61,7 +64,7 @@ class GuardHook:
         return self._hooks.find_obstacle()
 
     def read_options(self, handler: dict[str, Any]) -> dict[str, str]:
-        """Return the options `--home`, `--url` and `--within` of an installed handler; none if somebody has changed it."""
+        """Return the options `--home`, `--url`, `--within`, `--key` of an installed handler; none if it was changed."""
         _, _, options = str(handler.get("command")).partition(f" {self._command} ")
         try:
             words = shlex.split(options.partition(" || ")[0])
@@ -73,12 +76,20 @@ class GuardHook:
         name = self.agent.name
         rules = [rule for rule in load_rules(self._home) if rule.agents is None or name in rule.agents]
         longest = max((rule.timeout_seconds or LONGEST for rule in rules), default=0)  # LONGEST: up to the policy
+        longest = max(longest, ASKED_FOR)
         seconds = longest + 2 * ASK_UNTIL
         words = [*find_isolated_program(), *self._command.split(), "--home", str(self._home.absolute())]
         words += ["--url", self._url, "--within", str(seconds)]
+        if key := find_pinned_key(self._home):
+            words += ["--key", key]
         line = f"{shlex.join(words)} || {{ echo {shlex.quote(_BROKEN)} >&2; exit 2; }}"
         blocking = {"onFailure": "block"} if self.agent is CLAUDE_CODE else {}
         return {"matcher": "*", "hooks": [{"type": "command", "command": line, "timeout": seconds} | blocking]}
+
+
+def find_pinned_key(home: Path) -> str:
+    """Return the daemon's key in the agents' token file, empty if there is none yet. Raises ConfigError."""
+    return split_token(read_token_file(home / AGENT_TOKEN)).key
 
 
 def name_command(agent: HookAgent) -> str:

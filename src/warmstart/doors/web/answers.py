@@ -12,7 +12,7 @@ from litestar.openapi.datastructures import ResponseSpec
 from warmstart.confirm import errors
 from warmstart.confirm.model import WINDOW
 from warmstart.doors.web.bodies import explain_problem
-from warmstart.doors.web.gate import BodyTooLarge
+from warmstart.doors.web.gate import BodyTooLarge, SenderGone
 from warmstart.doors.web.views import ErrorView, show_decision
 from warmstart.errors import BadName, ConfigError, NotFound, StoreError, StoreUnreachable, WarmstartError
 
@@ -88,6 +88,8 @@ def answer_error(_: Request[Any, Any, Any], error: Exception) -> Response[ErrorV
             return _answer(status, ErrorView(str(error), _CODES.get(status, "refused")))
         case BodyTooLarge():
             return _answer(413, ErrorView(str(BodyTooLarge.__doc__), "too_large"))
+        case SenderGone():  # not logged: anybody could fill the log
+            return _answer(400, ErrorView("the body is incomplete", "bad_request"))
         case HTTPException() if error.status_code < 500:
             return _answer_http(error)
         case _:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from litestar import Litestar, Router
@@ -11,16 +11,20 @@ from litestar.openapi.spec import SecurityScheme
 from litestar.routes import HTTPRoute
 from litestar.types import ASGIApp, ControllerRouterHandler, Guard
 
+from warmstart.confirm.desk.desk import Desk
 from warmstart.doors.pages.confirm import HANDLERS
 from warmstart.doors.web.answers import answer_error
 from warmstart.doors.web.bodies import StrictRequest
 from warmstart.doors.web.context import CSRF_HEADER, RouteContext, guard_by_session, guard_by_token, name_cookie
 from warmstart.doors.web.document import App, Document, serve_document
 from warmstart.doors.web.gate import Gate
-from warmstart.doors.web.proof import make_prover
+from warmstart.doors.web.proof import SignedAnswers, make_prover
 from warmstart.doors.web.routes import SHARED
 from warmstart.doors.web.routes_api import API_ONLY
+from warmstart.doors.web.routes_devices import DEVICES
 from warmstart.doors.web.routes_login import PAGE_ONLY
+from warmstart.doors.web.routes_push import PUSHES
+from warmstart.doors.web.settings import ListeningPlace
 
 _TOKEN = {"token": SecurityScheme(type="http", scheme="bearer")}
 _CSRF = SecurityScheme(
@@ -39,7 +43,7 @@ def make_api(context: RouteContext) -> Litestar:
 
 def make_page(context: RouteContext) -> Litestar:
     """Make the application for people. The page's files are open to all: they show nothing by themselves."""
-    routes = [*SHARED, *PAGE_ONLY]
+    routes = [*SHARED, *PAGE_ONLY, *DEVICES, *PUSHES]
     cookie = SecurityScheme(type="apiKey", name=name_cookie(context.addresses.page), security_scheme_in="cookie")
     document = Document(routes, "Warmstart confirmations: the page", {"session": cookie, "csrf": _CSRF})
     return _make(context, guard_by_session(context), routes, document, HANDLERS)
@@ -72,7 +76,7 @@ def _make(
     )
 
 
-def protect(app: Litestar, hosts: Iterable[str], origins: Iterable[str]) -> ASGIApp:
-    """Wrap an application in the gate."""
+def protect(app: Litestar, place: ListeningPlace, desk: Desk) -> ASGIApp:
+    """Wrap an application in the gate, and sign what leaves it."""
     methods = {route.path_format: sorted(route.methods) for route in app.routes if isinstance(route, HTTPRoute)}
-    return Gate(app, hosts, origins, methods)
+    return SignedAnswers(Gate(app, place.hosts, place.origins, methods), desk, place.leads_here)

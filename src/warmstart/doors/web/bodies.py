@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -14,9 +15,13 @@ from warmstart.confirm.desk.decide import Answer, DecisionRequest
 from warmstart.confirm.desk.submit import Key
 from warmstart.confirm.errors import BadRequest
 from warmstart.confirm.masking.masker import Masker
-from warmstart.confirm.model import LONGEST, SHORTEST, NewRequest
+from warmstart.confirm.masking.submission import MaskedSubmission, Submission
+from warmstart.confirm.model import LONGEST, SHORTEST, Assertion, NewRequest
+from warmstart.confirm.passkeys.statements import Terms
 from warmstart.confirm.policy.actions import ACTION_PATTERN, ACTION_WORDS, check_action, key_of
 from warmstart.confirm.tokens.access import NewAllowance
+from warmstart.doors.web.gate import BodyTooLarge
+from warmstart.doors.web.turns import LARGE
 
 _SEEN = "[^\\u0000-\\u0020\\u007f-\\u00a0]"  # at least one visible character
 Action = Annotated[
@@ -38,7 +43,16 @@ class SubmitBody(Struct, frozen=True, forbid_unknown_fields=True):
     details: Details = field(default_factory=dict)
     requester: Annotated[Name, Meta(description="Shown beside the token's subject, never believed.")] = ""
     session_key: Name = ""
-    timeout_seconds: Annotated[int, Meta(ge=SHORTEST, le=LONGEST)] | None = None
+    timeout_seconds: (
+        Annotated[int, Meta(description=f"{SHORTEST} to {LONGEST}; another value is set to the nearest.")] | None
+    ) = None
+
+
+class AllowAgain(Struct, frozen=True, forbid_unknown_fields=True):
+    """Allow the same requester exactly the same action again, without asking."""
+
+    times: Annotated[int, Meta(ge=1, le=100)] = 5
+    minutes: Annotated[int, Meta(ge=1, le=24 * 60)] = 60
 
 
 class DecideBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,6 +61,17 @@ class DecideBody(Struct, frozen=True, forbid_unknown_fields=True):
     reason: Annotated[str, Meta(max_length=1_000)] = ""
     digest: Annotated[Digest, Meta(description="Of what was shown: another one is refused.")] | None = None
     typed_action: Annotated[Name, Meta(description="The page asks for it before high-risk approvals.")] | None = None
+    approver: Annotated[Name, Meta(description="Recorded as a claim: the decider is the token's subject.")] = ""
+    denier: Annotated[Name, Meta(description="Recorded as a claim: the decider is the token's subject.")] = ""
+    passkey: Annotated[Assertion, Meta(description="The signature of an approval.")] | None = None
+    allow: AllowAgain | None = None
+
+
+class DenyAllBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """Whose waiting requests are denied."""
+
+    requester: Annotated[str, Meta(min_length=1, max_length=200, description="The subject of the requests' token.")]
+    reason: Annotated[str, Meta(max_length=1_000)] = ""
 
 
 class ExecuteBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,7 +102,13 @@ class StrictRequest(Request[Any, Any, Any]):
     """Parses bodies strictly: ambiguous JSON is refused, and a string never becomes a number."""
 
     async def json(self) -> Any:
-        value = parse_json(await self.body())
+        body = await self.body()
+        if len(body) <= LARGE:
+            value = parse_json(body)
+        elif "turns" not in self.state:  # nobody is logged in
+            raise BodyTooLarge
+        else:
+            value = await self.state.turns.run(self.state.who.credential, parse_json, body)
         wanted = self.route_handler.parsed_data_field
         if wanted is None:
             return value
@@ -91,11 +122,16 @@ def _convert_whole_numbers(body: Any) -> Any:
     """Convert 60.0 to 60 in the fields that need an integer; details are hashed and stay as they are."""
     if not isinstance(body, dict):
         return body
-    whole = {
+    whole: dict[str, Any] = {
         name: int(body[name])
         for name in ("timeout_seconds", "seconds")
         if isinstance(body.get(name), float) and body[name].is_integer()
     }
+    if isinstance(again := body.get("allow"), dict):
+        whole["allow"] = {
+            name: int(value) if isinstance(value, float) and value.is_integer() else value
+            for name, value in again.items()
+        }
     return body | whole
 
 
@@ -135,22 +171,22 @@ def explain_problem(what: str, field: str) -> str:
     return what
 
 
-def make_request(body: SubmitBody, masker: Masker) -> NewRequest:
+def make_request(body: SubmitBody, mask: Callable[[Submission], MaskedSubmission]) -> NewRequest:
     """Check, mask and hash a submission. The exact details go no further."""
     action = check_action(body.action)
-    description = masker.mask_text(body.description).strip() or "(nothing readable)"
     details = {} if body.details is None else body.details
-    shown, masked = masker.mask_details(details)
+    shown = mask(Submission(body.description, details, body.requester, body.session_key))
     return NewRequest(
         action=action,
         key=key_of(action),
-        description=description,
-        details=shown,
-        masked=masked,
+        description=shown.description,
+        details=shown.details,
+        masked=shown.masked,
         digest=digest_deed(action, details),
-        claimed=masker.mask_name(body.requester) if body.requester else "",
-        session_key=masker.mask_name(body.session_key) if body.session_key else "",
-        timeout=body.timeout_seconds,
+        claimed=shown.requester,
+        session_key=shown.session_key,
+        timeout=None if body.timeout_seconds is None else min(max(body.timeout_seconds, SHORTEST), LONGEST),
+        fingerprints=tuple(shown.fingerprints),
     )
 
 
@@ -166,7 +202,15 @@ def make_key(header: str | None, body: SubmitBody) -> Key | None:
 def make_wish(answer: Answer, body: DecideBody | None, masker: Masker) -> DecisionRequest:
     if body is None:
         return DecisionRequest(answer)
-    return DecisionRequest(answer, masker.mask_text(body.reason), body.digest)
+    claimed = body.approver if answer == "approved" else body.denier
+    return DecisionRequest(
+        answer,
+        masker.mask_text(body.reason),
+        body.digest,
+        claimed=masker.mask_name(claimed) if claimed else "",
+        proof=body.passkey,
+        terms=Terms(body.allow.times, body.allow.minutes * 60) if body.allow else None,
+    )
 
 
 def make_allowance(body: AllowBody, masker: Masker) -> NewAllowance:

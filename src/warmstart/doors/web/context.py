@@ -22,16 +22,19 @@ from msgspec import Struct
 
 from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.desk.failures import FailureLog
-from warmstart.confirm.errors import NotAllowed, Unauthorized
+from warmstart.confirm.errors import NotAllowed, RateLimited, Unauthorized
 from warmstart.confirm.model import Identity
 from warmstart.confirm.tokens.access import SESSION_LASTS, BrowserSession
 from warmstart.confirm.tokens.tokens import is_same
+from warmstart.doors.web.companions import Companions
+from warmstart.doors.web.turns import Turns
 from warmstart.doors.web.views import Addresses
 from warmstart.doors.web.waiters import Waiters
 
 COOKIE = "warmstart_confirm"
 HTTPS_COOKIE = f"__Host-{COOKIE}"  # browsers accept it only over HTTPS and only from this very host
 CSRF_HEADER = "X-CSRF-Token"
+_TARPIT = 1.0  # seconds before a refusal in a flood is answered
 OPEN: dict[str, Any] = {"scopes": None}
 _UNKNOWN = "this token is not known here: it is of another database, was revoked or has expired"
 Connection = ASGIConnection[Any, Any, Any, Any]
@@ -44,14 +47,17 @@ class RouteContext(Struct, frozen=True):
     addresses: Addresses
     waiters: Waiters
     failures: FailureLog
+    turns: Turns
+    companions: Companions | None = None  # None in tests of the routes alone
 
 
 Shared = NamedDependency[RouteContext]  # the type of a route's parameter
 
 
-def needs(*scopes: str) -> dict[str, Any]:
-    """Return a route's `opt`: any one of these scopes grants access."""
-    return {"scopes": scopes}
+def needs(*scopes: str, counted: bool = False) -> dict[str, Any]:
+    """Return a route's `opt`: any one of these scopes grants access. `counted`: the limits per token are checked before
+    the body is read."""
+    return {"scopes": scopes, "counted": counted}
 
 
 def get_caller(connection: Connection) -> Identity:
@@ -73,6 +79,8 @@ def guard_by_token(context: RouteContext) -> Guard:
             refusal = Unauthorized(_UNKNOWN if sent else None)
             await _refuse(context, connection, "auth_failed", "nobody", refusal, sent=sent)
         await _check_scopes(context, connection, who, scopes)
+        if handler.opt.get("counted"):
+            await _check_load(context, connection, who)
 
     return check
 
@@ -150,6 +158,30 @@ async def _check_scopes(context: RouteContext, connection: Connection, who: Iden
         wanted = " or ".join(scopes) or "nobody"
         await _refuse(context, connection, "access_refused", who, NotAllowed(f"a token for {wanted} is needed"))
     connection.state.who = who
+    connection.state.turns = context.turns
+
+
+async def _check_load(context: RouteContext, connection: Connection, who: Identity) -> None:
+    """Refuse a submission beyond the limits of its token before its body is read."""
+    desk, announced = context.desk, connection.headers.get("Content-Length", "")
+    size = int(announced) if announced.isascii() and announced.isdigit() and len(announced) < 10 else 0
+    limited = desk.check_load(who, size)
+    if limited is not None and not desk.has_answer(who, connection.headers.get("Idempotency-Key", "")):
+        await refuse_load(context, connection, who, limited)
+
+
+async def refuse_load(
+    context: RouteContext, connection: Connection, who: Identity, limited: RateLimited, **details: Any
+) -> NoReturn:
+    """Record the refusal and raise it. One of many within the minute is only counted, and answered late: a program that
+    floods the daemon waits instead of keeping it busy."""
+    route = f"{connection.scope['method']} {connection.scope['path_template']}"  # type: ignore[typeddict-item]
+    recorded = context.failures.note("rate_limited", who, route, why=limited.code, limit=limited.limit, **details)
+    if recorded is not None:
+        await asyncio.wrap_future(recorded)
+    else:
+        await asyncio.sleep(_TARPIT)
+    raise limited
 
 
 async def _refuse(

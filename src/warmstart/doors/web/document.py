@@ -16,12 +16,29 @@ from litestar.plugins.core import MsgspecDIPlugin
 from litestar.types import ControllerRouterHandler
 
 from warmstart import __version__
+from warmstart.confirm.model import Assertion
+from warmstart.confirm.passkeys.signatures import EnrolmentAnswer
 from warmstart.doors.web import bodies
 from warmstart.doors.web.context import OPEN
+from warmstart.doors.web.routes_devices import EnrolBody, VouchBody
+from warmstart.doors.web.routes_push import PushBody
 
 _CLOSED = [
     kind.__name__
-    for kind in (bodies.SubmitBody, bodies.DecideBody, bodies.ExecuteBody, bodies.AllowBody, bodies.LoginBody)
+    for kind in (
+        bodies.SubmitBody,
+        bodies.DecideBody,
+        bodies.AllowAgain,
+        bodies.ExecuteBody,
+        bodies.AllowBody,
+        bodies.LoginBody,
+        bodies.DenyAllBody,
+        Assertion,
+        EnrolmentAnswer,
+        EnrolBody,
+        VouchBody,
+        PushBody,
+    )
 ]
 _EVENTS = {"text/event-stream": {"schema": {"type": "string"}}}
 _HTML = {"200": {"description": "the page", "content": {"text/html": {"schema": {"type": "string"}}}}}

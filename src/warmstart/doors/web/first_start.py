@@ -1,19 +1,23 @@
-"""Prepare a start: save the page's address for login links; at the first start also make a login link for the person and
-a token for their agents."""
+"""Prepare a start: save the page's address for login links and pin the daemon's key in the token files; at the first start
+also make a login link for the person and a token for their agents."""
 
 from __future__ import annotations
 
 import logging
 import shlex
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
 from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.desk.desk import Desk
+from warmstart.confirm.notify.push import list_subscriptions
 from warmstart.confirm.store.page_address import remember_page
 from warmstart.confirm.tokens.access import create_login, create_token, list_tokens
-from warmstart.confirm.tokens.files import AGENT_TOKEN, save_token
+from warmstart.confirm.tokens.files import AGENT_TOKEN, APPROVER_TOKEN, pin_token_file, read_token_file, save_token
+from warmstart.confirm.tokens.identity import split_token
+from warmstart.errors import WarmstartError
 
 OWNER = "owner"
 AGENT = "agent"
@@ -28,12 +32,13 @@ class FirstStart(NamedTuple):
     agent_token_file: Path
 
 
-def prepare_first_start(desk: Desk, page_url: str, home: Path) -> FirstStart | None:
+def prepare_first_start(desk: Desk, page_url: str, home: Path, local_page: str = "") -> FirstStart | None:
     """Make the link and the agents' token. Return None if there are tokens already.
 
     No token that decides is made: an agent could read it from its file.
     """
-    remember_page(desk.store, page_url)
+    remember_page(desk.store, page_url, local_page)
+    pin_known_tokens(desk, home)
 
     def make(tx: Transaction) -> tuple[str, str] | None:
         if list_tokens(tx.store):
@@ -46,6 +51,29 @@ def prepare_first_start(desk: Desk, page_url: str, home: Path) -> FirstStart | N
         return None
     code, secret = made
     return FirstStart(f"{page_url}/login#{code}", _save(home / AGENT_TOKEN, secret))
+
+
+def pin_known_tokens(desk: Desk, home: Path) -> None:
+    """Pin our key in token files of this database that name no key, made by a Warmstart whose daemon had none. A file that
+    names another key is left alone: changing it takes `warmstart confirm trust`."""
+    for name in (AGENT_TOKEN, APPROVER_TOKEN):
+        try:
+            token = split_token(read_token_file(home / name))
+            if token.secret and not token.key and desk.find_identity(token.secret) is not None:
+                pin_token_file(home / name, desk.identity)
+                log.warning("%s: this daemon's key was pinned in it", home / name)
+        except WarmstartError as error:
+            log.warning("%s", error)
+
+
+def find_warnings(desk: Desk, notify: Sequence[str]) -> list[str]:
+    """Return what a person should know at the start: that nobody will be notified of requests."""
+    if notify or list_subscriptions(desk.store, desk.now()):
+        return []
+    return [
+        "nobody will be notified of requests: they are seen only on an open page. Set CONFIRMATION_NOTIFY "
+        "(such as ntfys://ntfy.sh/TOPIC), or turn on notifications on the page under Devices"
+    ]
 
 
 def _save(wanted: Path, secret: str) -> Path:

@@ -17,7 +17,7 @@ from warmstart.doors.web.views import ErrorView
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _HOST = re.compile(rb"(?:\[([0-9a-f.%]*:[0-9a-z:.%]*)\]|([a-z0-9._-]+))(?::[0-9]{1,5})?", re.IGNORECASE)
 CONTENT_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; manifest-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = [
@@ -115,16 +115,20 @@ def _read_host(header: bytes) -> str:
 
 
 def _limit(receive: Receive) -> Receive:
-    """Cut off a body that did not announce its length."""
+    """Cut off a body that did not announce its length, and one whose sender has gone."""
     taken = 0
+    is_whole = False
 
     async def receive_some() -> Any:
-        nonlocal taken
+        nonlocal taken, is_whole
         message = await receive()
         if message["type"] == "http.request":
             taken += len(message["body"])
+            is_whole = not message.get("more_body", False)
             if taken > MAX_BODY:
                 raise BodyTooLarge
+        elif not is_whole:
+            raise SenderGone
         return message
 
     return receive_some
@@ -132,6 +136,10 @@ def _limit(receive: Receive) -> Receive:
 
 class BodyTooLarge(Exception):
     """The body is larger than allowed."""
+
+
+class SenderGone(Exception):
+    """The sender went away before the whole body had arrived; nobody reads the answer."""
 
 
 async def _refuse(refusal: _Refusal, send: Send) -> None:

@@ -18,11 +18,22 @@ from warmstart.confirm.desk.decide import Answer
 from warmstart.confirm.errors import BadRequest, Unauthorized
 from warmstart.confirm.model import Identity, Request, Status
 from warmstart.doors.web.answers import answers
-from warmstart.doors.web.bodies import DecideBody, StrictRequest, make_wish
+from warmstart.doors.web.bodies import DecideBody, DenyAllBody, StrictRequest, make_wish
 from warmstart.doors.web.context import OPEN, RouteContext, Shared, get_caller, is_still_known, needs
-from warmstart.doors.web.views import AuditList, HealthView, RequestList, RequestView, show_entry, show_request
+from warmstart.doors.web.turns import LARGE
+from warmstart.doors.web.views import (
+    AuditList,
+    DeniedAllView,
+    HealthView,
+    RequestList,
+    RequestView,
+    show_entry,
+    show_request,
+    show_summaries,
+)
 from warmstart.doors.web.waiters import TOO_SLOW, next_change, wait_for
 from warmstart.errors import NotFound
+from warmstart.names import name_key
 
 LONGEST_WAIT = 60  # seconds
 PING_EVERY = 15.0
@@ -48,24 +59,36 @@ async def list_requests(
     request: StrictRequest,
     status: FromQuery[Status | None] = None,
     action: Annotated[str | None, QueryParameter(max_length=200)] = None,
+    requester: Annotated[str | None, QueryParameter(max_length=200, description="Only of this subject.")] = None,
+    high_risk: Annotated[bool, QueryParameter(description="Only high-risk requests.")] = False,
     limit: Annotated[int, QueryParameter(ge=1, le=200)] = 50,
     before: Annotated[int | None, QueryParameter(ge=1, le=1 << 53)] = None,
 ) -> RequestList:
-    """Requests, the newest first. Agents see their own."""
+    """Requests without their details, the newest first. Agents see their own. `next` is the `before` of the next page."""
     who, desk = get_caller(request), context.desk
+    wanted = name_key(requester) if requester else None
     stored = desk.list_requests(
         status=status,
         action=action,
-        subject_key=None if who.may("approver:decide") else who.key,
+        subject_key=wanted if who.may("approver:decide") else who.key,
         limit=limit,
         before=before,
+        high_risk=high_risk,
     )
     for overdue in [item.id for item in stored if desk.is_overdue(item)]:
         await asyncio.wrap_future(desk.expire(overdue))
     current = [desk.find(item.id) or item if desk.is_overdue(item) else item for item in stored]
     kept = [item for item in current if status is None or item.status == status]
-    views = [show_request(desk, item, who, context.addresses) for item in kept]
-    return RequestList(views, stored[-1].sequence if len(stored) == limit else None)
+    views = show_summaries(desk, kept, who, context.addresses)
+    waiting = desk.count_pending() if who.may("approver:decide") else 0
+    return RequestList(views, stored[-1].sequence if len(stored) == limit else None, waiting, len(views))
+
+
+async def render(context: RouteContext, request: Request, who: Identity) -> RequestView:
+    """Show a request with its details. Writing out large ones is done in a thread, one at a time for each caller."""
+    if request.size <= LARGE:
+        return show_request(context.desk, request, who, context.addresses)
+    return await context.turns.run(who.credential, show_request, context.desk, request, who, context.addresses)
 
 
 @get(
@@ -88,7 +111,7 @@ async def get_request(
         return _stream(_follow_one(context, id, who, is_known))
     if wait and current.status == "pending":
         current = await _wait_for_change(context, current, who, is_known, wait)
-    return Response(show_request(context.desk, current, who, context.addresses))
+    return Response(await render(context, current, who))
 
 
 async def _wait_for_change(
@@ -121,7 +144,7 @@ async def _decide(
     if who.by_session and answer == "approved" and current.high_risk and typed != current.action:
         raise BadRequest(f"type the action's name to approve it: {current.action}", code="type_the_action")
     decided = await asyncio.wrap_future(desk.decide(who, id, make_wish(answer, body, desk.masker)))
-    return show_request(desk, decided, who, context.addresses)
+    return await render(context, decided, who)
 
 
 _DECIDING = answers(400, 401, 403, 404, 409, 410, 413, 415, 503)
@@ -141,6 +164,19 @@ async def deny(
 ) -> RequestView:
     """Say no."""
     return await _decide(context, request, id, "denied", data)
+
+
+@post("/deny-all", status_code=200, opt=needs(*_DECIDERS), responses=answers(400, 401, 403, 413, 415, 503))
+async def deny_all(context: Shared, request: StrictRequest, data: JSONBody[DenyAllBody]) -> DeniedAllView:
+    """Say no to everything that one requester is waiting for."""
+    who, desk = get_caller(request), context.desk
+    reason = desk.masker.mask_text(data.reason)
+    denied = refused = 0
+    while True:
+        some, rest = await asyncio.wrap_future(desk.deny_all(who, data.requester, reason))
+        denied, refused = denied + some, rest
+        if not some:
+            return DeniedAllView(data.requester, denied, refused)
 
 
 @get("/audit", opt=needs("audit:read"), responses=answers(400, 401, 403, 503))
@@ -165,7 +201,7 @@ async def check_health(context: Shared) -> HealthView:
 
 @get("/events", opt=needs(*_DECIDERS), responses=answers(400, 401, 403, 503), media_type="text/event-stream")
 async def follow_all(context: Shared, request: StrictRequest) -> Stream:
-    """Server-sent events: every request that changes, as it is after the change."""
+    """Server-sent events: every request that changes, as it is after the change, without its details."""
     last = request.headers.get("Last-Event-ID", "")
     since = int(last) if last.isascii() and last.isdigit() and len(last) < 16 else None
     who = get_caller(request)
@@ -189,7 +225,7 @@ async def _follow_one(context: RouteContext, id: str, who: Identity, is_known: K
             current = await load_request(context, id, who)
             if not is_known():
                 return
-            view = show_request(context.desk, current, who, context.addresses)
+            view = await render(context, current, who)
             if (state := msgspec.structs.replace(view, seconds_left=0)) != sent:  # it may wake late for a sent change
                 sent = state
                 yield _event("request", view)
@@ -236,7 +272,8 @@ def _show_change(context: RouteContext, who: Identity, change: Change) -> bytes:
     request = context.desk.find(change.request)
     if request is None:
         return b""
-    return _event("request", show_request(context.desk, request, who, context.addresses), change.sequence)
+    (view,) = show_summaries(context.desk, [request], who, context.addresses)
+    return _event("request", view, change.sequence)
 
 
-SHARED = [list_requests, get_request, approve, deny, read_audit, check_health, follow_all]
+SHARED = [list_requests, get_request, approve, deny, deny_all, read_audit, check_health, follow_all]

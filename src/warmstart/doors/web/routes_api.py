@@ -8,6 +8,8 @@ from typing import Annotated
 from litestar import Response, delete, get, post
 from litestar.params import FromPath, HeaderParameter, JSONBody
 
+from warmstart.confirm.desk import decide
+from warmstart.confirm.errors import RateLimited
 from warmstart.confirm.policy.actions import check_action
 from warmstart.doors.web.answers import answers
 from warmstart.doors.web.bodies import (
@@ -20,24 +22,26 @@ from warmstart.doors.web.bodies import (
     make_key,
     make_request,
 )
-from warmstart.doors.web.context import Shared, get_caller, needs
+from warmstart.doors.web.context import Shared, get_caller, needs, refuse_load
 from warmstart.doors.web.views import (
     AllowanceList,
     AllowanceView,
     ExecutedView,
+    RequestView,
     SubmittedView,
     show_allowance,
     show_receipt,
+    show_request,
     show_time,
 )
 
-_LARGE = 16 << 10  # bytes: masking a larger body in the event loop would hold up everybody else
+_SMALL = 512  # bytes: masking a larger body in the event loop would hold up everybody else
 
 
 @post(
     "/confirm",
     status_code=202,
-    opt=needs("agent:submit"),
+    opt=needs("agent:submit", counted=True),
     responses=answers(400, 401, 403, 413, 415, 422, 429, 503),
 )
 async def submit(
@@ -47,13 +51,17 @@ async def submit(
     key: Annotated[str | None, HeaderParameter(name="Idempotency-Key", pattern=KEY_PATTERN)] = None,
 ) -> Response[SubmittedView]:
     """Ask for a person's yes. On the disk before it is answered."""
-    masker = context.desk.masker
-    if len(await request.body()) > _LARGE:
-        new = await asyncio.to_thread(make_request, data, masker)
+    who, desk = get_caller(request), context.desk
+    length = len(await request.body())
+    if length <= _SMALL:
+        new = make_request(data, desk.masker.mask_submission)
     else:
-        new = make_request(data, masker)
-    stored = await asyncio.wrap_future(context.desk.submit(get_caller(request), new, make_key(key, data)))
-    receipt = show_receipt(stored, context.addresses)
+        new = await context.turns.run(who.credential, make_request, data, desk.outside_masker.mask)
+    try:
+        stored = await asyncio.wrap_future(desk.submit(who, new, make_key(key, data)))
+    except RateLimited as limited:
+        await refuse_load(context, request, who, limited, action=new.action, digest=new.digest)
+    receipt = show_receipt(stored, context.addresses, data.timeout_seconds)
     return Response(receipt, status_code=200 if receipt.status == "auto_approved" else 202)
 
 
@@ -72,6 +80,19 @@ async def execute(
     done = await asyncio.wrap_future(context.desk.execute(get_caller(request), id, data.token, action, details))
     assert done.executed is not None
     return ExecutedView(id, done.status, show_time(done.executed), done.digest)
+
+
+@delete(
+    "/confirm/{id:str}",
+    status_code=200,
+    opt=needs("agent:submit"),
+    responses=answers(401, 403, 404, 409, 410, 413, 415, 503),
+)
+async def withdraw(context: Shared, request: StrictRequest, id: FromPath[str]) -> RequestView:
+    """Take a request back. Only its requester can, and only while it waits."""
+    who, desk = get_caller(request), context.desk
+    gone = await asyncio.wrap_future(desk.change(lambda tx: decide.withdraw(tx, who, id)))
+    return show_request(desk, gone, who, context.addresses)
 
 
 @get("/whitelist", opt=needs("admin"), responses=answers(401, 403, 503))
@@ -93,4 +114,4 @@ async def remove_allowance(context: Shared, request: StrictRequest, id: FromPath
     await asyncio.wrap_future(context.desk.disallow(id, get_caller(request)))
 
 
-API_ONLY = [submit, execute, list_allowances, add_allowance, remove_allowance]
+API_ONLY = [submit, withdraw, execute, list_allowances, add_allowance, remove_allowance]

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Self, Unpack
 
+import msgspec
 import uvicorn
 from litestar.types import ASGIApp
 
@@ -20,17 +21,20 @@ from warmstart import __version__
 from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.desk.failures import FailureLog
 from warmstart.confirm.notify.channels import make_channels
-from warmstart.confirm.notify.notifier import Notifier
+from warmstart.confirm.notify.notifier import Channel
+from warmstart.confirm.store.page_address import forget_page
 from warmstart.doors.web.app import make_api, make_page, protect
+from warmstart.doors.web.companions import Companions
+from warmstart.doors.web.connections import find_backlog, find_room, make_protocol
 from warmstart.doors.web.context import RouteContext
 from warmstart.doors.web.settings import (
     ServerOptions,
     find_addresses,
-    find_hosts,
-    find_origins,
+    find_place,
     make_settings,
     open_listener,
 )
+from warmstart.doors.web.turns import Turns
 from warmstart.doors.web.waiters import Waiters
 from warmstart.errors import Refused, WarmstartError
 
@@ -55,6 +59,11 @@ class ConfirmationServer:
     def page_url(self) -> str:
         return self.addresses.page
 
+    @property
+    def local_page_url(self) -> str:
+        """The page's address on this machine, whatever proxy or tunnel stands before it."""
+        return find_addresses(msgspec.structs.replace(self.settings, public_url=""), *self._listeners).page
+
     def start_background(self) -> Self:
         """Start the daemon and return when it answers. Raise if the database or a port cannot be used."""
         if self._thread is not None:
@@ -66,10 +75,11 @@ class ConfirmationServer:
             channels = make_channels(settings.notify)
             self.addresses = find_addresses(settings, *self._listeners)
             self.desk = self._open_desk([channel.name for channel in channels])
+            self._companions = self._start_companions(channels)
         except BaseException:
             self._close_listeners()
             raise
-        self._notifier = Notifier(self.desk, channels, self.addresses.page_of) if channels else None
+        self._local_page = self.local_page_url
         self._thread = threading.Thread(target=self._run, name="confirm-server", daemon=True)
         self._thread.start()
         self._ready.wait()
@@ -87,8 +97,8 @@ class ConfirmationServer:
         self._thread.join()
         self._thread = None
         self._close_listeners()
-        if self._notifier is not None:
-            self._notifier.stop()
+        self._companions.stop()
+        forget_page(self.desk.store, self._local_page)
         self.desk.close()
 
     def __enter__(self) -> Self:
@@ -107,6 +117,13 @@ class ConfirmationServer:
             raise
         return desk
 
+    def _start_companions(self, channels: list[Channel]) -> Companions:
+        try:
+            return Companions(self.desk, self.addresses, self.settings, channels)
+        except BaseException:
+            self.desk.close()
+            raise
+
     def _close_listeners(self) -> None:
         for listener in self._listeners:
             listener.close()
@@ -123,8 +140,9 @@ class ConfirmationServer:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         waiters = Waiters(self.desk.feed)
         failures = FailureLog(self.desk, self.desk.now)
-        context = RouteContext(self.desk, self.addresses, waiters, failures)
-        servers = [uvicorn.Server(_configure(app)) for app in self._make_apps(context)]
+        context = RouteContext(self.desk, self.addresses, waiters, failures, Turns(), self._companions)
+        room = find_room()
+        servers = [uvicorn.Server(_configure(app, room)) for app in self._make_apps(context)]
         running = [
             asyncio.create_task(server.serve(sockets=[listener]))
             for server, listener in zip(servers, self._listeners, strict=True)
@@ -143,21 +161,22 @@ class ConfirmationServer:
         ended.cancel()
 
     def _make_apps(self, context: RouteContext) -> list[ASGIApp]:
-        hosts = find_hosts(self.settings)
         apps = [make_api(context), make_page(context)]
         return [
-            protect(app, hosts, find_origins(self.settings, listener))
+            protect(app, find_place(self.settings, listener), self.desk)
             for app, listener in zip(apps, self._listeners, strict=True)
         ]
 
 
-def _configure(app: ASGIApp) -> uvicorn.Config:
+def _configure(app: ASGIApp, room: int) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         log_config=None,
         access_log=False,
         lifespan="off",
+        http=make_protocol(room),
         ws="none",
+        backlog=find_backlog(room),
         log_level="error",  # warnings are about what anybody sends, which could fill the log
         proxy_headers=False,  # nothing here uses a proxy's claims about its clients
         server_header=False,

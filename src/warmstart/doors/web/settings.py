@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
+from warmstart.config import find_homes
 from warmstart.confirm.policy.policy import Policy, load_policy
 from warmstart.confirm.store.open import locate
 from warmstart.confirm.store.protocol import Database, ServerAddress
@@ -25,16 +26,19 @@ _LOCAL = ("127.0.0.1", "localhost", "::1")
 class ServerOptions(TypedDict, total=False):
     """The options of `ConfirmationServer`."""
 
-    database: Database  # the SQLite file, or postgresql://...
+    database: Database  # the SQLite file, or postgresql://...; default: confirm.db under the home
     host: str  # to listen on
     port: int  # of the API; 0: any
     ui_port: int  # of the page; 0: any
     policy: Policy | Path | str | None  # a policy or its file
     rate_limit: int | None  # requests for one action per hour, unless a rule sets it
+    pending_limit: int | None  # requests of one token that may wait at a time, instead of the policy's
+    cool_down: int | None  # seconds after a denial, instead of the policy's
     allow_hosts: Sequence[str]  # further host names of the daemon
     public_url: str  # of the page, if a proxy or tunnel stands before it
     secrets: Mapping[str, str]  # the user's own, to be masked
     notify: Sequence[str]  # apprise addresses, in addition to the policy's
+    anchors: Sequence[str]  # places elsewhere for the audit's anchor; see confirm/audit/elsewhere.py
 
 
 class ServerSettings(Struct, frozen=True, kw_only=True):
@@ -49,6 +53,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     public_url: str
     secrets: dict[str, str]
     notify: tuple[str, ...]
+    anchors: tuple[str, ...] = ()
 
 
 def make_settings(options: ServerOptions) -> ServerSettings:
@@ -56,8 +61,6 @@ def make_settings(options: ServerOptions) -> ServerSettings:
     unknown = set(options) - set(ServerOptions.__annotations__)
     if unknown:
         raise ConfigError(f"unknown option: {', '.join(sorted(unknown))}")
-    if "database" not in options:
-        raise ConfigError("database: the path of the confirmation database is needed")
     policy = options.get("policy") or Policy()
     if not isinstance(policy, Policy):
         policy = load_policy(Path(policy))
@@ -65,8 +68,14 @@ def make_settings(options: ServerOptions) -> ServerSettings:
         if limit < 1:
             raise ConfigError("rate limit: at least 1 an hour")
         policy = msgspec.structs.replace(policy, defaults=msgspec.structs.replace(policy.defaults, rate_limit=limit))
+    for name, field in (("pending_limit", "pending_limit"), ("cool_down", "cool_down_seconds")):
+        value = options.get(name)
+        if isinstance(value, int):
+            policy = msgspec.structs.replace(
+                policy, defaults=msgspec.structs.replace(policy.defaults, **{field: value})
+            )
     return ServerSettings(
-        database=locate(options["database"]),
+        database=locate(options["database"]) if "database" in options else find_homes()[1] / "confirm.db",
         host=options.get("host", "127.0.0.1").strip("[]"),
         port=options.get("port", 6000),
         ui_port=options.get("ui_port", 6080),
@@ -75,6 +84,7 @@ def make_settings(options: ServerOptions) -> ServerSettings:
         public_url=_check_url(options.get("public_url", "")),
         secrets=dict(options.get("secrets", {})),
         notify=(*policy.notify, *options.get("notify", ())),
+        anchors=tuple(options.get("anchors", ())),
     )
 
 
@@ -135,11 +145,50 @@ def _is_unspecified(host: str) -> bool:
         return False
 
 
+class ListeningPlace(Struct, frozen=True):
+    """A port, and how clients may name it."""
+
+    port: int
+    hosts: frozenset[str]  # names that a Host header may carry
+    origins: frozenset[str]  # of our own page on that port
+    forwarded: frozenset[str]  # names and `name:port` at which a proxy or tunnel may lead here
+
+    def leads_here(self, authority: str) -> bool:
+        """Return whether clients that name this `host:port` reach us. Another port of this machine is another program's,
+        unless it was named with --allow-host."""
+        host, _, port = authority.lower().rpartition(":")
+        host = host.strip("[]")
+        if host not in self.hosts:
+            return False
+        return port == str(self.port) or host in self.forwarded or authority.lower() in self.forwarded
+
+
+def find_place(settings: ServerSettings, listener: socket.socket) -> ListeningPlace:
+    port = listener.getsockname()[1]
+    return ListeningPlace(
+        port, frozenset(find_hosts(settings)), frozenset(find_origins(settings, listener)), _find_forwarded(settings)
+    )
+
+
+def _find_forwarded(settings: ServerSettings) -> frozenset[str]:
+    public = urlsplit(settings.public_url).hostname
+    names = {host.lower() for host in settings.allow_hosts if host.lower() not in _LOCAL}
+    return frozenset({*names, *([public] if public else [])})
+
+
 def find_hosts(settings: ServerSettings) -> set[str]:
     """Return the names that a Host header may carry. The unspecified address (0.0.0.0) is not one of them."""
     own = {settings.host} if not _is_unspecified(settings.host) else set()
     public = urlsplit(settings.public_url).hostname
-    return {*_LOCAL, *own, *settings.allow_hosts, *([public] if public else [])}
+    allowed = {_drop_port(host) for host in settings.allow_hosts}
+    return {host.lower() for host in {*_LOCAL, *own, *allowed, *([public] if public else [])}}
+
+
+def _drop_port(host: str) -> str:
+    """Return the name of `name:port` or `[v6]:port`; a bare IPv6 address has no port."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0] if host.count(":") == 1 else host
 
 
 def find_origins(settings: ServerSettings, listener: socket.socket) -> set[str]:
@@ -148,4 +197,5 @@ def find_origins(settings: ServerSettings, listener: socket.socket) -> set[str]:
     hosts = (f"[{host}]" if ":" in host else host for host in find_hosts(settings))
     public = urlsplit(settings.public_url)
     origins = {f"http://{host}:{port}" for host in hosts} | {f"https://{host}" for host in settings.allow_hosts}
+    origins |= {f"http://{host}" for host in settings.allow_hosts if host != _drop_port(host)}
     return origins | ({f"{public.scheme}://{public.netloc}"} if settings.public_url else set())

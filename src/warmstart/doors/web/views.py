@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import Meta, Struct
 
-from warmstart.confirm.canonical import write_readable
+from warmstart.confirm.canonical import show_hidden, write_readable
 from warmstart.confirm.desk.desk import Desk
-from warmstart.confirm.model import Allowance, AuditEntry, Delivery, HumanDecision, Identity, Request, Status, Vote
+from warmstart.confirm.masking.findings import Finding, find_dangers
+from warmstart.confirm.model import (
+    LONGEST,
+    SHORTEST,
+    Allowance,
+    AuditEntry,
+    Delivered,
+    Delivery,
+    HumanDecision,
+    Identity,
+    Request,
+    Status,
+    Vote,
+)
+from warmstart.confirm.policy.standing import Standing
 
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
@@ -62,8 +78,26 @@ class ExecutionView(Struct, frozen=True):
     expires: Time
 
 
+class MaskView(Struct, frozen=True):
+    """A masked value: how often it was seen in other requests, and how often those were approved."""
+
+    mask: str
+    seen: int
+    approved: int
+
+
+class FindingView(Struct, frozen=True):
+    """Something in the arguments to look at first."""
+
+    kind: str
+    where: str
+    line: int
+    note: str
+    text: str
+
+
 class RequestView(Struct, frozen=True, kw_only=True):
-    """A request as it is now."""
+    """A request as it is now. In lists and events `details` is null and `details_omitted` true: read the request itself."""
 
     id: str
     action: str
@@ -90,11 +124,29 @@ class RequestView(Struct, frozen=True, kw_only=True):
     execution: ExecutionView | None
     notifications: list[NoticeView]
     page_url: str
+    size: int
+    details_omitted: bool
+    masks: list[MaskView]
+    findings: list[FindingView]
+    created_at: float  # seconds since the epoch, like `resolved_at`: names that older clients use
+    created_at_iso: Time
+    resolved_at: float | None
+    resolved_by: str | None
 
 
 class RequestList(Struct, frozen=True):
     requests: list[RequestView]
     next: int | None
+    waiting: int  # requests that wait in all, whatever was asked for
+    count: int = 0  # of `requests`
+
+
+class DeniedAllView(Struct, frozen=True):
+    """How many requests of a requester were denied, and how many of them this person may not deny."""
+
+    requester: str
+    denied: int
+    refused: int
 
 
 class SubmittedView(Struct, frozen=True, kw_only=True):
@@ -147,6 +199,8 @@ class AllowanceView(Struct, frozen=True):
     created: Time
     created_by: str
     expires: Time
+    times: int | None = None
+    used: int = 0
 
 
 class AllowanceList(Struct, frozen=True):
@@ -179,8 +233,43 @@ def show_decision(decision: HumanDecision | None) -> DecisionView | None:
 
 def show_request(desk: Desk, request: Request, who: Identity, addresses: Addresses) -> RequestView:
     """Show a request to a caller. Only the submitter gets the execution token."""
-    request, standing = desk.apply_policy(request), desk.find_standing(request)
+    request = desk.apply_policy(request)
+    view = _show(desk, request, who, addresses, desk.find_standing(request), desk.notices(request.id))
     details = json.loads(request.details)
+    decides = who.may("approver:decide")
+    masks = desk.list_masks(request.id) if decides else []
+    findings = find_dangers(details) if decides else []
+    return msgspec.structs.replace(
+        view,
+        details=details,
+        details_text=write_readable(details),
+        details_omitted=False,
+        masks=[MaskView(one.mask, one.seen, one.approved) for one in masks],
+        findings=[_show_finding(desk, finding) for finding in findings],
+    )
+
+
+def _show_finding(desk: Desk, finding: Finding) -> FindingView:
+    """Show a finding. Decoded text may hold secrets that were not masked before."""
+    text = desk.masker.mask_text(finding.text) if finding.kind == "encoded" else show_hidden(finding.text)
+    return FindingView(finding.kind, show_hidden(finding.where), finding.line, finding.note, text)
+
+
+def show_summaries(desk: Desk, requests: Sequence[Request], who: Identity, addresses: Addresses) -> list[RequestView]:
+    """Show requests of a list, without their details."""
+    current = [desk.apply_policy(request) for request in requests]
+    standings, notices = desk.list_standings(current), desk.list_notices(current)
+    return [_show(desk, one, who, addresses, standings[one.id], notices[one.id]) for one in current]
+
+
+def _show(
+    desk: Desk,
+    request: Request,
+    who: Identity,
+    addresses: Addresses,
+    standing: Standing,
+    notices: Sequence[Delivered],
+) -> RequestView:
     execution = None
     if desk.may_execute(who, request) and request.execute_by is not None:
         execution = ExecutionView(desk.execution_token(request.id), show_time(request.execute_by))
@@ -189,8 +278,8 @@ def show_request(desk: Desk, request: Request, who: Identity, addresses: Address
         id=request.id,
         action=request.action,
         description=request.description,
-        details=details,
-        details_text=write_readable(details),
+        details=None,
+        details_text="",
         masked=request.masked,
         digest=request.digest,
         status=request.status,
@@ -209,8 +298,16 @@ def show_request(desk: Desk, request: Request, who: Identity, addresses: Address
         decision=show_decision(request.decision),
         executed=None if request.executed is None else show_time(request.executed),
         execution=execution,
-        notifications=[NoticeView(n.channel, n.state, n.attempts, n.error) for n in desk.notices(request.id)],
+        notifications=[NoticeView(n.channel, n.state, n.attempts, n.error) for n in notices],
         page_url=addresses.page_of(request.id),
+        size=request.size,
+        details_omitted=True,
+        masks=[],
+        findings=[],
+        created_at=request.created / 1000,
+        created_at_iso=show_time(request.created),
+        resolved_at=None if request.decided is None else request.decided / 1000,
+        resolved_by=request.decided_by or None,
     )
 
 
@@ -218,14 +315,18 @@ def _show_vote(vote: Vote) -> VoteView:
     return VoteView(vote.by, vote.reason, show_time(vote.at))
 
 
-def show_receipt(request: Request, addresses: Addresses) -> SubmittedView:
-    """Answer a submission. A repeated idempotency key gets the same answer, whatever was decided meanwhile."""
+def show_receipt(request: Request, addresses: Addresses, wanted: int | None = None) -> SubmittedView:
+    """Answer a submission. A repeated idempotency key gets the same answer, whatever was decided meanwhile. `wanted`: the
+    timeout that the request named."""
     allowed = request.status == "auto_approved"
     message = (
         f"allowed without asking: {request.reason}"
         if allowed
         else f"waiting for a person to decide at {addresses.page_of(request.id)}"
     )
+    if wanted is not None and wanted != request.timeout:
+        longest = f"{SHORTEST} to {LONGEST}, or less by the policy"
+        message += f"; it waits {request.timeout} seconds, not {str(wanted)[:20]}: a timeout may be {longest}"
     return SubmittedView(
         id=request.id,
         action=request.action,
@@ -266,4 +367,6 @@ def show_allowance(entry: Allowance) -> AllowanceView:
         show_time(entry.created),
         entry.created_by,
         show_time(entry.expires),
+        entry.times,
+        entry.used,
     )

@@ -42,6 +42,8 @@ class Daemon:
             "database": folder / "confirm.db",
             "policy": parse_policy(POLICY),
             "rate_limit": 10_000,
+            "pending_limit": 10_000,
+            "cool_down": 0,
         } | options
         self._ports = (0, self._options.pop("ui_port", 0))
         self._http = httpx.Client(timeout=20)

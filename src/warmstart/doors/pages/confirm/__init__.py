@@ -17,17 +17,25 @@ __all__ = ["HANDLERS", "PATHS", "PageFile", "read_page_file"]
 _SHELL = "page.html"  # one document for every address; main.js reads the address
 _ASSETS = (
     "page.css",
+    "views.css",
+    "icon-192.png",
+    "icon-512.png",
     "icon.svg",
     "icon-waiting.svg",
     "main.js",
     "api.js",
     "arguments.js",
+    "audit.js",
     "clock.js",
     "deciding.js",
+    "denying.js",
+    "devices.js",
     "events.js",
     "json.js",
     "listing.js",
     "live.js",
+    "passkeys.js",
+    "push.js",
     "requests.js",
     "showing.js",
     "text.js",
@@ -37,8 +45,14 @@ _KINDS = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
+    "png": "image/png",
+    "webmanifest": "application/manifest+json",
 }
-_NAMES = {"/": _SHELL, "/login": _SHELL} | {f"/assets/{name}": name for name in _ASSETS}
+_AT_THE_TOP = {  # a service worker governs only the addresses below its own
+    "/manifest.webmanifest": "manifest.webmanifest",
+    "/service-worker.js": "service-worker.js",
+}
+_NAMES = {"/": _SHELL, "/login": _SHELL} | _AT_THE_TOP | {f"/assets/{name}": name for name in _ASSETS}
 
 PATHS = tuple(_NAMES)  # every address of the page
 

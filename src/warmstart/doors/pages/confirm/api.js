@@ -70,6 +70,52 @@ export function decide(id, verdict, given) {
   return call("POST", `/confirm/${encodeURIComponent(id)}/${verdict}`, given);
 }
 
+/** Deny everything that one requester is waiting for. */
+export function denyAll(requester, reason) {
+  return call("POST", "/deny-all", { requester, reason });
+}
+
+export function listPasskeys() {
+  return call("GET", "/passkeys");
+}
+
+export function offerEnrolment() {
+  return call("POST", "/passkeys/options", {});
+}
+
+export function enrol(name, answer) {
+  return call("POST", "/passkeys", { name, answer });
+}
+
+export function vouchFor(id, passkey) {
+  return call("POST", `/passkeys/${encodeURIComponent(id)}/vouch`, { passkey });
+}
+
+export function removePasskey(id) {
+  return call("DELETE", `/passkeys/${encodeURIComponent(id)}`);
+}
+
+export function makeLink() {
+  return call("POST", "/devices/link", {});
+}
+
+export function findPush() {
+  return call("GET", "/push");
+}
+
+export function addPush(subscription) {
+  return call("POST", "/push", subscription);
+}
+
+export function removePush() {
+  return call("DELETE", "/push");
+}
+
+/** Return audit entries after a sequence, or the latest ones. */
+export function readAudit(wanted) {
+  return call("GET", `/audit?${new URLSearchParams(wanted)}`);
+}
+
 /** Open the event stream, starting with the events after `since`. Throws if there is none. */
 export async function openEvents(since, signal) {
   const headers = { Accept: "text/event-stream" };

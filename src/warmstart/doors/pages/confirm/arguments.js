@@ -6,8 +6,43 @@ import { findOddities, make, showText } from "./text.js";
 
 const DEEPEST = 4; // levels that are laid out; deeper values are shown as JSON
 
+const KINDS = { danger: "Dangerous", encoded: "Encoded", lookalike: "Look-alike", hidden: "Invisible", unsearched: "Attention" };
+
 export function showArguments(request) {
-  return [...describeMasks(request), ...describeOddities(request), showValue(request.details ?? {}, 0), showJson(request)];
+  return [
+    ...showFindings(request),
+    ...describeMasks(request),
+    ...describeOddities(request),
+    showValue(request.details ?? {}, 0),
+    showJson(request),
+  ];
+}
+
+/** Show the arguments again where the decision is made: what to look at first, then all values. */
+export function showBriefly(request) {
+  return make("div", { class: "brief", tabindex: "0", role: "group", "aria-label": "Arguments" }, ...showFindings(request), showValue(request.details ?? {}, 0));
+}
+
+/** List what a person should look at first: commands that destroy or hide, encoded text, look-alike words. */
+function showFindings({ findings }) {
+  if (!findings?.length) return [];
+  const items = findings.map(({ kind, where, line, note, text }) =>
+    make(
+      "li",
+      {},
+      make("strong", {}, `${KINDS[kind] ?? "Attention"}: `),
+      showText(note),
+      where ? [" in ", showText(where), line > 1 ? `, line ${line.toLocaleString("en")}` : ""] : "",
+      text ? make("div", { class: "value text", dir: "ltr" }, showText(text)) : "",
+    ),
+  );
+  return [make("section", { class: "findings", "aria-label": "Look at this first" }, make("h3", {}, "Look at this first"), make("ul", {}, ...items))];
+}
+
+function describeValue({ mask, seen, approved }) {
+  if (!seen) return `${mask}: first time seen`;
+  const times = (count) => (count === 1 ? "once" : `${count} times`);
+  return approved ? `${mask}: approved ${times(approved)} before` : `${mask}: seen ${times(seen)} before, never approved`;
 }
 
 /** Say that secrets are masked, and what that means for the decision. */
@@ -21,7 +56,9 @@ function describeMasks(request) {
     parts.push("A mask covers as many characters as it says, and none that a shell, a URL or SQL acts on.");
     parts.push("Where one stands for a command, a file or a recipient, deny if in doubt.");
   }
-  return parts.length ? [make("p", { class: "remark" }, parts.join(" "))] : [];
+  if (!parts.length) return [];
+  const known = (request.masks ?? []).map((value) => make("li", {}, describeValue(value)));
+  return [make("p", { class: "remark" }, parts.join(" ")), known.length ? make("ul", { class: "remark masks" }, ...known) : ""].filter(Boolean);
 }
 
 function describeOddities(request) {

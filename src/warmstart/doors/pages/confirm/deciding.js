@@ -2,11 +2,20 @@
 // click meant for something else does not approve.
 
 import { decide, findRequest, NoAnswer, Refusal } from "./api.js";
+import { showBriefly } from "./arguments.js";
 import { describeLeft, secondsLeft, writeTime } from "./clock.js";
+import { describeDeviceError, signApproval } from "./passkeys.js";
 import { make, shorten, showText } from "./text.js";
 
 const LONGEST_REASON = 1_000;
 const PAUSE = 500; // milliseconds before the dialog accepts an approval, so that a double click does not approve
+
+const AGAIN = [
+  ["", "only this once"],
+  ["1/15", "now, and 1 more in 15 minutes"],
+  ["5/60", "now, and 5 more in an hour"],
+  ["20/480", "now, and 20 more in 8 hours"],
+];
 
 const WORDS = {
   approve: { title: "Approve", button: "Approve", busy: "Approving …", reason: "Note (optional, kept in the log)" },
@@ -35,8 +44,9 @@ export class Question {
       { class: "question" },
       make("h2", { id: "question" }, `${this.words.title} `, showText(this.request.action), "?"),
       make("p", {}, showText(shorten(this.request.description, 240))),
+      this.verdict === "approve" ? showBriefly(this.request) : null,
       make("p", { class: "note" }, ...this.#explain(), this.left),
-      this.mustType ? this.#askName() : null,
+      this.mustType ? this.#askName() : this.#askAgain(),
       make("label", { for: "reason" }, this.words.reason),
       this.reason,
       this.problem,
@@ -53,6 +63,21 @@ export class Question {
     const who = showText(this.request.requester);
     if (this.verdict === "deny") return [who, " is refused. "];
     return [who, " may then do this once, with exactly the arguments shown. "];
+  }
+
+  /** Offer to allow exactly the same action again. High-risk actions and those of several deciders are asked each time. */
+  #askAgain() {
+    if (this.verdict !== "approve" || this.request.high_risk || this.request.quorum > 1) return null;
+    this.again = make("select", { id: "again" }, ...AGAIN.map(([value, text]) => make("option", { value }, text)));
+    const note = make("p", { class: "note", hidden: true }, "Exactly the same arguments, from the same agent and session, then run without asking.");
+    this.again.addEventListener("change", () => (note.hidden = !this.again.value));
+    return [make("label", { for: "again" }, "Allow it"), this.again, note];
+  }
+
+  #readAgain() {
+    if (!this.again?.value) return null;
+    const [times, minutes] = this.again.value.split("/").map(Number);
+    return { times, minutes };
   }
 
   #askName() {
@@ -103,6 +128,7 @@ export class Question {
     const given = { reason: this.reason.value.trim(), digest: this.request.digest };
     if (this.mustType) given.typed_action = this.typed.value.trim();
     try {
+      if (this.verdict === "approve") await this.#sign(given);
       this.onAnswer(await decide(this.request.id, this.verdict, given));
       this.dialog.close();
     } catch (error) {
@@ -114,10 +140,20 @@ export class Question {
     }
   }
 
+  /** Let the device sign the approval, if approvals are signed here. */
+  async #sign(given) {
+    const allow = this.#readAgain();
+    if (allow) given.allow = allow;
+    const passkey = await signApproval(this.request, allow);
+    if (passkey) given.passkey = passkey;
+  }
+
   /** Close the dialog after refusals that are final; leave it open after others, to try again. */
   async #explainTrouble(error) {
     if (error instanceof NoAnswer) {
       await this.#lookAfterSilence();
+    } else if (describeDeviceError(error)) {
+      this.#showProblem(`${describeDeviceError(error)} Nothing was decided.`);
     } else if (!(error instanceof Refusal)) {
       throw error;
     } else if (["already_decided", "already_voted", "expired", "changed"].includes(error.code) || error.status === 404) {
@@ -169,6 +205,7 @@ function describeRefusal(error) {
 export function describeDecided({ status, decision }) {
   if (status === "expired" || decision?.status === "expired") return "Too late: the request has expired.";
   if (!decision) return "Already decided.";
+  if (decision.status === "withdrawn") return "The agent has withdrawn the request.";
   const what = decision.status === "denied" ? "denied" : "approved";
   return `Already ${what} by ${shorten(decision.by)} at ${writeTime(decision.at)}.`;
 }

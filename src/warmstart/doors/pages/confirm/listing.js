@@ -2,7 +2,8 @@
 // decided in it, so a list that moves under the pointer does no harm.
 
 import { secondsLeft, writeLeft, writeTime } from "./clock.js";
-import { make, showText } from "./text.js";
+import { DenyAll } from "./denying.js";
+import { make, shorten, showText } from "./text.js";
 
 export const STATUS = {
   pending: "Waiting",
@@ -10,14 +11,32 @@ export const STATUS = {
   auto_approved: "Approved by rule",
   denied: "Denied",
   expired: "Expired",
+  withdrawn: "Withdrawn",
 };
 const URGENT = 60; // seconds
+const FEW = 4; // fewer waiting requests need no filter
 
 export class Listing {
   constructor(requests) {
     this.requests = requests;
     this.title = make("h1", { tabindex: "-1" });
     this.note = make("p", { class: "note" });
+    this.who = make("select", { id: "requester" });
+    this.risk = make("input", { id: "risk-only", type: "checkbox" });
+    this.denyAll = make("button", { type: "button", class: "deny", hidden: true });
+    this.tools = make(
+      "div",
+      { class: "tools", hidden: true },
+      make("label", { for: "requester" }, "Asked by "),
+      this.who,
+      make("label", { for: "risk-only" }, this.risk, " high risk only"),
+      this.denyAll,
+    );
+    this.more = make("button", { type: "button", class: "plain", hidden: true }, "Show more");
+    this.who.addEventListener("change", () => this.requests.choose({ requester: this.who.value }).catch(() => {}));
+    this.risk.addEventListener("change", () => this.requests.choose({ highRisk: this.risk.checked }).catch(() => {}));
+    this.more.addEventListener("click", () => this.requests.readMore().catch(() => {}));
+    this.denyAll.addEventListener("click", () => new DenyAll(this.who.value, () => this.requests.refresh()).open());
     this.waiting = make("ul", { class: "cards" });
     this.decidedTitle = make("h2", {}, "Recently decided");
     this.decided = make("ul", { class: "rows" });
@@ -26,7 +45,9 @@ export class Listing {
       { class: "listing", "aria-label": "Requests" },
       this.title,
       this.note,
+      this.tools,
       this.waiting,
+      this.more,
       this.decidedTitle,
       this.decided,
     );
@@ -37,11 +58,30 @@ export class Listing {
     this.title.textContent = writeTitle(waiting.length, this.requests);
     this.note.textContent = writeNote(waiting.length, this.requests);
     this.note.hidden = !this.note.textContent;
+    this.#updateTools(waiting.length);
     syncItems(this.waiting, waiting, (request, item) => fillCard(request, item, request.id === openId));
     const decided = this.requests.decided();
     syncItems(this.decided, decided, (request, item) => fillRow(request, item, request.id === openId));
     this.decidedTitle.hidden = decided.length === 0;
     this.tick();
+  }
+
+  /** Offer filters once there is something to choose from. */
+  #updateTools(count) {
+    const { filter, moreWaiting } = this.requests;
+    const names = this.requests.requesters();
+    const isUsed = Boolean(filter.requester) || filter.highRisk;
+    this.tools.hidden = !isUsed && count < FEW && !moreWaiting;
+    this.more.hidden = !moreWaiting;
+    const shown = [...this.who.options].slice(1).map(({ value }) => value);
+    if (shown.join("\n") !== names.join("\n") || this.who.options.length === 0) {
+      const options = names.map((name) => make("option", { value: name }, shorten(name, 40)));
+      this.who.replaceChildren(make("option", { value: "" }, "everyone"), ...options);
+    }
+    this.who.value = filter.requester;
+    this.risk.checked = filter.highRisk;
+    this.denyAll.hidden = !filter.requester || count === 0;
+    this.denyAll.textContent = `Deny all from ${shorten(filter.requester, 40)} …`;
   }
 
   tick() {
@@ -60,14 +100,16 @@ export class Listing {
 function writeTitle(count, requests) {
   if (!requests.isLoaded) return "Loading …";
   if (count === 0) return "Nothing is waiting";
-  if (requests.moreWaiting) return `More than ${count} requests are waiting`;
+  const { requester, highRisk } = requests.filter;
+  if (requests.moreWaiting && !requester && !highRisk) return `${requests.total} requests are waiting`;
+  if (requests.moreWaiting) return `More than ${count} of these requests are waiting`;
   return count === 1 ? "1 request is waiting" : `${count} requests are waiting`;
 }
 
 function writeNote(count, requests) {
   if (!requests.isLoaded) return "";
   if (count === 0) return "New requests appear here by themselves. You can leave this page open.";
-  return requests.moreWaiting ? `The latest ${count} are shown.` : "";
+  return requests.moreWaiting ? `The latest ${count} are shown; “Show more” reads on.` : "";
 }
 
 /** Make a list's items match `requests`, in that order; items that stay keep their element and so the focus. */

@@ -1,9 +1,12 @@
 // The page as a whole: the login, the open request, the state of the connection.
 
 import { findRequest, findSession, logIn, logOut, NoAnswer, onOtherLogin, Refusal } from "./api.js";
+import { Audit } from "./audit.js";
 import { describeDecided, Question } from "./deciding.js";
+import { Devices } from "./devices.js";
 import { Listing } from "./listing.js";
 import { Live } from "./live.js";
+import { registerWorker } from "./push.js";
 import { Requests } from "./requests.js";
 import { Showing } from "./showing.js";
 import { make, shorten } from "./text.js";
@@ -15,6 +18,7 @@ const STATES = {
   lost: "Connection lost. What you see may be out of date; trying again …",
   "": "",
 };
+const VIEWS = { "#/audit": Audit, "#/devices": Devices };
 const MOST_NEWS = 3; // announcements at a time
 
 const part = (id) => document.getElementById(id);
@@ -26,6 +30,7 @@ class Page {
     this.requests.addEventListener("arrived", ({ detail }) => this.announce(detail));
     this.listing = new Listing(this.requests);
     this.showing = null;
+    this.view = null; // another part of the page: the audit or the devices
     this.question = null;
     this.session = null;
     part("logout").addEventListener("click", () => this.leave());
@@ -69,7 +74,7 @@ class Page {
     this.session = session;
     this.showTrouble("");
     part("who").replaceChildren(make("span", { class: "wordy" }, "You are "), make("bdi", {}, shorten(session.subject, 40)));
-    part("who").hidden = part("logout").hidden = false;
+    part("who").hidden = part("logout").hidden = part("places").hidden = false;
     this.board = make("div", { class: "board" }, this.listing.element);
     part("main").replaceChildren(this.board);
     this.live = new Live({
@@ -86,10 +91,10 @@ class Page {
   askToLogIn(why) {
     this.live?.stop();
     this.question?.close();
-    this.live = this.session = this.showing = null;
+    this.live = this.session = this.showing = this.view = null;
     this.requests.forget();
     this.showState("");
-    part("who").hidden = part("logout").hidden = true;
+    part("who").hidden = part("logout").hidden = part("places").hidden = true;
     document.title = "Confirmations";
     part("main").replaceChildren(
       make(
@@ -137,9 +142,10 @@ class Page {
 
   route(byPerson = false) {
     if (!this.session) return;
+    if (this.#openView(VIEWS[location.hash])) return;
     const id = ADDRESS.exec(location.hash)?.[1] ?? null;
     const before = this.showing?.id;
-    if (id === (before ?? null) && byPerson) return;
+    if (id === (before ?? null) && byPerson && !this.hadView) return;
     this.question?.close();
     this.showTrouble("");
     this.showing?.element.remove();
@@ -150,6 +156,24 @@ class Page {
       window.scrollTo(0, 0);
       this.showing.heading.focus();
     } else if (byPerson) this.listing.focus(before);
+  }
+
+  /** Show another part of the page instead of the requests. */
+  #openView(View) {
+    this.hadView = Boolean(this.view);
+    for (const link of part("places").children) link.toggleAttribute("aria-current", link.hash === location.hash);
+    if (View && this.view instanceof View) return true;
+    this.view = View ? new View() : null;
+    if (!View) {
+      part("main").replaceChildren(this.board);
+      return false;
+    }
+    this.question?.close();
+    this.showTrouble("");
+    part("main").replaceChildren(this.view.element);
+    window.scrollTo(0, 0);
+    this.view.heading.focus();
+    return true;
   }
 
   #open(id) {
@@ -223,7 +247,7 @@ class Page {
       event.preventDefault();
       event.stopPropagation();
     }
-    if (event.key === "Escape" && this.showing && !this.question) location.hash = "#/";
+    if (event.key === "Escape" && (this.showing || this.view) && !this.question) location.hash = "#/";
   }
 
   // Messages
@@ -253,4 +277,5 @@ class Page {
   }
 }
 
+registerWorker();
 new Page().begin();

@@ -3,8 +3,7 @@
 import { findRequest, listRequests } from "./api.js";
 import { secondsLeft, startClock } from "./clock.js";
 
-const PAGE = 200; // requests per answer, at most
-const MOST_PAGES = 5;
+const PAGE = 50; // requests per answer
 const LATELY = 20; // decided requests in the list
 
 export class Requests extends EventTarget {
@@ -12,6 +11,9 @@ export class Requests extends EventTarget {
     super();
     this.known = new Map();
     this.moreWaiting = false;
+    this.total = 0; // waiting requests in all, as the daemon counts them
+    this.pages = 1; // how many the person has asked for
+    this.filter = { requester: "", highRisk: false };
     this.isLoaded = false;
     this.late = new Map(); // id -> when a request past its deadline was last read
   }
@@ -20,9 +22,34 @@ export class Requests extends EventTarget {
     return this.known.get(id);
   }
 
-  /** Return the waiting requests, the one with the least time first. */
+  /** Show only the requests of one requester, or only those of high risk. */
+  choose(filter) {
+    this.filter = { ...this.filter, ...filter };
+    this.pages = 1;
+    this.#notify();
+    return this.refresh();
+  }
+
+  /** Read the next page of waiting requests. */
+  readMore() {
+    this.pages += 1;
+    return this.refresh();
+  }
+
+  /** Return who is waiting for something, by name. */
+  requesters() {
+    const names = [...this.known.values()].filter(({ status }) => status === "pending").map(({ requester }) => requester);
+    if (this.filter.requester) names.push(this.filter.requester);
+    return [...new Set(names)].sort();
+  }
+
+  #isWanted({ requester, high_risk: highRisk }) {
+    return (!this.filter.requester || requester === this.filter.requester) && (!this.filter.highRisk || highRisk);
+  }
+
+  /** Return the waiting requests that are wanted, the one with the least time first. */
   waiting() {
-    const waiting = [...this.known.values()].filter(({ status }) => status === "pending");
+    const waiting = [...this.known.values()].filter((request) => request.status === "pending" && this.#isWanted(request));
     return waiting.sort((a, b) => a.until - b.until || (a.id < b.id ? -1 : 1));
   }
 
@@ -39,6 +66,7 @@ export class Requests extends EventTarget {
     const waiting = new Set(pages.requests.map(({ id }) => id));
     const ended = this.waiting().filter(({ id }) => !waiting.has(id));
     this.moreWaiting = pages.more;
+    this.total = pages.total;
     this.isLoaded = true;
     for (const request of [...lately.requests, ...pages.requests]) this.#take(request);
     this.#notify();
@@ -48,15 +76,19 @@ export class Requests extends EventTarget {
   async #readWaiting() {
     const requests = [];
     let before = null;
-    for (let page = 0; page < MOST_PAGES; page++) {
+    let total = 0;
+    for (let page = 0; page < this.pages; page++) {
       const wanted = { status: "pending", limit: PAGE };
+      if (this.filter.requester) wanted.requester = this.filter.requester;
+      if (this.filter.highRisk) wanted.high_risk = true;
       if (before) wanted.before = before;
       const answer = await listRequests(wanted);
       requests.push(...answer.requests);
+      total = answer.waiting;
       before = answer.next;
       if (!before) break;
     }
-    return { requests, more: Boolean(before) };
+    return { requests, more: Boolean(before), total };
   }
 
   async read(id) {
@@ -91,7 +123,11 @@ export class Requests extends EventTarget {
   #take(request) {
     const before = this.known.get(request.id);
     if (before && measureProgress(before) > measureProgress(request)) return false;
-    this.known.set(request.id, startClock(request));
+    // Lists and events carry no details; those that are known stay, because they never change.
+    const isPoorer = request.details_omitted && before && !before.details_omitted;
+    const { details, details_text, details_omitted, masks, findings } = before ?? {};
+    const whole = isPoorer ? { ...request, details, details_text, details_omitted, masks, findings } : request;
+    this.known.set(request.id, startClock(whole));
     return !before;
   }
 

@@ -12,6 +12,7 @@ const OUTCOME = {
   auto_approved: "Approved without asking, by the whitelist or the policy",
   denied: "Denied",
   expired: "Expired: nobody decided in time",
+  withdrawn: "Withdrawn by the agent",
 };
 
 export class Showing {
@@ -43,14 +44,19 @@ export class Showing {
     if (!request || request === this.shown) return;
     const before = this.shown;
     this.shown = request;
+    const isWhole = !request.details_omitted;
+    const wasWhole = Boolean(before) && !before.details_omitted;
     if (!before) {
       this.heading.replaceChildren(showText(request.action));
-      this.arguments.replaceChildren(make("h2", {}, "Exact arguments"), ...showArguments(request));
       this.#loadEarlier();
+    }
+    if (isWhole !== wasWhole || !before) {
+      const shown = isWhole ? showArguments(request) : [make("p", { class: "note" }, "Loading …")];
+      this.arguments.replaceChildren(make("h2", {}, "Exact arguments"), ...shown);
     }
     this.parts.replaceChildren(...describe(request, this.before));
     this.outcome.replaceChildren(...showOutcome(request));
-    if (!before || before.status !== request.status || hasVoted(before, this.session) !== hasVoted(request, this.session)) {
+    if (isWhole !== wasWhole || !before || before.status !== request.status || hasVoted(before, this.session) !== hasVoted(request, this.session)) {
       this.decision.replaceChildren(...this.#offerDecision(request));
       if (before && before.status !== request.status) this.#loadEarlier();
     }
@@ -77,7 +83,7 @@ export class Showing {
   }
 
   #offerDecision(request) {
-    if (request.status !== "pending") return [];
+    if (request.status !== "pending" || request.details_omitted) return []; // nobody decides what is not shown
     if (request.requester === this.session.subject) {
       return [make("p", { class: "remark" }, "You asked for this yourself, so someone else must decide.")];
     }

@@ -2,13 +2,17 @@
 // `mv A B` must not read as `mv B A` because the names are Hebrew. Characters that are invisible, change the direction or
 // push words out of sight are written out.
 
-const HIDDEN = /[\p{C}\p{Z}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/u;
+const HIDDEN = /(?:(?![ \n])[\p{C}\p{Z}\p{DI}\u2800\u{e0100}-\u{e01ef}])+/u;
 const SECRET = /\{\{SECRET:[^{}\s]{1,80}\}\}(?:⟨[0-9,]+ characters?(?: on [0-9,]+ lines)?(?:⟩|(?=, decoded: )))?/u;
 const SPACES = / {16,}/u;
 const EMPTY_LINES = /\n(?:[ \t]*\n){3,}/u;
+const MOST_WRITTEN = 16; // characters of a longer run of invisible ones that are written out
+const MOST_MARKED = 2_000; // marked places in one text; further ones are written out without a mark, for the browser's sake
 const MARKS = /\p{M}{4,}/u; // stacked, they cover the lines around them
 // Right-to-left letters such as Hebrew, Arabic, Syriac, Thaana and N'Ko, without hidden characters and combining marks.
 const TURNED = /(?:(?![\p{C}\p{M}])[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}])+/u;
+// Whole words of alphabets whose letters look like Latin ones; the daemon says which of them look like another word.
+const FOREIGN = /(?<!\p{L})(?:\p{Script=Cyrillic}|\p{Script=Armenian}|\p{Script=Greek}|\p{Script=Cherokee}|\p{Script=Lisu}|[\uff21-\uff5a]|[\u{1d400}-\u{1d7ff}])+(?!\p{L})/u;
 const MIXED = /(?<!\p{L})(?=\p{L}*\p{Script=Latin})(?=\p{L}*[\p{Script=Cyrillic}\p{Script=Greek}])\p{L}+/u;
 
 const kinds = {
@@ -19,6 +23,7 @@ const kinds = {
   space: / /u,
   marks: MARKS,
   mixed: MIXED,
+  foreign: FOREIGN,
   hidden: HIDDEN,
   turned: TURNED,
 };
@@ -55,7 +60,7 @@ export function findOddities(text) {
 export function shorten(text, most = 80) {
   const flat = String(text).replace(ODD, (match, ...rest) => {
     const groups = rest.at(-1);
-    if (groups.hidden || groups.marks) return [...match].map(writeOut).join("");
+    if (groups.hidden || groups.marks) return writeRun(match);
     return groups.break || groups.lines || groups.spaces ? " " : match;
   });
   const characters = [...flat];
@@ -74,6 +79,10 @@ function split(text) {
       plain += match[0];
       continue;
     }
+    if (parts.length >= 2 * MOST_MARKED) {
+      plain += match.groups.hidden ? writeRun(match[0]) : match[0];
+      continue;
+    }
     parts.push(plain, mark(match));
     plain = "";
   }
@@ -85,13 +94,21 @@ function mark({ 0: match, groups }) {
   if (groups.secret) return make("span", { class: "secret", title: "A secret, masked here" }, match);
   if (groups.turned) return make("span", { class: "odd", title: "Written from right to left; shown in stored order" }, match);
   if (groups.mixed) return make("span", { class: "odd", title: "Mixes letters of several alphabets that look alike" }, match);
+  if (groups.foreign) return make("span", { class: "odd foreign", title: "Not Latin letters, though some may look like them" }, match);
   if (groups.spaces) return make("span", { class: "odd" }, `⟨${match.length} spaces⟩`);
   if (groups.lines) {
     const count = match.split("\n").length - 2;
     return make("span", { class: "odd" }, `\n⟨${count} empty lines⟩\n`);
   }
-  const written = [...match].map(writeOut).join("");
-  return make("span", { class: "odd", title: "An invisible character" }, written);
+  return make("span", { class: "odd", title: "Invisible characters, written out" }, writeRun(match));
+}
+
+/** Write invisible characters out; of a long run, the first ones and how many there are. */
+function writeRun(match) {
+  const characters = [...match];
+  const written = characters.slice(0, MOST_WRITTEN).map(writeOut).join("");
+  if (characters.length <= MOST_WRITTEN) return written;
+  return `${written}⟨${characters.length.toLocaleString("en")} invisible characters⟩`;
 }
 
 function writeOut(character) {
