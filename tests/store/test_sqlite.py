@@ -15,7 +15,18 @@ import msgspec
 import pytest
 
 from warmstart.errors import ConfigError, NotFound, Refused, StoreError, StoreTooNew
-from warmstart.store import CallRow, SessionRow, SourceRow, SqliteStore, TrialRow, TrialStore, check_library, open_store
+from warmstart.model import Provenance, Template
+from warmstart.store import (
+    CallRow,
+    SessionRow,
+    SourceRow,
+    SqliteStore,
+    TemplateStore,
+    TrialRow,
+    TrialStore,
+    check_library,
+    open_store,
+)
 from warmstart.store import sqlite as module
 from warmstart.store.occurrences import NoteOccurrence, OccurrenceStore
 from warmstart.store.places import PlaceStore
@@ -443,3 +454,30 @@ def test_writing_stops_when_the_file_becomes_another_programs(store: SqliteStore
     with pytest.raises(StoreError, match="another program"):
         store.put_session(make_session(), [])
     assert len(store.list_sessions(None)) == 0
+
+
+def test_examples_of_an_older_store_are_shown_as_before(path: Path) -> None:
+    """Before schema 12 an example was one call, and nothing was kept beside the examples of a template."""
+    path.parent.mkdir()
+    db = apsw.Connection(str(path))
+    migrate(db, module.KIND, [*module.KIND.load_migrations()][:11])
+    body = msgspec.json.encode(Template(name="lamps", provenance=Provenance(origin="captured"))).decode()
+    columns = ("lamps", 1, "lamps", "active", "approved", "general", "mixed", "", 1.0, body, "d", 0.0)
+    db.execute(
+        "INSERT INTO templates (name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created)"
+        f" VALUES ({', '.join('?' * len(columns))})",
+        columns,
+    )
+    old = '{"tool": "find_lamp", "arguments": {"colour": "blue"}, "result": "1 lamp", "intent": "Find a blue lamp", "session": "s", "step": 0}'
+    db.execute(
+        "INSERT INTO examples (name, version, ordinal, tool, body, costs) VALUES ('lamps', 1, 0, 'find_lamp', ?, '{}')",
+        (old,),
+    )
+    db.close()
+    with open_store(path) as store:
+        templates = TemplateStore(store)
+        ((row, example),) = templates.examples("lamps", 1)
+        assert (row.further, example.calls, example.closing) == (0, (), "")
+        assert [call.tool for call in example.shown] == ["find_lamp"]
+        assert templates.from_session("s") == [("lamps", 1)]
+        assert templates.further_from_session("s") == []

@@ -409,7 +409,7 @@ class TestInAndOut:
         done = ws.templates.import_(path, approve=True)
         assert len(done.templates) == 2
         assert GITHUB.encode() not in read_everything(ws.settings.home)
-        assert "{{SECRET:" in str(ws.templates.show("plain")[1].examples[0].arguments)
+        assert "EXAMPLE-GITHUB-1" in str(ws.templates.show("plain")[1].examples[0].arguments)
 
     def test_delete_leaves_nothing(self, taught):
         taught.capture("cart-1", name="gone soon", description="a sentence that is easily found again")

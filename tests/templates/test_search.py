@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from warmstart.templates.search import (
     ENOUGH,
     Match,
     Option,
+    complement,
     diversify,
     index_weights,
     is_similar,
@@ -214,3 +216,24 @@ class TestIndex:
         huge = index_weights(example(arguments={"x": "word " * 500_000}), BARE)
         assert len(huge) < 1_000
         assert all(weight <= 2.2 for weight in huge.values())
+
+
+class TestComplement:
+    def option(self, match: float, *kinds: str, **more: Any) -> Option:
+        return Option(example(kinds[0]), match=match, kinds=kinds, **more)
+
+    def test_the_nearest_comes_first_then_what_adds_kinds_of_calls(self) -> None:
+        options = [self.option(10.0, "a"), self.option(9.0, "a"), self.option(6.0, "b", "c"), self.option(5.5, "b")]
+        assert complement(options, 3) == [0, 2, 1]
+
+    def test_being_usual_only_breaks_ties(self) -> None:
+        assert complement([self.option(5.0, "a", usual=1.0), self.option(5.0, "b", usual=9.0)], 1) == [1]
+        assert complement([self.option(5.1, "a", usual=1.0), self.option(5.0, "b", usual=9.0)], 1) == [0]
+
+    def test_the_same_calls_are_shown_once_and_far_ones_never(self) -> None:
+        same = (("tool", "{}"),)
+        options = [self.option(9.0, "a", call=same), self.option(8.0, "a", call=same), self.option(1.0, "b")]
+        assert complement(options, 5) == [0]
+
+    def test_nothing_to_choose_from(self) -> None:
+        assert complement([], 3) == []

@@ -127,7 +127,7 @@ def refuse(example: Example, dialect: Dialect, *, thinking: bool = False) -> str
 
 def call_id(example: Example, *, model: str | None = None, place: int = 0) -> str:
     """Return a stable id made from the call itself, not from its place in the seed. `place`: among the example's calls."""
-    parts = [example.tool, example.arguments, example.intent, example.correction]
+    parts: list[Any] = [example.tool, example.arguments, example.intent, example.correction]
     parts += [[call.tool, call.arguments] for call in example.calls]
     content = msgspec.json.encode([_simplify(part) for part in parts])
     if not wants_nine_characters(model):

@@ -159,7 +159,7 @@ def complement(options: Sequence[Option], limit: int) -> list[int]:
 
 def _weigh_option(option: Option, shown: Mapping[str, int]) -> float:
     kinds = set(option.kinds)
-    new = sum(_AGAIN ** shown.get(kind, 0) for kind in kinds) / len(kinds) ** _SEVERAL
+    new: float = sum(_AGAIN ** shown.get(kind, 0) for kind in kinds) / len(kinds) ** _SEVERAL
     return option.match * new * (_CORRECTED if option.example.correction else 1.0)
 
 
