@@ -167,9 +167,10 @@ def test_subagents_get_the_brief_of_their_own_task(played: Played) -> None:
     children = [request for request in requests if request not in parents]
     assert children and all(seed_of(request) and lint(request) == [] for request in children)
     assert parents and all(seed_of(request) for request in parents)
-    (child,) = played.hermes.rows("SELECT id FROM sessions WHERE source = 'subagent'")
-    trials = {trial.session: trial for trial in played.hermes.trials()}
     (parent,) = played.trials("delegation")
+    query = "SELECT id FROM sessions WHERE source = 'subagent' AND parent_session_id = ?"
+    (child,) = played.hermes.rows(query, parent.session)
+    trials = {trial.session: trial for trial in played.hermes.trials()}
     assert (trials[child[0]].assignment, trials[child[0]].parent) == ("inherited", parent.session)
     assert json.loads(trials[child[0]].task)["project"] == str(played.hermes.work), "where its parent works"
 
