@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct, field, structs
 
+from warmstart import lazy_regex as re
 from warmstart.errors import ConfigError
 from warmstart.model import Price
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import base64
 import binascii
 import importlib
-import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
 from typing import Any
 
+from warmstart import lazy_regex as re
 from warmstart.calls.shapes import strings_in
 from warmstart.excerpt import first
 from warmstart.model import Example, Template
