@@ -29,6 +29,12 @@ def _run_quickly() -> bool:
     """Run a command for which agents wait; return False for the others, and where the line is unusual."""
     if sys.argv[1:2] != ["provision"] and sys.argv[1:3] != ["notes", "brief"]:
         return False
+    import gc
+
+    from warmstart.doors.cli.light_msgspec import load_msgspec
+
+    gc.set_threshold(50_000)  # imports make many objects, which all stay
+    load_msgspec()
     from warmstart.doors.cli.quick import run_quickly
 
     return run_quickly(sys.argv[1:])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
@@ -165,6 +164,8 @@ def _read(path: Path) -> FileSettings:
         return FileSettings()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
+    import tomllib  # most homes have no such file
+
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

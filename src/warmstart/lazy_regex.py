@@ -51,7 +51,8 @@ _METHODS = ("findall", "finditer", "fullmatch", "match", "search", "split", "sub
 
 def compile(source: AnyStr, flags: int = 0) -> Pattern[AnyStr]:
     """Return a pattern that is compiled when it is first used."""
-    pattern: Any = _WaitingPattern(source, flags)
+    waiting: Any = _WaitingPattern(source, flags)
+    pattern: Pattern[AnyStr] = waiting
     return pattern
 
 

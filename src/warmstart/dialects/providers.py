@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 from typing import Any, NamedTuple, assert_never
 
 import msgspec
 
 from warmstart import lazy_regex as re
+from warmstart.digests import blake2b
 from warmstart.excerpt import first
 from warmstart.model import Arguments, Dialect, Example
 

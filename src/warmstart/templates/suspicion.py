@@ -6,7 +6,6 @@ Matching takes linear time, because the text may be hostile.
 
 from __future__ import annotations
 
-import base64
 import binascii
 import importlib
 import unicodedata
@@ -154,7 +153,7 @@ def _decode_base64(text: str) -> Iterable[str]:
     for blob in _linear(_BASE64).findall(text)[:20]:
         try:
             padded = blob.rstrip("=").replace("-", "+").replace("_", "/")
-            yield base64.b64decode(padded + "=" * (-len(padded) % 4)).decode("utf-8")
+            yield binascii.a2b_base64(padded + "=" * (-len(padded) % 4)).decode("utf-8")
         except (binascii.Error, UnicodeDecodeError):
             continue
 

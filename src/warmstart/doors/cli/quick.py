@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from warmstart.doors.cli.agent_commands import BriefOptions, SeedOptions, print_brief, print_seed
+from warmstart.errors import WarmstartError
 from warmstart.model import DIALECTS
 
 CATEGORIES = ("coding", "research", "ops", "general")
@@ -112,7 +113,7 @@ def _run(command: QuickCommand, fields: dict[str, Any]) -> None:
         with Warmstart(config.load()) as ws:
             command.run(ws, command.options(**fields))
         sys.stdout.flush()
-    except (Exception, KeyboardInterrupt) as error:
+    except (WarmstartError, OSError, EOFError, KeyboardInterrupt) as error:
         from warmstart.doors.cli.main import report_failure
 
         report_failure(error)
