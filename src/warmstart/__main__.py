@@ -19,10 +19,25 @@ def main() -> None:
         from warmstart import __version__
 
         sys.stdout.write(f"warmstart, version {__version__}\n")
-    else:
+    elif not _run_quickly():
         from warmstart.doors.cli.main import main as run_command
 
         run_command(prog_name="warmstart")
+
+
+def _run_quickly() -> bool:
+    """Run a command for which agents wait; return False for the others, and where the line is unusual."""
+    if sys.argv[1:2] != ["provision"] and sys.argv[1:3] != ["notes", "brief"]:
+        return False
+    import gc
+
+    from warmstart.doors.cli.light_msgspec import load_msgspec
+
+    gc.set_threshold(50_000)  # imports make many objects, which all stay
+    load_msgspec()
+    from warmstart.doors.cli.quick import run_quickly
+
+    return run_quickly(sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -6,12 +6,12 @@ of each arm is known and recorded.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping
 
 import msgspec
 
+from warmstart.digests import blake2b
 from warmstart.errors import Refused
 
 COLD, WARM, SEED, TEXT = "cold", "warm", "seed", "text"
@@ -49,7 +49,7 @@ def holdout_shares(share: float) -> dict[str, float]:
 def draw(session: str, salt: str = _SALT) -> float:
     """Return a number from 0 to 1 that is always the same for a session."""
     key = f"{salt}\0{session}".encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big") / 2**64
+    return int.from_bytes(blake2b(key, digest_size=8).digest(), "big") / 2**64
 
 
 def assign(session: str, shares: Mapping[str, float], salt: str = _SALT) -> str:

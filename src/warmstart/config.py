@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,6 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct, field, structs
 
+from warmstart import lazy_regex as re
 from warmstart.errors import ConfigError
 from warmstart.model import Price
 
@@ -166,6 +165,8 @@ def _read(path: Path) -> FileSettings:
         return FileSettings()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
+    import tomllib  # most homes have no such file
+
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -7,9 +7,9 @@ something else: a path out of a folder, a device, an option, or text that displa
 
 from __future__ import annotations
 
-import re
 import unicodedata
 
+from warmstart import lazy_regex as re
 from warmstart.errors import BadName
 
 __all__ = ["MAX_BYTES", "check_name", "could_hide_secret", "name_key"]

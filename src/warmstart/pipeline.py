@@ -12,7 +12,6 @@ from msgspec import structs
 
 from warmstart import config
 from warmstart.errors import Refused, WarmstartError, explain
-from warmstart.ingest.queue import Queue, split_session
 from warmstart.model import Brief, Problem, TaskType, Verdict
 from warmstart.ports import Progress
 from warmstart.store import (
@@ -110,6 +109,8 @@ class Warmstart:
         return self._ingest_queued([])
 
     def _ingest_queued(self, places: list[Path], progress: Progress | None = None) -> Ingested:
+        from warmstart.ingest.queue import Queue, split_session
+
         queue = Queue(self.settings.home)
         taken = queue.take()
         waiting = [entry.transcript for entry in taken]

@@ -7,7 +7,6 @@ the home that never leaves the machine. What is learned in a scope is used in th
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from functools import cached_property
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from warmstart.atomic_files import write_beside
+from warmstart.digests import blake2b
 from warmstart.model import SessionOwner
 
 EVERYWHERE = "*"  # all projects
@@ -44,7 +44,7 @@ class ScopeNamer:
 
     def _hash(self, *parts: str) -> str:
         text = "\0".join((str(len(parts)), *parts)).encode("utf-8", "replace")
-        return hashlib.blake2b(text, key=self._key, digest_size=_HASH // 2).hexdigest()
+        return blake2b(text, key=self._key, digest_size=_HASH // 2).hexdigest()
 
     @cached_property
     def _key(self) -> bytes:
@@ -55,7 +55,7 @@ def _name_plainly(name: str) -> str:
     """Return a profile's or platform's name; a digest if it could be mistaken for something else."""
     if _PLAIN.fullmatch(name):
         return name
-    return "h-" + hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=_HASH // 2).hexdigest()
+    return "h-" + blake2b(name.encode("utf-8", "replace"), digest_size=_HASH // 2).hexdigest()
 
 
 def _load_key(home: Path) -> bytes:
@@ -100,5 +100,5 @@ def mark_name(name: str, scope: str) -> str:
     """Return a template's name in its scope. Outside the empty scope a mark ends it, so that no two scopes share a name."""
     if not scope or scope == SHARED:
         return name
-    mark = "-" + hashlib.blake2b(scope.encode(), digest_size=_MARK // 2).hexdigest()
+    mark = "-" + blake2b(scope.encode(), digest_size=_MARK // 2).hexdigest()
     return name if name.endswith(mark) else name + mark

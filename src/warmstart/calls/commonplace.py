@@ -5,11 +5,11 @@ A capable model needs no example of them. What it cannot know is the project: it
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
+from warmstart import lazy_regex as re
 from warmstart.calls import tools
 from warmstart.calls.shapes import COMMONPLACE, Stage, command_of, split_stages
 from warmstart.model import Arguments, Category

@@ -6,11 +6,11 @@ is removed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from operator import add
 
+from warmstart import lazy_regex as re
 from warmstart.calls.words import FILLER_WORDS, GENERIC_WORDS, find_words, singular
 
 ELLIPSIS = "…"

@@ -7,7 +7,6 @@ their values.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
+from warmstart import lazy_regex as re
 from warmstart.calls import tools
 from warmstart.calls.shell import command_in, split_line
 from warmstart.model import Arguments

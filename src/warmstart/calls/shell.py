@@ -7,12 +7,12 @@ must know whose exit code the shell reported.
 from __future__ import annotations
 
 import json
-import re
 from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct, structs
 
+from warmstart import lazy_regex as re
 from warmstart.model import Arguments
 
 Reach = Literal["whole", "last", "none"]

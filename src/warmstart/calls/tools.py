@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
+
+from warmstart import lazy_regex as re
 
 TERMINAL, CODE = "terminal", "execute_code"
 READ, WRITE, PATCH, SEARCH = "read_file", "write_file", "patch", "search_files"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
+from warmstart import lazy_regex as re
 from warmstart.calls import tools
 from warmstart.calls.shapes import command_of, operands
 from warmstart.model import Arguments

@@ -8,8 +8,9 @@ in requests of every kind and name no topic; a search still needs them, because 
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
+
+from warmstart import lazy_regex as re
 
 _ID = re.compile(  # an id says which order, not what an order is
     r"#?(?<!\w)(?=[A-Z0-9_-]*\d)[A-Z0-9_-]{5,}(?!\w)|(?<!\w)#?[\w-]*\d{3,}[\w-]*"

@@ -8,13 +8,13 @@ data: the user's turn says so, and in the text dialect no recorded line starts a
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 from typing import Any, NamedTuple, assert_never
 
 import msgspec
 
+from warmstart import lazy_regex as re
+from warmstart.digests import blake2b
 from warmstart.excerpt import first
 from warmstart.model import Arguments, Dialect, Example, ExampleCall
 

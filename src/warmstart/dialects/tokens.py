@@ -9,7 +9,7 @@ median.
 
 from __future__ import annotations
 
-import re
+from warmstart import lazy_regex as re
 
 _PIECES = re.compile(
     r" ?[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d{1,3}|[ \t]{2,}|\n[ \t\n]*|[^\x00-\x7f]|\\[a-z\"\\]"

@@ -11,8 +11,6 @@ from pathlib import Path
 from msgspec import Struct
 
 from warmstart.errors import NotFound, Refused
-from warmstart.ingest.projects import ProjectSettler
-from warmstart.projects.evidence import compare_specific, keep_specific
 from warmstart.projects.paths import is_absolute, is_plain
 from warmstart.projects.resolve import Project, find_project, follow_name
 from warmstart.store import ProjectNameRow, ProjectStore, SqliteStore
@@ -84,6 +82,9 @@ class ProjectBook:
 
         They have different names and no remote, as after a renaming; a person must decide.
         """
+        from warmstart.ingest.projects import ProjectSettler  # agents wait for `find`, which needs none of this
+        from warmstart.projects.evidence import compare_specific, keep_specific
+
         unknown = [row for row in self.list() if row.by in ("paths", "folder")][:_COMPARED]
         settler = ProjectSettler(self._projects, self._clock)
         names = self._projects.names()
@@ -151,6 +152,8 @@ class ProjectBook:
         return ProjectChange(name=name, project=project, moved=moved)
 
     def _settle(self) -> int:
+        from warmstart.ingest.projects import ProjectSettler
+
         return ProjectSettler(self._projects, self._clock).settle()
 
     def _find_known(self, text: str) -> str:

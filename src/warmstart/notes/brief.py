@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct, structs
 
+from warmstart import lazy_regex as re
 from warmstart.calls.prose import shorten
 from warmstart.calls.words import GENERIC_WORDS, find_words, stem
 from warmstart.model import Brief

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +10,7 @@ from msgspec import structs
 
 from warmstart.atomic_files import sweep_unfinished, write_whole
 from warmstart.config import AdviceSettings
+from warmstart.digests import blake2b
 from warmstart.notes.advise import helps_after
 from warmstart.notes.compact_json import dump_json
 from warmstart.notes.index import FOLDER, FOLDERS, LEVELS, VERSION, make_key, stamp_settings
@@ -70,7 +70,7 @@ def compose_index(project: str, notes: Iterable[Note], *, scope: str = "", roots
 def name_index(project: str, scope: str = "") -> str:
     """Return the name of a project's index file."""
     key = f"{project}\0{scope}".encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(key, digest_size=8).hexdigest() + _ENDING
+    return blake2b(key, digest_size=8).hexdigest() + _ENDING
 
 
 def write_folders(home: Path, folders: Mapping[str, Path]) -> None:

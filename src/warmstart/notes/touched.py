@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from msgspec import Struct, field
 
+from warmstart import lazy_regex as re
 from warmstart.calls.prose import strip_programs
 from warmstart.calls.words import STOP_WORDS, find_words, stem
 from warmstart.model import Arguments, PastCall

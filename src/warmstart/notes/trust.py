@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 
+from warmstart import lazy_regex as re
 from warmstart.notes.types import Note
 from warmstart.notes.vocabulary import orders_in
 from warmstart.templates.suspicion import gives_orders

@@ -6,7 +6,7 @@ can describe a failure, but it cannot tell an agent what to do.
 
 from __future__ import annotations
 
-import re
+from warmstart import lazy_regex as re
 
 _KNOWN = frozenset(
     """a an and any are argument arguments array as assertion at be been before between binding block body boolean branch

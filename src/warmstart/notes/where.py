@@ -9,7 +9,6 @@ depends on the project: where sessions go on with the files of the one before, i
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
+from warmstart import lazy_regex as re
 from warmstart.calls.words import AGENT_WORDS, stem
 from warmstart.notes.touched import Visit, drop_addresses, split_path, split_request
 from warmstart.notes.trust import is_harmless

@@ -6,11 +6,11 @@ A repository may come from anywhere: its settings are read as text, and nothing 
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 from msgspec import Struct
 
+from warmstart import lazy_regex as re
 from warmstart.projects.paths import clean_folder, is_broad, is_plain
 from warmstart.projects.remotes import normalise_remote
 

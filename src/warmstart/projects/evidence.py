@@ -7,10 +7,11 @@ sessions touched its neighbours.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Set
 
 from msgspec import Struct
+
+from warmstart import lazy_regex as re
 
 FILES, SHARED = 3, 5  # specific files, and specific files and folders, that two folders of one name share at least
 ALIKE_FILES, ALIKE_FITTING = 10, 0.75  # folders of different names that may be one: a person decides

@@ -5,11 +5,11 @@ The same repository lies at another place in every clone and worktree. What is l
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 from urllib.parse import unquote
 
+from warmstart import lazy_regex as re
 from warmstart.projects.worktrees import find_worktree
 
 LONGEST = 1_024  # characters of a path that is kept

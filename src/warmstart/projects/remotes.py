@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from urllib.parse import unquote
+
+from warmstart import lazy_regex as re
 
 _LONGEST = 300  # characters
 _URL = re.compile(r"^(?P<scheme>[a-z][a-z0-9+.-]*)://(?:[^/]*@)?(?P<host>[^/@:\[\]]+)(?::\d*)?/(?P<path>[^?#]*)", re.I)

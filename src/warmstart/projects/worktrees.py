@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
+
+from warmstart import lazy_regex as re
 
 # A folder in the repository that holds its worktrees: REPOSITORY/.claude/worktrees/NAME
 _BELOW = re.compile(r"^(?P<main>.+?)/(?P<place>\.[a-z-]+/worktrees|\.?worktrees)/(?P<name>[^/]+)(?=/|$)")

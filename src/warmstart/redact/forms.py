@@ -6,13 +6,27 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heapreplace
 
-from warmstart.redact.matching import BytesPattern, Prefilter, Regex, Span, strip_groups
+from warmstart.redact.matching import BytesPattern, Prefilter, Regex, Span, loosen, strip_groups
 from warmstart.redact.opaque import looks_random
 from warmstart.redact.values import is_drawn, is_filler, is_reference, is_wordy
-from warmstart.redact.vendors import CUT_SHORT, RULES
+from warmstart.redact.vendors import CUT_SHORT, RULES, VendorRule
 from warmstart.redact.views import from_base64
 
 RULE_SOURCES = tuple(strip_groups(rule.head or rule.pattern) for rule in RULES)
+_DRAWN = r"(?:[^\s\x01]*[0-9]|(?:[^\s\x01]{5}){4})"  # a value that `is_drawn` may accept: a digit or 20 characters
+
+
+def _make_strict(rule: VendorRule) -> str:
+    """Return a pattern that occurs wherever the rule finds a secret, and more seldom than the rule itself; "": none."""
+    if rule.head:
+        return rule.head + loosen(strip_groups(rule.pattern))
+    if rule.check in ("sentence-drawn", "sentence-token"):
+        return re.sub(r"\(\?P<v>(.*?)(\[\^[^\]]*\])\{\d+,\}\)\Z", lambda match: f"(?:{match[1]}{_DRAWN})", rule.pattern)
+    return ""
+
+
+# Number of a rule -> its stricter pattern: a text without it needs no search by this rule.
+STRICT = {index: strict for index, rule in enumerate(RULES) if (strict := _make_strict(rule))}
 _FINDERS = [BytesPattern(source) for source in RULE_SOURCES]
 _PRESENT = Prefilter(RULE_SOURCES)
 _AT_START = Prefilter(RULE_SOURCES, anchored=True)

@@ -6,24 +6,27 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from warmstart.redact.context import FLAG, NAMED, SETTING
-from warmstart.redact.forms import CUT, RULE_SOURCES
+from warmstart.redact.clues import NAME_CLUES
+from warmstart.redact.context import FLAG, SETTING
+from warmstart.redact.forms import CUT, RULE_SOURCES, STRICT
 from warmstart.redact.matching import Prefilter
 from warmstart.redact.opaque import CORE, RUN_BYTES, RUN_CLASS, SHORTEST, find_runs
 from warmstart.redact.scanner import PatternScanner
 from warmstart.redact.views import WORTH
 
 FORMS, KEYS, CUTS, NAMES, FLAGS, READINGS = range(6)
-_SOURCES = [
-    "|".join(f"(?:{source})" for source in RULE_SOURCES),
-    "PRIVATE KEY|Static key",
-    CUT.source,
-    NAMED.source,
-    f"{FLAG.source}|{SETTING.source}",
-    WORTH,
-]
-_PREFILTER = Prefilter(_SOURCES)
-_RULES = len(RULE_SOURCES)
+# A pattern for each part: where it does not occur, the part's search finds nothing.
+_CLUES = (
+    (KEYS, "PRIVATE KEY|Static key"),
+    (CUTS, CUT.source),
+    *((NAMES, source) for source in NAME_CLUES),
+    (FLAGS, f"{FLAG.source}|{SETTING.source}"),
+    (READINGS, WORTH),
+)
+_PART_OF = [part for part, _source in _CLUES]
+_SOURCES = [source for _part, source in _CLUES]
+_FORM_CLUES = [STRICT.get(index, source) for index, source in enumerate(RULE_SOURCES)]
+_PREFILTER = Prefilter([*_SOURCES, "|".join(f"(?:{source})" for source in _FORM_CLUES)])
 _STEP = 128  # bytes in which the start of a run is first looked for
 
 
@@ -43,45 +46,58 @@ class SearchGate:
 
     def __init__(self, *, fast: bool = True) -> None:
         # Runs apart from the others, because Hyperscan is slower with both in one database.
-        self._parts = PatternScanner([*RULE_SOURCES, *_SOURCES[1:]], once=True)
+        self._parts = PatternScanner([*_SOURCES, *_FORM_CLUES], once=True)
+        self._rules = PatternScanner(RULE_SOURCES, once=True)
         self._runs = PatternScanner([rf"{CORE}{RUN_CLASS}*(?:[^{RUN_CLASS[1:]}|\z)"], once=False)
         self._fast = fast
+        self._ready = False  # whether Hyperscan can search
 
     def keep_in(self, folder: Path) -> None:
         """Keep the compiled patterns in a folder, so that the next process need not compile them."""
-        self._parts.keep_in(folder)
-        self._runs.keep_in(folder)
+        for scanner in (self._parts, self._rules, self._runs):
+            scanner.keep_in(folder)
 
     def prepare(self) -> bool:
         """Compile the patterns now; return whether Hyperscan is there."""
-        return self._parts.prepare() and self._runs.prepare()
+        return self._parts.prepare() and self._rules.prepare() and self._runs.prepare()
 
     def find(self, data: bytes) -> FoundParts:
         """Return what may occur in a flattened text."""
-        size = len(data)
-        if not (self._fast and self._parts.is_ready(size) and self._runs.is_ready(size)):
-            return FoundParts(_PREFILTER.which(data), None, list(find_runs(data)))
+        if not (self._ready or self._is_ready(len(data))):
+            found = _PREFILTER.which(data)
+            return FoundParts(_name_parts(found) if found else (), None, list(find_runs(data)))
         matches = self._parts.scan(data)
         ends = self._runs.scan(data)
         if not matches and not ends:
             return _NOTHING
-        runs = _find_spans(data, (end for _index, end in ends)) if ends else ()
+        runs = _find_spans(data, ends) if ends else ()
         if not matches:
             return FoundParts((), (), runs)
-        indexes = {index for index, _end in matches}
-        rules = sorted(index for index in indexes if index < _RULES)
-        parts = [index - _RULES + 1 for index in indexes if index >= _RULES]
-        return FoundParts([FORMS, *parts] if rules else parts, rules, runs)
+        parts = _name_parts(index for index, _end in matches)
+        rules = sorted(index for index, _end in self._rules.scan(data)) if FORMS in parts else ()
+        return FoundParts(parts, rules, runs)
+
+    def _is_ready(self, size: int) -> bool:
+        ready = (
+            [scanner.is_ready(size) for scanner in (self._parts, self._rules, self._runs)] if self._fast else [False]
+        )
+        self._ready = all(ready)
+        return self._ready
 
 
 GATE = SearchGate()  # of the process: its patterns are compiled once
 
 
-def _find_spans(data: bytes, ends: Iterable[int]) -> list[tuple[int, int]]:
+def _name_parts(clues: Iterable[int]) -> set[int]:
+    """Return the parts to which these clues belong."""
+    return {_PART_OF[index] if index < len(_PART_OF) else FORMS for index in clues}
+
+
+def _find_spans(data: bytes, ends: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the spans of the runs that end at or one byte before these offsets."""
     spans = []
     floor = 0
-    for end in ends:
+    for _index, end in ends:
         end -= data[end - 1] not in RUN_BYTES
         start = _find_start(data, floor, end)
         if end - start >= SHORTEST:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 
+from warmstart.digests import blake2b
 from warmstart.names import could_hide_secret
 
 
@@ -19,7 +19,7 @@ class IdentifierRedactor:
         hidden = self.clean(name)
         if hidden == name:
             return name
-        return f"{hidden} {hashlib.blake2b(name.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
+        return f"{hidden} {blake2b(name.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
 
     def clean(self, text: str) -> str:
         """Redact a name or a path. The search, which takes a tenth of a second to set up, runs only if it could help."""

@@ -66,6 +66,9 @@ class Regex(Generic[AnyStr]):
     def finditer(self, text: AnyStr) -> Iterator[re.Match[AnyStr]]:
         return (self._compiled or self._pattern()).finditer(text)
 
+    def split(self, text: AnyStr) -> list[AnyStr]:
+        return (self._compiled or self._pattern()).split(text)
+
     def sub(self, replace: Callable[[re.Match[AnyStr]], AnyStr], text: AnyStr) -> AnyStr:
         return (self._compiled or self._pattern()).sub(replace, text)
 
@@ -118,10 +121,11 @@ class BytesPattern:
 class Prefilter:
     """Finds in one pass which of many patterns may occur in a text; most texts hold none."""
 
-    __slots__ = ("_anchored", "_set", "_sources")
+    __slots__ = ("_anchored", "_loosened", "_set", "_sources")
 
-    def __init__(self, sources: Sequence[str], *, anchored: bool = False) -> None:
+    def __init__(self, sources: Sequence[str], *, anchored: bool = False, loosened: bool = True) -> None:
         self._anchored = anchored
+        self._loosened = loosened and not anchored
         self._sources = sources
         self._set: Any = None
 
@@ -131,7 +135,7 @@ class Prefilter:
             re2 = importlib.import_module("re2")
             patterns = (re2.Set.MatchSet if self._anchored else re2.Set.SearchSet)(_options(re2))
             for source in map(strip_groups, self._sources):
-                patterns.Add((source if self._anchored else loosen(source)).encode())
+                patterns.Add((loosen(source) if self._loosened else source).encode())
             patterns.Compile()
             self._set = patterns  # set last: an unfinished set would match nothing for another thread
         return self._set.Match(data) or ()

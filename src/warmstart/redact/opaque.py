@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from warmstart.redact.matching import BytesPattern, Regex, word_set
+from warmstart.redact.matching import BytesPattern, Prefilter, Regex, word_set
+from warmstart.redact.odd import make_odd
 from warmstart.redact.vendors import TOKENS
 from warmstart.redact.views import from_base64, from_hex
 
@@ -72,6 +73,9 @@ _SHAPE = Regex(
     )
 )
 _SHAPE_KINDS = {f"token{index}": kind for index, (kind, _source) in enumerate(TOKENS)} | {"id": "hinted", "call": ""}
+_ODD = Prefilter([make_odd(_PAIRS)], loosened=False)
+_NO_MARKS = str.maketrans("", "", "./")
+_QUICK = 96  # bytes of the longest run that is looked at quickly
 _PICTURES = (
     "iVBORw0KGgo",
     "/9j/",
@@ -91,16 +95,16 @@ _PUBLIC = Regex(
     rb"|/var/folders/[a-z0-9_]{2}/|integrity[\"':= ]+)[ ]?\Z"
 )
 # Words before a digest or a UUID, in the same line, that make it a key after all.
-_HINT = Regex(
-    rb"(?i)(?:\b|_)(?:secret|token|passw(?:or)?d|passphrase|credentials?|bearer"
-    rb"|(?:api|access|secret|private|auth|licen[sc]e|service|integration|personal|ingest|app|account|admin|signing"
-    rb"|encryption|master)[ _\-]?key"
-    rb"|datadog|heroku|mailgun|algolia|cloudflare|fastly|okta|auth0|snyk|jfrog|artifactory|circle-?ci|buildkite"
-    rb"|codecov|plaid|coinbase"
-    rb"|zendesk|intercom|mailchimp|rollbar|bugsnag|mixpanel|amplitude|etherscan|infura|alchemy|postmark|wandb"
-    rb"|pagerduty|opsgenie|statuspage"
-    rb"|railway|linode|vultr|hetzner|bitly|giphy|newsapi|openweather|deepgram|assemblyai|cohere|mistral)s?(?:\b"
-    rb"|_)[^\n]{0,24}\Z"
+_HINT = BytesPattern(
+    r"(?i)(?:\b|_)(?:secret|token|passw(?:or)?d|passphrase|credentials?|bearer"
+    r"|(?:api|access|secret|private|auth|licen[sc]e|service|integration|personal|ingest|app|account|admin|signing"
+    r"|encryption|master)[ _\-]?key"
+    r"|datadog|heroku|mailgun|algolia|cloudflare|fastly|okta|auth0|snyk|jfrog|artifactory|circle-?ci|buildkite"
+    r"|codecov|plaid|coinbase"
+    r"|zendesk|intercom|mailchimp|rollbar|bugsnag|mixpanel|amplitude|etherscan|infura|alchemy|postmark|wandb"
+    r"|pagerduty|opsgenie|statuspage"
+    r"|railway|linode|vultr|hetzner|bitly|giphy|newsapi|openweather|deepgram|assemblyai|cohere|mistral)s?(?:\b"
+    r"|_)[^\n]{0,24}\z"
 )
 
 
@@ -141,6 +145,8 @@ def is_opaque(value: str) -> bool:
 
 
 def _find_parts(token: str) -> tuple[Part, ...]:
+    if len(token) <= _QUICK and token.translate(_NO_MARKS).isalpha() and not _ODD.which(token.encode()):
+        return ()
     result: list[Part] = []
     offset = 0
     for piece in _split_assignments(token):

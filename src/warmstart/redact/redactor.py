@@ -20,6 +20,9 @@ from warmstart.redact.values import TOKEN, is_filler, is_reference, is_wordy, st
 from warmstart.redact.views import View, flatten, from_base64, from_hex
 
 _DEEPEST = 3  # readings inside readings
+_LINE = 56  # bytes of the shortest line of base64 that is broken into lines
+_HARMLESS: set[bytes] = set()  # runs of token characters that hold nothing: names repeat all the time
+_MOST_HARMLESS = 1 << 15
 
 _PLAIN_NAMES = word_set(
     """
@@ -105,12 +108,18 @@ class Redactor:
         hits: list[Hit] = []
         lines: list[tuple[int, int]] = []  # consecutive lines of base64
         for start, end in runs:
+            run = data[start:end]
+            if run in _HARMLESS and not lines:
+                continue
             if lines and (data[lines[-1][1] : start].strip() or start - lines[-1][1] > 8):
                 hits.extend(self._search_wrapped(data, lines, opaque, depth))
                 lines.clear()
-            if 56 <= end - start <= 80 or lines:
+            if _LINE <= end - start <= 80 or lines:
                 lines.append((start, end))
-            for part in find_parts(data[start:end].decode("ascii")):
+            parts = find_parts(run.decode("ascii"))
+            if not parts and end - start < _LINE:
+                _remember_harmless(run)
+            for part in parts:
                 hit = self._judge_part(data, start, part, opaque, depth)
                 if hit is not None:
                     hits.append(hit)
@@ -154,6 +163,12 @@ class Redactor:
         plain = from_base64(b"".join(data[start:end] for start, end in lines))
         kind = self._kind_inside(plain, opaque, depth) if plain else ""
         return [Hit(lines[0][0], lines[-1][1], 3, kind)] if kind else []
+
+
+def _remember_harmless(run: bytes) -> None:
+    if len(_HARMLESS) >= _MOST_HARMLESS:
+        _HARMLESS.clear()
+    _HARMLESS.add(run)
 
 
 def _is_worth_hiding(name: str, value: str) -> bool:

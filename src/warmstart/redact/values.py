@@ -44,7 +44,7 @@ _PAIR_STRONG = frozenset(
 )
 _PAIR_TOKEN = frozenset({("auth", "code"), ("seed", "phrase"), ("recovery", "code"), ("recovery", "phrase")})
 # Words after the announcing one that change nothing; any other (`token_count`, `password_field`) changes the meaning.
-_SUFFIXES = word_set(
+SUFFIXES = word_set(
     """
     value val base prod production dev development test testing staging stage live sandbox old new backup b64
     base64 hex raw plain plaintext text string str env default primary secondary admin user root db main local
@@ -69,7 +69,7 @@ _NOT_KEYS = word_set(
 def strength(name: str) -> int:
     """Return how strongly a name (`DB_PASSWORD`, `apiKey`, `x-auth-token`) announces a secret value."""
     words = [word.lower() for word in _SPLIT.findall(name[-96:])]
-    while len(words) > 1 and (words[-1] in _SUFFIXES or words[-1].isdigit()) and tuple(words[-2:]) not in _PAIR_STRONG:
+    while len(words) > 1 and (words[-1] in SUFFIXES or words[-1].isdigit()) and tuple(words[-2:]) not in _PAIR_STRONG:
         words.pop()
     if not words:
         return NONE

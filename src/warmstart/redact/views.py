@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import binascii
-import re
 from bisect import bisect_right
-from functools import partial
 
 from warmstart.redact.matching import BytesPattern, Regex
 
@@ -22,7 +20,7 @@ _ESCAPES = (
     rb"|%[0-9a-fA-F]{2}"
     rb"|&(?:amp|lt|gt|quot|apos|#[0-9]{2,3}|#[xX][0-9a-fA-F]{2});"
 )
-_ESCAPE, _ESCAPE_BUT_PLUS = Regex(_ESCAPES + rb"|\+"), Regex(_ESCAPES)
+_ESCAPE, _ESCAPE_BUT_PLUS = Regex(rb"(" + _ESCAPES + rb"|\+)"), Regex(rb"(" + _ESCAPES + rb")")
 _FORM = BytesPattern(r"[^\s\"'`<>]*%[2-7][0-9a-fA-F][^\s\"'`<>]*")
 _COLOUR = Regex(rb"\x1b\[[0-?]{0,64}[ -/]{0,4}[@-~]")
 # Escapes that are worth a second reading. `\n`, `\t`, `\r` and `\"` alone are not: see `flatten`.
@@ -37,42 +35,36 @@ _TEXT_BYTES = bytes(range(32, 127)) + b"\t\n\r\x1b"
 class View:
     """A text without colours and with escapes decoded, and the way back to the original."""
 
-    __slots__ = ("_ends", "_escapes", "_found", "_source", "_sources", "_starts", "data")
+    __slots__ = ("_ends", "_escapes", "_plain", "_raw", "_sources", "_starts", "data")
 
     def __init__(self, source: bytes) -> None:
-        self._source = source
-        self._found: list[tuple[int, int, bytes]] = []  # escapes: where they begin and end, their plain text
         self._starts: list[int] = []  # of each piece in the view
         self._sources: list[int] = []  # where the piece begins in the source
         self._ends: list[int] = []  # where it ends there
         self._escapes: list[bool] = []  # whether the piece is an escape, which is replaced as a whole
         forms = list(_FORM.spans(source)) if b"%" in source and b"+" in source else []
-        self.data = (_ESCAPE if forms else _ESCAPE_BUT_PLUS).sub(partial(self._decode, _Forms(forms)), source)
+        self._raw = (_ESCAPE if forms else _ESCAPE_BUT_PLUS).split(source)  # text, escape, text, escape, ... text
+        self._plain = self._raw.copy()
+        self._plain[1::2] = map(_decode_kept, self._raw[1::2])
+        if forms:
+            self._keep_pluses(_Forms(forms))
+        self.data = b"".join(self._plain)
 
-    def _decode(self, forms: _Forms, match: re.Match[bytes]) -> bytes:
-        raw = match.group()
-        begin, end = match.span()
-        if raw == b"+" and not forms.hold(begin):
-            return raw
-        plain = _PLAIN.get(raw)
-        if plain is None:
-            plain = _decode(raw)
-            if len(_PLAIN) < _KEPT:
-                _PLAIN[raw] = plain
-        self._found.append((begin, end, plain))
-        return plain
+    def _keep_pluses(self, forms: _Forms) -> None:
+        at = 0
+        for number, raw in enumerate(self._raw):
+            if number % 2 and raw == b"+" and not forms.hold(at):
+                self._plain[number] = raw
+            at += len(raw)
 
     def _map(self) -> None:
         """Map the pieces of the view to the source. Few views hold a secret, so this waits until it is asked for."""
         at = length = 0
-        for begin, end, plain in self._found:
-            for size, start, stop, escape in ((begin - at, at, begin, False), (len(plain), begin, end, True)):
-                if size:
-                    self._add(length, start, stop, escape)
-                    length += size
-            at = end
-        if at < len(self._source):
-            self._add(length, at, len(self._source), False)
+        for number, (raw, plain) in enumerate(zip(self._raw, self._plain, strict=True)):
+            if plain:
+                self._add(length, at, at + len(raw), bool(number % 2))
+                length += len(plain)
+            at += len(raw)
 
     def _add(self, start: int, source: int, end: int, escape: bool) -> None:
         self._starts.append(start)
@@ -113,6 +105,16 @@ def flatten(data: bytes) -> bytes:
     if b"\\" not in data:
         return data
     return data.replace(b"\\n", b"\n\n").replace(b"\\r", b"\n\n").replace(b"\\t", b"  ")
+
+
+def _decode_kept(raw: bytes) -> bytes:
+    """Decode an escape; the first ones met are remembered."""
+    plain = _PLAIN.get(raw)
+    if plain is None:
+        plain = _decode(raw)
+        if len(_PLAIN) < _KEPT:
+            _PLAIN[raw] = plain
+    return plain
 
 
 def _decode(raw: bytes) -> bytes:

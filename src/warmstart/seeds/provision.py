@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -28,6 +27,7 @@ from warmstart.config import Settings
 from warmstart.dialects.compose import Composed, Seed, add_brief, compose, wrap_text
 from warmstart.dialects.providers import call_id
 from warmstart.dialects.tokens import estimate
+from warmstart.digests import blake2b
 from warmstart.errors import Refused
 from warmstart.model import Assignment, Brief, Pick, Task, name_job
 from warmstart.names import name_key
@@ -381,10 +381,10 @@ def _empty(seed: Seed, why: str, *, shown: bool) -> Seed:
 
 def _digest_seed(task: Task, composed: Composed) -> str:
     content = msgspec.json.encode([task.session, task.dialect, composed.messages, composed.text])
-    return hashlib.blake2b(content, digest_size=10).hexdigest()
+    return blake2b(content, digest_size=10).hexdigest()
 
 
 def task_digest(text: str) -> str:
     """Return a digest that identifies a request without keeping its text."""
     words = " ".join(text.lower().split())
-    return hashlib.blake2b(words.encode("utf-8", "replace"), digest_size=8).hexdigest() if words else ""
+    return blake2b(words.encode("utf-8", "replace"), digest_size=8).hexdigest() if words else ""

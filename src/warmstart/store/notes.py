@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from warmstart.digests import blake2b
 from warmstart.errors import NotFound, Refused
 from warmstart.store.occurrences import OccurrenceStore
 from warmstart.store.sqlite import SqliteStore
@@ -16,7 +16,7 @@ from warmstart.store.sqlite import SqliteStore
 
 def make_note_id(project: str, scope: str, key: str) -> str:
     """Return the id of the note about this cause: the same fact keeps its id."""
-    return hashlib.blake2b("\0".join((project, scope, key)).encode("utf-8", "replace"), digest_size=6).hexdigest()
+    return blake2b("\0".join((project, scope, key)).encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
 class NoteRow(Struct, frozen=True, gc=False):

@@ -8,11 +8,11 @@ request leads to the same examples, however long the prompt around it is; and sm
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
+from warmstart import lazy_regex as re
 from warmstart.calls.prose import split_sentences, strip_markup
 from warmstart.calls.words import FILLER_WORDS, GENERIC_WORDS, stem
 from warmstart.templates.search import Match, is_similar, rank, rarest, search_words

@@ -6,15 +6,14 @@ Matching takes linear time, because the text may be hostile.
 
 from __future__ import annotations
 
-import base64
 import binascii
 import importlib
-import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
 from typing import Any
 
+from warmstart import lazy_regex as re
 from warmstart.calls.shapes import strings_in
 from warmstart.excerpt import first
 from warmstart.model import Example, Template
@@ -156,7 +155,7 @@ def _decode_base64(text: str) -> Iterable[str]:
     for blob in _linear(_BASE64).findall(text)[:20]:
         try:
             padded = blob.rstrip("=").replace("-", "+").replace("_", "/")
-            yield base64.b64decode(padded + "=" * (-len(padded) % 4)).decode("utf-8")
+            yield binascii.a2b_base64(padded + "=" * (-len(padded) % 4)).decode("utf-8")
         except (binascii.Error, UnicodeDecodeError):
             continue
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -87,6 +87,16 @@ class _Program(click.Group):
             raise click.UsageError(_one_line(error)) from error
         except WarmstartError as error:
             raise click.ClickException(_one_line(error)) from error
+
+
+def report_failure(error: BaseException) -> NoReturn:
+    """End as a command does that raised this error; for commands that ran without click."""
+
+    def fail() -> None:
+        raise error
+
+    _Program("warmstart", callback=fail, invoke_without_command=True).main([], prog_name="warmstart")
+    raise AssertionError("click ends the process")
 
 
 @contextmanager

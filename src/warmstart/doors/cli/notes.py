@@ -15,9 +15,11 @@ import msgspec
 from msgspec import structs
 
 from warmstart.atomic_files import write_whole
+from warmstart.doors.cli.agent_commands import BriefOptions, clean_lines, print_brief
 from warmstart.doors.cli.main import PATH, json_lines_option, json_option
+from warmstart.doors.cli.quick import LONGEST_BRIEF
 from warmstart.doors.render.terminal import clean, coloured, format_iso, format_time, print_json
-from warmstart.errors import NotFound, Refused, SourceError
+from warmstart.errors import Refused, SourceError
 from warmstart.notes.types import KINDS, Note, NoteKind, NoteStatus
 from warmstart.pipeline import Warmstart
 from warmstart.plurals import format_count
@@ -214,7 +216,7 @@ def delete_note(ws: Warmstart, note: str, yes: bool, as_json: bool) -> None:
 @_project
 @click.option("--task", default="", help="The request of the session: notes that fit it move up.")
 @click.option("--agent", help="The agent, whose own rules are added.  [default: the one used most in the project]")
-@click.option("--budget", type=click.IntRange(0, 5_000), help="Maximum tokens.  [default: 300]")
+@click.option("--budget", type=click.IntRange(0, LONGEST_BRIEF), help="Maximum tokens.  [default: 300]")
 @json_option
 @click.pass_obj
 def write_brief(
@@ -227,27 +229,7 @@ def write_brief(
     as_json: bool,
 ) -> None:
     """Print the brief that a session in this project would start with."""
-    folder = (cwd or Path.cwd()).absolute() if project is None else None
-    name = _find(ws, project) or ws.projects.find(str(folder)).name
-    sessions = ws.sessions(project=name, limit=200)
-    if not sessions:
-        hint = "see: warmstart projects list"
-        raise NotFound(
-            f"no session of {name} is stored; {hint}" if project else f"no session of this folder is stored; {hint}"
-        )
-    used = Counter(session.agent for session in sessions).most_common(1)[0][0]
-    brief = ws.brief_project(_find(ws, project), folder, task, agent=agent or used, budget=budget)
-    if as_json:
-        from warmstart.doors.render.as_json import describe_brief
-
-        print_json(describe_brief(brief))
-    elif brief.text:
-        click.echo(clean_lines(brief.text))
-        click.echo(f"({brief.tokens} tokens, budget {brief.budget}; {clean(brief.project or '')})", err=True)
-    elif not ws.notes.list(project=brief.project):
-        click.echo(f"no notes about {clean(brief.project)}; see: warmstart projects list, or run: warmstart learn")
-    else:
-        click.echo(f"no note about {clean(brief.project)} is worth a line at the start of a session")
+    print_brief(ws, BriefOptions(cwd=cwd, project=project, task=task, agent=agent, budget=budget, as_json=as_json))
 
 
 @notes.command("publish")
@@ -356,8 +338,3 @@ def _report(note: Note, as_json: bool) -> None:
         print_json(describe_note(note))
     else:
         click.echo(f"{note.id}  {note.status}  {clean(note.text)}")
-
-
-def clean_lines(text: str) -> str:
-    """Return a text of several lines, each safe for a terminal."""
-    return "\n".join(clean(line) for line in text.splitlines())

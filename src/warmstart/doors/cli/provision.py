@@ -1,17 +1,14 @@
-"""`warmstart provision`: alone in its module, because agents wait for it."""
+"""`warmstart provision`, read by click; `quick.py` reads the usual lines without it."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
+from warmstart.doors.cli.agent_commands import SeedOptions, print_seed
 from warmstart.doors.cli.main import json_option
-from warmstart.doors.render.terminal import clean
-from warmstart.model import DIALECTS, Category, Dialect, Task, TaskType
+from warmstart.doors.cli.quick import CATEGORIES, MOST_EXAMPLES, TASK_TYPES
+from warmstart.model import DIALECTS, Category, Dialect, TaskType
 from warmstart.pipeline import Warmstart
-from warmstart.projects.resolve import Project
-from warmstart.scopes import EVERYWHERE
 
 
 @click.command()
@@ -20,8 +17,8 @@ from warmstart.scopes import EVERYWHERE
     "--session", help="Id of the session that starts; its seed is chosen once and then repeated. Without it: a preview."
 )
 @click.option("--tools", help="The session's tools, separated by commas; only their examples are shown.")
-@click.option("--category", type=click.Choice(["coding", "research", "ops", "general"]))
-@click.option("--type", "task_type", type=click.Choice(["code", "file", "research", "mixed"]))
+@click.option("--category", type=click.Choice(CATEGORIES))
+@click.option("--type", "task_type", type=click.Choice(TASK_TYPES))
 @click.option("--tags", help="Only templates with one of these tags, separated by commas.")
 @click.option("--templates", help="Only these templates, separated by commas.")
 @click.option(
@@ -31,7 +28,7 @@ from warmstart.scopes import EVERYWHERE
 )
 @click.option("--scope", default="", help="The agent's profile and person, as `templates list` shows it.")
 @click.option("--budget", type=click.IntRange(0), help="Maximum tokens of the seed.  [default: 1500]")
-@click.option("--examples", type=click.IntRange(0, 50), help="Maximum number of examples.  [default: 3]")
+@click.option("--examples", type=click.IntRange(0, MOST_EXAMPLES), help="Maximum number of examples.  [default: 3]")
 @click.option("--dialect", type=click.Choice(DIALECTS), default="openai", show_default=True)
 @click.option("--model", help="The model that reads the seed: some need their own ids or signatures.")
 @click.option(
@@ -73,22 +70,20 @@ def provision(
 
     TASK may also be the name of a template or of a category.
     """
-    settings = ws.settings
-    place = ws.projects.find(project) if project else _find_own_project(ws)
-    seed = ws.provision(
-        Task(
-            text=task,
+    print_seed(
+        ws,
+        SeedOptions(
+            task=task,
             session=session,
-            tools=split(tools) if tools is not None else None,
+            tools=tools,
             category=category,
             task_type=task_type,
-            tags=split(tags),
-            templates=split(templates) if templates is not None else None,
-            project=place.name if place else EVERYWHERE if session is None else None,
-            root=place.root if place else None,
+            tags=tags,
+            templates=templates,
+            project=project,
             scope=scope,
-            budget=settings.budget if budget is None else budget,
-            examples=settings.examples if examples is None else examples,
+            budget=budget,
+            examples=examples,
             dialect=dialect,
             model=model,
             cold=cold,
@@ -97,36 +92,6 @@ def provision(
             continues=continues,
             job=job,
             thinking=thinking,
-        )
+            as_json=as_json,
+        ),
     )
-    if as_json:
-        from warmstart.doors.render.as_json import describe_seed
-        from warmstart.doors.render.terminal import print_json
-
-        assumed = place.name if place else EVERYWHERE if session is None else None
-        print_json(describe_seed(seed) | {"project": assumed})
-        return
-    from warmstart.doors.render.seed import show_seed
-
-    if not project:
-        click.echo(_explain_project(place, session), err=True)
-    show_seed(seed)
-
-
-def _find_own_project(ws: Warmstart) -> Project | None:
-    """Return the project of the current folder, as a hook would; None if no session of it is stored."""
-    place = ws.projects.find(str(Path.cwd()))
-    return place if ws.sessions(limit=1, project=place.name) else None
-
-
-def _explain_project(place: Project | None, session: str | None) -> str:
-    """Return which project's templates were looked at without --project."""
-    if place is not None:
-        return f"project: {clean(place.name)}, of this folder; for all projects: --project '*'"
-    which = "all" if session is None else "none"
-    return f"project: {which}, because no session of this folder is stored; to choose one: --project NAME"
-
-
-def split(text: str | None) -> tuple[str, ...]:
-    """Split a list that is separated by commas."""
-    return tuple(part for part in (raw.strip() for raw in (text or "").split(",")) if part)

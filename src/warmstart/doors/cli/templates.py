@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
+from warmstart.doors.cli.agent_commands import split
 from warmstart.doors.cli.locate import locate_session
 from warmstart.doors.cli.main import PATH, json_option
 from warmstart.doors.cli.options import agent_option, offer_anyway, project_option, since_option, source_option
-from warmstart.doors.cli.provision import split
 from warmstart.doors.cli.template_build import build_template
 from warmstart.doors.render.as_json import describe_template, summarise_template
 from warmstart.doors.render.terminal import (
