@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from warmstart.doors.cli.agent_commands import split
 from warmstart.doors.cli.main import json_option
-from warmstart.doors.cli.provision import split
 from warmstart.doors.render.terminal import clean, print_json
 from warmstart.errors import NotFound
 from warmstart.pipeline import Warmstart
