@@ -54,6 +54,12 @@ def rounds_since_user(body: dict[str, Any]) -> int:
     return count
 
 
+def count_own_results(body: dict[str, Any]) -> int:
+    """Return the number of results of the session's own calls: Hermes speaks as the user after an empty answer."""
+    results = [message for message in body["messages"] if message["role"] == "tool"]
+    return sum(not str(message.get("tool_call_id")).startswith("warm_") for message in results)
+
+
 class ScriptedServer:
     """Serves until closed."""
 

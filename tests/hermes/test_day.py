@@ -17,7 +17,7 @@ import pytest
 
 from hermes.cron_jobs import LISTED, configure, read_jobs, run_outside, write_jobs
 from hermes.running import FULL, REVIEW_QUESTION, TASK, Hermes
-from hermes.scripted_server import Answer, Call, rounds_since_user
+from hermes.scripted_server import Answer, Call, count_own_results, rounds_since_user
 from warmstart.dialects.compose import EXAMPLE_MARK
 from warmstart.doors.hooks.learning import LearningTurn
 from warmstart.store import TrialStore
@@ -35,7 +35,7 @@ def script(body: dict[str, Any]) -> Answer:
     if not body.get("tools"):
         return Answer("A title")
     asked = "".join(str(message.get("content")) for message in body["messages"] if message["role"] == "user")
-    done = rounds_since_user(body)
+    done = count_own_results(body) if "say nothing" in asked else rounds_since_user(body)
     if done < 2:
         commands = ("wc --no-such-option orders.csv", "grep -c open orders.csv; echo lines with open orders")
         return Answer(calls=[Call("terminal", {"command": commands[done]})])

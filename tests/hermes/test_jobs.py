@@ -12,7 +12,7 @@ import pytest
 from hermes.cron_jobs import LISTED, configure, read_jobs, run_outside, write_jobs
 from hermes.plugin_calls import make_plugin, make_request, send
 from hermes.running import TASK, Hermes, answer_in_turn, seed_of, variant
-from hermes.scripted_server import Answer, Call, ScriptedServer, rounds_since_user
+from hermes.scripted_server import Answer, Call, ScriptedServer, count_own_results
 from warmstart import Task
 from warmstart.doors.hermes import cron
 
@@ -69,7 +69,7 @@ def answer_by_prompt(body: dict[str, Any]) -> Answer:
     if not body.get("tools"):
         return Answer("A title")
     asked = "".join(str(message.get("content")) for message in body["messages"] if message["role"] == "user")
-    if not rounds_since_user(body):
+    if not count_own_results(body):
         return Answer(calls=[Call("terminal", {"command": "echo 17; echo open orders"})])
     if "report the failure" in asked:
         return Answer("[SCRIPT_FAILED]: curl exit 7")

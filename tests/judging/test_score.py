@@ -183,6 +183,7 @@ class TestJobRuns:
             ("", "job_without_answer"),
             (None, "job_without_answer"),
             ("(No response generated)", "job_without_answer"),
+            ("(empty)", "job_without_answer"),  # as Hermes stores it
             ("\u26a0\ufe0f No reply: the model returned nothing", "job_without_answer"),
         ],
     )

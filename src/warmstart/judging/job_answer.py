@@ -19,7 +19,7 @@ SILENT_MARK = "[SILENT]"
 FAILED_MARK = "[SCRIPT_FAILED]"
 
 _SILENT = frozenset(("[SILENT]", "SILENT", "NO_REPLY", "NO REPLY"))
-_NO_ANSWER = re.compile(r"\W*(?:\(no (?:response|answer|reply)(?: generated)?\)\W*\Z|no reply: )", re.I)
+_NO_ANSWER = re.compile(r"\W*(?:\((?:empty|no (?:response|answer|reply)(?: generated)?)\)\W*\Z|no reply: )", re.I)
 _MOST_TEXT = 20_000
 _MOST_REASON = 200
 _MOST_SENTENCE = 600  # characters looked at of one sentence
