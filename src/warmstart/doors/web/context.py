@@ -18,7 +18,7 @@ from litestar.datastructures import Cookie
 from litestar.di import NamedDependency
 from litestar.handlers import BaseRouteHandler
 from litestar.types import Guard
-from msgspec import Struct
+from msgspec import Struct, field
 
 from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.desk.failures import FailureLog
@@ -46,7 +46,7 @@ class RouteContext(Struct, frozen=True):
     addresses: Addresses
     waiters: Waiters
     failures: FailureLog
-    turns: Turns
+    turns: Turns = field(default_factory=Turns)
 
 
 Shared = NamedDependency[RouteContext]  # the type of a route's parameter
