@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from confirm.houses import on_both_databases
+from confirm.old_schemas import NOW, open_at, put_old_request
 from confirm.serving import check
-from confirm.test_upgrade import NOW, open_at, put_old_request
 from warmstart.confirm.audit.anchor import Anchor
 from warmstart.confirm.audit.chain import read_head
 from warmstart.confirm.audit.transaction import Transaction
