@@ -52,6 +52,7 @@ def put_old_entry(store: Any) -> None:
         store._db.execute(f"INSERT INTO whitelist ({', '.join(OLD_ENTRY)}) VALUES ({marks})", OLD_ENTRY)
 
 
+@pytest.mark.slow
 @on_both_databases
 def test_the_second_schema_is_upgraded_with_what_it_holds(
     request: pytest.FixtureRequest, tmp_path: Path, engine: str
