@@ -269,7 +269,7 @@ def measure_starts(daemon: Daemon, count: int) -> list[float]:
     return times
 
 
-DECIDED = 12  # decisions in each state
+DECIDED = 9  # decisions in each state
 
 
 class PersonAtPage:

@@ -45,6 +45,7 @@ class Inbox:
         return [message.title for message in self.received]
 
 
+@pytest.mark.slow
 @on_both_databases
 def test_new_access_is_reported_wherever_it_was_made(house: House) -> None:
     skip_alerts(house.desk)
@@ -66,6 +67,7 @@ def test_new_access_is_reported_wherever_it_was_made(house: House) -> None:
     assert states == ["sent"] * 3
 
 
+@pytest.mark.slow
 def test_access_made_while_the_daemon_was_down_is_reported_too(house: House) -> None:
     skip_alerts(house.desk)
     house.stop()

@@ -36,6 +36,7 @@ def verify(database: Path, *anchors: str) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
+@pytest.mark.slow
 def test_the_daemon_anchors_elsewhere_and_an_old_copy_is_named(
     open_house: Callable[..., House], folder: str, repository: str, tmp_path: Path
 ) -> None:

@@ -24,6 +24,7 @@ SHARED = {
     ("GET", "/confirm/{id}"): {A, D, X},
     ("POST", "/confirm/{id}/approve"): {D, X},
     ("POST", "/confirm/{id}/deny"): {D, X},
+    ("POST", "/deny-all"): {D, X},
     ("GET", "/audit"): {R, X},
     ("GET", "/events"): {D, X},
     ("GET", "/health"): {OPEN},

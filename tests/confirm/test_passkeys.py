@@ -49,6 +49,7 @@ def approve(person: Person, request: Any, **body: Any) -> Answer:
     return person.call("POST", f"/confirm/{request['id']}/approve", body)
 
 
+@pytest.mark.slow
 @on_both_databases
 def test_from_the_first_passkey_on_every_approval_is_signed(house: House) -> None:
     dora = house.log_in("dora")
@@ -169,6 +170,7 @@ def test_several_people_sign_each_for_themselves(open_house: Callable[..., House
 # Allowed in advance
 
 
+@pytest.mark.slow
 @on_both_databases
 def test_the_same_action_is_allowed_for_some_times_and_some_time(house: House) -> None:
     dora = house.log_in("dora")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from confirm.houses import on_both_databases
+from confirm.old_schemas import NOW, open_at, put_old_request
 from confirm.serving import check
-from confirm.test_upgrade import NOW, open_at, put_old_request
 from warmstart.confirm.audit.anchor import Anchor
 from warmstart.confirm.audit.chain import read_head
 from warmstart.confirm.audit.transaction import Transaction
@@ -52,6 +52,7 @@ def put_old_entry(store: Any) -> None:
         store._db.execute(f"INSERT INTO whitelist ({', '.join(OLD_ENTRY)}) VALUES ({marks})", OLD_ENTRY)
 
 
+@pytest.mark.slow
 @on_both_databases
 def test_the_second_schema_is_upgraded_with_what_it_holds(
     request: pytest.FixtureRequest, tmp_path: Path, engine: str

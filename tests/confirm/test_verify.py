@@ -141,7 +141,7 @@ def test_rows_cannot_be_removed_unseen(database: Path, table: str) -> None:
         "votes SELECT id, 'bob', 'bob', credential, '', 0 FROM requests WHERE status = 'pending'",
         "requests SELECT 'dead', 9999, action, action_key, description, details, masked, digest, subject, subject_key, "
         "credential, claimed, session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, "
-        "reason, execute_by, executed FROM requests LIMIT 1",
+        "reason, execute_by, executed, size FROM requests LIMIT 1",
     ],
 )
 def test_rows_cannot_be_put_in_unseen(database: Path, row: str) -> None:
@@ -405,7 +405,7 @@ def write_history(path: Path, requests: int) -> None:
         add(2 * n + 1, "submitted", id, "agent", "t", '{"digest":"d","high_risk":false,"timeout":30}')
         add(2 * n + 2, "denied", id, "boss", "t", '{"digest":"d","reason":""}')
         row = (id, 2 * n + 1, "act", "act", "what", "{}", 0, "d", "agent", "agent", "t", "", "", 0, 1, 2 * n + 1, 30)
-        row += (2 * n + 1 + 30_000, "denied", 2 * n + 2, "boss", "", None, None)
+        row += (2 * n + 1 + 30_000, "denied", 2 * n + 2, "boss", "", None, None, 6)
         db.execute(f"INSERT INTO requests VALUES ({','.join('?' * len(row))})", row)
         for entry in entries:
             db.execute(f"INSERT INTO audit VALUES ({','.join('?' * 10)})", entry)

@@ -40,11 +40,11 @@ def test_the_old_names_are_there(house: House) -> None:
     assert house.call("GET", "/confirm?status=denied", token=house.approver).body["count"] == 1
 
 
-@pytest.mark.parametrize(("wanted", "given"), [(5, 30), (0, 30), (-1, 30), (4_000, 3_600), (10**30, 3_600)])
-def test_a_timeout_out_of_range_is_set_to_the_nearest_and_said(house: House, wanted: int, given: int) -> None:
-    receipt = house.submit(WORK | {"timeout_seconds": wanted}).body
-    assert receipt["timeout_seconds"] == given
-    assert f"it waits {given} seconds, not " in receipt["message"]
+def test_a_timeout_out_of_range_is_set_to_the_nearest_and_said(house: House) -> None:
+    for wanted, given in ((5, 30), (0, 30), (-1, 30), (4_000, 3_600), (10**30, 3_600)):
+        receipt = house.submit(WORK | {"timeout_seconds": wanted}).body
+        assert receipt["timeout_seconds"] == given
+        assert f"it waits {given} seconds, not " in receipt["message"]
     assert "it waits" not in house.submit(WORK | {"timeout_seconds": 60}).body["message"]
 
 
@@ -59,6 +59,7 @@ def test_the_database_has_a_default_and_an_old_option(
 # Withdraw
 
 
+@pytest.mark.slow
 @on_both_databases
 def test_the_requester_takes_a_request_back(house: House) -> None:
     id = house.submit().body["id"]

@@ -26,7 +26,7 @@ _OF_A_KIND = 4  # places of one kind in one text that are listed
 _MANY_HIDDEN = 8  # invisible characters in one text that are worth a word
 
 
-class Finding(NamedTuple):
+class ArgumentFinding(NamedTuple):
     """Something to look at."""
 
     kind: FindingKind
@@ -77,21 +77,21 @@ _HIDDEN = re.compile(
 )
 
 
-def find_dangers(details: Any, budget: float = BUDGET) -> list[Finding]:
+def find_dangers(details: Any, budget: float = BUDGET) -> list[ArgumentFinding]:
     """Return what to look at, the most dangerous first. After the budget the rest stays unsearched, and a finding says so."""
     end = time.monotonic() + budget
-    findings: list[Finding] = []
+    findings: list[ArgumentFinding] = []
     for where, text in _walk(details):
         findings += _search(where, text, end)
         if time.monotonic() > end:
             note = "there was not enough time to search all arguments: read them yourself"
-            findings.append(Finding("unsearched", where, 1, note, ""))
+            findings.append(ArgumentFinding("unsearched", where, 1, note, ""))
             break
     order = {"danger": 0, "encoded": 1, "lookalike": 2, "hidden": 3, "unsearched": -1}
     findings.sort(key=lambda finding: order[finding.kind])
     if len(findings) > MOST:
         more = f"{len(findings) - MOST + 1} more places like these"
-        findings = [*findings[: MOST - 1], Finding("unsearched", "", 1, more, "")]
+        findings = [*findings[: MOST - 1], ArgumentFinding("unsearched", "", 1, more, "")]
     return findings
 
 
@@ -110,7 +110,7 @@ def _walk(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
             yield from _walk(inner, f"{where}[{number}]" if where else f"[{number}]")
 
 
-def _search(where: str, text: str, end: float) -> Iterator[Finding]:
+def _search(where: str, text: str, end: float) -> Iterator[ArgumentFinding]:
     """Yield the findings of one text. Of each kind only the first few are listed, so that many harmless ones do not hide
     another kind."""
     data = text.encode("utf-8", "replace")
@@ -120,15 +120,15 @@ def _search(where: str, text: str, end: float) -> Iterator[Finding]:
     for one in decoded[:_OF_A_KIND]:
         yield one._replace(where=where)
     if len(decoded) > _OF_A_KIND:
-        yield Finding("encoded", where, 1, f"{len(decoded) - _OF_A_KIND:,} more encoded texts", "")
+        yield ArgumentFinding("encoded", where, 1, f"{len(decoded) - _OF_A_KIND:,} more encoded texts", "")
     if not text.isascii():
         yield from _find_lookalikes(where, text)
         hidden = len(_HIDDEN.findall(text))
         if hidden >= _MANY_HIDDEN:
-            yield Finding("hidden", where, 1, f"{hidden:,} invisible characters", "")
+            yield ArgumentFinding("hidden", where, 1, f"{hidden:,} invisible characters", "")
 
 
-def _list_dangers(where: str, data: bytes, note: str, pattern: Any) -> Iterator[Finding]:
+def _list_dangers(where: str, data: bytes, note: str, pattern: Any) -> Iterator[ArgumentFinding]:
     """Yield the first lines with one danger, and whether there are more."""
     known: set[int] = set()
     for match in pattern.finditer(data):
@@ -136,10 +136,10 @@ def _list_dangers(where: str, data: bytes, note: str, pattern: Any) -> Iterator[
         if line in known:
             continue
         if len(known) == _OF_A_KIND:
-            yield Finding("danger", where, line, f"{note}: more lines, from this one on", "")
+            yield ArgumentFinding("danger", where, line, f"{note}: more lines, from this one on", "")
             return
         known.add(line)
-        yield Finding("danger", where, line, note, _cut_line(data, match.start(), match.end()))
+        yield ArgumentFinding("danger", where, line, note, _cut_line(data, match.start(), match.end()))
 
 
 def _cut_line(data: bytes, start: int, end: int) -> str:
@@ -153,7 +153,7 @@ def _cut_line(data: bytes, start: int, end: int) -> str:
     return f"…{shown}" if begin > first else shown
 
 
-def _find_encoded(text: str, end: float) -> Iterator[Finding]:
+def _find_encoded(text: str, end: float) -> Iterator[ArgumentFinding]:
     """Yield what base64 or hex means, if it is text: an agent may hide a command in it."""
     seen: set[int] = set()
     for match in _HEX.finditer(text):
@@ -162,12 +162,12 @@ def _find_encoded(text: str, end: float) -> Iterator[Finding]:
         digits = re.sub(r"\\x|[ :]", "", match.group())
         if plain := _read_text(bytes.fromhex(digits)):
             seen.add(match.start())
-            yield Finding("encoded", "", text.count("\n", 0, match.start()) + 1, "hexadecimal, decoded", plain)
+            yield ArgumentFinding("encoded", "", text.count("\n", 0, match.start()) + 1, "hexadecimal, decoded", plain)
     for match in _ENCODED.finditer(text):
         if time.monotonic() > end:
             return
         if match.start() not in seen and (plain := _decode_base64(match.group())):
-            yield Finding("encoded", "", text.count("\n", 0, match.start()) + 1, "base64, decoded", plain)
+            yield ArgumentFinding("encoded", "", text.count("\n", 0, match.start()) + 1, "base64, decoded", plain)
 
 
 def _decode_base64(run: str, depth: int = 0) -> str:
@@ -193,7 +193,7 @@ def _read_text(raw: bytes) -> str:
     return ""
 
 
-def _find_lookalikes(where: str, text: str) -> Iterator[Finding]:
+def _find_lookalikes(where: str, text: str) -> Iterator[ArgumentFinding]:
     """Yield words of another alphabet that read as Latin ones: `сору` in Cyrillic letters looks like `copy`."""
     known: set[str] = set()
     for match in _WORD.finditer(text):
@@ -208,7 +208,7 @@ def _find_lookalikes(where: str, text: str) -> Iterator[Finding]:
                 {unicodedata.name(letter, "?").split()[0].title() for letter in word if not letter.isascii()}
             )
             note = f"looks like “{looks}”, but has letters that are not Latin: {', '.join(letters)}"
-            yield Finding("lookalike", where, line, note, word)
+            yield ArgumentFinding("lookalike", where, line, note, word)
 
 
 @cache

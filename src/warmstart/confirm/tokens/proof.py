@@ -32,7 +32,7 @@ NONCE, SIGNATURE, KEY = "Warmstart-Nonce", "Warmstart-Signature", "Warmstart-Key
 _CHALLENGE = re.compile(r"([0-9a-f]{64}) ([0-9a-f]{32})")
 _QUESTION = re.compile(r"[0-9a-f]{32} [!-~]{1,300}")
 _MOST = 1 << 16  # bytes of the first answer's body, which is dropped
-_CONTEXT = "warmstart confirm answer 1"
+_CONTEXT = "warmstart-confirm-answer-1"
 
 
 def name_token(digest: str) -> str:

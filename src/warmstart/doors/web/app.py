@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from litestar import Litestar, Router
@@ -76,7 +76,7 @@ def _make(
     )
 
 
-def protect(app: Litestar, place: ListeningPlace, desk: Desk) -> ASGIApp:
+def protect(app: Litestar, place: ListeningPlace, desk: Desk, is_crowded: Callable[[], bool]) -> ASGIApp:
     """Wrap an application in the gate, and sign what leaves it."""
     methods = {route.path_format: sorted(route.methods) for route in app.routes if isinstance(route, HTTPRoute)}
-    return SignedAnswers(Gate(app, place.hosts, place.origins, methods), desk, place.leads_here)
+    return SignedAnswers(Gate(app, place.hosts, place.origins, methods, is_crowded), desk, place.leads_here)

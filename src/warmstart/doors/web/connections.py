@@ -20,6 +20,7 @@ _MOST_AT_ONCE = 1_024  # connections that wait to be accepted, and are accepted 
 _RESERVED = 300  # files for the database, masking processes, notifications, and connections not counted yet
 _MOST = 4_000  # connections of one port, however many files there may be
 _FEWEST = 32
+_CROWD = 300  # connections of one port
 
 
 class Room:
@@ -29,6 +30,10 @@ class Room:
         self.most = most
         self._open: set[TimedConnection] = set()
         self._waiting: dict[TimedConnection, None] = {}
+
+    def is_crowded(self) -> bool:
+        """Return whether many more connections are open than people and agents need."""
+        return len(self._open) > _CROWD
 
     def enter(self, connection: TimedConnection) -> None:
         """Add a connection. If there is no room, abort the one that has waited longest for a request, perhaps this one."""
@@ -120,9 +125,9 @@ class TimedConnection(HttpToolsProtocol):
         return None if seconds is None else self.loop.call_later(seconds, self.abort)
 
 
-def make_protocol(most: int) -> type[TimedConnection]:
+def make_protocol(room: Room) -> type[TimedConnection]:
     """Make the protocol of one port."""
-    members: dict[str, Any] = {"room": Room(most)}
+    members: dict[str, Any] = {"room": room}
     return type("TimedConnection", (TimedConnection,), members)
 
 

@@ -18,7 +18,7 @@ from litestar.datastructures import Cookie
 from litestar.di import NamedDependency
 from litestar.handlers import BaseRouteHandler
 from litestar.types import Guard
-from msgspec import Struct
+from msgspec import Struct, field
 
 from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.desk.failures import FailureLog
@@ -47,7 +47,7 @@ class RouteContext(Struct, frozen=True):
     addresses: Addresses
     waiters: Waiters
     failures: FailureLog
-    turns: Turns
+    turns: Turns = field(default_factory=Turns)
     companions: Companions | None = None  # None in tests of the routes alone
 
 

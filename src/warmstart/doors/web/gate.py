@@ -3,8 +3,9 @@ It stops DNS rebinding, cross-site requests and forms."""
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from warmstart.confirm.canonical import MAX_BODY
 from warmstart.doors.web.views import ErrorView
 
+_LATE = 5.0  # seconds
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _HOST = re.compile(rb"(?:\[([0-9a-f.%]*:[0-9a-z:.%]*)\]|([a-z0-9._-]+))(?::[0-9]{1,5})?", re.IGNORECASE)
 CONTENT_POLICY = (
@@ -42,9 +44,16 @@ class Gate:
     are those of each path."""
 
     def __init__(
-        self, app: ASGIApp, hosts: Iterable[str], origins: Iterable[str], methods: Mapping[str, Sequence[str]]
+        self,
+        app: ASGIApp,
+        hosts: Iterable[str],
+        origins: Iterable[str],
+        methods: Mapping[str, Sequence[str]],
+        is_crowded: Callable[[], bool] = lambda: False,
     ) -> None:
+        """While it is crowded, refusals are answered late: programs that ask for them again and again wait."""
         self._app = app
+        self._is_crowded = is_crowded
         self._methods = methods
         self._hosts = {host.lower() for host in hosts}
         self._origins = {origin.lower() for origin in origins}
@@ -55,6 +64,8 @@ class Gate:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
+                if 400 <= message["status"] < 500 and self._is_crowded():
+                    await asyncio.sleep(_LATE)
                 present = {name.lower() for name, _ in message["headers"]}
                 message["headers"] = [*message["headers"], *(pair for pair in HEADERS if pair[0] not in present)]
                 if scope["method"] == "OPTIONS":

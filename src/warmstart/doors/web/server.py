@@ -25,7 +25,7 @@ from warmstart.confirm.notify.notifier import Channel
 from warmstart.confirm.store.page_address import forget_page
 from warmstart.doors.web.app import make_api, make_page, protect
 from warmstart.doors.web.companions import Companions
-from warmstart.doors.web.connections import find_backlog, find_room, make_protocol
+from warmstart.doors.web.connections import Room, find_backlog, find_room, make_protocol
 from warmstart.doors.web.context import RouteContext
 from warmstart.doors.web.settings import (
     ServerOptions,
@@ -141,8 +141,9 @@ class ConfirmationServer:
         waiters = Waiters(self.desk.feed)
         failures = FailureLog(self.desk, self.desk.now)
         context = RouteContext(self.desk, self.addresses, waiters, failures, Turns(), self._companions)
-        room = find_room()
-        servers = [uvicorn.Server(_configure(app, room)) for app in self._make_apps(context)]
+        rooms = [Room(find_room()) for _ in self._listeners]
+        apps = self._make_apps(context, rooms)
+        servers = [uvicorn.Server(_configure(app, room)) for app, room in zip(apps, rooms, strict=True)]
         running = [
             asyncio.create_task(server.serve(sockets=[listener]))
             for server, listener in zip(servers, self._listeners, strict=True)
@@ -160,15 +161,15 @@ class ConfirmationServer:
         await asyncio.gather(*running, warming)
         ended.cancel()
 
-    def _make_apps(self, context: RouteContext) -> list[ASGIApp]:
+    def _make_apps(self, context: RouteContext, rooms: list[Room]) -> list[ASGIApp]:
         apps = [make_api(context), make_page(context)]
         return [
-            protect(app, find_place(self.settings, listener), self.desk)
-            for app, listener in zip(apps, self._listeners, strict=True)
+            protect(app, find_place(self.settings, listener), self.desk, room.is_crowded)
+            for app, listener, room in zip(apps, self._listeners, rooms, strict=True)
         ]
 
 
-def _configure(app: ASGIApp, room: int) -> uvicorn.Config:
+def _configure(app: ASGIApp, room: Room) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         log_config=None,
@@ -176,7 +177,7 @@ def _configure(app: ASGIApp, room: int) -> uvicorn.Config:
         lifespan="off",
         http=make_protocol(room),
         ws="none",
-        backlog=find_backlog(room),
+        backlog=find_backlog(room.most),
         log_level="error",  # warnings are about what anybody sends, which could fill the log
         proxy_headers=False,  # nothing here uses a proxy's claims about its clients
         server_header=False,

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from warmstart.confirm.canonical import show_hidden, write_readable
 from warmstart.confirm.desk.desk import Desk
-from warmstart.confirm.masking.findings import Finding, find_dangers
+from warmstart.confirm.masking.findings import ArgumentFinding, find_dangers
 from warmstart.confirm.model import (
     LONGEST,
     SHORTEST,
@@ -249,7 +249,7 @@ def show_request(desk: Desk, request: Request, who: Identity, addresses: Address
     )
 
 
-def _show_finding(desk: Desk, finding: Finding) -> FindingView:
+def _show_finding(desk: Desk, finding: ArgumentFinding) -> FindingView:
     """Show a finding. Decoded text may hold secrets that were not masked before."""
     text = desk.masker.mask_text(finding.text) if finding.kind == "encoded" else show_hidden(finding.text)
     return FindingView(finding.kind, show_hidden(finding.where), finding.line, finding.note, text)

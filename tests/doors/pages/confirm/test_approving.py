@@ -6,6 +6,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.slow  # a second of Chromium each
 
@@ -272,4 +273,13 @@ def test_many(alice, daemon):
         list(pool.map(lambda number: daemon.submit("send_mail", {"number": number}), range(209)))
     alice.page.reload()
     alice.wait("210 requests are waiting")
-    assert alice.page.locator(".cards li").count() == 210
+    cards = alice.page.locator(".cards li")
+    for shown in (50, 100, 150, 200):
+        expect(cards).to_have_count(shown, timeout=20_000)
+        alice.page.get_by_role("button", name="Show more").click()
+    expect(cards).to_have_count(210, timeout=20_000)
+    alice.page.get_by_label("Asked by").select_option("agent-1")
+    alice.page.get_by_role("button", name="Deny all from agent-1").click()
+    alice.page.get_by_role("button", name="Deny all", exact=True).click()
+    alice.wait("Nothing is waiting")
+    assert cards.count() == 0

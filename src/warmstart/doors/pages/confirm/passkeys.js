@@ -14,7 +14,7 @@ export function canUsePasskeys() {
 /** Say why this page cannot have a passkey, or return an empty text. */
 export function explainNoPasskey() {
   if (/^[0-9.]+$|^\[/.test(location.hostname)) {
-    const name = `http://localhost:${location.port || 80}`;
+    const name = `${location.protocol}//localhost:${location.port || 80}`;
     return `Browsers make no passkeys for a page at a bare address. On the daemon's own machine open it as ${name}; on a phone under its HTTPS name.`;
   }
   if (!window.isSecureContext) return "Browsers make passkeys only for pages with HTTPS.";
