@@ -142,7 +142,7 @@ def load_all(documents: list[bytes]) -> None:
 
 def inspect_all(files: list[Path]) -> None:
     for file in files:
-        for _scored in warmstart.scan(Source(file)):
+        for _scored in warmstart.scan(Source(file), causes=False):  # as the command does
             pass
 
 

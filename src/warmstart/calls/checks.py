@@ -8,7 +8,7 @@ from functools import lru_cache
 from warmstart.calls.shell import find_program, split_line
 
 # Programs that are checks whatever their arguments are, and words that make a call of a task runner or a tool one.
-_CHECKS = frozenset(
+CHECK_PROGRAMS = frozenset(
     """pytest py.test unittest nose2 tox nox jest vitest mocha ava tap karma cypress playwright rspec phpunit pest ctest
     golangci-lint staticcheck revive ruff flake8 pylint mypy pyright basedpyright pyre ty black isort bandit eslint oxlint
     biome prettier stylelint tsc vue-tsc svelte-check tsd xo standard rubocop brakeman ktlint detekt swiftlint shellcheck
@@ -20,12 +20,12 @@ _RUNNERS = frozenset(
     "npm pnpm yarn bun deno npx pnpx bunx mise just task make rake uv poetry pdm hatch pipenv composer cargo go "
     "python python3 node ruby php swift zig mix rtk doppler docker-compose invoke bundle".split()
 )
-_CHECK_WORDS = re.compile(
-    r"(?:^|[\s:/._-])(?:tests?|specs?|lint\w*|check\w*|type-?check\w*|types|tsc|vet|clippy|build|compile|fmt|format\w*|verify|"
+CHECK_WORDS = (
+    r"tests?|specs?|lint\w*|check\w*|type-?check\w*|types|tsc|vet|clippy|build|compile|fmt|format\w*|verify|"
     r"validate|ci|e2e|unit|integration|coverage|nextest|pytest|unittest|jest|vitest|mocha|playwright|ruff|mypy|pyright|"
-    r"eslint|biome|prettier|golangci-lint|rspec|phpunit|cypress)(?=$|[\s:/._-])",
-    re.I,
+    r"eslint|biome|prettier|golangci-lint|rspec|phpunit|cypress"
 )
+_CHECK_WORDS = re.compile(rf"(?:^|[\s:/._-])(?:{CHECK_WORDS})(?=$|[\s:/._-])", re.I)
 
 
 @lru_cache(4_096)
@@ -36,4 +36,4 @@ def runs_check(command: str) -> bool:
 
 def _is_check(stage: str) -> bool:
     program, rest = find_program(stage)
-    return program in _CHECKS or (program in _RUNNERS and bool(_CHECK_WORDS.search(rest[:300])))
+    return program in CHECK_PROGRAMS or (program in _RUNNERS and bool(_CHECK_WORDS.search(rest[:300])))

@@ -79,8 +79,11 @@ def command_in(arguments: Arguments) -> str:
 
 def _inside_script(text: str) -> str:
     """Return the commands that a script hands to a shell tool, one a line; the text itself where it is no such script."""
-    if "tools.exec_command(" not in text:
-        return text
+    return _list_commands(text) if "tools.exec_command(" in text else text
+
+
+@lru_cache(1_024)
+def _list_commands(text: str) -> str:
     commands = []
     for quoted in _SCRIPTED.findall(text):
         try:

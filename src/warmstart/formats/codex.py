@@ -15,14 +15,14 @@ from typing import Any
 import msgspec
 
 from warmstart.excerpt import MESSAGE, cut
-from warmstart.formats.fields import count_of, parse_arguments, parse_time, text_of
+from warmstart.formats.fields import COUNT_LIMIT, parse_arguments, parse_time, text_of
 from warmstart.formats.replaced import CORRECTED, find_command_run, replace_command
 from warmstart.formats.session_builder import SessionBuilder
 from warmstart.formats.source import Source, SourceHead
 from warmstart.model import Role, Session, Signal, Usage
 from warmstart.ports import Judge
 from warmstart.projects.remotes import normalise_remote
-from warmstart.usage.amounts import count_tokens
+from warmstart.usage.amounts import FIGURES, Figure, count_tokens, figures, make_usage
 
 NAME = "codex"
 
@@ -41,6 +41,9 @@ _PROGRAM = ("<recommended_plugins>", "<permissions instructions>", "<apps_instru
 _IDE, _REQUEST = "# Context from my IDE setup:", "## My request for Codex:"
 _WAITING = 1_000  # event messages held back until it is clear that no item repeats them
 
+_OPENING = re.compile(  # of a first line that may be longer than the head
+    r'\{"timestamp":"[^"]{1,40}",(?:"ordinal":\d+,)?"type":"session_meta","payload":\{'
+)
 _HEADER = re.compile(  # the lines before the output of a command
     r"\A(?:Chunk ID: [^\n]*\n)?(?:Exit code: (-?\d+)\n)?Wall time: [^\n]*\n(?:Process exited with code (-?\d+)\n)?"
     r"(?:Original token count: [^\n]*\n)?(?:Total output lines: [^\n]*\n)?Output:(?:\n|\Z)"
@@ -49,6 +52,7 @@ _CODE = re.compile(
     r"\A(?:Exit code: (-?\d+)(?:\n|\Z)|Process exited with code (-?\d+)"
     r"|failed in sandbox [^\n]{0,200}?exit code: (-?\d+))"
 )
+_HEADINGS = ("Chunk ID: ", "Exit code: ", "Wall time: ", "Process exited", "failed in sandbox")  # of both
 _REJECTED = re.compile(r"\A\s*(?:(?:patch|exec command|command) )?rejected by user\.?\s*\Z", re.I)
 _ABORTED = re.compile(
     r"\A\s*(?:Wall time: [^\n]*\n)?(?:command )?aborted(?: by user)?(?: after [\d.]+ ?s)?\.?\s*\Z", re.I
@@ -101,6 +105,10 @@ class _Line(_Item, gc=False):
     created_at: str | float | None = None
     payload: _Item | None = None
 
+    @property
+    def at(self) -> float | None:
+        return parse_time(self.timestamp if self.timestamp is not None else self.created_at)
+
 
 _decoder = msgspec.json.Decoder(_Line)
 _json = msgspec.json.Decoder()
@@ -116,6 +124,8 @@ def sniff(head: SourceHead) -> bool:
     if head.root not in ("lines", "object"):
         return False
     first = head.first
+    if head.root == "object" and _OPENING.match(head.text):
+        return True
     if "instructions" in first and "timestamp" in first and "id" in first and "type" not in first:
         return head.root == "lines"  # the header of the oldest rollouts
     return any(
@@ -135,22 +145,29 @@ class _Reader:
     def __init__(self, draft: SessionBuilder) -> None:
         self._draft = draft
         self._total: _Tokens | None = None  # the last running total of tokens
+        self._spent: list[Figure] = [None] * len(
+            FIGURES
+        )  # tokens of one model and day that the draft does not have yet
+        self._spent_key: tuple[str | None, str] = (None, "")
+        self._spent_line: _Line | None = None  # the first of them
         self._corrects = False  # our hook has corrected a call
         self._waiting: list[tuple[Role, str, float | None]] = []
         self._messages_in = ""  # "items" or "events", once it is clear which of them hold the messages
         self._unnamed = 0
 
     def take(self, line: _Line) -> None:
-        at = parse_time(line.timestamp if line.timestamp is not None else line.created_at)
-        item: _Item = line if line.payload is None else line.payload
-        if line.type == "event_msg":
-            self._take_event(item, at)
-        elif line.type == "session_meta" or (line.payload is None and line.type is None and line.role is None):
-            self._take_meta(item, at)
-        elif line.type == "turn_context":
+        kind, payload = line.type, line.payload
+        item: _Item = line if payload is None else payload
+        if kind == "response_item":
+            self._take_item(item, line)
+        elif kind == "event_msg":
+            self._take_event(item, line)
+        elif kind == "session_meta" or (payload is None and kind is None and line.role is None):
+            self._take_meta(item, line.at)
+        elif kind == "turn_context":
             self._take_context(item)
-        elif line.type == "response_item" or line.payload is None:
-            self._take_item(item, at)
+        elif payload is None:
+            self._take_item(item, line)
 
     def _take_meta(self, item: _Item, at: float | None) -> None:
         draft = self._draft
@@ -163,18 +180,20 @@ class _Reader:
         self._draft.model = item.model or self._draft.model
         self._draft.project = self._draft.project or item.cwd
 
-    def _take_item(self, item: _Item, at: float | None) -> None:
+    def _take_item(self, item: _Item, line: _Line) -> None:
         kind = item.type or ("message" if item.role else "")
         if item.model:
             self._draft.model = item.model
         if kind == "message":
-            self._add_message(item, at)
+            self._add_message(item, line.at)
         elif kind.endswith("_call"):
-            self._add_call(item, kind, at)
+            self._add_call(item, kind, line.at)
         elif kind.endswith(("_output", "_result")):
-            output = next((o for o in (item.output, item.result, item.tools) if o is not None), None)
+            output = item.output
+            if output is None:
+                output = item.result if item.result is not None else item.tools
             text, signal = _read_output(output)
-            self._draft.result(item.call_id or "", text, at, signal)
+            self._draft.result(item.call_id or "", text, line.at, signal)
 
     def _add_message(self, item: _Item, at: float | None) -> None:
         if self._messages_in == "events":
@@ -209,13 +228,15 @@ class _Reader:
         ):  # the provider runs it: no result follows
             self._unnamed += 1
             call_id = f"{tool}_{self._unnamed}"
-        arguments = next((a for a in (item.arguments, item.input, item.action) if a is not None), None)
+        arguments = item.arguments
+        if arguments is None:
+            arguments = item.input if item.input is not None else item.action
         self._draft.call(call_id, tool, parse_arguments(arguments), at)
 
-    def _take_event(self, item: _Item, at: float | None) -> None:
+    def _take_event(self, item: _Item, line: _Line) -> None:
         kind = item.type
         if kind == "token_count":
-            self._count_tokens(item.info, at)
+            self._count_tokens(item.info, line)
         elif kind == "turn_aborted":
             self._draft.end_reason = f"aborted:{item.reason or 'unknown'}"
         elif kind == "error":
@@ -226,7 +247,7 @@ class _Reader:
             self._take_command(item)
         elif kind in ("user_message", "agent_message") and self._messages_in != "items":
             self._draft.end_reason = None
-            self._waiting.append(("user" if kind == "user_message" else "assistant", _texts(item.message), at))
+            self._waiting.append(("user" if kind == "user_message" else "assistant", _texts(item.message), line.at))
             if self._messages_in == "events" or len(self._waiting) > _WAITING:
                 self._use_events()
 
@@ -241,22 +262,45 @@ class _Reader:
             self._add_text(role, text, at)
         self._waiting.clear()
 
-    def _count_tokens(self, info: _Info | None, at: float | None) -> None:
+    def _count_tokens(self, info: _Info | None, line: _Line) -> None:
         """Add the growth of the running total to the model and the day of this turn.
 
         A total smaller than the one before started from zero: after a full context window or in another process.
         """
         total = info.total_token_usage if info else None
-        if total is None:
+        if total is None or total == self._total:
             return
         before = self._total or _NOTHING
         new = _difference(total, _NOTHING if _is_smaller(total, before) else before)
-        if count_tokens(new) or self._total is None:
-            self._draft.spend(new, self._draft.model, at)
+        if self._total is None:
+            self._draft.spend(new, self._draft.model, line.at)
+        elif count_tokens(new):
+            self._gather(new, line)
         self._total = total
+
+    def _gather(self, usage: Usage, line: _Line) -> None:
+        """Add up the tokens of one model and day: a rollout reports them after every call."""
+        stamp = line.timestamp
+        day = stamp[:10] if isinstance(stamp, str) and stamp.endswith("Z") else ""
+        if not day:
+            self._draft.spend(usage, self._draft.model, line.at)
+            return
+        key = (self._draft.model, day)
+        if key != self._spent_key:
+            self._spend_gathered()
+            self._spent_key, self._spent_line = key, line
+        for place, value in enumerate(figures(usage)):
+            if value is not None:
+                self._spent[place] = value + (self._spent[place] or 0)
+
+    def _spend_gathered(self) -> None:
+        if self._spent_line is not None:
+            self._draft.spend(make_usage(self._spent), self._spent_key[0], self._spent_line.at)
+        self._spent, self._spent_line = [None] * len(FIGURES), None
 
     def sessions(self) -> Iterator[Session]:
         draft = self._draft
+        self._spend_gathered()
         if self._waiting:
             ended = draft.end_reason
             self._use_events()
@@ -311,6 +355,8 @@ def _read_wrapped(output: dict[str, Any]) -> tuple[str, Signal | None]:
 def _unwrap_header(text: str) -> tuple[str, Signal | None]:
     if stopped := _stopped(text):
         return text, stopped
+    if not text.startswith(_HEADINGS):
+        return text, None
     header = _HEADER.match(text)
     match = header or _CODE.match(text)
     code = next((group for group in match.groups() if group is not None), None) if match else None
@@ -348,4 +394,4 @@ def _difference(total: _Tokens, before: _Tokens) -> Usage:
 
 
 def _minus(total: int | None, before: int | None) -> int | None:
-    return None if count_of(total) is None or total is None else total - (before or 0)
+    return total - (before or 0) if total is not None and 0 <= total < COUNT_LIMIT else None

@@ -9,8 +9,8 @@ import msgspec
 
 from warmstart.model import Arguments
 
-_LIMIT = 1 << 50  # no session has so many tokens or dollars
-Count = Annotated[int, msgspec.Meta(ge=0, lt=_LIMIT)]  # a number of tokens in a decoded struct
+COUNT_LIMIT = 1 << 50  # no session has so many tokens or dollars
+Count = Annotated[int, msgspec.Meta(ge=0, lt=COUNT_LIMIT)]  # a number of tokens in a decoded struct
 _HIDDEN_PARTS = ("thinking", "redacted_thinking", "reasoning")  # a tuple: the compared value may be unhashable
 _LATEST = 1e14  # milliseconds, about the year 5100
 _MILLISECONDS = 1e11  # larger times are milliseconds, smaller ones seconds
@@ -50,12 +50,12 @@ def text_of(content: Any) -> str:
 
 def count_of(value: Any) -> int | None:
     """Return a number of tokens; None where the value cannot be one."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LIMIT else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < COUNT_LIMIT else None
 
 
 def dollars_of(value: Any) -> float | None:
     """Return a cost in dollars; None where the value cannot be one."""
-    is_cost = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < _LIMIT
+    is_cost = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < COUNT_LIMIT
     return float(value) if is_cost else None
 
 
@@ -80,11 +80,11 @@ def parse_arguments(text: Any) -> Arguments:
 
 def parse_time(value: Any) -> float | None:
     """Return seconds since the epoch from ISO text, seconds or milliseconds. A time without a zone is UTC."""
-    if isinstance(value, (int, float)):
-        if not 0 <= value < _LATEST:
+    if type(value) is not str:
+        if not isinstance(value, (int, float)) or not 0 <= value < _LATEST:
             return None
         return value / 1000 if value > _MILLISECONDS else float(value)
-    if not isinstance(value, str) or not value:
+    if not value:
         return None
     try:
         moment = datetime.fromisoformat(value)

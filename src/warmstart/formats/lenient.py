@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, TypeVar
 
 import msgspec
@@ -122,6 +122,95 @@ def _spots(value: Any, parts: list[Any]) -> Iterator[tuple[Any, Any]]:
             yield from _spots(value[key], rest)
         else:
             yield value, key
+
+
+_between = re.compile(r"[ \t\n\r\f\v,:\x1e]*+")
+_bare = re.compile(r"[^ \t\n\r\f\v,\]}]++")
+_CUT_OFF = 8  # characters of a word or an escape that the end of a text may cut off
+
+
+class NotPlain(Exception):
+    """A text is not the beginning of plain JSON."""
+
+
+class _CutOff(Exception):
+    """The text ends inside a value."""
+
+
+def plain_pieces(text: str, arrays: frozenset[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the decoded pieces of the beginning of a JSON text, cut as by `Scanner`, at the speed of `json.loads`.
+
+    A value that is cut off by the end is left out. Raises NotPlain where only `Scanner` can go on.
+    """
+    at = _past_blank(text, 0)
+    try:
+        while at < len(text):
+            if text[at] == "[":
+                at = yield from _plain_elements(text, at, "")
+            elif text[at] == "{":
+                at = yield from _plain_members(text, at, arrays)
+            else:
+                raise NotPlain
+    except _CutOff:
+        return
+
+
+def _plain_members(text: str, at: int, arrays: frozenset[str]) -> Generator[tuple[str, Any], None, int]:
+    at = _past_blank(text, at + 1)
+    while at < len(text) and text[at] != "}":
+        if text[at] != '"':
+            raise NotPlain
+        key, at = _decode_piece(text, at)
+        if at < len(text) and text[at] == "[" and key in arrays:
+            at = yield from _plain_elements(text, at, key)
+        elif at < len(text):
+            value, at = _decode_piece(text, at)
+            yield key, value
+    return _past_blank(text, at + 1)
+
+
+def _plain_elements(text: str, at: int, key: str) -> Generator[tuple[str, Any], None, int]:
+    at = _past_blank(text, at + 1)
+    while at < len(text) and text[at] != "]":
+        value, at = _decode_piece(text, at)
+        yield key, value
+    return _past_blank(text, at + 1)
+
+
+def _decode_piece(text: str, at: int) -> tuple[Any, int]:
+    """Return the value at a place, and the place of the next."""
+    if text[at] not in '{["':
+        word = _bare.match(text, at)
+        if word is None:
+            raise NotPlain
+        return _decode_bare(word[0]), _past_blank(text, word.end())
+    try:
+        value, end = _loose.raw_decode(text, at)
+    except json.JSONDecodeError as error:
+        raise (_CutOff if _is_cut(text, error) else NotPlain) from error
+    except (RecursionError, ValueError) as error:
+        raise NotPlain from error
+    return value, _past_blank(text, end)
+
+
+def _is_cut(text: str, error: json.JSONDecodeError) -> bool:
+    """Return whether JSON is fine as far as the text goes."""
+    if "Unterminated" in error.msg or error.pos >= len(text.rstrip()):
+        return True
+    rest = text[error.pos :]
+    return len(rest) <= _CUT_OFF and (error.msg.startswith("Invalid") or rest.isalpha() or rest == "-")
+
+
+def _decode_bare(word: str) -> Any:
+    try:
+        return _loose.raw_decode(word)[0]
+    except ValueError:
+        return None
+
+
+def _past_blank(text: str, at: int) -> int:
+    blank = _between.match(text, at)
+    return blank.end() if blank else at
 
 
 _token = re.compile(rb'"|[{\[]++|[}\]]++')

@@ -12,7 +12,7 @@ from typing import IO, Any, TypeVar
 import msgspec
 
 from warmstart.errors import SourceError, explain
-from warmstart.formats.lenient import DECODE_ERRORS, MAX_VALUE, Scanner, convert, loose_values
+from warmstart.formats.lenient import DECODE_ERRORS, MAX_VALUE, NotPlain, Scanner, convert, loose_values, plain_pieces
 from warmstart.formats.unpacked import Unpacked, UnpackLimit
 from warmstart.model import Problem
 
@@ -33,8 +33,10 @@ _TEXT = 256 << 10
 _BUFFER = 128 << 10
 _BLOCK = 128 << 10  # bytes of lines decoded together
 _WHOLE = 32 << 20  # documents up to this size are decoded in one go
+_BUFFERED = 2 << 20
 _MOST_TIMES = 1_000  # the packed size: copies of one growing transcript shrink to a hundredth
 _MAX_PROBLEMS = 1_000
+_NO_OBJECT = re.compile(rb"[\s,]*+[!-z|}~]")  # a line whose first value, if there is one, is no object
 _raw_document = msgspec.json.Decoder(dict[str, msgspec.Raw] | list[msgspec.Raw])
 _raw_list = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -245,7 +247,9 @@ class Source:
         wanted = frozenset(arrays)
         with self.open() as stream:
             read = partial(self._read_on, stream)
-            whole = read(_WHOLE + 1)
+            whole = read(_BUFFERED)  # most documents are no longer; asking for more takes a buffer of that size
+            if len(whole) == _BUFFERED:
+                whole += read(_WHOLE + 1 - _BUFFERED)
             if len(whole) <= _WHOLE:
                 try:
                     document = _raw_document.decode(whole)
@@ -320,7 +324,7 @@ class SourceHead:
     def _read(self, data: bytes, whole: bool, most: int) -> None:
         lines = data.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", most)
         complete = [line for line in (lines if whole and len(lines) <= most else lines[:-1]) if line.strip()]
-        decoded = [_decode_loosely(line) for line in complete]
+        decoded = [_decode_loosely(line) for line in complete if not _NO_OBJECT.match(line)]
         self.records = [value for value in decoded if isinstance(value, dict)]
         if complete and complete[0].strip() == b"[":
             self._read_document(data, most)
@@ -336,11 +340,17 @@ class SourceHead:
 
         Of a list only the first elements are read: they may be whole sessions.
         """
-        self.records = []
-        stream = io.BytesIO(data)
+        arrays = frozenset(_ARRAYS)
+        try:
+            self._take_pieces(plain_pieces(data.decode("utf-8", "replace"), arrays), most)
+        except NotPlain:
+            pieces = Scanner(io.BytesIO(data).read, lambda _line, _reason: None).pieces(arrays)
+            self._take_pieces(((key, _decode_loosely(piece)) for key, piece, _line in pieces), most)
+
+    def _take_pieces(self, pieces: Iterator[tuple[str, Any]], most: int) -> None:
+        self.root, self.records = "", []
         whole: dict[str, Any] = {}
-        for key, piece, _line in Scanner(stream.read, lambda _line, _reason: None).pieces(frozenset(_ARRAYS)):
-            value = _decode_loosely(piece)
+        for key, value in pieces:
             if key == "":
                 self.root = "list"
                 if isinstance(value, dict):

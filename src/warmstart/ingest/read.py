@@ -20,7 +20,7 @@ from warmstart.ingest.queue import join_session
 from warmstart.ingest.records import Record, Recorder
 from warmstart.ingest.sources import Holder, find_holder, find_places, find_reason_to_skip, find_sources
 from warmstart.ingest.strip_seed import strip_seed
-from warmstart.judging.outcome import judge_result
+from warmstart.judging.outcome import judge_result, judge_status
 from warmstart.judging.score import score as score_session
 from warmstart.judging.stops import add_words
 from warmstart.model import Problem, Score, Session, ToolResult
@@ -97,11 +97,14 @@ def inspect(path: Path | str, tools: Mapping[str, str] | None = None) -> Inspect
     return Inspection(tuple(sessions), tuple(problems))
 
 
-def scan(source: Source, tools: Mapping[str, str] | None = None) -> Iterator[Scored]:
-    """Yield the scored sessions of one file. Parts that cannot be read are in `source.problems` afterwards."""
+def scan(source: Source, tools: Mapping[str, str] | None = None, *, causes: bool = True) -> Iterator[Scored]:
+    """Yield the scored sessions of one file. Parts that cannot be read are in `source.problems` afterwards.
+
+    Without `causes`, outcomes have no cause, no findings and no words of a person: the score needs none of them.
+    """
     try:
-        for read in formats.read(source, judge_result):
-            session = add_words(strip_seed(read))
+        for read in formats.read(source, judge_result if causes else judge_status):
+            session = add_words(strip_seed(read)) if causes else strip_seed(read)
             yield Scored(session, score_session(session, tools))
     except SourceError as error:
         source.report(error.reason, error.line)

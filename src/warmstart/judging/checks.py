@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from warmstart.calls.checks import runs_check
+from warmstart.calls.checks import CHECK_PROGRAMS, CHECK_WORDS, runs_check
+from warmstart.judging.hints import PatternGate
 from warmstart.judging.text import clear
 
 _SUMMARIES = (  # a check's own word that it failed, at the start of a line
@@ -111,12 +112,37 @@ _PASSED = re.compile(
 _TAIL, _HEAD = 24_000, 8_000  # characters looked at: summaries stand at the end, findings anywhere near it
 
 
+_GATE = PatternGate(_SUMMARY, _INSIDE, _FINDINGS)
+_PROGRAMS = "|".join(map(re.escape, sorted(CHECK_PROGRAMS)))
+_LONG_COMMAND = 300  # characters in which `runs_check` looks for a word; in a longer line the word may be cut
+_LONG_GATE = PatternGate(re.compile(rf"(?:^|[^A-Za-z0-9])(?:{_PROGRAMS}|(?i:{CHECK_WORDS}))", re.M))
+_COMMAND_GATE = PatternGate(  # the words of `runs_check`, with what may stand around them in a command line
+    re.compile(
+        rf"(?:^|[^A-Za-z0-9])(?:(?:{_PROGRAMS})(?:$|[^A-Za-z0-9_.-])|(?i:{CHECK_WORDS})(?:$|[\s:/._;|&)}}-]))", re.M
+    )
+)
+
+
+def may_run_check(command: str) -> bool:
+    """Return whether a command line may run a check; to know it, the line must be taken apart."""
+    return (_LONG_GATE if len(command) > _LONG_COMMAND else _COMMAND_GATE).opens(command)
+
+
+def may_report_failure(result: str) -> bool:
+    """Return whether the output of a check can be that of a failed one."""
+    return _GATE.opens(_take_ends(result))
+
+
+def _take_ends(result: str) -> str:
+    output = clear(unquote(result))
+    return output if len(output) <= _HEAD + _TAIL else f"{output[:_HEAD]}\n{output[-_TAIL:]}"
+
+
 def check_failed(command: str, result: str) -> bool:
     """Return whether a check in this command line failed, by its own summary or findings."""
     if not runs_check(command):
         return False
-    output = clear(unquote(result))
-    text = output if len(output) <= _HEAD + _TAIL else f"{output[:_HEAD]}\n{output[-_TAIL:]}"
+    text = _take_ends(result)
     if any(hint in text for hint in _HINTS) and _SUMMARY.search(text):
         return True
     if any(hint in text for hint in _INSIDE_HINTS) and _INSIDE.search(text):

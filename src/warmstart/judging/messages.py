@@ -52,8 +52,11 @@ _PREFIXED = frozenset("[#")
 
 def parse_json(text: str) -> Any:
     """Return the JSON value that a result begins with, None if it begins with something else."""
-    start = _WRAPPED.match(text[:2_000])
-    at = start.end() if start else len(text) - len(text.lstrip())
+    bare = text.lstrip()
+    if not bare.startswith(("{", "[", "<")):
+        return None
+    start = _WRAPPED.match(text[:2_000]) if bare.startswith("<") else None
+    at = start.end() if start else len(text) - len(bare)
     value = _decode(text, at)
     return value[0] if value else None
 

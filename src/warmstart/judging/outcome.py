@@ -10,7 +10,7 @@ from msgspec import structs
 from warmstart.calls import tools
 from warmstart.calls.shell import ShellLine, command_in, read_line
 from warmstart.judging.causes import explain
-from warmstart.judging.checks import check_failed, unquote
+from warmstart.judging.checks import check_failed, may_report_failure, may_run_check, unquote
 from warmstart.judging.messages import open_result, parse_json
 from warmstart.judging.stops import find_words, stopped_by
 from warmstart.judging.text import answer_failed, error_kind, plain, shell_failed, tool_is_unknown
@@ -46,13 +46,14 @@ _FAILED_WORDS = frozenset(
 _STOPPED_WORDS = {"cancelled": "cancelled", "canceled": "cancelled", "aborted": "cancelled", "interrupted": "cancelled",
                   "blocked": "denied", "denied": "rejected", "rejected": "rejected", "declined": "rejected",
                   "approval_required": "rejected", "pending_approval": "rejected"}  # fmt: skip
+_SIMPLE = re.compile(r"[^|&;\n]*")  # one command: its exit code is the line's
 _SCRIPT_CODE = re.compile(r'"exit_code":(-?\d+)')
 _CODES = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
 
 
 def judge_result(call: ToolCall | None, text: str, signal: Signal | None = None) -> Outcome:
     """Return the outcome of one call. `text` is the whole result; `signal` is what the transcript says beside it."""
-    outcome = _judge(call, text, signal)
+    outcome = judge_status(call, text, signal)
     if outcome.status == "rejected" and (words := find_words(open_result(text))):
         return structs.replace(outcome, words=words)
     if outcome.status != "error":
@@ -61,7 +62,8 @@ def judge_result(call: ToolCall | None, text: str, signal: Signal | None = None)
     return structs.replace(outcome, cause=cause, findings=findings)
 
 
-def _judge(call: ToolCall | None, text: str, signal: Signal | None) -> Outcome:
+def judge_status(call: ToolCall | None, text: str, signal: Signal | None = None) -> Outcome:
+    """Return the outcome of one call without its cause, its findings and the words of a person."""
     if signal is not None:
         outcome = _by_signal(call, text, signal)
         if outcome is not None:
@@ -92,11 +94,18 @@ def _unmask(call: ToolCall | None, text: str) -> Outcome | None:
     """Return the failure of a check whose exit code another command of the line replaced, or None."""
     if call is None or tools.base_tool(call.tool) not in _SHELLS:
         return None
-    line = _line_of(call)
-    codes = _SCRIPT_CODE.findall(text) if text.startswith("Script ") else ()
+    scripted = text.startswith("Script ")
+    codes = _SCRIPT_CODE.findall(text) if scripted else ()
     if any(int(code) for code in codes):  # Codex' JavaScript tool: its script ended well, a command in it did not
         return structs.replace(_error(unquote(text), "exit_code"), flagged=False)
-    if (line.reach == "whole" and not text.startswith("Script ")) or not check_failed(line.text, text):
+    command = command_in(call.arguments)
+    if not scripted and _SIMPLE.fullmatch(command):
+        return None
+    if not may_run_check(command) or not may_report_failure(text):
+        return None
+    if not scripted and read_line(command).reach == "whole":
+        return None
+    if not check_failed(command, text):
         return None
     return structs.replace(_error(text, "text"), flagged=False)
 
@@ -114,7 +123,9 @@ def _by_exit_code(call: ToolCall | None, output: str, code: int) -> Outcome:
 
 def _by_printed_code(call: ToolCall | None, text: str) -> Outcome | None:
     head, tail = text[:400], text[-300:] if len(text) > 400 else ""
-    match = _PRINTED.match(head) or _match_first_lines(head) or _match_last_line(tail or head)
+    match = None
+    if "xit" in head or "xit" in tail or "returncode" in head or "returncode" in tail:
+        match = _PRINTED.match(head) or _match_first_lines(head) or _match_last_line(tail or head)
     if match is None and head.startswith(
         ("Command: ", "Output: ")
     ):  # Gemini CLI's report has the code on a line of its own
@@ -220,7 +231,7 @@ def _by_text(call: ToolCall | None, base: str | None, text: str) -> Outcome:
     if not shown.strip():
         return _OK["text"] if base is not None else _UNKNOWN
     if base in _SHELLS:
-        failed = shell_failed(shown, _line_of(call))
+        failed = shell_failed(shown, command_in(call.arguments) if call else "")
     else:
         failed = answer_failed(shown, quotes=base in _QUOTERS)
     return _error(text, "text") if failed else _OK["text"]

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 
-from warmstart.calls.shell import ShellLine
+from warmstart.calls.shell import read_line
+from warmstart.judging.hints import HintGate, PatternGate
 from warmstart.model import ErrorKind
 
 _HEAD, _TAIL = 3_000, 4_000
 _HEAD_LINES, _TAIL_LINES = 4, 14
+_ENDS = _HEAD_LINES + _TAIL_LINES
 _WIDTH = 300  # characters of a line; errors stand at its start
 _ansi = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
@@ -129,6 +131,7 @@ _INSIDE_HINTS = (  # in lower case; a text without any of these has no mark insi
     ),
     *("backtrace", "daemon", "resolve host", "refused", "timed out", "killed", "denied exec"),
 )
+_INSIDE_GATE = HintGate(_INSIDE_HINTS, folded=True)
 _NOTHING_TO_COMMIT = re.compile(r"^(?:nothing (?:added )?to commit|no changes added to commit)", re.M)
 _NOISE = ("Shell cwd was reset to ", "<output>", "</output>", "<stderr>", "</stderr>", "<stdout>", "</stdout>")
 _HINTS = tuple(  # a text without any of these holds no error
@@ -140,8 +143,17 @@ _HINTS = tuple(  # a text without any of these holds no error
         "|"
     )
 )
+_GATE = HintGate(_HINTS, folded=True)
+_TRACE = "Traceback (most recent call last)"
 _TRACE_END = re.compile(
     r"^(?:[\w.]+\.)?[A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Warning|Failure|Timeout|Fault)(?::|$)"
+)
+_WINDOW_GATE = (
+    PatternGate(  # all that makes an output a failure; rows are matched by themselves and without indentation
+        *(_HARNESS, _PLAIN_ERROR, _SHELL, _SCRIPT, _PROGRAM, _MARK, _MARK_INSIDE, _NOTHING_TO_COMMIT),
+        re.compile(rf"^\s*{_EDGE.pattern.removeprefix('^')}", re.M),
+        re.compile(_TRACE_END.pattern, re.M),
+    )
 )
 
 # Errors of tools other than shells: how the answer begins ...
@@ -213,15 +225,13 @@ def clear(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def shell_failed(text: str, line: ShellLine) -> bool:
+def shell_failed(text: str, command: str) -> bool:
     """Return whether a command's output shows that its exit code was not zero."""
-    lines = [row.rstrip()[:_WIDTH] for row in text.replace("\r", "\n").split("\n") if row and not row.isspace()]
-    lines = [row for row in lines if not row.startswith(_NOISE)]
-    ends = lines if len(lines) <= _HEAD_LINES + _TAIL_LINES else lines[:_HEAD_LINES] + lines[-_TAIL_LINES:]
-    window = "\n".join(ends)
-    lowered = window.lower()
-    if not any(hint in lowered for hint in _HINTS):
+    lines = _take_ends(text)
+    window = "\n".join(lines)
+    if not _WINDOW_GATE.opens(window) or not _GATE.opens(window):
         return False
+    line = read_line(command)
     if _HARNESS.match(text) or (_PLAIN_ERROR.match(text) and not line.handles and line.reach == "whole"):
         return True
     borders = "\n".join(lines[:2] + lines[-3:])
@@ -241,7 +251,34 @@ def shell_failed(text: str, line: ShellLine) -> bool:
         return True
     if line.commits and _NOTHING_TO_COMMIT.search(window):
         return True
-    return _is_edge(lines[:1] + lines[-3:]) or _is_trace(lines)
+    return _is_edge(lines[:1] + lines[-3:]) or _is_trace(text, lines)
+
+
+def _take_ends(text: str) -> list[str]:
+    """Return the first and the last rows of an output: all of a short one."""
+    if "\r" in text:
+        text = text.replace("\r", "\n")
+    last = _clean_rows(text.rsplit("\n", 2 * _ENDS)[:0:-1], _ENDS)
+    if len(last) < _ENDS:
+        last = _clean_rows(text.split("\n")[::-1], _ENDS)
+    if len(last) < _ENDS:  # those are all
+        return last[::-1]
+    first = _clean_rows(text.split("\n", 2 * _ENDS)[:-1], _HEAD_LINES)
+    if len(first) < _HEAD_LINES:
+        first = _clean_rows(text.split("\n"), _HEAD_LINES)
+    return first + last[_TAIL_LINES - 1 :: -1]
+
+
+def _clean_rows(rows: list[str], most: int) -> list[str]:
+    """Return the first rows that are neither blank nor written by the agent."""
+    kept: list[str] = []
+    for row in rows:
+        stripped = row.rstrip()
+        if stripped and not stripped.startswith(_NOISE):
+            kept.append(stripped[:_WIDTH])
+            if len(kept) == most:
+                break
+    return kept
 
 
 def _could_be_shell(text: str) -> bool:
@@ -257,8 +294,7 @@ def _is_marked(text: str) -> bool:
     """Return whether a text holds an unmistakable sign of failure."""
     if _MARK.search(text):
         return True
-    lowered = text.lower()
-    return any(hint in lowered for hint in _INSIDE_HINTS) and _MARK_INSIDE.search(text) is not None
+    return _INSIDE_GATE.opens(text) and _MARK_INSIDE.search(text) is not None
 
 
 def _is_own_error(lines: list[str], program: str) -> bool:
@@ -275,10 +311,13 @@ def _is_edge(rows: list[str]) -> bool:
     return _matches(_EDGE, [row.lstrip() for row in rows])
 
 
-def _is_trace(lines: list[str]) -> bool:
-    if lines[0].startswith("Traceback (most recent call last)"):
+def _is_trace(text: str, lines: list[str]) -> bool:
+    if lines[0].startswith(_TRACE):
         return True
-    return bool(_TRACE_END.match(lines[-1])) and any("Traceback (most recent call last)" in row for row in lines)
+    if not _TRACE_END.match(lines[-1]) or _TRACE not in text:
+        return False
+    rows = text.replace("\r", "\n").split("\n")
+    return any(_TRACE in row for row in _clean_rows(rows, len(rows)))
 
 
 def answer_failed(text: str, *, quotes: bool) -> bool:
@@ -365,11 +404,15 @@ _KINDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = (
 )
 
 
+_KIND_GATE = PatternGate(*(pattern for _kind, pattern in _KINDS))
+
+
 def error_kind(text: str) -> ErrorKind:
     """Return the kind of error of a failed result, decided by its first two and last four lines."""
     lines = [row[:_WIDTH] for row in text.split("\n") if row and not row.isspace()]
     ends = "\n".join(lines if len(lines) <= 6 else lines[:2] + lines[-4:]).lower()
-    for kind, pattern in _KINDS:
+    for place in sorted(_KIND_GATE.which(ends)):
+        kind, pattern = _KINDS[place]
         if pattern.search(ends):
             return kind
     return "other"

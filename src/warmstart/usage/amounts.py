@@ -47,8 +47,11 @@ def figures(usage: Usage) -> tuple[Figure, ...]:
 
 def count_tokens(usage: Usage) -> int | None:
     """Return all tokens together; None if none are known."""
-    known = [n for n in (usage.input, usage.output, usage.cache_read, usage.cache_write) if n is not None]
-    return sum(known) if known else None
+    total = None
+    for number in (usage.input, usage.output, usage.cache_read, usage.cache_write):
+        if number is not None:
+            total = number if total is None else total + number
+    return total
 
 
 def add_up(spent: Iterable[Spent]) -> Usage | None:

@@ -47,7 +47,7 @@ def inspect(ws: Warmstart, paths: tuple[str, ...], as_json: bool) -> None:
     with progress_bar("reading", lines=not as_json) as report_progress:
         for done, source in enumerate(_find_sources(paths, problems)):
             report_progress(done, None, source.path.name)
-            for scored in scan(source, ws.settings.tools):
+            for scored in scan(source, ws.settings.tools, causes=False):  # it shows none
                 sessions += 1
                 if as_json:
                     print_json(_session_json(scored, recorder))
