@@ -45,4 +45,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with suppress(BrokenPipeError):  # the daemon was killed
+        main()
