@@ -31,7 +31,10 @@ def run(server: UiServer, *words: str) -> list[Any]:
     ("path", "words"),
     [
         ("/sessions.json?q=pytest", ("sessions", "list", "--search", "pytest")),
-        ("/sessions.json?verdict=success&agent=codex", ("sessions", "list", "--verdict", "success", "--agent", "codex")),
+        (
+            "/sessions.json?verdict=success&agent=codex",
+            ("sessions", "list", "--verdict", "success", "--agent", "codex"),
+        ),
         ("/errors.json", ("insights",)),
         ("/errors/1.json", ("insights", "--show", "1")),
         ("/templates.json", ("templates", "list")),
@@ -39,7 +42,9 @@ def run(server: UiServer, *words: str) -> list[Any]:
         ("/projects.json", ("projects", "list")),
     ],
 )
-def test_pages_say_what_commands_print(server: UiServer, owner: httpx.Client, path: str, words: tuple[str, ...]) -> None:
+def test_pages_say_what_commands_print(
+    server: UiServer, owner: httpx.Client, path: str, words: tuple[str, ...]
+) -> None:
     shown = owner.get(path).json()
     (printed,) = run(server, *words)
     assert (shown["sessions"] if path.startswith("/sessions") else shown) == printed
@@ -170,7 +175,9 @@ def test_decisions_are_recorded_with_their_reasons(tmp_path: Path) -> None:
         note, template = ws.notes.list(status="proposed")[0], ws.templates.find("proposed")[0][0]
     with UiServer(settings, port=0) as server, log_in(server) as client:
         why = "the file has moved, said hunter2-hunter2-hunter2"
-        assert client.post("/do/notes/edit", json={"note": note.id, "text": "It moved to lib/", "reason": why}).is_success
+        assert client.post(
+            "/do/notes/edit", json={"note": note.id, "text": "It moved to lib/", "reason": why}
+        ).is_success
         assert client.post("/do/notes/retire", json={"note": note.id}).status_code == 400, "a reason is needed"
         assert client.post("/do/notes/retire", json={"note": note.id, "reason": "wrong"}).is_success
         page = client.get(f"/notes/{note.id}").text

@@ -50,9 +50,26 @@ class Reader:
         hostile = f"{5:032x}"
         note = self.get_json("/notes.json")[0]["id"]
         template = self.get_json("/templates.json")[0]["name"]
-        lists = ("/", "/sessions", "/sessions?q=pytest", "/errors", "/notes", "/templates", "/effect", "/effect/holdout")
+        lists = (
+            "/",
+            "/sessions",
+            "/sessions?q=pytest",
+            "/errors",
+            "/notes",
+            "/templates",
+            "/effect",
+            "/effect/holdout",
+        )
         more = ("/usage", "/usage?by=project", "/usage?by=session", "/projects", "/review", "/settings", "/live")
-        return [*lists, *more, f"/sessions/{hostile}", "/errors/1", f"/notes/{note}", f"/templates/{template}", "/nothing"]
+        return [
+            *lists,
+            *more,
+            f"/sessions/{hostile}",
+            "/errors/1",
+            f"/notes/{note}",
+            f"/templates/{template}",
+            "/nothing",
+        ]
 
 
 @pytest.fixture(scope="package")

@@ -16,7 +16,9 @@ from warmstart.doors.ui.server import UiServer
 from warmstart.pipeline import Warmstart
 
 AXE = AGENTS / "node_modules" / "axe-core" / "axe.min.js"
-HARMFUL = "iframe, base, style, object, embed, [onerror], [onload], [onfocus], [onmouseover], [style], a[href^=javascript]"
+HARMFUL = (
+    "iframe, base, style, object, embed, [onerror], [onload], [onfocus], [onmouseover], [style], a[href^=javascript]"
+)
 RUN_AXE = """async () => {
     const found = await axe.run(document, {resultTypes: ["violations"]});
     return found.violations.filter(one => ["serious", "critical"].includes(one.impact))
@@ -27,7 +29,12 @@ RUN_AXE = """async () => {
 def test_hostile_transcripts_stay_text_on_every_page(reader: Any, server: UiServer) -> None:
     addresses = reader.list_addresses()
     addresses += [f"/sessions/{number:032x}" for number in range(len(PAYLOADS))]
-    addresses += ["/errors?top=40", *(f"/errors/{number}" for number in (2, 5, 9)), "/notes?offset=0", "/usage?by=agent"]
+    addresses += [
+        "/errors?top=40",
+        *(f"/errors/{number}" for number in (2, 5, 9)),
+        "/notes?offset=0",
+        "/usage?by=agent",
+    ]
     addresses += [f"/notes/{note['id']}" for note in reader.get_json("/notes.json") if "alert" in note["text"]][:4]
     reader.complaints.clear()
     reader.asked.clear()
