@@ -8,7 +8,10 @@ counts. Pages whose figures need the whole history are asked for twice: `computi
 background and the page says so, and afterwards, when they are ready; --patience says how many seconds are waited for them.
 Search is included, for a word of nearly every session, for a rare one, and with filters.
 
-JSON keys: `sessions`, `calls`, `megabytes`, `pages` [{page, computing_ms, median_ms, bare_ms, ratio}], `figures`
+`cpu_ms` is the server's own time on a processor per request, from Linux's accounts: other programs that keep the machine
+busy lengthen the median, but not this.
+
+JSON keys: `sessions`, `calls`, `megabytes`, `load`, `pages` [{page, computing_ms, median_ms, cpu_ms, bare_ms, ratio}], `figures`
 {name: how long they took}, `worst_ms`, `limit_ms`. A page above the limit makes the exit code 1.
 """
 
@@ -17,6 +20,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import os
 import random
 import statistics
 import subprocess
@@ -235,7 +239,8 @@ def list_pages(sessions: int, note: str, template: str) -> dict[str, tuple[str, 
 class Visitor:
     """A browser that is logged in, and reads as far as the first byte."""
 
-    def __init__(self, link: str) -> None:
+    def __init__(self, link: str, process: int) -> None:
+        self._process = process
         address, _, code = link.removeprefix("http://").partition("/")
         self._address = address
         connection = http.client.HTTPConnection(address)
@@ -256,6 +261,11 @@ class Visitor:
             raise SystemExit(f"{path}: {answer.status} {body[:300]!r}")
         return took, body
 
+    def read_cpu(self) -> float:
+        """Return the milliseconds that the server's threads have had a processor; 0 where that is not known."""
+        accounts = Path(f"/proc/{self._process}/task").glob("*/schedstat")
+        return sum(int(account.read_text().split()[0]) for account in accounts) / 1e6
+
 
 def measure(home: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Make the store, start the server, and ask for every page."""
@@ -268,7 +278,7 @@ def measure(home: Path, options: argparse.Namespace) -> dict[str, Any]:
     server = subprocess.Popen(words, stdout=subprocess.PIPE, env={"PYTHONPATH": str(ROOT / "src"), "HOME": str(home)})
     try:
         assert server.stdout is not None
-        visitor = Visitor(json.loads(server.stdout.readline())["link"])
+        visitor = Visitor(json.loads(server.stdout.readline())["link"], server.pid)
         pages, figures = [], {}
         for name, (path, query, values) in list_pages(sessions, note, template).items():
             page, seconds = measure_page(visitor, home, (name, path, query, values), options)
@@ -284,6 +294,7 @@ def measure(home: Path, options: argparse.Namespace) -> dict[str, Any]:
         "sessions": sessions,
         "calls": sessions * CALLS,
         "megabytes": round(megabytes),
+        "load": round(os.getloadavg()[0], 1),
         "pages": pages,
         "figures": figures,
         "worst_ms": worst,
@@ -307,7 +318,9 @@ def measure_page(
             time.sleep(0.3)
         took_long = f"{time.monotonic() - began:.1f} s"
         seconds = f"more than {took_long}" if b"data-pending" in body else took_long
+    cpu = visitor.read_cpu()
     times = [visitor.time(path)[0] for _round in range(rounds)]
+    cpu = (visitor.read_cpu() - cpu) / rounds
     with Warmstart(config.load(home)) as ws:
         bare = []
         for _round in range(rounds):
@@ -319,6 +332,7 @@ def measure_page(
         "page": name,
         "computing_ms": round(statistics.median(computing), 1) if seconds is not None else None,
         "median_ms": round(median, 1),
+        "cpu_ms": round(cpu, 1),
         "bare_ms": round(median_bare, 2),
         "ratio": round(median / max(median_bare, 0.01), 1),
     }
@@ -326,13 +340,14 @@ def measure_page(
 
 
 def show(report: dict[str, Any]) -> None:
-    print(f"\n{report['sessions']:,} sessions, {report['calls']:,} calls, {report['megabytes']:,} MB")
-    print(f"{'page':<20}{'computing':>11}{'median':>10}{'bare query':>12}{'ratio':>8}")
+    print(
+        f"\n{report['sessions']:,} sessions, {report['calls']:,} calls, {report['megabytes']:,} MB; load {report['load']}"
+    )
+    print(f"{'page':<20}{'computing':>11}{'median':>10}{'cpu':>10}{'bare query':>12}{'ratio':>8}")
     for page in report["pages"]:
         computing = "" if page["computing_ms"] is None else f"{page['computing_ms']:.0f} ms"
-        print(
-            f"{page['page']:<20}{computing:>11}{page['median_ms']:>7.0f} ms{page['bare_ms']:>9.1f} ms{page['ratio']:>8.1f}"
-        )
+        times = f"{page['median_ms']:>7.0f} ms{page['cpu_ms']:>7.0f} ms{page['bare_ms']:>9.1f} ms"
+        print(f"{page['page']:<20}{computing:>11}{times}{page['ratio']:>8.1f}")
     for name, seconds in report["figures"].items():
         print(f"the figures of {name} took {seconds} in the background")
     print(f"the slowest page: {report['worst_ms']:.0f} ms at the median (limit {report['limit_ms']:.0f} ms)")

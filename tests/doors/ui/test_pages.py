@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +97,6 @@ def test_a_session_says_what_it_was_shown(tmp_path: Path) -> None:
         ("/sessions/ffffff", 404, "no session"),
         ("/notes/ffffff", 404, "no note"),
         ("/templates/nope", 404, "no template"),
-        ("/errors/99", 404, "row 99"),
         ("/effect/nope", 404, "nope"),
         ("/sessions?since=yesterday", 400, "neither a number of days nor a date"),
         ("/sessions?verdict=maybe", 400, "maybe"),
@@ -113,6 +112,13 @@ def test_wrong_addresses_are_explained(owner: httpx.Client, path: str, status: i
         answer = owner.get(address)
         assert answer.status_code == status, address
         assert why in answer.text
+
+
+def test_a_row_that_is_not_there(owner: httpx.Client) -> None:
+    answer = owner.get("/errors/99.json")
+    assert answer.status_code == 404 and "row 99" in answer.text
+    assert owner.get("/errors/99").status_code == 404, "computed by now"
+    assert owner.get("/errors/x").status_code == 404
 
 
 def damage(path: Path) -> None:
@@ -164,7 +170,7 @@ def test_pages_are_read_while_another_process_writes(tmp_path: Path) -> None:
         other.execute("ROLLBACK")
         other.close()
         assert client.post("/do/notes/approve", json={"note": note.id}).status_code == 200
-        assert "Nothing" not in client.get(f"/notes/{note.id}").text
+        assert client.get(f"/notes/{note.id}.json").json()["status"] == "active"
 
 
 def test_decisions_are_recorded_with_their_reasons(tmp_path: Path) -> None:
@@ -180,6 +186,7 @@ def test_decisions_are_recorded_with_their_reasons(tmp_path: Path) -> None:
         ).is_success
         assert client.post("/do/notes/retire", json={"note": note.id}).status_code == 400, "a reason is needed"
         assert client.post("/do/notes/retire", json={"note": note.id, "reason": "wrong"}).is_success
+        assert client.get(f"/notes/{note.id}.json").is_success  # waits until it is computed
         page = client.get(f"/notes/{note.id}").text
         assert "the file has moved" in page and "retired: wrong" in page and "hunter2" not in page
         assert "<del>" in page and "<ins>" in page, "the change of the sentence is shown"
@@ -231,13 +238,22 @@ def test_figures_are_never_older_than_the_store(tmp_path: Path) -> None:
 
 def test_a_slow_figure_is_announced(tmp_path: Path) -> None:
     settings = make_settings(tmp_path)
+    began, ending = threading.Event(), threading.Event()
+
+    def compute(_ws: Warmstart, report: Any) -> str:
+        report(3, 10, "")
+        began.set()
+        ending.wait(60)
+        return "done"
+
     with UiServer(settings, port=0) as server, log_in(server) as client:
         figures = server.parts.figures
-        started = time.monotonic()
-        slow = figures.get("slow", lambda _ws, report: (report(3, 10, ""), time.sleep(1.0), "done")[-1], wait=0.05)
-        assert time.monotonic() - started < 0.9 and slow.made is None and not slow.is_current
+        slow = figures.get("slow", compute, wait=0.01)
+        assert slow.made is None and not slow.is_current, "nobody waits for it"
+        began.wait(60)
         told = client.get("/pending.json", params={"key": slow.key}).json()["figure"]
         assert (told["done"], told["total"], told["is_current"]) == (3, 10, False)
+        ending.set()
         assert figures.get("slow", lambda *_: "never", wait=None).value == "done"
         broken = figures.get("broken", lambda *_: 1 / 0, wait=None)
         assert "ZeroDivisionError" in broken.problem and not broken.is_current

@@ -6,17 +6,17 @@ is never shown as current after the store has changed.
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from msgspec import Struct
 
 from warmstart.doors.ui.stores import OpenStores
-from warmstart.errors import WarmstartError
+from warmstart.errors import Refused, WarmstartError
 from warmstart.pipeline import Warmstart
 from warmstart.ports import Progress
 
@@ -52,8 +52,9 @@ class Figures:
         self._clock = clock
         self._lock = threading.Lock()
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
-        self._quick = ThreadPoolExecutor(1, "warmstart-figures")
-        self._slow = ThreadPoolExecutor(1, "warmstart-slow-figures")  # so that no quick figure waits for a slow one
+        self._is_closed = False
+        self._quick = self._start_workers(1)
+        self._slow = self._start_workers(2)  # of their own, so that no quick figure waits for a slow one
         self._watch = Warmstart(stores.settings, patience=1.0)  # never writes: its view of others' changes counts them
 
     def get(self, name: Hashable, compute: Compute, *, wait: float | None = MOMENT, is_slow: bool = False) -> Figure:
@@ -66,7 +67,7 @@ class Figures:
             if entry.state != state and entry.running is None:
                 entry.running = threading.Event()
                 entry.state = state
-                (self._slow if is_slow else self._quick).submit(self._run, entry, compute)
+                (self._slow if is_slow else self._quick).put((entry, compute))
             running = entry.running
             while len(self._entries) > _KEPT:
                 self._entries.popitem(last=False)
@@ -87,15 +88,30 @@ class Figures:
         return Figure(key, None, figure.made, entry.running is None, figure.done, figure.total, figure.problem)
 
     def close(self) -> None:
-        """End. A computation that runs is not waited for."""
-        for worker in (self._quick, self._slow):
-            worker.shutdown(wait=False, cancel_futures=True)
+        """End. A computation that runs is not waited for: it stops at its next step, or with the program."""
+        self._is_closed = True
+        for waiting in (self._quick, self._slow, self._slow):
+            waiting.put(None)
         self._watch.close()
+
+    def _start_workers(self, number: int) -> queue.SimpleQueue[tuple[_Entry, Compute] | None]:
+        """Start threads that compute what is put into a queue. They never keep the program from ending."""
+        waiting: queue.SimpleQueue[tuple[_Entry, Compute] | None] = queue.SimpleQueue()
+
+        def work() -> None:
+            while (task := waiting.get()) is not None and not self._is_closed:
+                self._run(*task)
+
+        for _number in range(number):
+            threading.Thread(target=work, name="warmstart-figures", daemon=True).start()
+        return waiting
 
     def _run(self, entry: _Entry, compute: Compute) -> None:
         figure = entry.figure
 
         def report(done: int, total: int | None, what: str) -> None:
+            if self._is_closed:
+                raise Refused("the server has ended")
             figure.done, figure.total = done, total
 
         try:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, cast, get_args
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from warmstart.doors.render.times import read_since
 from warmstart.doors.ui.access import Viewer
@@ -28,6 +29,7 @@ class PageRequest(Struct, frozen=True, kw_only=True):
     name: str = ""  # of the one thing that a page is about; empty: the list
     query: Mapping[str, str] = {}
     is_json: bool = False
+    began: float = field(default_factory=time.monotonic)
 
     @property
     def border(self) -> Border | None:
@@ -40,7 +42,9 @@ class PageRequest(Struct, frozen=True, kw_only=True):
 
     def figure(self, name: tuple[object, ...], compute: Compute, *, is_slow: bool = False) -> Figure:
         """Return a figure about the whole history. Programs wait for it; a page shows that it is being computed."""
-        wait = None if self.is_json else MOMENT
+        wait = (
+            None if self.is_json else max(0.0, self.began + MOMENT - time.monotonic())
+        )  # for all its figures together
         figure = self.figures.get((self.viewer.role, *name), compute, wait=wait, is_slow=is_slow)
         if self.is_json and figure.problem:
             raise Refused(figure.problem)

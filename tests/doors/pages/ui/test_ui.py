@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import json, structs
 
 from doors.pages.browsing import CONTRASTS
+from doors.pages.ui.reading import Reader
 from places import AGENTS, NO_AGENTS
 from skips import FULL
 from ui_home import PAYLOADS, SAMPLES, make_settings
@@ -125,16 +127,12 @@ def own_home(tmp_path: Path) -> Any:
 
 
 def _propose(note: Any) -> tuple[Any, ...]:
-    from msgspec import json, structs
-
     waiting = structs.replace(note, status="proposed", decision="policy: waits")
     return (note.id, note.project, note.scope, note.kind, "proposed", json.encode(waiting).decode(), 1.0)
 
 
 def test_from_an_error_to_a_note_in_a_brief(browser: Any, own_home: Any) -> None:
     """The whole way: the error's row, its occurrences, the note that waits, approval, and the brief of a new session."""
-    from doors.pages.ui.conftest import Reader
-
     with UiServer(own_home, port=0) as server:
         person = Reader(browser, server)
         page = person.open("/errors")
@@ -169,8 +167,6 @@ def test_from_an_error_to_a_note_in_a_brief(browser: Any, own_home: Any) -> None
 
 
 def test_a_running_session_appears_and_grows(browser: Any, own_home: Any) -> None:
-    from doors.pages.ui.conftest import Reader
-
     folder = own_home.user_home / ".claude" / "projects" / "live"
     folder.mkdir(parents=True)
     (sample,) = [file for file in (SAMPLES / "claude_code").rglob("*.jsonl") if file.stem.startswith("9bffddcc")]

@@ -66,7 +66,7 @@ for (const form of document.querySelectorAll("form[data-action]")) {
 }
 if (sessionStorage.getItem("said")) {
   say(sessionStorage.getItem("said"));
-  sessionStorage.removeItem("said");
+  if (!document.querySelector("[data-pending]")) sessionStorage.removeItem("said");
 }
 
 // Long work and figures: ask how far they are, and load the page again when they are ready.

@@ -41,7 +41,7 @@ from warmstart.trials.report import Report
 from warmstart.trials.template_effects import TemplateEffect
 
 
-class Measured(Struct, frozen=True, kw_only=True):
+class MeasuredEffects(Struct, frozen=True, kw_only=True):
     """Everything that was measured, as `warmstart report` shows it, and how it came about."""
 
     row: ExperimentRow | None  # None: the standing holdout
@@ -78,22 +78,22 @@ def _load(asked: PageRequest) -> EffectView:
         notes = {note.id for note in ws.notes.list() if border.admits(note.scope, note.project)}
         templates = {f"{row.name}@{row.version}" for row, _template in ws.templates.find(border=border)}
         visible = frozenset(notes | templates)
-    figure = asked.figure(("effect", name), lambda ws, progress: measure(ws, progress, name))
+    figure = asked.figure(("effect", name), lambda ws, progress: measure(ws, progress, name), is_slow=True)
     return EffectView(experiments=rows, name=name, figure=figure, visible=visible)
 
 
-def measure(ws: Warmstart, _progress: Progress, name: str) -> Measured:
+def measure(ws: Warmstart, _progress: Progress, name: str) -> MeasuredEffects:
     """Compute what `warmstart report` and `warmstart experiment power` print, and the course of the effects."""
     row = ws.experiments.find(name)
     if row is not None and row.design == "occurrence":
-        return Measured(row=row, report=None, occurrences=ws.notes.weigh_occurrences(row.name))
+        return MeasuredEffects(row=row, report=None, occurrences=ws.notes.weigh_occurrences(row.name))
     report = ws.report(name)
     power, no_power = None, ""
     try:
         power = ws.experiments.power()
     except Refused as error:
         no_power = str(error)
-    return Measured(
+    return MeasuredEffects(
         row=row,
         report=report,
         courses=ws.experiments.trace(name),
@@ -108,7 +108,7 @@ def measure(ws: Warmstart, _progress: Progress, name: str) -> Measured:
 
 
 def _show(view: EffectView, asked: PageRequest) -> Content:
-    measured: Measured | None = view.figure.value
+    measured: MeasuredEffects | None = view.figure.value
     title = "The standing holdout" if view.name == "holdout" else f"Experiment {view.name}"
     body: list[Markup | None] = [_show_experiments(view), make_pending(view.figure)]
     if measured is not None:
@@ -123,7 +123,7 @@ def _show_experiments(view: EffectView) -> Markup:
     return element("ul", {"class": "inline", "aria-label": "Experiments"}, *items)
 
 
-def _show_measured(measured: Measured, visible: frozenset[str] | None) -> list[Markup | None]:
+def _show_measured(measured: MeasuredEffects, visible: frozenset[str] | None) -> list[Markup | None]:
     report = measured.report
     parts: list[Markup | None] = []
     if measured.row is not None:
@@ -226,7 +226,7 @@ def _show_facts(report: Report) -> Markup:
     return element("dl", {"class": "facts"}, *pairs)
 
 
-def _show_power(measured: Measured) -> Markup | None:
+def _show_power(measured: MeasuredEffects) -> Markup | None:
     power = measured.power
     if power is None:
         return make_note(measured.no_power) if measured.no_power else None
@@ -300,7 +300,7 @@ def _show_trials(results: TrialResults, visible: frozenset[str] | None) -> Marku
 
 
 def _describe(view: EffectView) -> dict[str, Any]:
-    measured: Measured = view.figure.value
+    measured: MeasuredEffects = view.figure.value
     described: dict[str, Any] = {
         "experiments": [describe_experiment(row) for row in view.experiments],
         "report": measured.report,

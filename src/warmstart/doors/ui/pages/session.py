@@ -48,7 +48,7 @@ _HOW = {
 }
 
 
-class SessionView(Struct, frozen=True, kw_only=True):
+class TimelineView(Struct, frozen=True, kw_only=True):
     """A session with what is known about it."""
 
     record: Record
@@ -60,7 +60,7 @@ class SessionView(Struct, frozen=True, kw_only=True):
     parent: str | None  # key of the session that started it
 
 
-def _load(asked: PageRequest) -> SessionView:
+def _load(asked: PageRequest) -> TimelineView:
     ws = asked.ws
     record = ws.session(asked.name)
     row = record.session
@@ -68,7 +68,7 @@ def _load(asked: PageRequest) -> SessionView:
     occurrences = [tuple(one) for one in ws.store.rows("occurrences_in", (row.id,))]
     texts = {note: _find_text(asked, note) for note in {one[0] for one in (*showings, *occurrences)}}
     parents = ws.store.rows("keys_by_id", (row.parent,)) if row.parent else []
-    return SessionView(
+    return TimelineView(
         record=record,
         usage=ws.usage.of_session(row),
         trials=TrialStore(ws.store).trials_of_session(row.id, row.key),
@@ -84,7 +84,7 @@ def _find_text(asked: PageRequest, note: str) -> str:
     return str(msgspec.json.decode(rows[0][1]).get("text", "")) if rows else "(deleted)"
 
 
-def _show(view: SessionView, asked: PageRequest) -> Content:
+def _show(view: TimelineView, asked: PageRequest) -> Content:
     row, calls = view.record.session, view.record.calls
     only_errors = asked.text("errors") is not None
     wanted = [call for call in calls if not only_errors or call.status not in ("ok", "unknown")]
@@ -124,7 +124,7 @@ def _show(view: SessionView, asked: PageRequest) -> Content:
     )
 
 
-def _show_facts(view: SessionView) -> Markup:
+def _show_facts(view: TimelineView) -> Markup:
     row, usage = view.record.session, view.usage
     figures = [
         f"{name.replace('_', ' ')} {format_figure(value, name, name in usage.estimated, True)}"
@@ -154,7 +154,7 @@ def _show_facts(view: SessionView) -> Markup:
     return make_facts(facts)
 
 
-def _show_shown(view: SessionView) -> Markup | None:
+def _show_shown(view: TimelineView) -> Markup | None:
     items = []
     for trial in view.trials:
         picks = [f"{pick['template']}@{pick['version']}" for pick in msgspec.json.decode(trial.picks)]
@@ -171,7 +171,7 @@ def _show_shown(view: SessionView) -> Markup | None:
     return element("ul", {"class": "shown"}, *items) if items else None
 
 
-def _show_note(view: SessionView, note: str, how: str, result: Any) -> Markup:
+def _show_note(view: TimelineView, note: str, how: str, result: Any) -> Markup:
     ending = ""
     if result is not None and result[3] is not None:
         ending = "; the call or its retry failed" if result[3] else "; the call worked"
@@ -186,7 +186,7 @@ def _show_evidence(row: SessionRow) -> Markup | None:
     return make_table(("#weight", "sign", "#step"), rows, "Evidence for the verdict") if rows else None
 
 
-def _show_call(view: SessionView, call: CallRow, asked: PageRequest) -> Markup:
+def _show_call(view: TimelineView, call: CallRow, asked: PageRequest) -> Markup:
     failed = call.status not in ("ok", "unknown")
     took = f"{call.answered - call.at:.1f} s" if call.at is not None and call.answered is not None else ""
     known = f"known by {_BASES.get(call.basis, call.basis)}"
@@ -228,7 +228,7 @@ def _show_result(call: CallRow) -> Markup:
     )
 
 
-def _offer_note(view: SessionView, call: CallRow) -> Markup:
+def _offer_note(view: TimelineView, call: CallRow) -> Markup:
     fixed = {"session": view.record.session.key, "call": str(call.ordinal)}
     field = make_field("text", "Its sentence (empty: as learning words it)", "", size=60)
     form = make_action("notes/make", "Make and use the note", fixed, field)
@@ -239,7 +239,7 @@ def describe_usage(usage: UsageRow) -> Any:
     return msgspec.to_builtins(usage)
 
 
-def _describe(view: SessionView) -> dict[str, Any]:
+def _describe(view: TimelineView) -> dict[str, Any]:
     calls: Sequence[CallRow] = view.record.calls
     return describe_session(view.record.session) | {
         "tool_calls": [describe_call(call) for call in calls],

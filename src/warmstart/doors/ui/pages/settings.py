@@ -26,7 +26,7 @@ class SettingsView(Struct, frozen=True, kw_only=True):
 
 def _load(asked: PageRequest) -> SettingsView:
     try:
-        doctor = asked.figure(("doctor",), lambda ws, _progress: examine(ws))
+        doctor = asked.figure(("doctor",), lambda ws, _progress: examine(ws), is_slow=True)
     except StoreError as error:  # then nothing can be kept in it; the examination says why
         doctor = Figure("", _examine_damaged(asked.ws, error), is_current=True, made=0.0)
     settings = asked.ws.settings

@@ -1,0 +1,129 @@
+"""Sessions found by their words: what is searched, filters, changes, deletion without traces, older stores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import apsw
+import pytest
+
+from ui_home import make_call, make_session
+from warmstart.errors import Refused
+from warmstart.store import SqliteStore, open_store
+from warmstart.store import sqlite as module
+from warmstart.store.sqlite_file import migrate
+from warmstart.store.words import SessionFilter, SessionWords, make_match
+
+ALL = SessionFilter()
+
+
+def put(store: SqliteStore, number: int, task: str, command: str = "make", **facts: object) -> str:
+    row = make_session(number, task, **facts)
+    fields = {
+        "tool": "Bash",
+        "intent": None,
+        "excerpt": "unsearchedresult",
+        "findings": '["E501"]',
+        "words": "please not",
+    }
+    arguments = json.dumps({"command": command, "path": "src/shop\nbasket.py"})
+    call = make_call(row, 0, "cannot find the gizmo", arguments=arguments, **fields)
+    store.put_session(row, [call], [])
+    return row.key
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SqliteStore:
+    return open_store(tmp_path / "warmstart.db")
+
+
+def find(store: SqliteStore, text: str, wanted: SessionFilter = ALL, limit: int = 50, offset: int = 0) -> list[str]:
+    found = SessionWords(store).find(text, wanted, limit=limit, offset=offset)
+    return [row.id for row in found.sessions]
+
+
+def test_tasks_tools_commands_paths_and_errors_are_searched(store: SqliteStore) -> None:
+    put(store, 1, "Repair the checkout", "pytest tests/test_orders.py -k total")
+    put(store, 2, "Write the report")
+    for text in ("checkout", "REPAIR checkout", "test_orders.py", "total pytest", "chec", "orders tot"):
+        assert find(store, text) == ["id-1"], text
+    for text in ("bash", "gizmo", "E501", "please", "runtime", "basket", "src/shop basket.py"):
+        assert find(store, text) == ["id-2", "id-1"], text
+    assert find(store, "unsearchedresult") == [], "results are not indexed: sessions search reads them"
+    assert find(store, "repair report") == [], "every word must be there"
+    with pytest.raises(Refused, match="no word"):
+        find(store, '"* --')
+    for text in ('" OR "', "task:checkout", "a NEAR b", "(((x", "^checkout", "checkout*"):
+        find(store, text)  # no text is taken for a query language
+
+
+def test_filters_order_and_parts(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(12):
+        put(
+            store,
+            number,
+            "fix it",
+            agent=("codex", "hermes")[number % 2],
+            verdict=("success", "failure")[number % 3 > 0],
+        )
+    for many in (5_000, 3):  # few matches are sorted, many are walked along time: the same sessions
+        monkeypatch.setattr("warmstart.store.words.MANY", many)
+        assert find(store, "fix", limit=3) == ["id-11", "id-10", "id-9"]
+        assert find(store, "fix", limit=3, offset=10) == ["id-1", "id-0"]
+        chosen = SessionFilter(agent="codex", verdict="success", project="/srv/shop", scope="")
+        found = SessionWords(store).find("fix", chosen, limit=1, offset=0)
+        assert (found.total, [row.id for row in found.sessions]) == (2, ["id-6"])
+        assert find(store, "fix", SessionFilter(since=1_790_000_000.0 + 11 * 60)) == ["id-11"]
+
+
+def test_a_changed_session_loses_its_old_words(store: SqliteStore) -> None:
+    put(store, 1, "paint it green")
+    put(store, 1, "paint it blue", digest="other", messages=9)
+    assert find(store, "green") == [] and find(store, "blue") == ["id-1"]
+    assert SessionWords(store).find("paint", ALL, limit=9, offset=0).total == 1
+
+
+def test_a_deleted_session_leaves_no_word_in_the_files(store: SqliteStore) -> None:
+    key = put(store, 1, "quetzalcoatl")
+    put(store, 2, "keep this one")
+    assert b"quetzalcoatl" in store.path.read_bytes() + Path(f"{store.path}-wal").read_bytes()
+    store.forget_session(key, 1.0)
+    assert find(store, "quetzalcoatl") == []
+    store.erase()
+    store.close()
+    for file in store.path.parent.glob("warmstart.db*"):
+        assert b"quetzalcoatl" not in file.read_bytes(), file
+        assert b"quetzal" not in file.read_bytes(), "nor in pieces that FTS5 stores"
+    assert find(open_store(store.path), "keep") == ["id-2"], "vacuuming keeps the numbers of the others"
+
+
+def test_an_older_store_is_indexed_later_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "warmstart.db"
+    migrations = [*module.KIND.load_migrations()]
+    before = next(one.number for one in migrations if one.name == "0016_search") - 1
+    with open_store(tmp_path / "new.db") as new:
+        for number in range(5):
+            put(new, number, f"task number{number}")
+        rows = new.rows("list_sessions", (None, None, None, None, -1, 0))
+        calls = [call.to_columns() for row in rows for call in new.calls_of(row[0])]
+    path.touch(mode=0o600)
+    db = apsw.Connection(str(path))
+    migrate(db, module.KIND, migrations[:before])
+    db.executemany(module.QUERIES["put_session"], rows)
+    db.executemany(module.QUERIES["put_call"], calls)
+    db.close()
+    with open_store(path) as store:
+        words = SessionWords(store)
+        found = words.find("number3", ALL, limit=9, offset=0)
+        assert (found.total, found.unsearched) == (0, 5), "opening does not wait for the index"
+        put(store, 9, "task number9")
+        assert find(store, "number9") == ["id-9"], "what is stored from now on is found at once"
+        assert words.complete() == 5
+        assert find(store, "number3") == ["id-3"] and words.count_missing() == 0
+        assert words.complete() == 0
+
+
+def test_words_become_a_query() -> None:
+    assert make_match("src/a_b.py") == '"src" "a" "b" "py"*'
+    assert make_match(" -- ") is None
