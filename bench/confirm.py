@@ -322,7 +322,12 @@ def measure_flood(folder: Path) -> dict[str, Any]:
         )
         tokens = (REDTEAM.FLOOD, daemon.url, secret, json.dumps({"action": "a", "description": "d", "details": dense}))
         half_open = [(REDTEAM.HALF_OPEN, url, 1_100, secret) for url in (daemon.url, daemon.page)]
-        floods = {"large": [large], "dense": [tokens], "half_open": half_open, "all": [large, tokens, *half_open]}
+        floods: dict[str, list[tuple[Any, ...]]] = {
+            "large": [large],
+            "dense": [tokens],
+            "half_open": half_open,
+            "all": [large, tokens, *half_open],
+        }
         for name, attacks in floods.items():
             quiet = person.measure() if name != "all" else result["quiet"]
             result.setdefault("quiet", quiet)
@@ -444,6 +449,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["WARMSTART_HOME"] = folder
+        found: dict[str, Any]
         if arguments.only == "flood":
             found = {"flood": measure_flood(Path(folder))}
         else:
