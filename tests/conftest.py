@@ -28,6 +28,7 @@ THEIRS = (
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 LONGEST_FIRST = (  # test files that take the most seconds: a worker that starts one last keeps the other one waiting
+    "tests/doors/pages/ui/test_ui.py",
     "tests/doors/pages/test_insights.py",
     "tests/agents/test_claude_code.py",
     "tests/agents/test_codex.py",
