@@ -51,7 +51,7 @@ _PATIENCE = 2.0  # seconds to wait for a busy store
 _SHORT_PATIENCE = 0.5  # at a call: the next call can be answered instead
 _LONGEST_ANSWER = 10_000  # characters; Claude Code shows no more, Codex counts bytes
 _MOST_TOKENS = 2_000  # always fit in there
-_OPENING_SHARE = 3  # the opening gets a third of the budget and of the examples
+_OPENING_SHARE = 3  # the opening gets a third of the budget
 _OPENING_EXAMPLES = 1  # at most, before the prompt is known: the prompt's own examples follow
 _COLD = "cold"
 
