@@ -51,7 +51,8 @@ _PATIENCE = 2.0  # seconds to wait for a busy store
 _SHORT_PATIENCE = 0.5  # at a call: the next call can be answered instead
 _LONGEST_ANSWER = 10_000  # characters; Claude Code shows no more, Codex counts bytes
 _MOST_TOKENS = 2_000  # always fit in there
-_OPENING_SHARE = 3  # the opening gets a third of the budget and of the examples
+_OPENING_SHARE = 3  # the opening gets a third of the budget
+_OPENING_EXAMPLES = 1  # at most, before the prompt is known: the prompt's own examples follow
 _COLD = "cold"
 
 _finishing = threading.Lock()  # held by the thread that ends the process: with the answer, or because time is up
@@ -248,7 +249,7 @@ class _Hook:
 
     def _opening(self, *, examples: int | None = None, cold: bool = False) -> Task:
         """Return the task of the opening: the prompt is not known yet, so only this project's own examples count."""
-        budget, most = self._budget // _OPENING_SHARE, -(-self._settings.examples // _OPENING_SHARE)
+        budget, most = self._budget // _OPENING_SHARE, min(self._settings.examples, _OPENING_EXAMPLES)
         return Task(
             session=self._session,
             agent=self._agent.name,
