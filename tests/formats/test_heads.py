@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from warmstart import formats
+from warmstart.errors import UnknownFormat
 from warmstart.formats.lenient import NotPlain, Scanner, loose_values, plain_pieces
 from warmstart.formats.source import Source
 
@@ -54,3 +55,10 @@ def test_a_rollout_is_known_by_a_first_line_longer_than_the_short_head(tmp_path:
     source = Source(file)
     assert formats.detect(source).NAME == "codex"
     assert source.head.root == "object"  # the longer head was not needed
+
+
+def test_an_event_of_openhands_with_a_list_as_its_kind_breaks_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "events.json"
+    file.write_text(json.dumps([{"kind": [], "id": "e0", "source": "agent", "timestamp": "2026-08-03"}]))
+    with pytest.raises(UnknownFormat):
+        formats.detect(Source(file))

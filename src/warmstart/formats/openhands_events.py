@@ -60,7 +60,7 @@ def is_event(value: Any) -> bool:
     """Return whether a decoded value is an event of OpenHands."""
     if not isinstance(value, dict) or "source" not in value or "timestamp" not in value:
         return False
-    return value.get("kind") in _V1_KINDS or (
+    return string_of(value.get("kind")) in _V1_KINDS or (
         "id" in value and (isinstance(value.get("action"), str) or isinstance(value.get("observation"), str))
     )
 
