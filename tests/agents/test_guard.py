@@ -89,7 +89,8 @@ def test_an_approved_call_runs_and_only_then(guarded: Machine, deployed: Path) -
     with ThreadPoolExecutor(1) as pool:
         session = start_session(guarded, pool)
         request = wait_for_request()
-        assert request["action"] == "deploy_shop" and DEPLOY in str(request["details"])
+        shown = run_json("show", request["id"])
+        assert request["action"] == "deploy_shop" and DEPLOY in str(shown["details"])
         time.sleep(1)
         assert not session.done() and not deployed.exists()
         run_json("approve", request["id"], "--yes")

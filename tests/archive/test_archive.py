@@ -35,6 +35,9 @@ def transcript(tmp_path: Path) -> Path:
     return write_jsonl(tmp_path / "projects" / "-shop" / "s-1.jsonl", claude_lines("s-1", calls=40))
 
 
+CASES = sorted(p for p in DATA.rglob("case*") if ".expected" not in p.name and p.parent.name != "opencode_storage")
+
+
 class TestRestore:
     def test_the_same_bytes_come_back_where_they_were(self, transcript: Path) -> None:
         before = transcript.read_bytes()
@@ -45,7 +48,7 @@ class TestRestore:
         run("archive", "restore", "s-1")
         assert transcript.read_bytes() == before
 
-    @pytest.mark.parametrize("case", sorted(p for p in DATA.rglob("case*") if ".expected" not in p.name), ids=str)
+    @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")
     def test_every_format_comes_back(self, case: Path, tmp_path: Path) -> None:
         report = run_json("archive", "add", case)
         assert report["added"] == 1, report

@@ -16,7 +16,7 @@ from warmstart.confirm.canonical import digest_deed
 from warmstart.confirm.desk.decide import DecisionRequest, decide, expire_due
 from warmstart.confirm.desk.submit import submit
 from warmstart.confirm.model import AuditEntry, Identity, NewRequest
-from warmstart.confirm.policy.policy import Policy
+from warmstart.confirm.policy.policy import Defaults, Policy
 from warmstart.confirm.store.open import open_store
 from warmstart.confirm.store.sqlite import MIGRATIONS
 from warmstart.confirm.store.triggers import read_triggers
@@ -54,7 +54,7 @@ def make_history(path: Path, requests: int = 60) -> None:
         anchor.create(store)
         now = int(time.time() * 1000)
         with store.writing():
-            tx = Transaction(store, now, Policy())
+            tx = Transaction(store, now, Policy(defaults=Defaults(cool_down_seconds=0)))
             create_token(tx, "agent", ["agent:submit"], by="test")
             for n in range(requests):
                 new = NewRequest(

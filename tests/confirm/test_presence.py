@@ -78,9 +78,10 @@ def test_daemons_that_agree_say_nothing(house: House, others: ExitStack) -> None
     again = (
         '# the same\nnotify = []\nhigh_risk = ["a", "b"]\n[[rule]]\naction = "y"\n[[rule]]\nquorum = 2\naction = "x"'
     )
-    house.restart(policy=parse_policy(text), rate_limit=7)
+    limits: Any = {"rate_limit": 7, "pending_limit": 8, "cool_down": 9}
+    house.restart(policy=parse_policy(text), **limits)
     others.enter_context(
-        ConfirmationServer(database=house.database, port=0, ui_port=0, policy=parse_policy(again), rate_limit=7)
+        ConfirmationServer(database=house.database, port=0, ui_port=0, policy=parse_policy(again), **limits)
     )
     time.sleep(1.5)
     assert house.desk.trouble == ""

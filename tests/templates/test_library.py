@@ -774,7 +774,7 @@ def test_the_samples_that_come_along(ws):
 class TestWrittenByHand:
     def test_it_waits_for_a_person_and_is_redacted(self, ws):
         example = Example(
-            tool="terminal", arguments={"command": f"curl -H 'token: {GITHUB}'"}, result="ok", intent="ask"
+            tool="terminal", arguments={"command": "curl example.net"}, result=f"token: {GITHUB}", intent="ask"
         )
         kept = ws.templates.save(Template(name="mine", examples=(example,), tags=("a",), used=9))
         assert (kept.status, kept.reason) == ("proposed", "written: a person decides")

@@ -95,7 +95,7 @@ SELECT tool, status, cause FROM calls WHERE session_key = :key ORDER BY ordinal 
 -- name: changed_sessions
 SELECT key, id, format, agent, model, project, source_uri, task, started, ended, end_reason, label, parent,
        messages, calls, results, errors, verdict, quality, confidence, category, task_type, score, usage,
-       digest, first_seen, updated, turns, folder, root, remote, scope
+       digest, first_seen, updated, turns, folder, root, remote, scope, source
 FROM sessions WHERE updated >= :since ORDER BY updated LIMIT 200;
 
 -- name: new_showings

@@ -129,7 +129,7 @@ def test_guests_see_no_transcript_and_no_other_scope(tmp_path: Path) -> None:
         assert {note.scope for note in ws.notes.list()} == {"", "profile:work"}
         private = next(note for note in ws.notes.list() if note.scope)
     with UiServer(settings, port=0, share="127.0.0.1") as server, log_in(server, server.make_guest_link()) as guest:
-        for path in ("/errors", "/notes", "/templates", "/effect"):
+        for path in ("/errors", "/notes", "/effect"):
             for end in ("", ".json"):
                 answer = guest.get(path + end)
                 assert answer.status_code == 200
@@ -137,7 +137,18 @@ def test_guests_see_no_transcript_and_no_other_scope(tmp_path: Path) -> None:
                 assert "private-of-work" not in text and "WorkTool" not in text, path
         assert "notes-of-mine" in guest.get("/notes.json").text
         assert guest.get(f"/notes/{private.id}").status_code == 404
-        for path in ("/", "/sessions", "/sessions/0", "/usage", "/projects", "/review", "/settings", "/live"):
+        for path in (
+            "/",
+            "/sessions",
+            "/sessions/0",
+            "/templates",
+            "/templates.json",
+            "/usage",
+            "/projects",
+            "/review",
+            "/settings",
+            "/live",
+        ):
             assert guest.get(path).status_code == 403
         assert guest.get("/events").status_code == 401
         refused = guest.post("/do/notes/retire", json={"note": private.id, "reason": "x"})

@@ -47,6 +47,8 @@ def test_pages_say_what_commands_print(
 ) -> None:
     shown = owner.get(path).json()
     (printed,) = run(server, *words)
+    for listed in printed if words[0] == "templates" else ():
+        del listed["sources"]  # the page about one template lists them
     assert (shown["sessions"] if path.startswith("/sessions") else shown) == printed
     assert printed
 

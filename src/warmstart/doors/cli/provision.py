@@ -28,7 +28,7 @@ from warmstart.pipeline import Warmstart
 )
 @click.option("--scope", default="", help="The agent's profile and person, as `templates list` shows it.")
 @click.option("--budget", type=click.IntRange(0), help="Maximum tokens of the seed.  [default: 1500]")
-@click.option("--examples", type=click.IntRange(0, MOST_EXAMPLES), help="Maximum number of examples.  [default: 3]")
+@click.option("--examples", type=click.IntRange(0, MOST_EXAMPLES), help="Maximum number of examples.  [default: 8]")
 @click.option("--dialect", type=click.Choice(DIALECTS), default="openai", show_default=True)
 @click.option("--model", help="The model that reads the seed: some need their own ids or signatures.")
 @click.option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -27,7 +28,7 @@ from warmstart.model import Category, Decision, LearnedNotes, Problem, TaskType,
 from warmstart.pipeline import Warmstart
 from warmstart.plurals import format_count
 from warmstart.scopes import EVERYWHERE, SHARED, Border
-from warmstart.store import SessionRow
+from warmstart.store import SessionRow, TemplateRow
 from warmstart.templates.mine import LearnLimits, RefusedSession
 from warmstart.templates.register import LearnedTemplate
 
@@ -211,12 +212,7 @@ def list_templates(
     found = library.find(status, category, task_type, border=border)
     matching = [pair for pair in found if not wanted or wanted & set(pair[1].tags)]
     if as_json:
-        print_json(
-            [
-                summarise_template(row, template) | {"sources": list_sources(ws, template, _FEW_SOURCES)}
-                for row, template in matching
-            ]
-        )
+        print_json([summarise_with_sources(ws, row, template) for row, template in matching])
     elif matching:
         scopes = ("scope",) if any(row.scope for row, _template in matching) else ()
         columns = ("template", "status", "kind", *scopes, "#examples", "#used", "created (UTC)", "from", "tags")
@@ -294,6 +290,11 @@ def _name_sources(ws: Warmstart, template: Template) -> str:
     named = [source["short"] if source["agent"] else source["id"] or "" for source in list_sources(ws, template, 1)]
     more = len(template.source_sessions) - len(named)
     return " ".join([*(name or "" for name in named), *([f"+{more}"] if more else [])])
+
+
+def summarise_with_sources(ws: Warmstart, row: TemplateRow, template: Template) -> dict[str, Any]:
+    """Describe a template for lists, with the first sessions that it was mined from."""
+    return summarise_template(row, template) | {"sources": list_sources(ws, template, _FEW_SOURCES)}
 
 
 def list_sources(ws: Warmstart, template: Template, most: int | None = None) -> list[dict[str, str | None]]:

@@ -22,7 +22,7 @@ from warmstart.pipeline import Warmstart
 @click.option(
     "--share",
     metavar="ADDRESS",
-    help="Also listen on this address of the machine, and print a link that lets others read errors, notes, templates and "
+    help="Also listen on this address of the machine, and print a link that lets others read errors, notes and "
     "effects. They see no transcript and change nothing.",
 )
 @json_option
@@ -49,7 +49,7 @@ def ui(ws: Warmstart, port: int, no_open: bool, share: str | None, as_json: bool
             click.echo(f"Open {link}")
             click.echo("The link works once, within ten minutes. Ctrl-C ends the page.")
             if guests:
-                click.echo(f"Others read errors, notes, templates and effects, unencrypted, at {guests}")
+                click.echo(f"Others read errors, notes and effects, unencrypted, at {guests}")
         sys.stdout.flush()
         if not no_open and not as_json:
             webbrowser.open(link)

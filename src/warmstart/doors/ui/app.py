@@ -155,7 +155,7 @@ def _serve(parts: UiParts, viewer: Viewer, request: AnyRequest) -> Response[byte
     query = {key: value for key, value in request.query_params.items() if isinstance(value, str)}
     try:
         if viewer.role != "owner" and section not in GUEST_PAGES:
-            return _show_problem("This link only shows errors, notes, templates and effects.", 403, viewer, is_json)
+            return _show_problem("This link only shows errors, notes and effects.", 403, viewer, is_json)
         page = find_page(PAGES, section, name)
         with parts.stores.borrow() as ws:
             asked = PageRequest(

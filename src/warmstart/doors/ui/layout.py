@@ -12,7 +12,7 @@ from warmstart.doors.render.terminal import format_iso, format_time
 from warmstart.doors.ui.access import Viewer
 from warmstart.doors.ui.figures import Figure
 
-GUEST_PAGES = ("errors", "notes", "templates", "effect")
+GUEST_PAGES = ("errors", "notes", "effect")  # templates quote requests, which may hold personal data
 _NAVIGATION = (
     ("home", "Home", "/"),
     ("sessions", "Sessions", "/sessions"),

@@ -98,7 +98,11 @@ class Gate:
     def _check_host(self, given: list[bytes]) -> None:
         """Refuse names that are not ours: an attacker's DNS may point one at this machine."""
         if len(given) != 1 or _read_host(given[0]) not in self._hosts:
-            raise _Refusal(403, "bad_host", "the daemon does not know this host name; start it with --allow-host NAME")
+            raise _Refusal(
+                403,
+                "bad_host",
+                "this server does not know the host name; use the address that it printed (confirm serve: --allow-host NAME)",
+            )
 
     def _check_origin(self, headers: dict[bytes, list[bytes]]) -> None:
         origins = headers.get(b"origin", [])
