@@ -225,8 +225,8 @@ def test_a_row_leads_to_its_occurrences():
     found = gather_insights(sessions, show=1)
     assert found.shown is not None and found.shown.number == found.repeated[0].number == 1
     assert [(one.session, one.call, one.cause, one.followed) for one in found.occurrences] == [
-        ("b", 2, "order not found", "Read (ok)"),
-        ("a", 1, "order not found", "order_id: id -> #id (call 2)"),
+        ("b", 1, "order not found", "Read (ok)"),
+        ("a", 0, "order not found", "order_id: id -> #id (call 1)"),
     ]
     assert gather_insights(sessions, show=2).shown is None
     assert gather_insights(sessions).occurrences == ()

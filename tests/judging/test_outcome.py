@@ -289,3 +289,20 @@ def test_a_tool_that_does_not_exist_is_an_error(tool, answer):
 @pytest.mark.parametrize("text", ["Unknown tool: hammer", "Tool 'hammer' not found\nin the shed"])
 def test_another_tool_in_the_output_is_no_error(text):
     assert judge_result(call("Bash", "cat shed.log | head"), text).status == "ok"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Chunk ID: 1a\nWall time: 1.0 seconds\nProcess running with session ID 7\nOriginal token count: 4\nOutput:\nCompiling a",
+        "Script running with cell ID 7\nWall time 10.0 seconds\nOutput:\n",
+        'Script completed\nWall time 1.0 seconds\nOutput:\n\n{"chunk_id":"1a","session_id":7,"output":"Compiling a"}',
+    ],
+)
+def test_a_command_that_has_not_ended_is_no_success(text: str) -> None:
+    assert judge_result(ToolCall("1", "exec_command", {"cmd": "cargo test"}), text).status == "unknown"
+    ended = text.replace('"session_id":7', '"exit_code":0').replace("running with session ID 7", "exited with code 0")
+    assert (
+        judge_result(ToolCall("1", "exec_command", {"cmd": "cargo test"}), ended.replace("running", "completed")).status
+        == "ok"
+    )

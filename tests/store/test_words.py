@@ -101,11 +101,11 @@ def test_a_deleted_session_leaves_no_word_in_the_files(store: SqliteStore) -> No
 def test_an_older_store_is_indexed_later_and_says_so(tmp_path: Path) -> None:
     path = tmp_path / "warmstart.db"
     migrations = [*module.KIND.load_migrations()]
-    before = next(one.number for one in migrations if one.name == "0016_search") - 1
+    before = next(one.number for one in migrations if one.name == "0015_search") - 1
     with open_store(tmp_path / "new.db") as new:
         for number in range(5):
             put(new, number, f"task number{number}")
-        rows = new.rows("list_sessions", (None, None, None, None, -1, 0))
+        rows = new.rows("list_sessions", (None, None, None, None, None, -1, 0))
         calls = [call.to_columns() for row in rows for call in new.calls_of(row[0])]
     path.touch(mode=0o600)
     db = apsw.Connection(str(path))

@@ -223,7 +223,7 @@ def _make_occurrence(session: PastSession, failure: Failure, line: str) -> Occur
     call, ending = session.calls[failure.index], failure.ending
     if ending is not None:
         example = f": {ending.example}" if ending.example else ""
-        followed = f"{ending.what}{example} (call {ending.index + 1})"
+        followed = f"{ending.what}{example} (call {session.calls[ending.index].ordinal})"
     elif failure.passed:
         followed = "the check passed after changes"
     else:
@@ -232,7 +232,7 @@ def _make_occurrence(session: PastSession, failure: Failure, line: str) -> Occur
     return Occurrence(
         session=session.key,
         id=session.id,
-        call=failure.index + 1,
+        call=call.ordinal,
         at=find_latest(at),
         cause=_make_excerpt(call, line),
         followed=followed,

@@ -95,7 +95,7 @@ class Occurrence(Struct, frozen=True, kw_only=True):
 
     session: str  # key of the session
     id: str  # the agent's own id of it
-    call: int  # number of the call, from 1
+    call: int  # its number in the session, from 0, as `sessions show` numbers calls
     at: float | None
     cause: str  # redacted and shortened
     followed: str  # the fix, or the next call

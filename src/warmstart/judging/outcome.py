@@ -48,6 +48,9 @@ _STOPPED_WORDS = {"cancelled": "cancelled", "canceled": "cancelled", "aborted": 
                   "approval_required": "rejected", "pending_approval": "rejected"}  # fmt: skip
 _SIMPLE = re.compile(r"[^|&;\n]*")  # one command: its exit code is the line's
 _SCRIPT_CODE = re.compile(r'"exit_code":(-?\d+)')
+_RUNNING = re.compile(  # Codex: the command goes on in the background, and another call asks for its end
+    r"(?:[^\n]{0,200}\n){0,4}(?:Process running with session ID|Script running with cell ID)\b"
+)
 _CODES = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
 
 
@@ -73,9 +76,21 @@ def judge_status(call: ToolCall | None, text: str, signal: Signal | None = None)
         return _STOPPED[stopped, "text"]
     if call is not None and tool_is_unknown(call.tool, text):
         return _error(text, "text")
+    if _goes_on(text):
+        return _UNKNOWN
     base = tools.base_tool(call.tool) if call else None
     outcome = _by_printed_code(call, text) or _by_structure(call, base, text) or _by_text(call, base, text)
     return _unmask(call, text) or outcome if outcome.status == "ok" else outcome
+
+
+def _goes_on(text: str) -> bool:
+    """Return whether a command had not ended yet when its result was written."""
+    head = text[:1_000]
+    if not head.startswith(("Script ", "Process ", "Chunk ID", "Wall time")):
+        return False
+    if _RUNNING.match(head):
+        return True
+    return head.startswith("Script ") and '"session_id":' in text and '"exit_code":' not in text
 
 
 def _by_signal(call: ToolCall | None, text: str, signal: Signal) -> Outcome | None:

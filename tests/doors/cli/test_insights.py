@@ -94,7 +94,7 @@ def test_a_row_leads_to_its_occurrences(history):
     with warmstart.open() as ws:
         assert keys == {row.key for row in ws.sessions()}
     assert all(key[:12] in shown for key in keys)
-    assert {(one["call"], one["cause"]) for one in printed["occurrences"]} == {(3, "bash: x: command not found")}
+    assert {(one["call"], one["cause"]) for one in printed["occurrences"]} == {(2, "bash: x: command not found")}
     assert "there is no repeated error in row 7; the rows are 1 to 1" in run("insights", "--show", "7", code=1).stderr
 
 

@@ -140,7 +140,7 @@ def _show_one(view: ErrorsView, asked: PageRequest) -> Content:
         return Content(title=f"Error {view.number}", json=json, body=[make_pending(view.figure)])
     rows = [
         (
-            link_session(one.session, name_of(one.id, 24), one.call - 1)
+            link_session(one.session, name_of(one.id, 24), one.call)
             if asked.may_change
             else element("span", {}, name_of(one.id, 24)),
             str(one.call),
@@ -185,7 +185,7 @@ def _show_note(insights: Insights, error: RepeatedError, asked: PageRequest) -> 
     latest = insights.occurrences[0] if insights.occurrences else None
     if latest is None:
         return None
-    fixed = {"session": latest.session, "call": str(latest.call - 1)}
+    fixed = {"session": latest.session, "call": str(latest.call)}
     field = make_field("text", "Its sentence (empty: as learning words it)", "", size=70)
     return join(
         make_note(
