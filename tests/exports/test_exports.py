@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import tarfile
 import threading
 import time
 from collections.abc import Iterator
@@ -161,6 +162,14 @@ class TestCommand:
             (c["call_id"], c["tool"], c["outcome"]) for c in before
         ]
         assert [c["outcome"] for c in row["calls"]] == ["ok", "error"]
+
+    def test_a_transcript_inside_an_archive_is_read_again(self, tmp_path: Path) -> None:
+        inside = write_jsonl(tmp_path / "s.jsonl", claude_lines("s-9"))
+        with tarfile.open(tmp_path / "history.tar.gz", "w:gz") as archive:
+            archive.add(inside, "old/s.jsonl")
+        inside.unlink()
+        run("ingest", tmp_path / "history.tar.gz")
+        assert run_json("sessions", "export", "--format", "openai", "--output", tmp_path / "out.jsonl")["sessions"] == 1
 
     def test_a_missing_transcript_is_named_and_the_others_exported(self, stored: Path, tmp_path: Path) -> None:
         run("ingest", write_jsonl(tmp_path / "in" / "s-2.jsonl", claude_lines("s-2")))

@@ -13,8 +13,11 @@ from warmstart.errors import SourceError
 from warmstart.formats.source import Source
 from warmstart.ingest.read import scan
 from warmstart.ingest.records import session_key
+from warmstart.ingest.sources import find_holder, find_sources
 from warmstart.model import Session
 from warmstart.store import SessionRow
+
+_MEMBER = "!/"  # between the address of an archive and the name of a member
 
 
 def read_again(rows: Iterable[SessionRow], archive: TranscriptArchive) -> Iterator[tuple[SessionRow, Session | None]]:
@@ -35,17 +38,22 @@ def read_again(rows: Iterable[SessionRow], archive: TranscriptArchive) -> Iterat
 
 
 def _find_path(row: SessionRow) -> Path | None:
+    """Return the file of a transcript, or the archive that it lies in; None where neither is there."""
     parts = urlsplit(row.source_uri)
-    path = Path(url2pathname(parts.path)) if parts.scheme == "file" else None
-    return path if path and path.is_file() else None
+    if parts.scheme != "file":
+        return None
+    name = url2pathname(parts.path)
+    return next((path for path in (Path(name), Path(name.partition(_MEMBER)[0])) if path.is_file()), None)
 
 
 def _read(path: Path) -> Iterator[Session]:
-    try:
-        for scored in scan(Source(path, whole=True)):
-            yield scored.session
-    except SourceError:
-        return
+    for source in find_sources(path) if find_holder(Source(path)) else [Source(path)]:
+        source.whole = True
+        try:
+            for scored in scan(source):
+                yield scored.session
+        except SourceError:
+            continue
 
 
 def _read_archived(archive: TranscriptArchive, wanted: dict[str, SessionRow]) -> Iterator[tuple[str, Session]]:
