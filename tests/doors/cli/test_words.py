@@ -108,7 +108,7 @@ class TestEmpties:
         run("ingest", tmp_path / "in")
 
     def test_templates(self, stored: None) -> None:
-        assert "1 sessions to learn from; run: warmstart learn" in run("templates", "list").stdout
+        assert "1 session to learn from; run: warmstart learn" in run("templates", "list").stdout
         run("learn")
         shown = run("templates", "list", "--status", "active").stdout
         assert "none of the templates (1 proposed) matches the filters" in shown and "ingest" not in shown

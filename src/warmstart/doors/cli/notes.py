@@ -124,7 +124,8 @@ def show_note(ws: Warmstart, note: str, as_json: bool) -> None:
     for reason in one.suspicions:
         click.echo(f"  suspicious {clean(reason)}")
     for decision in shown.decisions:
-        click.echo(f"  {format_time(decision.at)}  {decision.status} by {decision.by}: {clean(decision.reason)}")
+        reason = decision.reason.removeprefix(f"{decision.by}: ")
+        click.echo(f"  {format_time(decision.at)}  {decision.status} by {decision.by}: {clean(reason)}")
     before, since = shown.before, shown.since
     if shown.sessions:
         click.echo(

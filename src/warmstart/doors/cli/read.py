@@ -165,9 +165,10 @@ def ingest(ws: Warmstart, paths: tuple[str, ...], archived: bool, as_json: bool)
         print_json(report)
     else:
         click.echo(
-            f"{report.sessions} sessions read ({report.new} new, {report.updated} updated), {report.messages} messages, "
-            f"{report.calls} tool calls, {report.errors} errors; {report.unchanged} files unchanged, {report.skipped} skipped"
-            + (f", {report.unreadable} unreadable" if report.unreadable else "")
+            f"{format_count(report.sessions, 'session')} read ({report.new} new, {report.updated} updated), "
+            f"{format_count(report.messages, 'message')}, {format_count(report.calls, 'tool call')}, "
+            f"{format_count(report.errors, 'error')}; {format_count(report.unchanged, 'file')} unchanged, "
+            f"{report.skipped} skipped" + (f", {report.unreadable} unreadable" if report.unreadable else "")
         )
         for skip in report.skips:
             click.echo(f"skipped {format_count(skip.files, 'file')}: {skip.reason}, such as {clean(skip.example)}")

@@ -237,7 +237,7 @@ def _explain_none(ws: Warmstart) -> str:
         listed = ", ".join(f"{count} {status}" for status, count in counts.items())
         return f"none of the templates ({listed}) matches the filters; see: warmstart templates list"
     if stored := ws.count_sessions():
-        return f"no templates yet, and {stored} sessions to learn from; run: warmstart learn"
+        return f"no templates yet, and {format_count(stored, 'session')} to learn from; run: warmstart learn"
     return "no templates and no sessions; run: warmstart ingest, then: warmstart learn"
 
 
