@@ -58,3 +58,8 @@ def test_messages_in_a_row_are_one_request_and_whole_messages_are_redacted() -> 
 
 def test_calls_before_any_message_serve_none() -> None:
     assert find_served([*call("1")], str) == [Served(0)]
+
+
+def test_headings_are_not_glued_into_a_request() -> None:
+    steps = [said("user", "Do this:\n\n# Plan: Pass the error on\n\n## Context\n\nThe hook loses it."), *call("1")]
+    assert find_served(steps, str) == [Served(1, "Do this: Pass the error on. The hook loses it.")]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warmstart.calls.prose import count_meaning, find_topic_words
+from warmstart.calls.prose import count_meaning, find_topic_words, gist
 from warmstart.calls.words import FILLER_WORDS, GENERIC_WORDS, find_words, singular
 
 OPAQUE = re.compile(r"\S+://\S+|\S*[/\\@#]\S*|\{\{[^}]*\}\}|\S*\d\S*")  # slow, but says what is opaque
@@ -26,3 +26,23 @@ def test_text_without_spaces_takes_linear_time(unit):
     text = unit * (200_000 // len(unit))
     assert find_topic_words(f"rename {text}")[:1] == ["rename"]
     assert count_meaning(text) >= 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "Implement the following plan:\n\n# Plan: Pass the original error on\n\n## Context\n\nThe hook loses it.",
+            "Implement the following plan: Pass the original error on. The hook loses it.",
+        ),
+        ("# Fix login\nIt fails for guests.\n## Next steps", "Fix login. It fails for guests."),
+        ("## Fix", "Fix."),
+        (
+            "Why does it fail?\n### Does the login page load?\nIt hangs.",
+            "Why does it fail? Does the login page load? It hangs.",
+        ),
+        ("Rename issue # 12 and the rest of it", "Rename issue # 12 and the rest of it"),
+    ],
+)
+def test_headings_are_sentences_and_mere_labels_are_left_out(text, said):
+    assert gist(text, 200) == said

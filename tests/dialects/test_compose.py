@@ -305,11 +305,14 @@ def test_an_exchange_shows_all_its_calls_in_order_and_the_agents_own_last_words(
     assert composed.tokens == measured(composed)
 
 
-def test_without_recorded_words_an_exchange_ends_on_its_last_result() -> None:
-    """A made-up sentence would be imitated: 13 of 33 sessions once ended with one."""
-    silent = msgspec.structs.replace(EXCHANGE, closing="")
-    assert seed(pick(silent)).messages[-1] == {"role": "assistant", "content": "moved a to b"}
-    assert "Then the agent said" not in (seed(pick(silent), dialect="text").text or "")
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_without_recorded_words_an_exchange_ends_on_a_mark_of_ours(dialect: Dialect) -> None:
+    """A made-up sentence would be imitated (13 of 33 sessions once ended with one), and no agent said the last result."""
+    composed = seed(pick(msgspec.structs.replace(EXCHANGE, closing=" ")), dialect=dialect)
+    assert linted(composed, dialect) == []
+    assert written(composed).count("moved a to b") == 1, "the result stands in the tool's mouth alone"
+    assert written(composed).count(LEFT_OUT) == (0 if dialect == "text" else 1)
+    assert "Then the agent said" not in written(composed)
 
 
 def test_a_call_in_the_text_form_is_a_valid_call_when_it_is_copied() -> None:

@@ -99,7 +99,7 @@ def test_build_takes_the_sessions_that_a_description_is_about(ws: Warmstart, tmp
 
 
 def tools_of(ws: Warmstart, name: str) -> set[str]:
-    return {example.tool for example in ws.templates.show(name)[1].examples}
+    return {call.tool for example in ws.templates.show(name)[1].examples for call in example.shown}
 
 
 def test_the_schema_names_everything_and_costs_little() -> None:

@@ -65,8 +65,16 @@ def families_shown(messages: list[dict[str, Any]]) -> set[str]:
     return {family for request, family in TRAINED.items() if request in told}
 
 
+LONGER = {"count_rows": "insert_and_count", "move_to_new_folder": "move_and_note"}  # whose calls include a family's own
+
+
+def shows_how(task: LabTask, messages: list[dict[str, Any]]) -> bool:
+    """Return whether a conversation shows an example of a task's family, or of a longer one that makes the same calls."""
+    return not {task.family, LONGER.get(task.family, task.family)}.isdisjoint(families_shown(messages))
+
+
 class Imitator:
-    """A model that does tasks of which it has an example, and only talks otherwise.
+    """A model that does tasks of which it has an example, also as a part of a longer one, and only talks otherwise.
 
     If a request is reworded, its first call is wrong; the families in `STUCK` it never gets right.
     """
@@ -92,7 +100,7 @@ class Imitator:
     def answer(self, messages: list[dict[str, Any]]) -> Reply:
         told = {"prompt_tokens": sum(len(str(one)) for one in messages) // 4, "answer_tokens": 20, "cached_tokens": 8}
         at, task = self.find_task(messages)
-        if task.family not in families_shown(messages[: at + 1]):
+        if not shows_how(task, messages[: at + 1]):
             return Reply(text="I would rather talk about the weather.", **told)
         if task.family in self.STUCK or ("-reworded-" in task.id and at == len(messages) - 1):
             return Reply(calls=(call("read_file", {"path": "no/such/file.txt"}),), **told)

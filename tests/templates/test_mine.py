@@ -120,11 +120,32 @@ class TestExamples:
         assert not any(word in shown for word in ("rm -rf", "make slow", "make unknown", "make broken"))
 
     def test_the_intent_is_short_and_without_what_the_harness_added(self) -> None:
-        said = "<system-reminder>Be careful.</system-reminder>Great! Let me look at the cart. " + "It is long. " * 60
+        said = "<system-reminder>Be careful.</system-reminder>Great! Look at the cart. " + "It is long. " * 60
         draft = learn_one(session("s1", call("lookup", {"id": "cart-1"}, "x", intent=said), *WORK[1:]))
         intent = find(draft, "cart-1").intent
-        assert intent.startswith("Let me look at the cart.")
+        assert intent.startswith("Look at the cart.")
         assert len(intent) <= 200
+
+    @pytest.mark.parametrize(
+        ("asked", "task", "shown"),
+        [
+            ("The cart shows a wrong total, look at it.", "hello", "The cart shows a wrong total, look at it."),
+            ("yes, go on", "fix the wrong total of the cart", "fix the wrong total of the cart"),
+            ("", "fix the wrong total of the cart", "fix the wrong total of the cart"),
+            ("", "", ""),
+        ],
+    )
+    def test_what_the_agent_said_to_itself_is_no_request(self, asked: str, task: str, shown: str) -> None:
+        said = "Now let me look up the cart and run lint in parallel."
+        first = structs.replace(bash("make first", "made", Outcome("ok")), request=1, asked=asked)
+        looked = structs.replace(call("lookup", {"id": "cart-1"}, "x", intent=said), request=1)
+        coding = structs.replace(session("s1", first, looked, *WORK, task=task), agent="claude-code", category="coding")
+        assert find(learn_one(coding), "cart-1").intent == shown
+
+    def test_a_persons_own_plan_stays_where_nothing_else_is_recorded(self) -> None:
+        cancel = call("cancel_order", {"order_id": "#W1"}, "ok", intent="I want to cancel the order of lamps.")
+        draft = learn_one(session("s1", cancel, *WORK, task="Where is my parcel with the chairs?"))
+        assert find(draft, "#W1").intent == "I want to cancel the order of lamps."
 
     def test_a_mere_yes_gives_way_to_the_task(self) -> None:
         cancel = call("cancel_order", {"order_id": "#W1"}, "ok", intent="Yes, please go ahead.")

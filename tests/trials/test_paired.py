@@ -83,10 +83,12 @@ class TestControls:
     def test_random_shows_as_many_from_anywhere(self, ws):
         seen = set()
         for n in range(12):
-            ws.provision(ask(f"s{n}", "random"))
+            ws.provision(ask(f"s{n}", "random", examples=3))
             found = shown(ws, f"s{n}")
             assert len(found) == 3
             seen |= set(found)
+        ws.provision(ask("w", "warm", examples=3))
+        assert len(shown(ws, "w")) == 3
         assert len(seen) == len(SUBJECTS), "of all templates, whatever was asked"
 
     def test_mismatched_shows_one_template_about_something_else(self, ws):

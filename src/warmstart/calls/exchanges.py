@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from warmstart.calls.prose import join_sentences, plain, shorten, split_sentences, strip_programs
+from warmstart.calls.prose import end_headings, join_sentences, plain, shorten, split_sentences, strip_programs
 from warmstart.model import Message, Step, ToolCall
 
 ASKED = 700  # maximum characters of a request: its end may name the value of an argument
@@ -34,7 +34,7 @@ def find_served(steps: Iterable[Step], redact: Callable[[str], str]) -> list[Ser
         if isinstance(step, ToolCall):
             if first is None:
                 first = len(served)
-                request = shorten(" ".join(plain(redact(asked)).split()), ASKED) if asked else ""
+                request = shorten(" ".join(end_headings(plain(redact(asked))).split()), ASKED) if asked else ""
                 served.append(Served(number, request))
             else:
                 served.append(Served(number))

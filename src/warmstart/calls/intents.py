@@ -25,7 +25,7 @@ from warmstart.calls.prose import (
 )
 from warmstart.calls.shapes import command_of, strings_in
 from warmstart.calls.words import FILLER_WORDS, find_words, stem
-from warmstart.model import Arguments, Message, Step, ToolCall
+from warmstart.model import Arguments, Message, PastCall, Step, ToolCall
 
 INTENT = 200  # maximum characters
 _SENTENCES = 16  # sentences of an announcement that are compared with its calls, from its end
@@ -38,6 +38,7 @@ _PLAN = re.compile(
     r"|we need to|we should|next,|first,|going to)\b",
     re.I,
 )
+_NARRATION = re.compile(r"\b(?:let me|i'll|i will|i'm going to|i am going to|now i)\b", re.I)  # no person asks so
 _PLAN_HINTS = (
     "let",
     "i'll",
@@ -127,10 +128,17 @@ def state_intents(steps: Iterable[Step], redact: Callable[[str], str]) -> list[s
     return intents
 
 
-def restate_intent(tool: str, arguments: Arguments, intent: str, task: str) -> str:
-    """Return what a stored call was for: its own note, else the stored intent, or the task if that names no work."""
-    if note := _own_note(tool, arguments):
+def restate_intent(call: PastCall, asked: str, task: str) -> str:
+    """Return what a stored call was for: its own note, else the stored intent, or the task if that names no work.
+
+    "Now let me run it" is no request: what the agent said to itself is replaced by the message that the call serves,
+    `asked`, or by the task; "" without either.
+    """
+    if note := _own_note(call.tool, call.arguments):
         return note
+    intent = call.intent
+    if _is_plan(intent) and (asked or _NARRATION.search(intent)):
+        return _finish(gist(asked if count_meaning(asked, most=_SUBSTANTIVE) == _SUBSTANTIVE else task, INTENT))
     if count_meaning(intent, most=_SUBSTANTIVE) < _SUBSTANTIVE and (first_request := gist(task, INTENT)):
         return first_request
     return _finish(join_sentences(split_sentences(intent), INTENT))

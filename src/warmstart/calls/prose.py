@@ -33,6 +33,9 @@ _BLOCK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*•+#>]|\d{1,2}[.)])\s)")  # a parag
 _SENTENCE_END = re.compile(r"([.!?:])[\"')*_]{0,3}\s+(?=[^\sa-z])")
 _WIDE_SENTENCE_END = re.compile(r"(?<=[。！？])\s*(?=\S)")
 _WIDE_STOP = re.compile("[。！？]")
+_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+(.*)$", re.M)
+_HEADING_LABEL = re.compile(r"\A\w+:\s+(?=\S)")  # "Plan: Pass the original error on"
+_LEAST_HEADING = 3  # words; a shorter heading ("Context", "Next steps") says nothing outside its document
 _BLANKS = re.compile(r"[ \t]+")
 _MARK = re.compile(r"\A(?:[-*•+#>]+|\d{1,2}[.)])\s+")
 _GREETING = re.compile(
@@ -79,6 +82,18 @@ def plain(text: str) -> str:
     return stripped.strip(" \n❯>*-")
 
 
+def end_headings(text: str) -> str:
+    """Return a text whose Markdown headings are sentences, without those that only name a part; its title stays."""
+    return _HEADING.sub(_end_heading, text) if "# " in text else text
+
+
+def _end_heading(found: re.Match[str]) -> str:
+    words = _HEADING_LABEL.sub("", found[1].strip(" *#\r"))
+    if not words or (found.start() and len(words.split()) < _LEAST_HEADING and not _count_wide(words)):
+        return ""
+    return f"\n{words}\n" if words[-1] in ".!?:。！？" else f"\n{words}.\n"
+
+
 @lru_cache(256)
 def split_sentences(text: str) -> tuple[str, ...]:
     """Return the sentences of a text. Sentences at the edge of a gap in a long text are cut and therefore left out."""
@@ -89,7 +104,7 @@ def split_sentences(text: str) -> tuple[str, ...]:
 
 
 def _split_part(text: str) -> list[str]:
-    blocks = (" ".join(block.split()) for block in _BLOCK.split(plain(text)))
+    blocks = (" ".join(block.split()) for block in _BLOCK.split(end_headings(plain(text))))
     sentences = (_MARK.sub("", sentence).replace("**", "") for block in blocks for sentence in _split_block(block))
     return [sentence for sentence in sentences if sentence.strip(" .:*#-_")]
 

@@ -1,8 +1,9 @@
 """Render one example in each provider's format: the request, the calls that met it with their results, a last word.
 
 Every example is a complete exchange that ends on the assistant's turn, so any of them can be left out. The last word is the
-agent's own; where none was recorded it is the last result, because a made-up sentence would be imitated. Recorded text is
-data: the user's turn says so, and in the text dialect no recorded line starts at the margin.
+agent's own; where none was recorded it is a mark in brackets, because nobody said the last result and a made-up sentence
+would be imitated. Recorded text is data: the user's turn says so, and in the text dialect no recorded line starts at the
+margin.
 """
 
 from __future__ import annotations
@@ -21,13 +22,12 @@ from warmstart.model import Arguments, Dialect, Example, ExampleCall
 Messages = list[dict[str, Any]]
 
 EXAMPLE_MARK = "[Example from an earlier session, for reference only; not a request]"
-LEFT_OUT = "[the rest of that session is left out]"  # after a call that was not the last: nothing may look like an end
+LEFT_OUT = "[the rest of that session is left out]"  # where no last words are shown: nothing may look like the agent's
 NO_OUTPUT = "(no output)"  # providers refuse empty content
 UNSIGNED = "skip_thought_signature_validator"  # Gemini's documented stand-in for a signature that was never made
 
 _INTENT_LIMIT = 700
 _CLOSING_LIMIT = 200
-_ANSWER_LIMIT = 120  # characters of a result that stands for the agent's last word
 _PLACEHOLDER = "{{SECRET:"
 _CORRECTION_LIMIT = 300
 _MAX_DEPTH = 40
@@ -185,12 +185,8 @@ def _wrap_arguments(arguments: Arguments) -> dict[str, Any]:
 
 
 def write_closing(example: Example) -> str:
-    """Return the assistant's last turn: its own words, else the last result; a mark if the calls are not all."""
-    if example.closing.strip():
-        return clean(first(example.closing.strip(), _CLOSING_LIMIT))
-    if not example.is_whole:
-        return LEFT_OUT
-    return first(_join_lines(_write_result(example.calls[-1])), _ANSWER_LIMIT)
+    """Return the assistant's last turn: its own words, else a mark: servers want a turn, and nobody said anything there."""
+    return clean(first(example.closing.strip(), _CLOSING_LIMIT)) or LEFT_OUT
 
 
 def _write_result(call: ExampleCall) -> str:

@@ -81,13 +81,15 @@ def digest_session(session: PastSession, calls: Sequence[PastCall], *, everythin
     candidates: list[Candidate] = []
     hosts: set[str] = set()
     written: set[str] = set()
+    asked = {call.request: mask_root(call.asked, session.root) for call in reversed(session.calls) if call.asked}
     for at, call in enumerate(calls):
         hosts |= hosts_in(call.excerpt or "") | hosts_in(canonical(call.arguments).decode("utf-8", "replace"))
         if call.outcome.status != "ok":
             continue
         commonplace = teaches_nothing(session.agent, session.category, call.tool, call.arguments)
         if everything or at in fixes or not commonplace:
-            candidate = _make_candidate(session, call, fixes.get(at))
+            intent = restate_intent(call, asked.get(call.request, ""), session.task)
+            candidate = _make_candidate(session, call, intent, fixes.get(at))
             candidate.commonplace = commonplace
             candidate.worth -= 3.0 * (at in orders) + 1.0 * bool(orders)
             candidate.worth -= 1.2 * (not written.isdisjoint(_files_run(call)))
@@ -139,14 +141,14 @@ def _files_run(call: PastCall) -> set[str]:
     return {name for word in operands(line) if (name := word.rpartition("/")[2]).endswith(_SCRIPTS)}
 
 
-def _make_candidate(session: PastSession, call: PastCall, fix: Fix | None) -> Candidate:
+def _make_candidate(session: PastSession, call: PastCall, intent: str, fix: Fix | None) -> Candidate:
     result = without_reminders(call.excerpt or "")
     exact = canonical(call.arguments).decode("utf-8", "replace")
     example = Example(
         tool=call.tool,
         arguments=call.arguments,
         result=result,
-        intent=restate_intent(call.tool, call.arguments, call.intent, session.task),
+        intent=intent,
         task=opening(session.task, TASK),
         correction=_state_correction(fix) if fix else None,
         session=session.key,

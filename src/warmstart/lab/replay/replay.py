@@ -68,7 +68,7 @@ class ReplayPlan(Struct, frozen=True, kw_only=True):
     random_seed: int = 1  # for the split and the order
     turns: int = 4  # the model's answers per replay, at most
     limit: int | None = None  # sessions to replay, drawn by the random seed; None: all
-    examples: int = 3  # in a seed, at most
+    examples: int = 8  # in a seed, at most: the default of `provision`
     budget: int = 1_500  # tokens of a seed
     request: dict[str, Any] = field(default_factory=lambda: {"temperature": 0})  # further fields of each request
 
