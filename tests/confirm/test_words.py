@@ -94,7 +94,7 @@ def test_a_waiting_client_learns_that_it_was_withdrawn(house: House) -> None:
 def test_the_link_is_printed_with_a_code(house: House) -> None:
     house.stop()
     plain = run("login", "--db", str(house.database), "--url", "https://box.example", "--unchecked")
-    assert plain.output.strip().startswith("https://box.example/login#") and "█" not in plain.output
+    assert plain.stdout.strip().startswith("https://box.example/login#") and "█" not in plain.output
     drawn = run("login", "--db", str(house.database), "--url", "https://box.example", "--unchecked", "--qr")
     assert "█" in drawn.output
     assert (

@@ -137,11 +137,13 @@ def find_page(path: Database, url: str, unchecked: bool) -> str:
     problems = []
     for page in pages or [PageAddress(DEFAULT_PAGE, DEFAULT_PAGE)]:
         try:
-            reach_daemon(page.local, key)
+            stated = reach_daemon(page.local, key)
         except ConfirmationError as error:
             problems.append(str(error))
         else:
-            return page.page
+            if _is_same_page(page.page, page.local) or _is_same_page(page.page, stated):
+                return page.page
+            problems.append(f"the daemon at {page.local} serves {stated or 'no page'}, not {page.page}")
     if unchecked:
         click.echo(f"unchecked: {clean(problems[0])}", err=True)
         return pages[0].page if pages else DEFAULT_PAGE
@@ -149,3 +151,8 @@ def find_page(path: Database, url: str, unchecked: bool) -> str:
         f"no login link was made, because no daemon of this database proved to serve the page: {problems[0]}. Start it "
         "with: warmstart confirm serve. To print a link all the same: --unchecked"
     )
+
+
+def _is_same_page(stated: str, url: str) -> bool:
+    """Return whether an address is the proven one: itself, or the public address that the proven daemon states."""
+    return stated.rstrip("/").lower() == url.rstrip("/").lower()
