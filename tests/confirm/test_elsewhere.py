@@ -82,6 +82,16 @@ def test_an_anchor_from_a_message_is_written_out(house: House) -> None:
     assert read_literal("12:abc") is None
 
 
+def test_a_mistyped_anchor_is_named(house: House) -> None:
+    house.submit()
+    house.stop()
+    mistyped = run("verify", "--db", str(house.database), "--anchor", "3:abc")
+    assert mistyped.exit_code != 0 and "this hash has 3 characters" in mistyped.stderr, mistyped.output
+    head = anchor_of(house.database).read()
+    right = run("verify", "--db", str(house.database), "--anchor", f"{head.sequence}:{head.hash}")
+    assert "; 1 anchor from elsewhere compared" in right.stdout
+
+
 def test_a_repository_keeps_what_a_later_commit_takes_out(repository: str, tmp_path: Path) -> None:
     place = open_place(repository, tmp_path, "confirm-x")
     heads = [ChainHead(n, f"{n}" * 64) for n in (1, 2, 3)]

@@ -90,7 +90,14 @@ class TestLoginLinks:
         with ConfirmationServer(database=database, port=0, ui_port=0, public_url="https://box.example/") as server:
             prepare(server, tmp_path)
             assert self.link(database) == "https://box.example", "checked at the port behind the proxy"
-            assert self.link(database, "--url", "http://127.0.0.1:1") == "http://127.0.0.1:1"
+            assert self.link(database, "--url", "https://box.example") == "https://box.example"
+            for wrong in ("http://127.0.0.1:1", "https://box.example.evil.example"):
+                done = run("login", "--db", str(database), "--url", wrong)
+                assert done.exit_code == 1 and "/login#" not in done.output, "no proof of another address counts"
+            (file,) = tmp_path.glob("*.page")
+            file.write_text(file.read_text().replace("box.example", "evil.example"))
+            done = run("login", "--db", str(database))
+            assert done.exit_code == 1 and "serves https://box.example" in done.stderr, "nor does the file's word"
 
     def test_no_link_leads_to_a_daemon_that_is_gone(self, tmp_path: Path) -> None:
         """A second daemon on the same database once left its address behind, and links led to its dead port."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +221,124 @@ def test_what_is_allowed_in_advance_is_signed_too(house: House, dora: Person, de
     assert (refused.status, refused.code) == (403, "passkey_needed")
     done = run("whitelist", "add", "send_mail", "--session", "s", "--db", str(house.database))
     assert done.exit_code == 1 and "signed with a passkey" in done.output
+
+
+# Rows written by hand while the daemon runs
+
+
+@pytest.fixture
+def attacked(tmp_path: Path) -> Iterator[House]:
+    """A daemon whose audit need not verify after the test."""
+    folder = tmp_path / "attacked"
+    folder.mkdir()
+    made = House(folder)
+    yield made
+    made.stop()
+
+
+def write_rows(house: House, sql: str, *values: Any) -> None:
+    db = apsw.Connection(str(house.database))
+    db.set_busy_timeout(10_000)
+    db.execute(sql, values)
+    db.close()
+
+
+def forge_rows(house: House, id: str, status: str = "approved", by: str = "dora") -> None:
+    """Approve a request in the tables alone."""
+    now = int(time.time() * 1000)
+    if status == "approved":
+        write_rows(
+            house,
+            "INSERT INTO votes (request, subject_key, subject, credential, reason, at) "
+            "VALUES (?, 'dora', 'dora', 'x', '', ?)",
+            id,
+            now,
+        )
+    write_rows(
+        house,
+        "UPDATE requests SET status = ?, decided = ?, decided_by = ?, execute_by = ? WHERE id = ?",
+        status,
+        now,
+        by,
+        now + 600_000,
+        id,
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "by"), [("approved", "dora"), ("auto_approved", "whitelist"), ("auto_approved", "policy")]
+)
+def test_rows_alone_approve_nothing(attacked: House, status: str, by: str) -> None:
+    house = attacked
+    enrol(house.log_in("dora"), make_device(house))
+    request = ask(house)
+    forge_rows(house, request["id"], status, by)
+    deed = {"token": "?", "action": WORK["action"], "details": WORK["details"]}
+    with open_store(house.database) as store:
+        (secret,) = store.row("key", {"name": "execution"})
+    from warmstart.confirm.tokens.tokens import derive
+
+    deed["token"] = derive(secret, request["id"])  # who can write the database can read its keys
+    refused = house.execute(request["id"], deed)
+    assert (refused.status, refused.code) == (403, "not_believed"), refused
+    seen = house.get(request["id"])
+    assert (seen["status"], seen["execution"], seen["decision"]["by"]) == ("denied", None, "daemon"), seen
+    assert house.get(request["id"])["status"] == "denied"
+    assert house.events().count("approval_not_believed") == 1
+    house.stop()
+    run("verify", "--db", str(house.database), "--accept", "--yes")
+    assert "approves without the signature of a passkey" in name_problems(house.database)
+
+
+def test_votes_written_by_hand_do_not_count(tmp_path: Path) -> None:
+    house = House(tmp_path, policy=parse_policy('[[rule]]\naction = "send_mail"\nquorum = 2'))
+    erik = house.log_in("erik")
+    device = make_device(house)
+    enrol(erik, device)
+    request = ask(house)
+    write_rows(
+        house,
+        "INSERT INTO votes (request, subject_key, subject, credential, reason, at) "
+        "VALUES (?, 'dora', 'dora', 'x', '', 1)",
+        request["id"],
+    )
+    answer = approve(erik, request, passkey=device.sign_approval(request))
+    assert (answer.body["status"], answer.body["missing"]) == ("pending", 1)
+    house.stop()
+
+
+def test_trust_written_by_hand_does_not_count(attacked: House) -> None:
+    house, dora, device = attacked, attacked.log_in("dora"), make_device(attacked)
+    enrol(dora, device)
+    mine = make_device(house)
+    enrol(dora, mine, "mine")
+    write_rows(house, "UPDATE passkeys SET vouched = 1, vouched_by = ? WHERE id = ?", device.id, mine.id)
+    request = ask(house)
+    assert approve(dora, request, passkey=mine.sign_approval(request)).code == "passkey_not_trusted"
+    house.stop()
+    run("verify", "--db", str(house.database), "--accept", "--yes")
+    assert "vouches without the signature of a passkey" in name_problems(house.database)
+
+
+def test_unsigned_whitelist_entries_end_with_the_first_passkey(attacked: House) -> None:
+    house, dora = attacked, attacked.log_in("dora")
+    body = {"action": "send_mail", "session_key": "s"}
+    assert house.call("POST", "/whitelist", body, token=house.admin).status == 201
+    assert house.submit(WORK | {"session_key": "s"}).body["status"] == "auto_approved"
+    device = make_device(house)
+    enrol(dora, device)
+    request = house.submit(WORK | {"session_key": "s"}).body
+    assert request["status"] == "pending"
+    assert house.call("GET", "/whitelist", token=house.admin).body["entries"] == []
+    signed = device.sign_approval(house.get(request["id"]), "times=3", "seconds=600")
+    assert approve(dora, request, allow={"times": 3, "minutes": 10}, passkey=signed).status == 200
+    allowed = house.submit(WORK | {"session_key": "s"}).body
+    assert allowed["status"] == "auto_approved", "a signed one holds, although an older one is unsigned"
+    last = house.get(allowed["id"])
+    deed = {"token": last["execution"]["token"], "action": WORK["action"], "details": WORK["details"]}
+    assert house.execute(last["id"], deed).status == 200
+    write_rows(house, "UPDATE whitelist SET expires = expires + 1 WHERE digest <> ''")
+    assert house.submit(WORK | {"session_key": "s"}).body["status"] == "pending", "unless somebody changed it"
 
 
 # Forgeries: an attacker with the same user reads and writes every file

@@ -132,6 +132,9 @@ def test_redteam_a_relay_that_was_let_in_cannot_change_an_answer(open_house: Cal
 
 def test_redteam_a_changed_key_takes_a_loud_step(house: House, home: Path) -> None:
     old = house.desk.identity
+    (home / "guard.toml").write_text('[[rule]]\ntool = "Bash"\naction = "x"\n')
+    installed = run("guard", "install", "claude-code", "--url", house.api, "--json")
+    assert old in installed.stdout, "the guard pins the key"
     house.desk.change(lambda tx: renew_identity(tx, "test")).result()
     house.restart()
     new = house.desk.identity
@@ -144,6 +147,8 @@ def test_redteam_a_changed_key_takes_a_loud_step(house: House, home: Path) -> No
     assert split_token(read_token_file(home / AGENT_TOKEN)).key == old, "nothing was changed without a person"
     done = run("trust", "--db", str(house.database), "--yes", "--json")
     assert json.loads(done.stdout)["changed"] is True and json.loads(done.stdout)["daemon_key"] == new
+    assert [one["agent"] for one in json.loads(done.stdout)["outdated_guards"]] == ["claude-code"]
+    assert "run: warmstart confirm guard install claude-code" in run("trust", "--db", str(house.database)).stdout
     assert run("list").exit_code == 0
     assert Guard(home, "x", url=house.api, key=old).check(PUSH).reason.count("another key") == 1, (
         "pinned at its install"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+import warmstart
 from places import HOWTO
 from warmstart.doors.cli.main import main
 from warmstart.doors.guard.agent_hook import read_call
@@ -149,6 +150,66 @@ def test_redteam_commands_that_change_what_runs_are_asked_where_shells_are_not(c
     assert ask(mail, "claude-code", "Monitor", command=command) == "change_what_runs"
     for harmless in ("cat ~/.bashrc", "git log -3", "make test > out.txt", "ls .git/hooks"):
         assert ask(mail, "claude-code", "Bash", command=harmless) is None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo x >> ~/.bashrc;ls",
+        "(echo x >> ~/.bashrc)",
+        "echo x>~/.bashrc&&ls",
+        "echo x|tee ~/.bashrc|cat",
+        "cd .git/hooks && echo x > pre-commit",
+        "cd ~/.claude; echo {} > settings.json",
+        "bash -c 'cd .git/hooks && cp /tmp/x pre-push'",
+        "tar -C ~/.ssh -xf keys.tar",
+        "rm -rf ~/.claude",
+        "mv ~/.warmstart /tmp/old",
+        "rm -rf ~",
+        "rm -rf .github",
+        "echo x > ~/.bash\\\nrc",
+        "bash <<EOF\necho x > ~/.bashrc\nEOF",
+        'echo x > "a b/../.git/config"',
+        "warmstart confirm guard uninstall claude-code",
+        "python -m warmstart confirm 'guard' uninstall codex",
+        "warmstart --home x confirm trust --yes",
+        "warmstart confirm token create --subject x",
+        "warmstart confirm passkey remove abc",
+        "warmstart hook uninstall claude-code",
+        "pip uninstall -y warmstart",
+        "echo x > .venv/bin/warmstart",
+        f"echo x >> {Path(warmstart.__file__).parent}/cli.py",
+    ],
+)
+def test_redteam_what_follows_a_path_hides_nothing(command: str) -> None:
+    mail = parse_guard_file('[[rule]]\ntool = "mcp__mail__*"\naction = "send_mail"\n')
+    assert ask(mail, "claude-code", "Bash", command=command) == "change_what_runs"
+    assert ask(mail, "codex", "shell", command=["bash", "-c", command]) == "change_what_runs"
+
+
+def test_redteam_ordinary_commands_stay_free() -> None:
+    mail = parse_guard_file('[[rule]]\ntool = "mcp__mail__*"\naction = "send_mail"\n')
+    for command in (
+        "cd src && make > out.txt",
+        "rm -rf build dist",
+        "mv a.py b.py; ls",
+        "warmstart confirm guard check",
+        "warmstart brief > brief.md",
+        "python -m pytest tests | tail",
+        "(cd docs && cp a.md b.md)",
+    ):
+        assert ask(mail, "claude-code", "Bash", "/srv/project", command=command) is None, command
+
+
+def test_redteam_words_of_a_command_are_read_in_order(guide: GuardFile) -> None:
+    for tool in ("Bash", "shell"):
+        assert ask(guide, "codex", tool, command=PUSH.split()) == "deploy_production"
+
+
+@pytest.mark.parametrize("path", ["src/a.py\n.git/config", ".git/con\rfig", "a\x00b", "a\x1b[2Kb", "a\x85b"])
+def test_redteam_paths_with_control_characters_are_asked(guide: GuardFile, path: str) -> None:
+    assert ask(guide, "claude-code", "Write", file_path=path, content="a\nb") == "change_what_runs"
+    assert ask(guide, "hermes", "write_file", path=path, content="x") == "change_what_runs"
 
 
 def test_redteam_unknown_tools_are_asked_until_somebody_knows_them(guide: GuardFile) -> None:

@@ -111,3 +111,4 @@ class UntrustedDaemon(ConfirmationError):
     """The program at the daemon's address did not prove that it is the daemon."""
 
     code = "untrusted_daemon"
+    public_key = ""  # in the message; no secret, for a person to compare

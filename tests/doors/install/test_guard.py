@@ -46,8 +46,8 @@ def run(*words: object, code: int = 0) -> Result:
     return done
 
 
-def tell(*words: object) -> dict[str, Any]:
-    return dict(json.loads(run("confirm", "guard", *words, "--json").stdout))
+def tell(*words: object, code: int = 0) -> dict[str, Any]:
+    return dict(json.loads(run("confirm", "guard", *words, "--json", code=code).stdout))
 
 
 @pytest.fixture(autouse=True)
@@ -162,7 +162,7 @@ def test_a_project(rules, tmp_path, monkeypatch):
     monkeypatch.chdir(project)
     run("confirm", "guard", "install", "claude-code", "--project")
     assert len(find_ours(project / ".claude" / "settings.json")) == 1
-    told = tell("check")
+    told = tell("check", code=1)
     assert told["installed"] == {"user": None, "project": str(project / ".claude" / "settings.json")}
 
 
@@ -173,8 +173,8 @@ def test_in_codex(rules):
     (group,) = json.loads(path.read_text())["hooks"]["PreToolUse"]
     assert "confirm guard codex --home" in group["hooks"][0]["command"]
     assert list(group["hooks"][0]) == ["type", "command", "timeout"]
-    assert tell("check", "--agent", "codex")["installed"] == {"user": str(path), "project": None}
-    assert tell("check")["installed"]["user"] is None
+    assert tell("check", "--agent", "codex", code=1)["installed"] == {"user": str(path), "project": None}
+    assert tell("check", code=1)["installed"]["user"] is None
     assert tell("uninstall", "codex")["changed"] and not path.exists()
 
 
@@ -252,9 +252,9 @@ class TestCheck:
         assert "no rule matches" in run("confirm", "guard", "check", "Read").stdout
 
     def test_it_tries_the_daemon_and_the_token(self, rules, daemon):
-        """Nobody is asked, and whatever is wrong, the rules are what counts for the exit code."""
+        """Nobody is asked. The exit code is 1: no agent is guarded."""
         file, url = rules.with_name(AGENT_TOKEN), daemon.server.api_url
-        told = tell("check")
+        told = tell("check", code=1)
         assert told["daemon"]["url"] == url and "no key says which daemon" in told["daemon"]["trouble"]
         assert "token create --scope agent:submit" in told["token"]["trouble"]
         for secret, trouble in (
@@ -263,18 +263,51 @@ class TestCheck:
             (pin_token("wsc_of_another_database", daemon.server.desk.identity), "does not know this token"),
         ):
             save_token(file, secret)
-            said = tell("check")["token"]["trouble"]
+            said = tell("check", code=1)["token"]["trouble"]
             assert said is None if trouble is None else trouble in said
         save_token(file, daemon.token("claude-code", "agent:submit"))
-        told_people = run("confirm", "guard", "check").stdout
+        told_people = run("confirm", "guard", "check", code=1).stdout
         assert (
             f"daemon {url}: answers" in told_people and f"token {file}: known, and may submit requests" in told_people
         )
         desk = daemon.server.desk
         assert not desk.list_requests(status=None, action=None, subject_key=None, limit=9, before=None)
         daemon.stop()
-        told = tell("check")
+        told = tell("check", code=1)
         assert "cannot be reached" in told["daemon"]["trouble"] and told["token"]["trouble"] == "not tried"
+        daemon.start()
+
+    def test_a_disarmed_hook_is_not_shown_as_a_guard(self, rules, file, daemon):
+        save_token(rules.with_name(AGENT_TOKEN), daemon.token("claude-code", "agent:submit"))
+        assert not tell("check", code=1)["guarded"]
+        run("confirm", "guard", "install", "claude-code")
+        assert tell("check")["guarded"]
+        whole = file.read_text()
+        settings = json.loads(whole)
+        (group,) = settings["hooks"]["PreToolUse"]
+        (handler,) = group["hooks"]
+        for place, change, named in (
+            (group, {"matcher": "Nothing"}, "its matcher"),
+            (handler, {"timeout": 1}, "its timeout"),
+            (handler, {"command": handler["command"].replace("exit 2", "exit 0")}, "its command"),
+            (handler, {"command": f"true || {handler['command']}"}, "its command"),
+            (handler, {"async": True}, "its async"),
+        ):
+            before = dict(place)
+            place.update(change)
+            file.write_text(json.dumps(settings))
+            told = tell("check", code=1)
+            assert not told["guarded"] and named in told["changes"]["user"][0], change
+            assert f"WARNING {file}: {named}" in run("confirm", "guard", "check", code=1).stdout
+            place.clear()
+            place.update(before)
+        file.write_text(json.dumps(settings | {"disableAllHooks": True}))
+        assert not tell("check", code=1)["guarded"]
+        file.write_text(whole)
+        rules.write_text(RULE.replace("300", "200"))
+        assert tell("check")["guarded"], "a longer limit than needed is no harm"
+        daemon.stop()
+        tell("check", code=1)
         daemon.start()
 
     def test_it_asks_where_the_installed_guard_does(self, rules, file, daemon, monkeypatch):

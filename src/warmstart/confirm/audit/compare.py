@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from warmstart.confirm.audit.expected_rows import FIRST_ENTRY, ExpectedRow, ReplayState
-from warmstart.confirm.model import Allowance, Passkey, Request, TokenRecord
+from warmstart.confirm.model import ALLOWED, Allowance, Passkey, Request, TokenRecord
 from warmstart.confirm.store.protocol import ConfirmStore
 
 
 class Difference(NamedTuple):
     problem: str
     evidence: tuple[Any, ...]  # the row, and the values that differ
+    forged: bool = False  # it gives a permission that somebody must have signed
 
 
 class _Table(NamedTuple):
@@ -33,6 +34,12 @@ _UNDECIDED = {"status": "pending", "decided": None, "decided_by": "", "reason": 
 _LOGIN = ("id", "digest", "subject", "subject_key", "scopes", "created", "expires", "ended")
 _LINK = ("digest", "subject", "scopes", "created", "expires", "used")
 _VOTE = ("request", "subject_key", "subject", "credential", "reason", "at")
+_PERMITTING = {  # columns that give a permission, or say for what
+    "request": ("status", "digest", "quorum", "execute_by", "executed"),
+    "vote": ("subject",),
+    "whitelist entry": ("action_key", "session_key", "requester_key", "digest", "expires", "times", "used", "removed"),
+    "passkey": ("vouched", "public_key", "rp", "subject_key", "removed"),
+}
 _TABLES = (
     _Table("request", "all_requests", Request.__struct_fields__, ("id",), _UNDECIDED),
     _Table("vote", "all_votes", _VOTE, ("request", "subject_key"), {}),
@@ -61,15 +68,36 @@ def _compare(table: _Table, row: ExpectedRow, recorded: ExpectedRow) -> Iterator
     name = f"{table.kind} {_shorten(about[1])}"
     if FIRST_ENTRY not in recorded:
         lasting = [value for column, value in row.items() if column not in table.initial]
-        yield Difference(f"{name} is in the table, but the audit does not record it", ("unrecorded", *about, lasting))
+        problem = f"{name} is in the table, but the audit does not record it"
+        permits = _find_permission(table.kind, row)
+        if permits:
+            problem = f"{name} {permits} without the signature of a passkey: the audit does not record it"
+        yield Difference(problem, ("unrecorded", *about, lasting), forged=bool(permits))
     expected = table.initial | recorded
     for column in table.columns:
         if column in expected and row[column] != expected[column]:
             problem = f"{name}: {column} is {_shorten(row[column])}, but the audit says {_shorten(expected[column])}"
-            yield Difference(problem, (column, *about, row[column], expected[column]))
+            permits = _find_permission(table.kind, row) if column in _PERMITTING.get(table.kind, ()) else ""
+            if permits:
+                problem = f"{name} {permits} without the signature of a passkey: {problem.removeprefix(f'{name}: ')}"
+            yield Difference(problem, (column, *about, row[column], expected[column]), forged=bool(permits))
     if "shown" in recorded and (shown := Request(**row).shown) != recorded["shown"]:
         problem = f"{name}: the texts shown to people are not the submitted ones"
         yield Difference(problem, ("shown", *about, shown, recorded["shown"]))
+
+
+def _find_permission(kind: str, row: ExpectedRow) -> str:
+    """Return what a row permits that nobody may permit without a signature once there is a passkey."""
+    match kind:
+        case "request":
+            return "approves" if row["status"] in ALLOWED else ""
+        case "vote":
+            return "approves"
+        case "whitelist entry":
+            return "allows in advance" if row["removed"] is None else ""
+        case "passkey":
+            return "vouches" if row["vouched"] is not None and row["removed"] is None else ""
+    return ""
 
 
 def _shorten(value: Any) -> str:

@@ -72,6 +72,11 @@ REPLAY_PASSKEYS = {
 }
 
 
+def are_signed(state: ReplayState) -> bool:
+    """Return whether approvals must be signed by now."""
+    return bool(state.get(*_RULE))
+
+
 def find_forgery(state: ReplayState, entry: AuditEntry) -> str:
     """Return why an entry must be forged, or an empty text. Call it before the entry is replayed."""
     if not state.get(*_RULE):

@@ -19,7 +19,7 @@ from warmstart.confirm.audit.compare import compare_tables
 from warmstart.confirm.audit.elsewhere import Witness, WitnessCheck
 from warmstart.confirm.audit.expected_rows import ReplayState, read_details
 from warmstart.confirm.audit.replay import replay_entry
-from warmstart.confirm.audit.replay_passkeys import EnrolledPasskey, find_forgery, list_enrolled
+from warmstart.confirm.audit.replay_passkeys import EnrolledPasskey, are_signed, find_forgery, list_enrolled
 from warmstart.confirm.model import AuditEntry
 from warmstart.confirm.store.protocol import ConfirmStore
 
@@ -80,8 +80,10 @@ def verify(
             for problem in replay_entry(state, entry):
                 findings.add(_mark(entry.sequence, problem, problem, entry.hash))
         passkeys = list_enrolled(state)
-        for problem, evidence in compare_tables(store, state):
-            findings.add(_mark(None, problem, *evidence))
+        signed = are_signed(state)
+        for problem, evidence, forged in compare_tables(store, state):
+            flaw = _mark(None, problem, *evidence)
+            findings.add(Flaw(None, problem, forged=True) if signed and forged else flaw)
         for problem in store.check_guards():
             findings.add(Flaw(None, problem))
     for sequence, problem in elsewhere.find_contradictions():

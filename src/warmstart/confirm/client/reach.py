@@ -12,9 +12,11 @@ _SECONDS = 5.0
 _MOST = 1 << 16  # bytes of the answer
 
 
-def reach_daemon(url: str, key: str) -> None:
-    """Raise Unreachable if nobody answers there, UntrustedDaemon if it is another program."""
-    call(Daemon(url, "", key), "GET", "/health", timeout=_SECONDS)
+def reach_daemon(url: str, key: str) -> str:
+    """Return the address of the page that the daemon states. Raise Unreachable if nobody answers there, UntrustedDaemon if
+    it is another program."""
+    health = call(Daemon(url, "", key), "GET", "/health", timeout=_SECONDS)
+    return str(health.get("page_url", ""))
 
 
 def fetch_key(url: str) -> str:

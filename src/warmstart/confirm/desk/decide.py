@@ -13,6 +13,7 @@ from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.desk.submit import is_still_allowed
 from warmstart.confirm.errors import ConfirmationError, Conflict, Expired, NotAllowed
 from warmstart.confirm.model import ALLOWED, Assertion, Identity, Request
+from warmstart.confirm.passkeys.proofs import find_unproven, keep_proven, report_unproven
 from warmstart.confirm.passkeys.records import check_signature, show_proof
 from warmstart.confirm.passkeys.statements import Terms, state_approval
 from warmstart.confirm.policy.policy import Ruling
@@ -113,7 +114,8 @@ def _check_open(tx: Transaction, request: Request) -> ConfirmationError | None:
 
 def _vote(tx: Transaction, who: Identity, request: Request, wish: DecisionRequest) -> Request | Conflict | None:
     """Record an approval. Return None if it was the last one needed."""
-    standing = judge(request, read_votes(tx.store, request.id), tx.policy.rule_on(request.action))
+    given_before = keep_proven(tx.store, request, read_votes(tx.store, request.id))
+    standing = judge(request, given_before, tx.policy.rule_on(request.action))
     others = [vote for vote in standing.votes if vote.key != who.key]
     if standing.missing and len(others) < len(standing.votes):
         return Conflict("you have already approved this; others must approve it too", code="already_voted")
@@ -236,6 +238,9 @@ def _check_deed(tx: Transaction, who: Identity, request: Request, deed: Deed, to
         return Expired("the approval was not used in time", decision=request.decision)
     if not is_same(deed.digest, request.digest):
         return Conflict("these are not the action and details that were approved", code="changed")
+    if why := find_unproven(tx.store, request, tx.policy.rule_on(request.action), tx.now):
+        report_unproven(tx, request, why)
+        return NotAllowed(f"the approval of {request.action} is not believed: it {why}", code="not_believed")
     return _check_standing(tx, request)
 
 
@@ -248,7 +253,7 @@ def _check_standing(tx: Transaction, request: Request) -> NotAllowed | None:
         if not is_still_allowed(tx, request, ruling):
             return NotAllowed(f"{request.action} is no longer allowed without asking; submit it again", code="lapsed")
         return None
-    standing = judge(request, read_votes(tx.store, request.id), ruling)
+    standing = judge(request, keep_proven(tx.store, request, read_votes(tx.store, request.id)), ruling)
     if standing.missing:
         given = f"only {len(standing.votes)} of {standing.quorum} approvals still count"
         return NotAllowed(f"the approval of {request.action} has lapsed: {given}; submit it again", code="lapsed")

@@ -40,6 +40,7 @@ from warmstart.confirm.model import (
     Status,
     Vote,
 )
+from warmstart.confirm.passkeys.proofs import find_unproven, keep_proven, report_unproven
 from warmstart.confirm.policy.actions import key_of
 from warmstart.confirm.policy.policy import Policy
 from warmstart.confirm.policy.standing import Standing, judge, read_votes
@@ -84,6 +85,7 @@ class Desk:
             anchoring_store = opened.enter_context(open_store(database))
             self._stores = opened.pop_all()
         self.problems = OpenProblems()
+        self._disbelieved: set[str] = set()  # requests whose approval was reported as forged
         self._rule_on = lru_cache(1024)(self.policy.rule_on)
         self._anchorer = Anchorer(anchoring_store, self.anchor, self.problems)
         self._writer = Writer(self._writing_store, self._after_commit, self.problems)
@@ -175,18 +177,32 @@ class Desk:
         return self.apply_policy(load_request(row)) if row else None
 
     def apply_policy(self, request: Request) -> Request:
-        """Return an open request with the risk and the quorum that apply now, a closed one unchanged."""
+        """Return an open request with the risk and the quorum that apply now, a closed one unchanged. An approval that
+        lacks the signature of a passkey is shown as denied."""
+        if request.status in ALLOWED:
+            why = find_unproven(self.store, request, self._rule_on(request.action), self.now())
+            if why:
+                return self._disbelieve(request, why)
         if not self._is_open(request):
             return request
         ruling = self._rule_on(request.action)
         quorum = max(request.quorum, ruling.quorum)
         return msgspec.structs.replace(request, quorum=quorum, high_risk=request.high_risk or ruling.high_risk)
 
+    def _disbelieve(self, request: Request, why: str) -> Request:
+        """Report an approval that is not proven, once, and return the request without it."""
+        if request.id not in self._disbelieved:
+            self._disbelieved.add(request.id)
+            self.change(lambda tx: report_unproven(tx, request, why))
+        reason = f"the approval is not believed: it {why}"
+        return msgspec.structs.replace(request, status="denied", decided_by="daemon", reason=reason, execute_by=None)
+
     def find_standing(self, request: Request) -> Standing:
         """Return the approvals of a request; of an open one, separate those that no longer count."""
         return self._judge(request, self.votes(request.id))
 
     def _judge(self, request: Request, votes: list[Vote]) -> Standing:
+        votes = keep_proven(self.store, request, votes)
         if not self._is_open(request):
             return Standing(request.quorum, votes, [])
         return judge(request, votes, self._rule_on(request.action))

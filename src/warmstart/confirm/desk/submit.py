@@ -11,7 +11,8 @@ import msgspec
 from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.desk.load import check_load, check_repeat
 from warmstart.confirm.errors import ConfirmationError, Denied, KeyReused, RateLimited
-from warmstart.confirm.model import WINDOW, Identity, NewRequest, Request
+from warmstart.confirm.model import WINDOW, Allowance, Identity, NewRequest, Request
+from warmstart.confirm.passkeys.proofs import keep_signed
 from warmstart.confirm.policy.policy import Ruling
 from warmstart.confirm.tokens.tokens import make_id
 
@@ -97,15 +98,23 @@ def find_allowance(tx: Transaction, request: Request, ruling: Ruling) -> SubmitV
         return None
     if ruling.decision == "allow":
         return SubmitVerdict("policy", "allowed by the policy")
-    row = tx.store.row("allowance", _describe_wanted(request))
-    return SubmitVerdict("whitelist", f"whitelist entry {row[0]} by {row[7]}", row[0]) if row else None
+    entries = _list_covering(tx, "allowance", request)
+    if not entries:
+        return None
+    return SubmitVerdict("whitelist", f"whitelist entry {entries[0].id} by {entries[0].created_by}", entries[0].id)
 
 
 def is_still_allowed(tx: Transaction, request: Request, ruling: Ruling) -> bool:
     """Return whether the permission under which a request was allowed still holds. It may have been its last use."""
     if ruling.high_risk:
         return False
-    return ruling.decision == "allow" or tx.store.row("allowance_still", _describe_wanted(request)) is not None
+    return ruling.decision == "allow" or bool(_list_covering(tx, "allowance_still", request))
+
+
+def _list_covering(tx: Transaction, query: str, request: Request) -> list[Allowance]:
+    """Return the whitelist entries that cover a request; once there is a passkey, only signed ones."""
+    rows = tx.store.rows(query, _describe_wanted(request))
+    return keep_signed(tx.store, [Allowance(*row) for row in rows])
 
 
 def _describe_wanted(request: Request) -> dict[str, Any]:

@@ -7,6 +7,7 @@ database could enrol a key of their own. Removing passkeys does not lift this.
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import msgspec
@@ -14,18 +15,16 @@ import msgspec
 from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.errors import ConfirmationError, Conflict, NotAllowed
 from warmstart.confirm.model import Assertion, Identity, Passkey
+from warmstart.confirm.passkeys.key_ring import read_ring
+from warmstart.confirm.passkeys.proofs import need_passkeys
 from warmstart.confirm.passkeys.signatures import NewPasskey, check_assertion
 from warmstart.confirm.passkeys.statements import state_vouching
 from warmstart.confirm.store.protocol import ConfirmStore
 from warmstart.errors import NotFound
 
+log = logging.getLogger("warmstart.confirm")
 MOST_PASSKEYS = 50  # not removed, of all people together
 _NEEDED = "approvals are signed with a passkey here: approve on the page, on a device that has one"
-
-
-def need_passkeys(store: ConfirmStore) -> bool:
-    """Return whether approvals must be signed: as soon as there ever was a passkey."""
-    return store.row("any_passkey") is not None
 
 
 def list_passkeys(store: ConfirmStore) -> list[Passkey]:
@@ -108,7 +107,14 @@ def check_signature(
             f"nobody has vouched for {passkey.name} yet: open Devices on a device that approves already",
             code="passkey_not_trusted",
         )
-    if why := check_assertion(assertion, passkey.public_key, passkey.rp, challenge):
+    key = read_ring(tx.store).find_key(passkey.id, who.key)
+    if key is None:
+        log.error("passkey %s of %s: the table says that it is trusted, the audit does not", passkey.id, who.subject)
+        return NotAllowed(
+            f"the audit holds no signature that vouches for {passkey.name}; see: warmstart confirm verify",
+            code="passkey_not_trusted",
+        )
+    if why := check_assertion(assertion, key.public_key, key.rp, challenge):
         return NotAllowed(f"the passkey's signature does not hold: {why}", code="bad_signature")
     return None
 

@@ -183,7 +183,7 @@ FROM whitelist
 WHERE action_key = :action_key AND session_key = :session_key AND requester_key IN ('', :requester_key)
   AND (session_key <> '' OR (digest <> '' AND requester_key <> '')) AND (times IS NULL OR used < times)
   AND digest IN ('', :digest) AND removed IS NULL AND expires > :now
-ORDER BY created, id LIMIT 1;
+ORDER BY created, id;
 
 -- name: allowances
 SELECT id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed, times, used

@@ -34,13 +34,29 @@ RETURNING id;
 -- name: use_allowance
 UPDATE whitelist SET used = used + 1 WHERE id = :id;
 
+-- name: allowance_by_id
+SELECT id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed, times, used
+FROM whitelist WHERE id = :id;
+
+-- name: ring_entries
+-- What decides who may sign, and what is allowed in advance by a signature.
+SELECT sequence, at, event, request, action, actor, credential, details, previous, hash
+FROM audit WHERE sequence > :since
+  AND event IN ('passkey_added', 'passkey_vouched', 'passkey_removed', 'whitelisted')
+ORDER BY sequence LIMIT :limit;
+
+-- name: entries_of
+SELECT sequence, at, event, request, action, actor, credential, details, previous, hash
+FROM audit WHERE request = :request AND request <> '' ORDER BY sequence;
+
 -- name: allowance_still
--- The entry that allowed a request, for its execution: it may be used up by now.
-SELECT id FROM whitelist
+-- The entries that may have allowed a request, for its execution: they may be used up by now.
+SELECT id, action, action_key, session_key, requester_key, digest, created, created_by, expires, removed, times, used
+FROM whitelist
 WHERE action_key = :action_key AND session_key = :session_key AND requester_key IN ('', :requester_key)
   AND (session_key <> '' OR (digest <> '' AND requester_key <> ''))
   AND digest IN ('', :digest) AND removed IS NULL AND expires > :now
-LIMIT 1;
+ORDER BY created, id;
 
 -- name: mark
 SELECT sequence FROM marks WHERE name = :name;

@@ -10,6 +10,7 @@ import msgspec
 from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.errors import ConfirmationError, Conflict, NotAllowed, Unauthorized
 from warmstart.confirm.model import LONGEST, LONGEST_APPROVAL, Allowance, Assertion, Identity, Request, TokenRecord
+from warmstart.confirm.passkeys.proofs import keep_signed
 from warmstart.confirm.store.protocol import ConfirmStore
 from warmstart.confirm.tokens.identity import pin_token, split_token
 from warmstart.confirm.tokens.keys import read_identity
@@ -219,4 +220,5 @@ def remove_allowance(tx: Transaction, id: str, by: Identity | str) -> str | NotF
 
 
 def list_allowances(store: ConfirmStore, now: int) -> list[Allowance]:
-    return [Allowance(*row) for row in store.rows("allowances", {"now": now})]
+    """Return the whitelist entries in force. Unsigned ones end with the first passkey."""
+    return keep_signed(store, [Allowance(*row) for row in store.rows("allowances", {"now": now})])

@@ -92,12 +92,14 @@ class DaemonCheck:
             return
         if answer.status >= 500:  # perhaps from a proxy: the daemon may be back in a moment
             raise Unreachable(f"{self._authority}: answered {answer.status}")
-        raise UntrustedDaemon(
+        error = UntrustedDaemon(
             f"{self._authority}: the program there did not prove that it is the confirmation daemon with the key "
             f"{self._key}, so nothing that it says is believed. Find out which program listens there. If the daemon "
             "got a new key on purpose: warmstart confirm trust. If the address is forwarded from another port: start "
             f"the daemon with --allow-host {self._authority}"
         )
+        error.public_key = self._key
+        raise error
 
 
 def check_daemon(connection: http.client.HTTPConnection, check: DaemonCheck, token: str = "") -> None:

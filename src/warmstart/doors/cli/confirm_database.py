@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from pathlib import Path
@@ -69,14 +70,25 @@ def _sort_anchors(anchors: tuple[str, ...]) -> tuple[Path | None, list[str]]:
 
     sources = [anchor for anchor in anchors if "://" in anchor or read_literal(anchor)]
     files = [Path(anchor).expanduser() for anchor in anchors if anchor not in sources]
+    for file in files:
+        if (written := re.fullmatch(r"\d+:(\w*)", str(file))) and not file.exists():
+            raise ConfigError(
+                f"--anchor {file}: an anchor is SEQUENCE:HASH with 64 characters of 0-9 and a-f, and this hash has "
+                f"{len(written[1])} characters, or others; copy it whole from the message"
+            )
     if len(files) > 1:
         raise ConfigError(f"--anchor {files[1]}: only one copied file can be compared at a time")
     return (files[0] if files else None), sources
 
 
+_ANCHORS = {True: "anchor", False: "anchors"}
+
+
 def _print_verdict(verdict: AuditVerdict) -> None:
     sound = "NOT SOUND" if not verdict.ok else "no new flaws" if verdict.accepted else "all sound"
-    elsewhere = f"; {verdict.witnesses} anchors from elsewhere compared" if verdict.witnesses else ""
+    elsewhere = (
+        f"; {verdict.witnesses} {_ANCHORS[verdict.witnesses == 1]} from elsewhere compared" if verdict.witnesses else ""
+    )
     click.echo(f"{verdict.entries} entries, {sound}; {verdict.lag} after the anchor{elsewhere}")
     for passkey in verdict.passkeys:
         state = " (removed)" if passkey.removed else "" if passkey.trusted else " (not trusted)"

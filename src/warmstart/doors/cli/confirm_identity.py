@@ -4,6 +4,8 @@ a daemon that has proven to be ours."""
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 import click
 
@@ -99,12 +101,33 @@ def trust(ws: Warmstart, db: str | None, url: str, key: str, yes: bool, as_json:
         click.confirm("believe it?", abort=True, err=True)
     for file in files:
         pin_token_file(file, found)
+    outdated = _list_outdated_guards(ws, found)
     if as_json:
-        print_json({"daemon_key": found, "source": source, "files": files, "changed": bool(changed)})
+        facts = {"daemon_key": found, "source": source, "files": files, "changed": bool(changed)}
+        print_json(facts | {"outdated_guards": [{"agent": agent, "path": path} for agent, path, _ in outdated]})
         return
     for file in files:
         click.echo(f"{clean(file)}: believes the daemon {found}")
-    click.echo("Guards keep the key that they were installed with: run `warmstart confirm guard install AGENT` again.")
+    for agent, path, option in outdated:
+        again = f"warmstart confirm guard install {agent}{option}"
+        click.echo(f"{clean(path)}: the guard there believes another key, and blocks until you run: {again}")
+
+
+def _list_outdated_guards(ws: Warmstart, key: str) -> list[tuple[str, Path, str]]:
+    """Return the agents whose guard, for the user or this folder, pins another key: name, settings, option of install."""
+    from warmstart.doors.guard.agent_hook import TITLES
+    from warmstart.doors.hooks.agents import AGENTS
+    from warmstart.doors.install.guard import GuardHook
+
+    outdated = []
+    for agent in TITLES:
+        for project, option in ((None, ""), (Path.cwd(), " --project")):
+            hook = GuardHook(AGENTS[agent], ws.settings, project)
+            with suppress(Refused):
+                found = hook.find()
+                if found is not None and hook.read_options(found).get("--key") != key:
+                    outdated.append((agent, hook.path, option))
+    return outdated
 
 
 def _find_known_key(ws: Warmstart, db: str | None, key: str) -> tuple[str, str]:
@@ -137,11 +160,13 @@ def find_page(path: Database, url: str, unchecked: bool) -> str:
     problems = []
     for page in pages or [PageAddress(DEFAULT_PAGE, DEFAULT_PAGE)]:
         try:
-            reach_daemon(page.local, key)
+            stated = reach_daemon(page.local, key)
         except ConfirmationError as error:
             problems.append(str(error))
         else:
-            return page.page
+            if _is_same_page(page.page, page.local) or _is_same_page(page.page, stated):
+                return page.page
+            problems.append(f"the daemon at {page.local} serves {stated or 'no page'}, not {page.page}")
     if unchecked:
         click.echo(f"unchecked: {clean(problems[0])}", err=True)
         return pages[0].page if pages else DEFAULT_PAGE
@@ -149,3 +174,8 @@ def find_page(path: Database, url: str, unchecked: bool) -> str:
         f"no login link was made, because no daemon of this database proved to serve the page: {problems[0]}. Start it "
         "with: warmstart confirm serve. To print a link all the same: --unchecked"
     )
+
+
+def _is_same_page(stated: str, url: str) -> bool:
+    """Return whether an address is the proven one: itself, or the public address that the proven daemon states."""
+    return stated.rstrip("/").lower() == url.rstrip("/").lower()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -76,7 +77,8 @@ def _report(as_json: bool, hook: GuardHook, changed: bool, done: str, idle: str)
 @click.pass_obj
 def check(ws: Warmstart, tool: str | None, arguments: str, agent: str, as_json: bool) -> None:
     """Check the rules, the daemon and the token; with a TOOL and its arguments, show which rule the call would match.
-    No request is made."""
+    No request is made. Without a TOOL it exits with 1 where the agent is not guarded, hooks are off or the daemon does not
+    answer."""
     from warmstart.doors.guard.check import check_asking
     from warmstart.doors.guard.coverage import find_traps, list_uncovered
     from warmstart.doors.guard.hermes_check import check_hermes
@@ -92,6 +94,12 @@ def check(ws: Warmstart, tool: str | None, arguments: str, agent: str, as_json: 
     daemon, token = check_asking(pinned.url if pinned else find_url(), home, pinned.key if pinned else "")
     uncovered, traps = list_uncovered(file, agent), find_traps(_list_settings(guarded, ws))
     hermes = check_hermes(ws.settings.user_home, os.environ)
+    off = [trap for trap in traps if "disableAllHooks" in trap]
+    if guarded:
+        is_guarded = any(place.is_armed for place in installed) and not off
+    else:
+        is_guarded = hermes is not None and not hermes.trouble
+    is_ready = is_guarded and not daemon.trouble and not token.trouble
     if as_json:
         facts: dict[str, Any] = {"path": find_rules(home), "rules": len(rules)}
         number = rules.index(rule) + 1 if rule in rules else None  # None: asked without a rule of the file
@@ -99,14 +107,20 @@ def check(ws: Warmstart, tool: str | None, arguments: str, agent: str, as_json: 
         facts["uncovered"] = {one.kind: one.tools for one in uncovered}
         facts["traps"] = traps
         facts["installed"] = {place.scope: place.path for place in installed}
+        facts["changes"] = {place.scope: place.changes for place in installed if place.changes}
+        facts["guarded"] = is_guarded
         facts["hermes"] = {"file": hermes.what, "trouble": hermes.trouble or None} if hermes else None
         facts["daemon"] = {"url": daemon.what, "trouble": daemon.trouble or None}
         facts["token"] = {"file": token.what, "trouble": token.trouble or None}
         print_json(facts)
+        if not tool and not is_ready:
+            sys.exit(1)
         return
     click.echo(f"{find_rules(home)}: {len(rules)} rules, all valid")
     for place in installed:
         click.echo(f"{TITLES[agent]}, {place.scope}: {place.path or 'not guarded'}{place.advice}")
+        for change in place.changes:
+            click.echo(f"WARNING {clean(place.path)}: {clean(change)}; run: warmstart confirm guard install {agent}")
     if hermes:
         click.echo(f"Hermes, {hermes.what}: {clean(hermes.trouble) or 'guarded'}")
     click.echo(f"daemon {daemon.what}: {clean(daemon.trouble) or 'answers'}")
@@ -119,6 +133,8 @@ def check(ws: Warmstart, tool: str | None, arguments: str, agent: str, as_json: 
         click.echo(f"WARNING {clean(trap)}")
     if tool:
         click.echo(_describe(rules, rule))
+    elif not is_ready:
+        sys.exit(1)
 
 
 _NOUNS = {
@@ -155,6 +171,8 @@ class _Installed(NamedTuple):
     url: str = ""
     advice: str = ""
     key: str = ""
+    changes: tuple[str, ...] = ()  # how it differs from what `install` writes
+    is_armed: bool = False
 
 
 def _examine(agent: HookAgent, ws: Warmstart, scope: str, project: Path | None) -> _Installed:
@@ -174,7 +192,17 @@ def _examine(agent: HookAgent, ws: Warmstart, scope: str, project: Path | None) 
     key = options.get("--key", "")
     if home is not None and not key:
         advice += "; it pins no daemon's key: install it again"
-    return _Installed(scope, str(hook.path), options.get("--url", ""), advice, key)
+    is_ours = home == str(ws.settings.home.absolute())
+    changes = _list_changes(hook) if is_ours else ()
+    is_armed = is_ours and not changes and hook.find_obstacle() is None
+    return _Installed(scope, str(hook.path), options.get("--url", ""), advice, key, changes, is_armed)
+
+
+def _list_changes(hook: GuardHook) -> tuple[str, ...]:
+    try:
+        return tuple(hook.find_changes())
+    except (ConfigError, Refused) as error:
+        return (str(error),)
 
 
 def _describe(rules: list[GuardRule], rule: GuardRule | None) -> str:

@@ -22,18 +22,21 @@ class GuardedCall(Struct, frozen=True):
 
 
 def read_texts(name: str, arguments: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts of an argument: `path`, nested `edits.path`, or `*` for all of them."""
-    values: list[Any] = [arguments] if name == ANYWHERE else list(_look_up(arguments, name))
+    """Yield the texts of an argument: `path`, nested `edits.path`, or `*` for all of them. A list of words, such as a
+    command that no shell splits, is also one text."""
+    values: list[Any] = [arguments] if name == ANYWHERE else list(_look_up(arguments, name))[::-1]
     while values:
         value = values.pop()
         if isinstance(value, str):
             yield value.encode("utf-8", "replace").decode()  # a request with lone surrogates is refused later
         elif isinstance(value, Mapping):
+            values.extend(reversed(value.values()) if isinstance(value, dict) else value.values())
             if name == ANYWHERE:
                 values.extend(value)
-            values.extend(value.values())
         elif isinstance(value, Sequence):
-            values.extend(value)
+            values.extend(value[::-1])
+            if len(value) > 1 and all(isinstance(word, str) for word in value):
+                values.append(" ".join(value))
         else:
             yield msgspec.json.encode(value).decode()
 

@@ -82,6 +82,12 @@ class AgentTools(Struct, frozen=True, forbid_unknown_fields=True):
             if name.lower() != call.tool.lower():
                 yield msgspec.structs.replace(call, tool=name, arguments={**call.arguments, "command": command})
 
+    def find_odd_path(self, call: GuardedCall) -> str | None:
+        """Return a path with a line break or another control character: what it names is not what a person reads."""
+        names = [name for name in _find(self.write, call.tool) or [] if name.endswith("path")]
+        texts = (text for name in names for text in read_texts(name, call.arguments))
+        return next((text for text in texts if any(char < " " or "\x7f" <= char < "\xa0" for char in text)), None)
+
     def read_paths(self, call: GuardedCall) -> list[str]:
         """Return the paths that a call writes to, as it names them."""
         names = _find(self.write, call.tool) or []

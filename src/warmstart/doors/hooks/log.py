@@ -42,7 +42,7 @@ def read_troubles(home: Path, most: int = 5) -> list[str]:
 def describe(error: BaseException) -> str:
     """Describe an error without text that came from outside."""
     if isinstance(error, WarmstartError):
-        return f"{type(error).__name__}: {_redact(str(error))}"
+        return f"{type(error).__name__}: {_redact(str(error), getattr(error, 'public_key', ''))}"
     if isinstance(error, OSError) and error.strerror:
         return f"{type(error).__name__}: {error.strerror}"
     place = ""
@@ -53,10 +53,12 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}{place}"
 
 
-def _redact(text: str) -> str:
+def _redact(text: str, public: str = "") -> str:
+    """Redact secrets, but not the public text that a person has to compare."""
     from warmstart.redact import Redactor
 
-    return Redactor({}).scope().text(text)
+    redacted = Redactor({}).scope().text
+    return public.join(map(redacted, text.split(public))) if public else redacted(text)
 
 
 def _file(home: Path) -> Path:

@@ -9,6 +9,7 @@ the home, the daemon and its key. A project's settings can set variables for eve
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,30 @@ class GuardHook:
         """Return the installed handler. Raises Refused."""
         return self._hooks.find().get(EVENT)
 
+    def find_changes(self) -> list[str]:
+        """Return how the installed guard differs from the one that `install` writes. Raises ConfigError, Refused."""
+        found = [(group, handler) for event, group, handler in self._hooks.find_groups() if event == EVENT]
+        if len(found) != 1:
+            return [f"it is there {len(found)} times"]
+        ((group, handler),) = found
+        options = self.read_options(handler)
+        wanted = self._make_group(options.get("--url", ""), options.get("--key", ""))
+        right, changes = dict(wanted["hooks"][0]), []
+        needed, within = right["timeout"], options.get("--within", "")
+        if within.isdecimal() and int(within) >= needed:  # the rules may have got shorter
+            right["command"] = right["command"].replace(f" --within {needed} ", f" --within {within} ")
+            right["timeout"] = int(within)
+        if group.get("matcher") != wanted["matcher"]:
+            changes.append(f"its matcher is {json.dumps(group.get('matcher'))}, not {json.dumps(wanted['matcher'])}")
+        for name in sorted({*right, *handler}):
+            if name == "command" and handler.get(name) != right.get(name):
+                changes.append("its command is not the one that `guard install` writes")
+            elif handler.get(name) != right.get(name):
+                changes.append(f"its {name} is {json.dumps(handler.get(name))}, not {json.dumps(right.get(name))}")
+        if (key := find_pinned_key(self._home)) and options.get("--key", "") not in ("", key):
+            changes.append("it pins another daemon's key than the agents' token")
+        return changes
+
     def find_obstacle(self) -> str | None:
         """Return why the agent runs no hook of these settings, and what to do about it. Raises Refused."""
         return self._hooks.find_obstacle()
@@ -72,15 +97,16 @@ class GuardHook:
             return {}
         return dict(zip(words[::2], words[1::2], strict=False))
 
-    def _make_group(self) -> dict[str, Any]:
+    def _make_group(self, url: str = "", key: str | None = None) -> dict[str, Any]:
+        """Make the group, with the daemon and the key as they are now unless others are given."""
         name = self.agent.name
         rules = [rule for rule in load_rules(self._home) if rule.agents is None or name in rule.agents]
         longest = max((rule.timeout_seconds or LONGEST for rule in rules), default=0)  # LONGEST: up to the policy
         longest = max(longest, ASKED_FOR)
         seconds = longest + 2 * ASK_UNTIL
         words = [*find_isolated_program(), *self._command.split(), "--home", str(self._home.absolute())]
-        words += ["--url", self._url, "--within", str(seconds)]
-        if key := find_pinned_key(self._home):
+        words += ["--url", url or self._url, "--within", str(seconds)]
+        if key := find_pinned_key(self._home) if key is None else key:
             words += ["--key", key]
         line = f"{shlex.join(words)} || {{ echo {shlex.quote(_BROKEN)} >&2; exit 2; }}"
         blocking = {"onFailure": "block"} if self.agent is CLAUDE_CODE else {}

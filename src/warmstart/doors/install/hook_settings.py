@@ -58,6 +58,12 @@ class HookSettings:
         """Return our handlers by event. Raises Refused."""
         return dict(_find_handlers(self._file.load(), self._is_ours))
 
+    def find_groups(self) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
+        """Return every handler of ours with its event and its group. Raises Refused."""
+        value = self._file.load()
+        paths = list(_find_paths(value, self._is_ours))
+        return [(str(p[1]), json_text.look_up(value, p[:3]), json_text.look_up(value, p)) for p in paths]
+
     def find_obstacle(self) -> str | None:
         """Return why the agent runs no hook of these settings, and what to do about it. Raises Refused."""
         value = self._file.load()

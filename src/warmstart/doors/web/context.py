@@ -27,7 +27,7 @@ from warmstart.confirm.model import Identity
 from warmstart.confirm.tokens.access import SESSION_LASTS, BrowserSession
 from warmstart.confirm.tokens.tokens import is_same
 from warmstart.doors.web.companions import Companions
-from warmstart.doors.web.turns import Turns
+from warmstart.doors.web.turns import CallerTurns
 from warmstart.doors.web.views import Addresses
 from warmstart.doors.web.waiters import Waiters
 
@@ -47,7 +47,7 @@ class RouteContext(Struct, frozen=True):
     addresses: Addresses
     waiters: Waiters
     failures: FailureLog
-    turns: Turns = field(default_factory=Turns)
+    turns: CallerTurns = field(default_factory=CallerTurns)
     companions: Companions | None = None  # None in tests of the routes alone
 
 

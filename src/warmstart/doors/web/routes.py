@@ -193,7 +193,9 @@ async def read_audit(
 @get("/health", opt=OPEN, responses=answers(503))
 async def check_health(context: Shared) -> HealthView:
     """Whether the daemon works. Open to all: it says nothing about requests but how many wait."""
-    return HealthView("ok", __version__, context.desk.count_pending(), context.desk.trouble and "see the daemon's log")
+    desk = context.desk
+    trouble = desk.trouble and "see the daemon's log"
+    return HealthView("ok", __version__, desk.count_pending(), trouble, context.addresses.page)
 
 
 # Events

@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 from warmstart.confirm.errors import Conflict
 from warmstart.confirm.model import Assertion, Identity, Passkey
 from warmstart.confirm.passkeys import records
+from warmstart.confirm.passkeys.proofs import need_passkeys
 from warmstart.confirm.passkeys.signatures import EnrolmentAnswer, can_have_passkeys, check_enrolment
 from warmstart.confirm.passkeys.statements import fingerprint
 from warmstart.confirm.tokens.access import LINK_LASTS, create_login
@@ -92,7 +93,7 @@ async def list_passkeys(context: Shared, request: StrictRequest) -> PasskeyList:
     """The devices that sign approvals, and whether approvals must be signed."""
     who, store = get_caller(request), context.desk.store
     found = [_show(passkey, who) for passkey in records.list_passkeys(store)]
-    return PasskeyList(found, records.need_passkeys(store))
+    return PasskeyList(found, need_passkeys(store))
 
 
 @post("/passkeys/options", status_code=200, opt=needs(*_DECIDERS), responses=_CHANGING)

@@ -34,7 +34,7 @@ from warmstart.doors.web.settings import (
     make_settings,
     open_listener,
 )
-from warmstart.doors.web.turns import Turns
+from warmstart.doors.web.turns import CallerTurns
 from warmstart.doors.web.waiters import Waiters
 from warmstart.errors import Refused, WarmstartError
 
@@ -140,7 +140,7 @@ class ConfirmationServer:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         waiters = Waiters(self.desk.feed)
         failures = FailureLog(self.desk, self.desk.now)
-        context = RouteContext(self.desk, self.addresses, waiters, failures, Turns(), self._companions)
+        context = RouteContext(self.desk, self.addresses, waiters, failures, CallerTurns(), self._companions)
         rooms = [Room(find_room()) for _ in self._listeners]
         apps = self._make_apps(context, rooms)
         servers = [uvicorn.Server(_configure(app, room)) for app, room in zip(apps, rooms, strict=True)]

@@ -13,7 +13,7 @@ R = TypeVar("R")
 LARGE = 16 << 10  # bytes: parsing or writing out more in the event loop would hold up everybody else
 
 
-class Turns:
+class CallerTurns:
     """The turns of one event loop, by caller."""
 
     def __init__(self) -> None:

@@ -212,6 +212,7 @@ class HealthView(Struct, frozen=True):
     version: str
     pending: int
     trouble: str
+    page_url: str = ""  # of the page, as people open it
 
 
 class SessionView(Struct, frozen=True):
