@@ -191,7 +191,7 @@ class TestReadingAgain:
         (tmp_path / "in" / "notes.json").write_text("[1, 2]")
         first, again = run("ingest", tmp_path / "in"), run("ingest", tmp_path / "in")
         assert again.stderr == first.stderr and "a.jsonl" in again.stderr
-        assert "1 files unchanged, 1 skipped" in again.stdout
+        assert "1 file unchanged, 1 skipped" in again.stdout
 
 
 @pytest.mark.parametrize(
