@@ -6,6 +6,7 @@ With `CI=true` or `WARMSTART_NO_SKIPS=1` a run fails if anything else was skippe
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Mapping
 
@@ -26,6 +27,8 @@ def list_allowed() -> tuple[str, ...]:
         allowed += (NO_CORPUS, "got empty parameter set")
     if os.getuid() != 0:
         allowed += ("needs root", "cannot mount")
+    if os.getuid() != 0 or shutil.which("bwrap"):  # it is there: containers often forbid its namespaces
+        allowed += ("bubblewrap does not work here",)
     if sys.platform != "linux":
         allowed += ("elsewhere programs word their output otherwise", "elsewhere no device is always full")
     return allowed

@@ -1,6 +1,6 @@
 """A day of a Hermes user, and what is known at its end: report, usage, `/warm`, state.db and MEMORY.md.
 
-By default a short day; WARMSTART_FULL=1 plays 30 chats and 5 scheduled jobs.
+Only with WARMSTART_FULL=1: 30 chats and 5 scheduled jobs take minutes.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pytest
 from hermes.cron_jobs import LISTED, configure, read_jobs, run_outside, write_jobs
 from hermes.running import FULL, REVIEW_QUESTION, TASK, Hermes
 from hermes.scripted_server import Answer, Call, count_own_results, rounds_since_user
+from skips import WANTS_FULL
 from warmstart.dialects.compose import EXAMPLE_MARK
 from warmstart.doors.hooks.learning import LearningTurn
 from warmstart.store import TrialStore
@@ -45,6 +46,7 @@ def script(body: dict[str, Any]) -> Answer:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not FULL, reason=f"a day of Hermes takes minutes: {WANTS_FULL}")
 def test_a_day(hermes: Hermes) -> None:
     (hermes.work / "orders.csv").write_text("id,state\n1,open\n")
     memory = hermes.home / "memories" / "MEMORY.md"

@@ -39,6 +39,7 @@ class Person:
         page = page or self.page
         page.goto(f"{self.daemon.page}/#/request/{id}")
         page.wait_for_selector(".showing h1 bdi")
+        page.wait_for_selector(".showing:not(:has(p.note:text-is('Loading …')))")
 
     def ask(self, verdict: str, page: Any = None) -> None:
         """Open the dialog."""
