@@ -29,12 +29,6 @@ PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 LONGEST_FIRST = (  # test files that take the most seconds: a worker that starts one last keeps the other one waiting
     "tests/doors/pages/ui/test_ui.py",
-    "tests/hermes/test_library.py",
-    "tests/hermes/test_jobs.py",
-    "tests/hermes/test_command_line.py",
-    "tests/hermes/test_guard.py",
-    "tests/hermes/test_scopes.py",
-    "tests/hermes/test_review.py",
     "tests/agents/test_plugins.py",
     "tests/doors/pages/ui/test_ui.py",
     "tests/loops/test_loops.py",
