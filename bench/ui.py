@@ -103,13 +103,9 @@ def make_store(home: Path, sessions: int) -> None:
     for first in range(0, sessions, 2_000):
         with db:
             numbers = range(first, min(first + 2_000, sessions))
-            db.executemany(
-                f"INSERT INTO sessions VALUES ({','.join('?' * 32)})", (_session(n, chance) for n in numbers)
-            )
-            db.executemany(
-                f"INSERT INTO calls VALUES ({','.join('?' * 17)})", (row for n in numbers for row in _calls(n, chance))
-            )
-            db.executemany(f"INSERT INTO spent VALUES ({','.join('?' * 10)})", (_spent(n, chance) for n in numbers))
+            _insert(db, "sessions", [_session(n, chance) for n in numbers])
+            _insert(db, "calls", [row for n in numbers for row in _calls(n, chance)])
+            _insert(db, "spent", [_spent(n, chance) for n in numbers])
         _report(f"{numbers[-1] + 1:,} of {sessions:,} sessions made up, {time.monotonic() - began:.0f} s")
     for _name, sql in dropped:
         db.execute(sql)
@@ -117,6 +113,10 @@ def make_store(home: Path, sessions: int) -> None:
     with Warmstart(config.load(home)) as ws:
         SessionWords(ws.store).complete(lambda done, total, _key: _report(f"{done:,} of {total or 0:,} indexed"))
     _report(f"the store is made, {time.monotonic() - began:.0f} s\n")
+
+
+def _insert(db: apsw.Connection, table: str, rows: list[tuple[Any, ...]]) -> None:
+    db.executemany(f"INSERT INTO {table} VALUES ({','.join('?' * len(rows[0]))})", rows)
 
 
 def _key(number: int) -> str:
@@ -183,7 +183,8 @@ def _calls(number: int, chance: random.Random) -> Iterator[tuple[Any, ...]]:
                 ordinal // 2 + 1,
                 started + ordinal * 4 + 2,
             ),
-            *(None, cause, None, None),
+            *(None, cause, None, None),  # flagged, cause, findings, words
+            *(None, None, None),  # request, asked, closing
         )
 
 
@@ -214,12 +215,18 @@ def list_pages(sessions: int, note: str, template: str) -> dict[str, tuple[str, 
             "list_sessions",
             (*filtered, 50, 0),
         ),
-        "search, common": ("/sessions?q=order+total", "worded_keys_by_time", (common, *none, 50, 0)),
-        "search, rare": (f"/sessions?q={RARE}", "worded_keys", (rare, *none, 50, 0)),
+        "search, common": ("/sessions?q=order+total", "worded_keys", (common, 50, 0)),
+        "search, far": (f"/sessions?q=order+total&offset={sessions // 2}", "worded_keys", (common, 50, sessions // 2)),
+        "search, rare": (f"/sessions?q={RARE}", "worded_keys", (rare, 50, 0)),
         "search, filtered": (
             "/sessions?q=order+total&agent=codex&verdict=success",
-            "worded_keys_by_time",
-            (common, "codex", "success", None, None, None, 50, 0),
+            "filtered_worded_keys",
+            (common, "codex", "success", None, None, None, None, 1_001),
+        ),
+        "search, one project": (
+            "/sessions?q=order+total&project=/home/dev/project-001",
+            "filtered_worded_keys",
+            (common, None, None, "/home/dev/project-001", None, None, None, 1_001),
         ),
         "session": (f"/sessions/{key}", "calls_of", (key,)),
         "errors": ("/errors", "session_keys", (None, None, None, None)),

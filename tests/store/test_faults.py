@@ -248,7 +248,7 @@ def test_no_space_for_a_new_store(small_disk: Path) -> None:
 
 def test_file_size_limit_is_a_full_disk(path: Path) -> None:
     code = (
-        "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (600_000, resource.RLIM_INFINITY))\n"
+        "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))\n"
         + FILL
         + """
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))

@@ -67,14 +67,36 @@ def test_filters_order_and_parts(store: SqliteStore, monkeypatch: pytest.MonkeyP
             agent=("codex", "hermes")[number % 2],
             verdict=("success", "failure")[number % 3 > 0],
         )
-    for many in (5_000, 3):  # few matches are sorted, many are walked along time: the same sessions
-        monkeypatch.setattr("warmstart.store.words.MANY", many)
-        assert find(store, "fix", limit=3) == ["id-11", "id-10", "id-9"]
-        assert find(store, "fix", limit=3, offset=10) == ["id-1", "id-0"]
-        chosen = SessionFilter(agent="codex", verdict="success", project="/srv/shop", scope="")
-        found = SessionWords(store).find("fix", chosen, limit=1, offset=0)
-        assert (found.total, [row.id for row in found.sessions]) == (2, ["id-6"])
-        assert find(store, "fix", SessionFilter(since=1_790_000_000.0 + 11 * 60)) == ["id-11"]
+    assert find(store, "fix", limit=3) == ["id-11", "id-10", "id-9"]
+    assert find(store, "fix", limit=3, offset=10) == ["id-1", "id-0"]
+    chosen = SessionFilter(agent="codex", verdict="success", project="/srv/shop", scope="")
+    found = SessionWords(store).find("fix", chosen, limit=1, offset=0)
+    assert (found.total, found.is_more, [row.id for row in found.sessions]) == (2, False, ["id-6"])
+    assert find(store, "fix", SessionFilter(since=1_790_000_000.0 + 11 * 60)) == ["id-11"]
+    monkeypatch.setattr("warmstart.store.words.COUNTED", 3)
+    found = SessionWords(store).find("fix", SessionFilter(scope=""), limit=2, offset=0)
+    assert (found.total, found.is_more, len(found.sessions)) == (3, True, 2)
+    assert find(store, "fix", SessionFilter(scope=""), limit=2, offset=10) == ["id-1", "id-0"]
+
+
+def test_the_newest_come_first_in_whatever_order_they_are_stored(store: SqliteStore) -> None:
+    for number in (4, 1, 7, 2):
+        put(store, number, "fix it")
+    put(store, 5, "fix it", started=None)
+    put(store, 6, "fix it", started=1e300)
+    assert find(store, "fix") == ["id-6", "id-7", "id-4", "id-2", "id-1", "id-5"], "unknown times come last"
+
+
+def test_many_sessions_of_one_second_are_all_found(store: SqliteStore) -> None:
+    """Each second has 4096 numbers in the index; what does not fit takes those of the next."""
+    for number in range(3):
+        put(store, number, "fix it", started=1_790_000_000.5)
+    with store.writing():
+        full = (1_790_000_000 + 1) * 4096 - 1
+        store._db.execute("UPDATE worded_sessions SET id = ? WHERE session_key = ?", (full, f"{2:032x}"))
+    put(store, 3, "fix it", started=1_790_000_000.5)
+    put(store, 4, "mend it", started=1_790_000_001.5)
+    assert find(store, "fix")[0] == "id-3" and find(store, "mend") == ["id-4"]
 
 
 def test_a_changed_session_loses_its_old_words(store: SqliteStore) -> None:

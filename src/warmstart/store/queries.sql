@@ -138,7 +138,14 @@ SELECT project FROM projects WHERE project IS NOT NULL LIMIT 500;
 DELETE FROM worded_sessions WHERE session_key = :key;
 
 -- name: number_session
-INSERT INTO worded_sessions (session_key) VALUES (:key) RETURNING id;
+-- Numbers follow the time at which sessions started, so that the index lists the newest first. Each second has 4096 of them;
+-- `later` takes those of a later second where they are used up.
+INSERT INTO worded_sessions (id, session_key)
+SELECT coalesce((SELECT max(w.id) + 1 FROM worded_sessions AS w WHERE w.id >= b.first AND w.id < b.first + 4096), b.first), b.key
+FROM (SELECT key, (CAST(min(max(coalesce(started, 0), 0), 9e9) AS INTEGER) + ?2) * 4096 AS first
+      FROM sessions WHERE key = ?1) AS b
+WHERE NOT EXISTS (SELECT 1 FROM worded_sessions AS w WHERE w.id = b.first + 4095)
+RETURNING id;
 
 -- name: index_words
 -- Of a call its tool, the beginning of its arguments, its purpose, and of an error the cause. The escapes of JSON end words.
@@ -167,39 +174,18 @@ SELECT (SELECT count(*) FROM sessions) - (SELECT count(*) FROM worded_sessions);
 -- name: count_matches
 SELECT count(*) FROM session_words WHERE session_words MATCH :words;
 
--- name: count_worded
--- CROSS JOIN keeps the order: the words choose, the other filters are checked for those sessions only.
-SELECT count(*) FROM session_words AS f CROSS JOIN worded_sessions AS w ON w.id = f.rowid
-CROSS JOIN sessions AS s ON s.key = w.session_key
-WHERE f.session_words MATCH ?1 AND (?2 IS NULL OR s.agent = ?2) AND (?3 IS NULL OR s.verdict = ?3)
-  AND (?4 IS NULL OR s.project = ?4) AND (?5 IS NULL OR s.started >= ?5) AND (?6 IS NULL OR s.scope = ?6)
-  AND (?7 IS NULL OR s.source = ?7);
-
--- name: count_worded_by_time
-SELECT count(*) FROM sessions AS s CROSS JOIN worded_sessions AS w ON w.session_key = s.key
-WHERE +w.id IN (SELECT f.rowid FROM session_words AS f WHERE f.session_words MATCH ?1)
-  AND (?2 IS NULL OR s.agent = ?2) AND (?3 IS NULL OR s.verdict = ?3) AND (?4 IS NULL OR s.project = ?4)
-  AND (?5 IS NULL OR s.started >= ?5) AND (?6 IS NULL OR s.scope = ?6)
-  AND (?7 IS NULL OR s.source = ?7);
-
 -- name: worded_keys
--- Few sessions have the words: find them, then sort them.
-SELECT s.key FROM session_words AS f CROSS JOIN worded_sessions AS w ON w.id = f.rowid
-CROSS JOIN sessions AS s ON s.key = w.session_key
-WHERE f.session_words MATCH ?1 AND (?2 IS NULL OR s.agent = ?2) AND (?3 IS NULL OR s.verdict = ?3)
-  AND (?4 IS NULL OR s.project = ?4) AND (?5 IS NULL OR s.started >= ?5) AND (?6 IS NULL OR s.scope = ?6)
-  AND (?7 IS NULL OR s.source = ?7)
-ORDER BY s.started DESC, s.key DESC LIMIT ?8 OFFSET ?9;
+-- The index gives the newest first, so that the search ends as soon as enough are found. CROSS JOIN keeps the order of the tables.
+SELECT w.session_key FROM session_words AS f CROSS JOIN worded_sessions AS w ON w.id = f.rowid
+WHERE f.session_words MATCH ?1 ORDER BY f.rowid DESC LIMIT ?2 OFFSET ?3;
 
--- name: worded_keys_by_time
--- Most sessions have the words: walk from the newest, and keep those that have them. The plus keeps the list from being
--- tried number by number for each session.
-SELECT s.key FROM sessions AS s CROSS JOIN worded_sessions AS w ON w.session_key = s.key
-WHERE +w.id IN (SELECT f.rowid FROM session_words AS f WHERE f.session_words MATCH ?1)
+-- name: filtered_worded_keys
+SELECT w.session_key FROM session_words AS f CROSS JOIN worded_sessions AS w ON w.id = f.rowid
+CROSS JOIN sessions AS s ON s.key = w.session_key
+WHERE f.session_words MATCH ?1 AND f.rowid >= CAST(min(max(coalesce(?5, 0), 0), 9e9) AS INTEGER) * 4096
   AND (?2 IS NULL OR s.agent = ?2) AND (?3 IS NULL OR s.verdict = ?3) AND (?4 IS NULL OR s.project = ?4)
-  AND (?5 IS NULL OR s.started >= ?5) AND (?6 IS NULL OR s.scope = ?6)
-  AND (?7 IS NULL OR s.source = ?7)
-ORDER BY s.started DESC, s.key DESC LIMIT ?8 OFFSET ?9;
+  AND (?5 IS NULL OR s.started >= ?5) AND (?6 IS NULL OR s.scope = ?6) AND (?7 IS NULL OR s.source = ?7)
+ORDER BY f.rowid DESC LIMIT ?8;
 
 -- name: count_sessions
 SELECT count(*) FROM sessions

@@ -42,7 +42,10 @@ MIGRATIONS = (
     "0013_places",
     "0014_source",
     "0015_search",
+    "0016_search_by_time",
 )
+
+_SECONDS = 1_000  # in which a session's number in the index of words is looked for, 4096 each
 
 SETTINGS = """
 PRAGMA synchronous = FULL;
@@ -139,8 +142,16 @@ class SqliteStore(SqliteFile):
         """Make the words of sessions searchable, in a transaction that the caller has begun."""
         for key in keys:
             self.run("forget_words", (key,))
-            for (number,) in self.run("number_session", (key,)).fetchall():
-                self.run("index_words", (number, key))
+            self.run("index_words", (self._number_session(key), key))
+
+    def _number_session(self, key: str) -> int:
+        """Return the session's new number in the index of words, which follows the time at which it started."""
+        for later in range(_SECONDS):
+            if numbered := self.run("number_session", (key, later)).fetchall():
+                number = numbered[0][0]
+                assert isinstance(number, int)
+                return number
+        raise StoreError(f"session {key} cannot be numbered: it is not stored, or too many started at the same time")
 
     def forget_session(self, key: str, at: float) -> None:
         """Delete a session, its calls, usage and proposals, and refuse it when its transcript is read again.

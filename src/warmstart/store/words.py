@@ -13,7 +13,7 @@ from warmstart.ports import Progress
 from warmstart.store.rows import SessionRow
 from warmstart.store.sqlite import SqliteStore
 
-MANY = 5_000  # matches from which walking along time is faster than sorting
+COUNTED = 1_000  # sessions up to which those that pass a filter are counted
 _BATCH = 200  # sessions indexed in one transaction
 _WORD = re.compile(r"[^\W_]+")
 _MOST_WORDS = 12
@@ -33,9 +33,10 @@ class SessionFilter(Struct, frozen=True, kw_only=True):
 class FoundSessions(Struct, frozen=True):
     """Sessions that have all words of a text."""
 
-    total: int  # number of all sessions found
+    total: int  # number of all sessions found; with a filter at most COUNTED, and then `is_more`
     sessions: tuple[SessionRow, ...]  # the first of them, newest first
     unsearched: int  # stored sessions whose words are not in the index yet
+    is_more: bool = False  # there are more than `total`
 
 
 class SessionWords:
@@ -53,15 +54,17 @@ class SessionWords:
         if match is None:
             raise Refused(f"{text!r} has no word to search for; write letters or digits")
         filters = (wanted.agent, wanted.verdict, wanted.project, wanted.since, wanted.scope, wanted.source)
-        ((matches,),) = self._store.rows("count_matches", (match,))
-        count, query = "count_worded", "worded_keys"
-        if matches > MANY:
-            count, query = "count_worded_by_time", "worded_keys_by_time"
-        total = matches
-        if any(value is not None for value in filters):
-            ((total,),) = self._store.rows(count, (match, *filters))
-        keys = self._store.rows(query, (match, *filters, limit, offset))
-        return FoundSessions(total, tuple(self._read(key for (key,) in keys)), self.count_missing())
+        is_more = False
+        if all(value is None for value in filters):
+            ((total,),) = self._store.rows("count_matches", (match,))
+            keys = self._store.rows("worded_keys", (match, limit, offset))
+        else:
+            most = max(COUNTED, offset + limit)
+            passing = self._store.rows("filtered_worded_keys", (match, *filters, most + 1))
+            is_more = len(passing) > most
+            total, keys = min(most, len(passing)), passing[offset : offset + limit]
+        sessions = tuple(self._read(key for (key,) in keys))
+        return FoundSessions(total, sessions, self.count_missing(), is_more)
 
     def _read(self, keys: Iterator[str]) -> Iterator[SessionRow]:
         for key in keys:

@@ -99,6 +99,7 @@ def list_sessions(
     most = limit if limit is not None or as_json else _LISTED
     place = source.lower() if source else None
     rows: Sequence[SessionRow]
+    is_more = False
     if search is None:
         rows = ws.sessions(
             limit=most, offset=offset, agent=agent, verdict=verdict, project=project, since=since, source=place
@@ -120,7 +121,7 @@ def list_sessions(
             since=since,
             source=place,
         )
-        rows, total = found.sessions, found.total
+        rows, total, is_more = found.sessions, found.total, found.is_more
     if as_json:
         print_json([describe_session(row) for row in rows])
         return
@@ -136,7 +137,7 @@ def list_sessions(
         ],
     )
     if len(rows) < total:
-        click.echo(f"{len(rows)} of {total} sessions; --limit / --offset for more")
+        click.echo(f"{len(rows)} of {'more than ' if is_more else ''}{total} sessions; --limit / --offset for more")
 
 
 def describe_task(ws: Warmstart, row: SessionRow) -> str:

@@ -192,15 +192,18 @@ def make_warning(text: str) -> Markup:
     return element("p", {"class": "warning", "role": "alert"}, isolate(text))
 
 
-def make_pager(address: str, query: Mapping[str, object], *, total: int, limit: int, offset: int) -> Markup | None:
-    """Return links to the neighbouring parts of a long list."""
+def make_pager(
+    address: str, query: Mapping[str, object], *, total: int, limit: int, offset: int, is_more: bool = False
+) -> Markup | None:
+    """Return links to the neighbouring parts of a long list. `is_more`: it is longer than `total`."""
     if total <= limit and not offset:
         return None
-    parts = [f"{min(offset + 1, total):,} to {min(offset + limit, total):,} of {total:,}"]
+    whole = f"more than {total:,}" if is_more else f"{total:,}"
+    parts = [f"{min(offset + 1, total):,} to {min(offset + limit, total):,} of {whole}"]
     links = []
     if offset > 0:
         links.append(link(make_address(address, **{**query, "offset": max(0, offset - limit) or None}), "Previous"))
-    if offset + limit < total:
+    if offset + limit < total or is_more:
         links.append(link(make_address(address, **{**query, "offset": offset + limit}), "Next"))
     return element("nav", {"class": "pager", "aria-label": "More"}, element("span", {}, *parts), *links)
 

@@ -25,6 +25,7 @@ class SessionList(Struct, frozen=True, kw_only=True):
     total: int
     sessions: tuple[SessionRow, ...]
     unsearched: int = 0  # sessions whose words are not indexed yet
+    is_more: bool = False  # there are more than `total`
 
 
 def _load(asked: PageRequest) -> SessionList:
@@ -35,7 +36,9 @@ def _load(asked: PageRequest) -> SessionList:
         found = ws.find_sessions(
             words, limit=limit, offset=offset, agent=agent, verdict=verdict, project=project, since=since
         )
-        return SessionList(total=found.total, sessions=found.sessions, unsearched=found.unsearched)
+        return SessionList(
+            total=found.total, sessions=found.sessions, unsearched=found.unsearched, is_more=found.is_more
+        )
     rows = ws.sessions(limit=limit, offset=offset, agent=agent, verdict=verdict, project=project, since=since)
     total = ws.count_sessions(agent=agent, verdict=verdict, project=project, since=since)
     return SessionList(total=total, sessions=tuple(rows))
@@ -53,13 +56,19 @@ def _show(view: SessionList, asked: PageRequest) -> Content:
         )
     return Content(
         title="Sessions",
-        lead=f"{format_count(view.total, 'session')}" + (" with these words" if wanted["q"] else ""),
+        lead="".join(
+            (
+                "More than " if view.is_more else "",
+                format_count(view.total, "session"),
+                " with these words" if wanted["q"] else "",
+            )
+        ),
         json=make_address("/sessions.json", **wanted),
         body=[
             _show_filter(asked),
             note,
             show_sessions(asked.ws, view.sessions) if view.sessions else None,
-            make_pager("/sessions", wanted, total=view.total, limit=limit, offset=offset),
+            make_pager("/sessions", wanted, total=view.total, limit=limit, offset=offset, is_more=view.is_more),
         ],
     )
 
@@ -82,6 +91,7 @@ def _show_filter(asked: PageRequest) -> Markup:
 def _describe(view: SessionList) -> dict[str, Any]:
     return {
         "total": view.total,
+        "is_more": view.is_more,
         "unsearched": view.unsearched,
         "sessions": [describe_session(row) for row in view.sessions],
     }
