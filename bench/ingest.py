@@ -118,7 +118,7 @@ def clear_caches() -> None:
     for name, module in list(sys.modules.items()):
         if name.startswith("warmstart."):
             for value in list(vars(module).values()):
-                if callable(clear := getattr(value, "cache_clear", None)):
+                if not isinstance(value, type) and callable(clear := getattr(value, "cache_clear", None)):
                     clear()
 
 

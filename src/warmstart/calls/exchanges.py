@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from warmstart.calls.prose import end_headings, join_sentences, plain, shorten, split_sentences, strip_programs
+from warmstart.calls.prose import end_headings, iterate_sentences, join_sentences, plain, shorten, strip_programs
 from warmstart.model import Message, Step, ToolCall
 
 ASKED = 700  # maximum characters of a request: its end may name the value of an argument
@@ -59,6 +59,6 @@ def _close(served: list[Served], first: int | None, said: str, redact: Callable[
     """Put the agent's last words at the last call of an exchange."""
     if first is None or not said.strip():
         return
-    closing = join_sentences(split_sentences(redact(said)), CLOSING)
+    closing = join_sentences(iterate_sentences(redact(said)), CLOSING)
     last = served[-1]
     served[-1] = Served(last.request, last.asked, closing)

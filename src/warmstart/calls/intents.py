@@ -18,19 +18,20 @@ from warmstart.calls import tools
 from warmstart.calls.prose import (
     count_meaning,
     gist,
+    iterate_sentences,
     join_sentences,
     plain,
     split_sentences,
     without_greeting,
 )
 from warmstart.calls.shapes import command_of, strings_in
-from warmstart.calls.words import FILLER_WORDS, find_words, stem
+from warmstart.calls.words import FILLER_WORDS, find_parts, split_camel, stem
 from warmstart.model import Arguments, Message, PastCall, Step, ToolCall
 
 INTENT = 200  # maximum characters
 _SENTENCES = 16  # sentences of an announcement that are compared with its calls, from its end
 _VALUE = 300  # characters of an argument that are compared with a sentence
-_NO_ROOT = frozenset(("",))
+_MOST_ROOTS = 20_000  # words whose roots are remembered
 _SUBSTANTIVE = 2  # words with a meaning that make a request
 
 _PLAN = re.compile(
@@ -91,7 +92,11 @@ class _Announcement:
     @cached_property
     def fits(self) -> list[list[int]]:
         """The fit of each call with each sentence."""
-        said = [_stems(sentence) for sentence in self.sentences]
+        return self.measure(self.sentences)
+
+    def measure(self, sentences: Sequence[str]) -> list[list[int]]:
+        """Return the fit of each call with each of these sentences."""
+        said = [_stems(sentence) for sentence in sentences]
         return [_measure_fits(said, call) for call in self.calls]
 
     @cached_property
@@ -141,7 +146,7 @@ def restate_intent(call: PastCall, asked: str, task: str) -> str:
         return _finish(gist(asked if count_meaning(asked, most=_SUBSTANTIVE) == _SUBSTANTIVE else task, INTENT))
     if count_meaning(intent, most=_SUBSTANTIVE) < _SUBSTANTIVE and (first_request := gist(task, INTENT)):
         return first_request
-    return _finish(join_sentences(split_sentences(intent), INTENT))
+    return _finish(join_sentences(iterate_sentences(intent), INTENT))
 
 
 def _collect(steps: Iterable[Step]) -> tuple[list[_Wanted], list[str], list[str]]:
@@ -172,7 +177,7 @@ def _own_note(tool: str, arguments: Arguments) -> str:
     if not isinstance(arguments, dict) or command_of(tool, arguments) is None:
         return ""
     note = arguments.get("description")
-    return _finish(join_sentences(split_sentences(note), INTENT)) if isinstance(note, str) else ""
+    return _finish(join_sentences(iterate_sentences(note), INTENT)) if isinstance(note, str) else ""
 
 
 def _find_announcement(announcement: _Announcement, at: int) -> str:
@@ -185,7 +190,7 @@ def _find_announcement(announcement: _Announcement, at: int) -> str:
     elif len(pool := plans or sentences) == 1:
         chosen = pool[0]
     else:
-        fits = dict(zip(sentences, announcement.fits[0], strict=True))
+        fits = dict(zip(pool, announcement.measure(pool)[0], strict=True))
         chosen = max(reversed(pool), key=fits.__getitem__)
         if not plans and not fits[chosen]:
             chosen = sentences[-1] if announcement.opens else ""
@@ -230,13 +235,23 @@ def _weigh(text: str) -> int:
 
 @lru_cache(512)
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(map(_root, find_words(text, camel=True))) - _NO_ROOT
+    return frozenset().union(*map(_ROOTS.__getitem__, find_parts(text)))
 
 
-@lru_cache(8_192)
-def _root(word: str) -> str:
-    """Return what a word is compared by; "" for a word that says nothing."""
-    return stem(word).removesuffix("e") if len(word) > 1 and word not in FILLER_WORDS else ""
+class _Roots(dict[str, frozenset[str]]):
+    """What words are compared by: the stems of their parts without those that say nothing. Texts repeat their words."""
+
+    def __missing__(self, word: str) -> frozenset[str]:
+        if len(self) >= _MOST_ROOTS:
+            self.clear()
+        parts = (part for part in split_camel(word) if len(part) > 1 and part not in FILLER_WORDS)
+        roots = self[word] = frozenset(root for part in parts if (root := stem(part).removesuffix("e")))
+        return roots
+
+    cache_clear = dict.clear
+
+
+_ROOTS = _Roots()
 
 
 def _find_request(requests: Sequence[str], entry: _Wanted, redact: Callable[[str], str]) -> str:

@@ -6,9 +6,9 @@ is removed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from operator import add
+from itertools import chain
 
 from warmstart import lazy_regex as re
 from warmstart.calls.words import FILLER_WORDS, GENERIC_WORDS, find_words, singular
@@ -46,20 +46,16 @@ _GREETING = re.compile(
 )
 _RUN = re.compile(r"\S+")
 _TO_LAST_SIGN, _TO_LAST_DIGIT = re.compile(r"\S*[/\\@#]"), re.compile(r"\S*\d")
-_WIDE = ("\u3040", "\u30ff"), ("\u3400", "\u9fff"), ("\uac00", "\ud7af")  # scripts whose words no space separates
-
-
-def _is_wide(character: str) -> bool:
-    return any(first <= character <= last for first, last in _WIDE)
+_WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # scripts whose words no space separates
 
 
 def _count_wide(text: str) -> int:
-    return 0 if text.isascii() else sum(map(_is_wide, text))
+    return 0 if text.isascii() else len(_WIDE.findall(text))
 
 
 def _find_last_wide(text: str) -> int:
     """Return the offset of the last character of a wide script; -1 if there is none."""
-    return -1 if text.isascii() else max((at for at, letter in enumerate(text) if _is_wide(letter)), default=-1)
+    return -1 if text.isascii() else max((found.start() for found in _WIDE.finditer(text)), default=-1)
 
 
 def strip_markup(text: str) -> str:
@@ -97,25 +93,55 @@ def _end_heading(found: re.Match[str]) -> str:
 @lru_cache(256)
 def split_sentences(text: str) -> tuple[str, ...]:
     """Return the sentences of a text. Sentences at the edge of a gap in a long text are cut and therefore left out."""
-    parts = [_split_part(part) for part in _GAP.split(text)]
+    return tuple(iterate_sentences(text))
+
+
+def iterate_sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a text; those that nobody asks for are not worked out."""
+    parts = _GAP.split(text) if "characters left out" in text else [text]
     last = len(parts) - 1
-    whole = [part[1 if at else 0 : len(part) if at == last else -1] for at, part in enumerate(parts)]
-    return tuple(sentence for part in whole for sentence in part)
+    for at, part in enumerate(parts):
+        sentences = _split_part(part)
+        if at:
+            next(sentences, None)
+        if at == last:
+            yield from sentences
+        else:
+            yield from _leave_last(sentences)
 
 
-def _split_part(text: str) -> list[str]:
-    blocks = (" ".join(block.split()) for block in _BLOCK.split(end_headings(plain(text))))
-    sentences = (_MARK.sub("", sentence).replace("**", "") for block in blocks for sentence in _split_block(block))
-    return [sentence for sentence in sentences if sentence.strip(" .:*#-_")]
+def _leave_last(sentences: Iterator[str]) -> Iterator[str]:
+    """Yield all sentences but the last."""
+    before = next(sentences, None)
+    for sentence in sentences:
+        if before is not None:
+            yield before
+        before = sentence
 
 
-def _split_block(block: str) -> list[str]:
-    """Return the sentences of a paragraph, each with its full stop."""
-    *ended, last = _SENTENCE_END.split(block)
-    sentences = [*map(add, ended[::2], ended[1::2]), last]  # the split yields a sentence, its stop, a sentence ...
-    if _WIDE_STOP.search(block):
-        return [part for sentence in sentences for part in _WIDE_SENTENCE_END.split(sentence)]
-    return sentences
+def _split_part(text: str) -> Iterator[str]:
+    readable = end_headings(plain(text))
+    for block in _BLOCK.split(readable) if "\n" in readable else (readable,):
+        for sentence in _split_block(" ".join(block.split())):
+            if not sentence[:1].isalpha():
+                sentence = _MARK.sub("", sentence)
+            if "**" in sentence:
+                sentence = sentence.replace("**", "")
+            if sentence.strip(" .:*#-_"):
+                yield sentence
+
+
+def _split_block(block: str) -> Iterator[str]:
+    """Yield the sentences of a paragraph, each with its full stop."""
+    is_wide = not block.isascii() and _WIDE_STOP.search(block) is not None
+    at = 0
+    for stop in chain(_SENTENCE_END.finditer(block), (None,)):
+        sentence = block[at:] if stop is None else block[at : stop.end(1)]
+        if is_wide:
+            yield from _WIDE_SENTENCE_END.split(sentence)
+        else:
+            yield sentence
+        at = stop.end() if stop is not None else at
 
 
 def shorten(text: str, limit: int) -> str:
@@ -128,34 +154,55 @@ def shorten(text: str, limit: int) -> str:
     return f"{kept}{ELLIPSIS}" if kept else ELLIPSIS
 
 
-def join_sentences(sentences: Sequence[str], limit: int) -> str:
+def join_sentences(sentences: Iterable[str], limit: int) -> str:
     """Return the first sentences, as many as fit; a first sentence that is too long is shortened."""
     kept = ""
     for sentence in sentences:
         if kept and len(kept) + 1 + len(sentence) > limit:
             break
         kept = f"{kept} {sentence}".strip()
+        if len(kept) >= limit:
+            break
     return shorten(kept, limit)
 
 
 @lru_cache(256)
 def opening(text: str, limit: int) -> str:
     """Return the first sentences, as many as fit."""
-    return join_sentences(split_sentences(text), limit)
+    return join_sentences(iterate_sentences(text), limit)
 
 
 @lru_cache(256)
 def gist(text: str, limit: int) -> str:
     """Return the sentences that fit, beginning with the first one that has a topic word."""
-    sentences = split_sentences(text)
-    start = next((at for at, sentence in enumerate(sentences) if find_topic_words(sentence)), 0)
-    return without_greeting(join_sentences(sentences[start:], limit))
+    sentences = iterate_sentences(text)
+    before: list[str] = []
+    for sentence in sentences:
+        if _has_topic(sentence):
+            return without_greeting(join_sentences(chain((sentence,), sentences), limit))
+        before.append(sentence)
+    return without_greeting(join_sentences(before, limit))
 
 
 def without_greeting(text: str) -> str:
     """Return a text without its greeting."""
     rest = _GREETING.sub("", text, count=1)
     return rest[:1].upper() + rest[1:] if rest != text and len(rest) > 15 else text
+
+
+def _has_topic(text: str) -> bool:
+    """Return whether a text has a topic word. A word between spaces needs no search for ids and paths."""
+    if "{{" not in text:
+        for word in text.split():
+            if word.isalpha() and _is_topic(word.lower()):
+                return True
+    return bool(find_topic_words(text))
+
+
+@lru_cache(4_096)
+def _is_topic(word: str) -> bool:
+    single = singular(word)
+    return word not in GENERIC_WORDS and single not in GENERIC_WORDS and 2 < len(single) < 25
 
 
 def find_topic_words(text: str) -> list[str]:

@@ -73,18 +73,25 @@ FILLER_WORDS = STOP_WORDS | frozenset(  # agreement, thanks, greetings and urgin
 
 def find_words(text: str, *, camel: bool = False) -> list[str]:
     """Return the words of a text in lower case, without ids. `camel`: split camelCase names into their parts."""
+    words = find_parts(text)
+    if not camel or text.islower():
+        return [word.lower() for word in words]
+    return [part for word in words for part in split_camel(word)]
+
+
+def find_parts(text: str) -> list[str]:
+    """Return the words of a text as they are written, without ids."""
     if _DIGIT.search(text) and _COULD_BE_ID.search(text):
         text = _ID.sub(" ", text)
     if "'" in text or "’" in text:
         text = _CONTRACTED.sub("", text)
     words: list[str] = _WORD.findall(text)
-    if not camel or text.islower():
-        return [word.lower() for word in words]
-    return [part for word in words for part in _split_camel(word)]
+    return words
 
 
 @lru_cache(4_096)
-def _split_camel(word: str) -> list[str]:
+def split_camel(word: str) -> list[str]:
+    """Return the parts of a camelCase name in lower case."""
     return [part.lower() for part in _CAMEL.split(word)]
 
 

@@ -446,6 +446,10 @@ UPDATE trials SET chosen = :arm, chosen_at = :at WHERE session = :session;
 -- name: delete_seeds
 DELETE FROM seeds WHERE session = :session;
 
+-- name: has_marked
+-- Whether there is anything that a new session could make to be measured or read again.
+SELECT EXISTS (SELECT 1 FROM trials), EXISTS (SELECT 1 FROM occurrences);
+
 -- name: mark_unmeasured
 -- The session itself if a trial is about it, and sessions with a trial that began with a copy of its first call.
 INSERT INTO unmeasured (session_key)

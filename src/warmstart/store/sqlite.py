@@ -130,18 +130,21 @@ class SqliteStore(SqliteFile):
                     return "same"
                 self.run("delete_calls", (row.key,))
                 self.run("delete_spent", (row.key,))
+                self.run("forget_words", (row.key,))
             self.run("put_session", row.to_columns())
             self.run_many("put_call", [call.to_columns() for call in calls])
             self.run_many("put_spent", [part.to_columns() for part in spent])
             self.index_words([row.key])
-            self.run("mark_unmeasured", (row.key,))
-            self.run("mark_unread", (row.id, row.parent))
+            ((has_trials, has_occurrences),) = self.rows("has_marked")
+            if has_trials:
+                self.run("mark_unmeasured", (row.key,))
+            if has_occurrences:
+                self.run("mark_unread", (row.id, row.parent))
         return "updated" if known else "new"
 
     def index_words(self, keys: Sequence[str]) -> None:
-        """Make the words of sessions searchable, in a transaction that the caller has begun."""
+        """Make the words of sessions searchable that are not in the index, in a transaction that the caller has begun."""
         for key in keys:
-            self.run("forget_words", (key,))
             self.run("index_words", (self._number_session(key), key))
 
     def _number_session(self, key: str) -> int:
