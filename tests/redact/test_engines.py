@@ -33,6 +33,7 @@ def by_hyperscan() -> Redactor:
     return Redactor(gate=gate)
 
 
+_FAST = SearchGate()
 BY_RE2 = Redactor(gate=SearchGate(fast=False))
 
 
@@ -62,6 +63,46 @@ _SPACES = st.sampled_from([" ", "\n", "\t", "\v", "\f", "\r", "\x00", "\x01", "\
 @given(st.lists(PIECES | _TOKENS | _SECRETS | _SPACES, max_size=16).map("".join))
 def test_both_find_the_same_in_tangles(by_hyperscan: Redactor, text: str) -> None:
     assert find(by_hyperscan, text) == find(BY_RE2, text)
+
+
+_KNOWN = {"SHOP_TOKEN": "blue-heron-71", "ODD_TOKEN": "w\u00e4r-me\x02start-5"}
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.lists(PIECES | _TOKENS | _SECRETS | _SPACES | st.sampled_from([*_KNOWN.values()]), max_size=6).map("".join),
+        max_size=8,
+    ),
+    st.booleans(),
+    st.sampled_from([{}, {"SHOP_TOKEN": _KNOWN["SHOP_TOKEN"]}, _KNOWN]),
+)
+def test_many_texts_are_redacted_as_one_after_the_other(
+    fast: bool, texts: list[str], share: bool, known: dict[str, str]
+) -> None:
+    gate = _FAST if fast else SearchGate(fast=False)
+    if fast and not gate.prepare():
+        pytest.skip("the hyperscan wheel is not installed")
+    redactor = Redactor(known, share=share, gate=gate)
+    one, many = redactor.scope(), redactor.scope()
+    assert many.texts(texts) == [one.text(text) for text in texts]
+    assert many.kinds == one.kinds
+    screened, plain = redactor.scope(), redactor.scope()
+    screened.screen(texts)
+    assert [screened.identifier(text) for text in texts] == [plain.identifier(text) for text in texts]
+
+
+def test_texts_do_not_change_their_neighbours() -> None:
+    """A pattern that needs the start or the end of a text finds it between two others."""
+    cut = "the token is gh" + "p_ab12cd"
+    texts = ["--password", "tr0ub4dor&3x", cut, "plain words", "\\", "n", "pass", "word: kXq9zPwLmVbT", "--token=", cut]
+    for gate in (_FAST, SearchGate(fast=False)):
+        redactor = Redactor(gate=gate)
+        one, many = redactor.scope(), redactor.scope()
+        redacted = many.texts(texts * 3)
+        assert redacted == [one.text(text) for text in texts * 3]
+        assert redacted[2] == redacted[9] != cut and redacted[:2] == texts[:2]
 
 
 def test_spaces_mean_the_same_to_both_engines() -> None:

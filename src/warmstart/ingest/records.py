@@ -209,6 +209,8 @@ class _Place(NamedTuple):
 
 
 def _calls(session: Session, answered: Answered, key: str, scope: Scope, names: _Names) -> list[CallRow]:
+    written = [(_encode(call.arguments).decode(), answer.text if answer else "") for call, answer in answered]
+    scope.screen([*(step.text for step in session.steps if isinstance(step, Message)), *map("\n".join, written)])
     clean = lru_cache(None)(scope.text)  # both look at the same messages
     intents = state_intents(session.steps, clean)
     served = find_served(session.steps, clean)
@@ -216,7 +218,9 @@ def _calls(session: Session, answered: Answered, key: str, scope: Scope, names: 
         turn for step, turn in zip(session.steps, session.number_turns(), strict=True) if isinstance(step, ToolCall)
     ]
     places = (_Place(key, at, turn, intents[at] or None, served[at]) for at, turn in enumerate(turns))
-    rows = [_call(*pair, place, scope, names) for pair, place in zip(answered, places, strict=True)]
+    rows = [
+        _call(*pair, texts, place, scope, names) for pair, texts, place in zip(answered, written, places, strict=True)
+    ]
     return [_hide_replaced(row, scope) for row in rows] if scope.kinds else rows
 
 
@@ -253,10 +257,11 @@ def _hide_in_value(value: Any, scope: Scope) -> Any:
     return value
 
 
-def _call(call: ToolCall, answer: ToolResult | None, place: _Place, scope: Scope, names: _Names) -> CallRow:
-    arguments = _encode(call.arguments).decode()
-    excerpt = answer.text if answer else ""
-    joined = f"{arguments}\n{excerpt}"
+def _call(
+    call: ToolCall, answer: ToolResult | None, written: tuple[str, str], place: _Place, scope: Scope, names: _Names
+) -> CallRow:
+    arguments, excerpt = written
+    joined = "\n".join(written)
     if scope.text(joined) != joined:  # there is a secret: redact each part by itself, arguments by their keys
         arguments = _encode(scope.value(call.arguments)).decode()
         excerpt = scope.text(excerpt)

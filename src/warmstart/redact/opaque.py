@@ -19,6 +19,8 @@ CORE = r"(?:[A-Za-z0-9]{20}|[A-Za-z][0-9]+[A-Za-z]+[0-9]|[0-9][A-Za-z]+[0-9]+[A-
 _RUN = BytesPattern(f"{RUN_CLASS}*{CORE}{RUN_CLASS}*")
 SHORTEST = 16
 _SAMPLE = 512  # a longer run is judged by so many characters
+HARMLESS: set[bytes] = set()  # runs that hold nothing: names repeat all the time
+_MOST_HARMLESS = 1 << 15
 
 # The letter pairs that make up 95 % of the pairs in English words and in program names.
 _PAIRS = {
@@ -121,6 +123,13 @@ def find_runs(data: bytes) -> Iterator[tuple[int, int]]:
     for start, end in _RUN.spans(data):
         if end - start >= SHORTEST:
             yield start, end
+
+
+def remember_harmless(run: bytes) -> None:
+    """Remember a run that holds nothing, so that it is not judged again."""
+    if len(HARMLESS) >= _MOST_HARMLESS:
+        HARMLESS.clear()
+    HARMLESS.add(run)
 
 
 def is_hinted(data: bytes, start: int) -> bool:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain
 from urllib.parse import quote, quote_plus
 
 from warmstart.redact.context import find_flagged, find_named
 from warmstart.redact.forms import find_cut, find_forms, find_key_blocks
-from warmstart.redact.gate import CUTS, FLAGS, FORMS, GATE, KEYS, NAMES, READINGS, SearchGate
+from warmstart.redact.gate import CUTS, EDGE, FLAGS, FORMS, GATE, KEYS, NAMES, NOTHING, READINGS, FoundParts, SearchGate
 from warmstart.redact.matching import Literals, Regex, as_bytes, word_set
-from warmstart.redact.opaque import Part, is_hinted, is_public
+from warmstart.redact.opaque import HARMLESS, Part, is_hinted, is_public, remember_harmless
 from warmstart.redact.opaque import parts as find_parts
 from warmstart.redact.personal import find_personal
 from warmstart.redact.scope import Hit, Scope, occurrences
@@ -20,9 +22,8 @@ from warmstart.redact.values import TOKEN, is_filler, is_reference, is_wordy, st
 from warmstart.redact.views import View, flatten, from_base64, from_hex
 
 _DEEPEST = 3  # readings inside readings
+_BATCH = 256 << 10  # characters that are searched together
 _LINE = 56  # bytes of the shortest line of base64 that is broken into lines
-_HARMLESS: set[bytes] = set()  # runs of token characters that hold nothing: names repeat all the time
-_MOST_HARMLESS = 1 << 15
 
 _PLAIN_NAMES = word_set(
     """
@@ -70,7 +71,7 @@ class Redactor:
 
     def scope(self) -> Scope:
         """Start a new numbering of placeholders, for one session or template."""
-        return Scope(self._find)
+        return Scope(self._find, self._find_many)
 
     def _find(self, text: str, opaque: bool) -> list[Hit]:
         hits = self._search(as_bytes(text), opaque, 0)
@@ -78,10 +79,42 @@ class Redactor:
             hits.extend(occurrences(text, form, "env", value))
         return hits
 
+    def _find_many(self, texts: Sequence[str]) -> list[list[Hit]]:
+        """Return what `_find` returns for each text, opaque tokens included."""
+        if self._share or self._wide:
+            return [self._find(text, True) for text in texts]
+        hits: list[list[Hit]] = []
+        for some in _batch(texts):
+            hits.extend(self._search_many([as_bytes(text) for text in some]))
+        return hits
+
+    def _search_many(self, texts: list[bytes]) -> list[list[Hit]]:
+        flat = [flatten(data) for data in texts]
+        found = dict.fromkeys(self._find_known(texts), NOTHING) | self._gate.find_many(flat)
+        hits: list[list[Hit]] = [[] for _text in texts]
+        for at, parts in found.items():
+            hits[at] = self._search_parts(texts[at], flat[at], parts, True, 0)
+        return hits
+
+    def _find_known(self, texts: list[bytes]) -> Collection[int]:
+        """Return the numbers of the texts that may hold a known value."""
+        literals = [*self._exact.literals, *self._stretched.literals]
+        if any(EDGE in literal for literal in literals):
+            return range(len(texts))
+        if not literals:
+            return ()
+        joined = EDGE.join(texts)
+        starts = list(accumulate((len(data) + 1 for data in texts), initial=0))
+        matches = chain(self._exact.find(joined), self._stretched.find(joined))
+        return {bisect_right(starts, start) - 1 for _index, start, _end in matches}
+
     def _search(self, data: bytes, opaque: bool, depth: int) -> list[Hit]:
         flat = flatten(data)
+        return self._search_parts(data, flat, self._gate.find(flat), opaque, depth)
+
+    def _search_parts(self, data: bytes, flat: bytes, found: FoundParts, opaque: bool, depth: int) -> list[Hit]:
         hits: list[Hit] = []
-        parts, rules, runs = self._gate.find(flat)
+        parts, rules, runs = found
         if self._exact.literals:
             for index, start, end in self._exact.find(data):
                 hits.append(Hit(start, end, 0, "env", self._values[index]))
@@ -109,7 +142,7 @@ class Redactor:
         lines: list[tuple[int, int]] = []  # consecutive lines of base64
         for start, end in runs:
             run = data[start:end]
-            if run in _HARMLESS and not lines:
+            if run in HARMLESS and not lines:
                 continue
             if lines and (data[lines[-1][1] : start].strip() or start - lines[-1][1] > 8):
                 hits.extend(self._search_wrapped(data, lines, opaque, depth))
@@ -118,7 +151,7 @@ class Redactor:
                 lines.append((start, end))
             parts = find_parts(run.decode("ascii"))
             if not parts and end - start < _LINE:
-                _remember_harmless(run)
+                remember_harmless(run)
             for part in parts:
                 hit = self._judge_part(data, start, part, opaque, depth)
                 if hit is not None:
@@ -165,10 +198,16 @@ class Redactor:
         return [Hit(lines[0][0], lines[-1][1], 3, kind)] if kind else []
 
 
-def _remember_harmless(run: bytes) -> None:
-    if len(_HARMLESS) >= _MOST_HARMLESS:
-        _HARMLESS.clear()
-    _HARMLESS.add(run)
+def _batch(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the texts in groups of moderate size."""
+    first = size = 0
+    for at, text in enumerate(texts):
+        size += len(text)
+        if size >= _BATCH:
+            yield texts[first : at + 1]
+            first, size = at + 1, 0
+    if first < len(texts):
+        yield texts[first:]
 
 
 def _is_worth_hiding(name: str, value: str) -> bool:

@@ -22,10 +22,11 @@ _CLASS = re.compile(r"\\.|\[\^?\]?|\]")
 
 
 class PatternScanner:
-    """Patterns compiled by Hyperscan. `once`: each reports only its first match."""
+    """Patterns compiled by Hyperscan. `numbers`: what each is reported as. `once`: each reports only its first match."""
 
-    def __init__(self, sources: Sequence[str], *, once: bool) -> None:
+    def __init__(self, sources: Sequence[str], *, numbers: Sequence[int] = (), once: bool = False) -> None:
         self._sources = [spell_spaces(source) for source in sources]
+        self._numbers = list(numbers or range(len(sources)))
         self._once = once
         self._database: Any = None
         self._missing = False
@@ -55,7 +56,7 @@ class PatternScanner:
         return self._database is not None
 
     def scan(self, data: bytes) -> list[tuple[int, int]]:
-        """Return `(index of the pattern, end of the match)` of the matches, by their ends."""
+        """Return `(number of the pattern, end of the match)` of the matches; those of one pattern in order of their ends."""
         matches: list[tuple[int, int]] = []
         self._database.scan(data, match_event_handler=_note, context=matches, scratch=self._own_scratch())
         return matches
@@ -83,7 +84,7 @@ class PatternScanner:
         try:
             database.compile(
                 expressions=[source.encode() for source in self._sources],
-                ids=list(range(len(self._sources))),
+                ids=self._numbers,
                 elements=len(self._sources),
                 flags=library.HS_FLAG_SINGLEMATCH if self._once else 0,
             )
@@ -108,7 +109,7 @@ class PatternScanner:
     def _find_path(self, library: Any) -> Path | None:
         if self._folder is None or not self._folder.is_dir():
             return None
-        identity = repr((library.__version__, self._once, self._sources)).encode()
+        identity = repr((library.__version__, self._once, self._numbers, self._sources)).encode()
         return self._folder / f"patterns-{hashlib.blake2b(identity, digest_size=8).hexdigest()}.hs"
 
 
@@ -141,3 +142,9 @@ def spell_spaces(source: str) -> str:
         elif mark[0] == "[" and not inside:
             inside = True
     return "".join([*pieces, source[at:]])
+
+
+def replace_anchors(source: str, edge: bytes) -> str:
+    r"""Replace `^` and `\z` by a byte that stands before and behind each of many texts."""
+    mark = f"\\x{edge.hex()}"
+    return source.replace("(?:^|", f"(?:{mark}|").replace(r"\z", mark)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from warmstart.redact.matching import Literals, Regex
@@ -34,11 +34,16 @@ class Hit(NamedTuple):
 class Scope:
     """One session or template: the same value gets the same placeholder, which reveals nothing of the value.
 
-    `search` returns the secrets of a text; its flag says whether opaque tokens count.
+    `search` returns the secrets of a text; its flag says whether opaque tokens count. `search_many` returns those of each
+    text, opaque tokens included.
     """
 
-    def __init__(self, search: Callable[[str, bool], list[Hit]]) -> None:
+    def __init__(
+        self, search: Callable[[str, bool], list[Hit]], search_many: Callable[[Sequence[str]], list[list[Hit]]]
+    ) -> None:
         self._search = search
+        self._search_many = search_many
+        self._screened: dict[str, list[Hit]] = {}
         self._placeholders: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
         self._learned: dict[str, str] = {}
@@ -50,6 +55,16 @@ class Scope:
     def text(self, text: str) -> str:
         """Return a text with every secret replaced."""
         return self._redact(text, opaque=True)
+
+    def texts(self, texts: Sequence[str]) -> list[str]:
+        """Return many texts as `text` returns them one after the other, several times as fast."""
+        self.screen(texts)
+        return [self.text(text) for text in texts]
+
+    def screen(self, texts: Iterable[str]) -> None:
+        """Search texts together, before they are redacted in whatever order: `text` then knows what they hold."""
+        waiting = [text for text in dict.fromkeys(texts) if text not in self._screened and _START not in text]
+        self._screened.update(zip(waiting, self._search_many(waiting), strict=True))
 
     def identifier(self, text: str) -> str:
         """Redact an id, a tool or model name or a path: its opaque parts are left, because they belong there."""
@@ -141,7 +156,8 @@ class Scope:
 
         Spans that are already replaced must be masked with `MASK`.
         """
-        hits = self._search(text, opaque)
+        known = self._screened.get(text)
+        hits = self._search(text, opaque) if known is None or (known and not opaque) else known.copy()
         if self._learned and self._learned_words.find(_as_utf8(text)):  # one pass: there may be many
             for value, kind in self._learned.items():
                 if value in text:
@@ -149,6 +165,8 @@ class Scope:
         return hits
 
     def _redact(self, text: str, *, opaque: bool) -> str:
+        if not self._learned and self._screened.get(text) == []:
+            return text
         for _ in range(_ROUNDS):
             masked = _PLACEHOLDER.sub(lambda match: MASK * len(match.group()), text) if _START in text else text
             hits = self.find(masked, opaque=opaque)
