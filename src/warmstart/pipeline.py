@@ -17,7 +17,7 @@ from warmstart.ports import Progress
 from warmstart.store import (
     ProjectStore,
     SessionRow,
-    SqliteStore,
+    Store,
     TrialRow,
     TrialStore,
     UsageStore,
@@ -65,7 +65,7 @@ class Warmstart:
         self.settings = settings
         self._clock = clock
         self._patience = patience
-        self._store: SqliteStore | None = None
+        self._store: Store | None = None
         self._advisers: dict[tuple[bool, bool], Adviser] = {}  # by whether they check the disk and keep files
 
     def __enter__(self) -> Self:
@@ -81,7 +81,7 @@ class Warmstart:
             self._store = None
 
     @property
-    def store(self) -> SqliteStore:
+    def store(self) -> Store:
         """The store, opened when first needed."""
         if self._store is None:
             self._store = open_store(self.settings.store_url, patience=self._patience)

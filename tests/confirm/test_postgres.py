@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from confirm.commands import run, run_json, start_daemon, stop_daemon
-from confirm.postgres import Postgres
+from postgres_server import Postgres
 from confirm.serving import WORK, House, check
 from confirm.stress import run_kills, run_race
 from warmstart.confirm.audit.anchor import Anchor

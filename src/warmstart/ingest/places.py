@@ -9,12 +9,12 @@ from __future__ import annotations
 from msgspec import structs
 
 from warmstart.model import Session
-from warmstart.store import PlaceStore, SqliteStore
+from warmstart.store import PlaceStore, Store
 
 _AGENTS = frozenset(("hermes",))  # whose programs name places; other agents' files are read without looking
 
 
-def add_place(store: SqliteStore, session: Session) -> Session:
+def add_place(store: Store, session: Session) -> Session:
     """Return a session with its folder, where its file names none, and with the scope that its program named."""
     if session.agent not in _AGENTS:
         return session

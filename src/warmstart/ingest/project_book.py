@@ -13,7 +13,7 @@ from msgspec import Struct
 from warmstart.errors import NotFound, Refused
 from warmstart.projects.paths import is_absolute, is_plain
 from warmstart.projects.resolve import Project, find_project, follow_name
-from warmstart.store import ProjectNameRow, ProjectStore, SqliteStore
+from warmstart.store import ProjectNameRow, ProjectStore, Store
 
 _BY = ("person", "remote", "commit", "paths", "folder")  # the most certain first
 _LONGEST_NAME = 200
@@ -42,7 +42,7 @@ class ProjectChange(Struct, frozen=True, kw_only=True):
 class ProjectBook:
     """The projects of a store."""
 
-    def __init__(self, store: SqliteStore, clock: Callable[[], float]) -> None:
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self._projects = ProjectStore(store)
         self._clock = clock
 

@@ -25,7 +25,7 @@ from warmstart.judging.score import score as score_session
 from warmstart.judging.stops import add_words
 from warmstart.model import Problem, Score, Session, ToolResult
 from warmstart.ports import Progress
-from warmstart.store import ProjectStore, SessionRow, SourceRow, SqliteStore
+from warmstart.store import ProjectStore, SessionRow, SourceRow, Store
 
 Conversation = Session | Sequence[Mapping[str, Any]]
 
@@ -115,7 +115,7 @@ class Ingest:
 
     def __init__(
         self,
-        store: SqliteStore,
+        store: Store,
         recorder: Recorder,
         tools: Mapping[str, str],
         clock: Callable[[], float],

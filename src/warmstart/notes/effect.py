@@ -11,7 +11,7 @@ from warmstart.notes.types import Note
 from warmstart.notes.wording import STOPPED
 from warmstart.scopes import SHARED
 from warmstart.stats.rates import share_interval
-from warmstart.store import SqliteStore
+from warmstart.store import Store
 from warmstart.store.notes import NoteStore
 
 MOST = 10  # notes in a report
@@ -134,7 +134,7 @@ def _summarise(sessions: dict[str, bool]) -> Recurrence:
     return Recurrence(met=met, sessions=len(sessions), low=low, high=high)
 
 
-def count_stopped(store: SqliteStore) -> StoppedCalls:
+def count_stopped(store: Store) -> StoppedCalls:
     """Return how many calls our hooks stopped, and the turns that this cost."""
     ((calls, sessions, turns),) = store.rows("stopped_calls", (STOPPED,))
     return StoppedCalls(calls=calls, sessions=sessions, turns=turns)

@@ -11,7 +11,7 @@ from warmstart.config import Settings
 from warmstart.errors import Refused
 from warmstart.notes.index_files import delete_indexes, is_current, write_folders, write_index
 from warmstart.notes.types import Note, NoteKind, NoteStatus
-from warmstart.store import SqliteStore
+from warmstart.store import Store
 from warmstart.store.notes import NoteDecision, NoteRow, NoteStore
 
 RULES = 5  # raise it when marks, sightings or digests change their results: digests are then made anew
@@ -24,7 +24,7 @@ encode = msgspec.json.Encoder(order="deterministic").encode
 class NoteRegister:
     """The notes of a store, with recorded decisions."""
 
-    def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
+    def __init__(self, store: Store, settings: Settings, clock: Callable[[], float]) -> None:
         self._store = store
         self._notes = NoteStore(store)
         self._settings = settings

@@ -16,7 +16,7 @@ from warmstart.ports import NoteDesk
 from warmstart.review.memory import MemoryFolder
 from warmstart.review.skills import SkillFolder, change_text, read_skill
 from warmstart.review.snapshot import find_file
-from warmstart.store import ProposalRow, SqliteStore
+from warmstart.store import ProposalRow, Store
 from warmstart.templates.library import TemplateLibrary
 
 _DONE = {"create": "created", "edit": "updated", "patch": "updated", "delete": "deleted"}
@@ -35,7 +35,7 @@ class Applier:
     """Applies proposals. Applying twice changes nothing more: a process may be killed before the decision is recorded."""
 
     def __init__(
-        self, store: SqliteStore, settings: Settings, clock: Callable[[], float], notes: NoteDesk | None = None
+        self, store: Store, settings: Settings, clock: Callable[[], float], notes: NoteDesk | None = None
     ) -> None:
         self._store = store
         self._settings = settings

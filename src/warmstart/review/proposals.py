@@ -25,7 +25,7 @@ from warmstart.review.claims import find_fault, normalise
 from warmstart.review.proposal_drafts import MODEL, ProposalDraft
 from warmstart.review.skills import read_skill
 from warmstart.review.snapshot import Snapshot
-from warmstart.store import ProposalRow, ProposalStore, SqliteStore
+from warmstart.store import ProposalRow, ProposalStore, Store
 from warmstart.templates.suspicion import gives_orders
 
 POLICY, PERSON = "policy:review", "person"
@@ -38,7 +38,7 @@ class ProposalDesk:
     """Takes drafts, stores proposals, and applies or discards them."""
 
     def __init__(
-        self, store: SqliteStore, settings: Settings, clock: Callable[[], float], notes: NoteDesk | None = None
+        self, store: Store, settings: Settings, clock: Callable[[], float], notes: NoteDesk | None = None
     ) -> None:
         self._store = store
         self._proposals = ProposalStore(store)

@@ -30,7 +30,7 @@ from warmstart.review.proposal_drafts import ProposalDraft, is_denied, read_draf
 from warmstart.review.proposals import ProposalDesk
 from warmstart.review.snapshot import Snapshot, find_file, take_session
 from warmstart.review.spending import DailyBudget
-from warmstart.store import CallRow, ProposalRow, ProposalStore, SessionRow, SqliteStore
+from warmstart.store import CallRow, ProposalRow, ProposalStore, SessionRow, Store
 from warmstart.store.history import decode_session
 from warmstart.templates.library import TemplateLibrary
 
@@ -59,7 +59,7 @@ class Reviews:
     """Reviews sessions and takes decisions about proposals."""
 
     def __init__(
-        self, store: SqliteStore, settings: Settings, clock: Callable[[], float], notes: NoteDesk | None = None
+        self, store: Store, settings: Settings, clock: Callable[[], float], notes: NoteDesk | None = None
     ) -> None:
         """`notes`: finds and approves notes about the project; without it, none are proposed."""
         self._store = store

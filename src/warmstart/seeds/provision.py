@@ -41,7 +41,7 @@ from warmstart.seeds.choose import ChosenExamples, ExampleChooser, may_show
 from warmstart.store import (
     ExperimentRow,
     ProjectStore,
-    SqliteStore,
+    Store,
     TemplateRow,
     TemplateStore,
     TrialRow,
@@ -70,7 +70,7 @@ class Provisioner:
 
     def __init__(
         self,
-        store: SqliteStore,
+        store: Store,
         settings: Settings,
         clock: Callable[[], float],
         write_brief: BriefWriter | None = None,

@@ -1,4 +1,4 @@
-"""The store: sessions, calls, templates, trials, usage and proposals in one SQLite file."""
+"""The store: sessions, calls, templates, notes, trials, usage and proposals, in a SQLite file or in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from warmstart.errors import ConfigError, StoreError
 from warmstart.store.places import PlaceStore
 from warmstart.store.projects import ProjectFolder, ProjectStore
 from warmstart.store.proposals import ProposalStore
+from warmstart.store.protocol import Store
 from warmstart.store.rows import (
     CallRow,
     Change,
@@ -54,6 +55,7 @@ __all__ = [
     "SourceRow",
     "SpentRow",
     "SqliteStore",
+    "Store",
     "TemplateRow",
     "TemplateStore",
     "TrialRow",
@@ -61,35 +63,47 @@ __all__ = [
     "UsageStore",
     "locate_store",
     "name_shelf",
+    "open_file",
     "open_store",
 ]
 
 SCHEME = "sqlite:///"
+SERVERS = ("postgresql://", "postgres://")
 SAFE_SQLITE = (3, 51, 3)  # older versions can corrupt a WAL database under two writers
 MAGIC = b"SQLite format 3\0"
 
 
-def open_store(url: str | Path, *, patience: float = 60.0) -> SqliteStore:
-    """Open the store at a path or `sqlite:///path` (`sqlite:////path` if absolute); create it if there is none.
+def open_store(url: str | Path, *, patience: float = 60.0) -> Store:
+    """Open the store at a path, `sqlite:///path` (`sqlite:////path` if absolute) or `postgresql://user@host/database`.
 
-    `patience`: seconds that a call waits for another process's write.
+    Create it if there is none. `patience`: seconds that a call waits for another process's write.
     """
     path = locate_store(url)
+    if path is None:
+        from warmstart.store.postgres import open_server
+
+        return open_server(str(url), patience)
+    return open_file(path, patience=patience)
+
+
+def open_file(path: Path, *, patience: float = 60.0) -> SqliteStore:
+    """Open the store in a SQLite file; create it if there is none."""
     check_library(apsw.sqlite_lib_version())
     check_header(path)
     create_file(path)
     return SqliteStore(path, patience=patience)
 
 
-def locate_store(url: str | Path) -> Path:
-    """Return the file of a store, whether or not it exists."""
+def locate_store(url: str | Path) -> Path | None:
+    """Return the file of a store, whether or not it exists; None if a server holds the store."""
     text = str(url)
-    if text.startswith(("postgres://", "postgresql://")):
-        raise ConfigError("PostgreSQL stores are not supported yet; give the path of a SQLite file")
+    if text.startswith(SERVERS):
+        return None
     if text.startswith(SCHEME):
         text = text.removeprefix(SCHEME)
-    elif "://" in text:
-        raise ConfigError(f"{text}: not the address of a store; give a path or sqlite:///path")
+    elif "://" in text:  # which may hold a password
+        kind = text.partition("://")[0]
+        raise ConfigError(f"{kind}://: not the address of a store; give a path, sqlite:///path or postgresql://...")
     if not text or "\0" in text:
         raise ConfigError(f"{str(url)!r} names no file; give a path or sqlite:///path")
     return Path(text).expanduser().resolve()

@@ -8,8 +8,8 @@ import msgspec
 
 from warmstart.model import Arguments, Evidence, Outcome, PastCall, PastSession, Usage, Verdict
 from warmstart.ports import Progress
+from warmstart.store.protocol import Store
 from warmstart.store.rows import CallRow, SessionRow
-from warmstart.store.sqlite import SqliteStore
 
 _SESSION = frozenset(PastSession.__struct_fields__) & frozenset(SessionRow.__struct_fields__) - {
     "calls",
@@ -71,7 +71,7 @@ def _decode_call(row: CallRow) -> PastCall:
 
 
 def read_history(
-    store: SqliteStore,
+    store: Store,
     *,
     agent: str | None = None,
     project: str | None = None,

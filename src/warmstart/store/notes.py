@@ -11,7 +11,7 @@ from msgspec import Struct
 from warmstart.digests import blake2b
 from warmstart.errors import NotFound, Refused
 from warmstart.store.occurrences import OccurrenceStore
-from warmstart.store.sqlite import SqliteStore
+from warmstart.store.protocol import Store
 
 
 def make_note_id(project: str, scope: str, key: str) -> str:
@@ -53,7 +53,7 @@ class Showing(Struct, frozen=True, gc=False):
 class NoteStore:
     """The notes of a store. Make changes inside the store's `writing()`."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
 
     def projects(self) -> list[tuple[str, str, int]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from warmstart.store.sqlite import SqliteStore
+from warmstart.store.protocol import Store
 
 
 class NoteOccurrence(Struct, frozen=True, kw_only=True, gc=False):
@@ -28,7 +28,7 @@ class NoteOccurrence(Struct, frozen=True, kw_only=True, gc=False):
 class OccurrenceStore:
     """The trials of notes of a store. Make changes inside the store's `writing()`."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
 
     def put(self, occurrences: Iterable[NoteOccurrence]) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from warmstart.store.protocol import Store
 from warmstart.store.rows import PlaceRow
-from warmstart.store.sqlite import SqliteStore
 
 
 class PlaceStore:
     """The places of a store's sessions. The first place of a session counts."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
 
     def find(self, session: str, agent: str) -> PlaceRow | None:

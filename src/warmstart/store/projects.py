@@ -10,8 +10,8 @@ import msgspec
 from msgspec import structs
 
 from warmstart.store.notes import NoteStore
+from warmstart.store.protocol import Store
 from warmstart.store.rows import ProjectNameRow, TemplateRow
-from warmstart.store.sqlite import SqliteStore
 from warmstart.store.templates import TemplateStore
 
 # Named queries that move the rows of one table to another project: (new project, old project).
@@ -42,7 +42,7 @@ class SettledFolder(NamedTuple):
 class ProjectStore:
     """The projects of a store."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
 
     # Reading

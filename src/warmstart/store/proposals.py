@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from warmstart.errors import NotFound, Refused
+from warmstart.store.protocol import Store
 from warmstart.store.rows import ProposalRow
-from warmstart.store.sqlite import SqliteStore
 
 
 class ProposalStore:
     """The proposals of a store. Make changes inside the store's `writing()`."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
 
     def put(self, row: ProposalRow) -> bool:
         """Store a proposal. Returns False if the same content was proposed before; that proposal stays as it is."""
-        return bool(self.store.run("put_proposal", row.to_columns()).fetchall())
+        return bool(self.store.rows("put_proposal", row.to_columns()))
 
     def list(self, status: str | None = None, session_key: str | None = None) -> list[ProposalRow]:
         """Return the proposals that match, oldest first."""
@@ -32,7 +32,7 @@ class ProposalStore:
 
     def decide(self, row: ProposalRow, status: str, reason: str, at: float, by: str) -> None:
         """Decide a proposal. Raises Refused if it is already decided."""
-        if not self.store.run("decide_proposal", (status, reason, at, by, row.id)).fetchall():
+        if not self.store.rows("decide_proposal", (status, reason, at, by, row.id)):
             raise Refused(f"proposal {row.id[:12]} is already {self.find(row.id).status}")
 
     def reviewed(self, session_key: str) -> int:

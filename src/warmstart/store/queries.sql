@@ -1,5 +1,8 @@
--- Every statement that the store runs on its tables. `-- name: x` begins one. Placeholders are in the order in which
--- values are bound; for rows that is the order of the struct's fields.
+-- Every statement that the store runs on its tables, for SQLite and PostgreSQL. `-- name: x` begins one. Placeholders are in
+-- the order in which values are bound; for rows that is the order of the struct's fields. PostgreSQL gets the same text, with
+-- the few words translated that postgres_dialect.py lists; a statement that cannot be said for both is in
+-- queries_postgres.sql under the same name. So: NULLS FIRST or LAST wherever a column to order by may be null, ON CONFLICT
+-- instead of INSERT OR, names of tables before columns of DO UPDATE, an alias after each subquery.
 
 -- name: put_migration
 INSERT INTO migrations (number, name, applied) VALUES (:number, :name, unixepoch('subsec'));
@@ -43,8 +46,8 @@ ON CONFLICT (key) DO UPDATE SET
     task_type = excluded.task_type, score = excluded.score, usage = excluded.usage,
     digest = excluded.digest, updated = excluded.updated, turns = excluded.turns,
     folder = excluded.folder, root = excluded.root, remote = excluded.remote,
-    source = coalesce(excluded.source, source),
-    scope = CASE excluded.scope WHEN '' THEN scope ELSE excluded.scope END; -- another file may not say whose it is
+    source = coalesce(excluded.source, sessions.source),
+    scope = CASE excluded.scope WHEN '' THEN sessions.scope ELSE excluded.scope END; -- another file may not say whose it is
 
 -- name: delete_session
 DELETE FROM sessions WHERE key = :key RETURNING id, agent, source_uri, parent;
@@ -57,7 +60,7 @@ SELECT EXISTS (SELECT 1 FROM sessions WHERE source_uri = ?1 OR substr(source_uri
 DELETE FROM sources WHERE uri = :uri;
 
 -- name: forget_session
-INSERT OR IGNORE INTO forgotten (key, at) VALUES (:key, :at);
+INSERT INTO forgotten (key, at) VALUES (:key, :at) ON CONFLICT DO NOTHING;
 
 -- name: is_forgotten
 SELECT EXISTS (SELECT 1 FROM forgotten WHERE key = :key);
@@ -113,10 +116,10 @@ SELECT intent FROM calls WHERE session_key = :key AND intent IS NOT NULL ORDER B
 -- name: search_calls
 -- ?1: a pattern for texts; ?2: the same for JSON. LIKE ignores the case of ASCII letters.
 SELECT calls.session_key, calls.ordinal FROM calls JOIN sessions ON sessions.key = calls.session_key
-WHERE (?3 IS NULL OR calls.tool = ?3) AND (NOT ?4 OR calls.status = 'error')
+WHERE (?3 IS NULL OR calls.tool = ?3) AND (?4 = 0 OR calls.status = 'error')
   AND (calls.arguments LIKE ?2 ESCAPE '\' OR calls.excerpt LIKE ?1 ESCAPE '\' OR calls.intent LIKE ?1 ESCAPE '\'
        OR calls.cause LIKE ?1 ESCAPE '\' OR calls.findings LIKE ?2 ESCAPE '\' OR calls.words LIKE ?1 ESCAPE '\')
-ORDER BY sessions.started DESC, calls.session_key DESC, calls.ordinal;
+ORDER BY sessions.started DESC NULLS LAST, calls.session_key DESC, calls.ordinal;
 
 -- name: agent_list
 WITH RECURSIVE agents (agent) AS (
@@ -142,7 +145,8 @@ DELETE FROM worded_sessions WHERE session_key = :key;
 -- `later` takes those of a later second where they are used up.
 INSERT INTO worded_sessions (id, session_key)
 SELECT coalesce((SELECT max(w.id) + 1 FROM worded_sessions AS w WHERE w.id >= b.first AND w.id < b.first + 4096), b.first), b.key
-FROM (SELECT key, (CAST(min(max(coalesce(started, 0), 0), 9e9) AS INTEGER) + ?2) * 4096 AS first
+FROM (SELECT key, (CASE WHEN started > 9e9 THEN 9000000000 WHEN started > 0 THEN CAST(started AS BIGINT) ELSE 0 END + ?2)
+                  * 4096 AS first
       FROM sessions WHERE key = ?1) AS b
 WHERE NOT EXISTS (SELECT 1 FROM worded_sessions AS w WHERE w.id = b.first + 4095)
 RETURNING id;
@@ -182,7 +186,7 @@ WHERE f.session_words MATCH ?1 ORDER BY f.rowid DESC LIMIT ?2 OFFSET ?3;
 -- name: filtered_worded_keys
 SELECT w.session_key FROM session_words AS f CROSS JOIN worded_sessions AS w ON w.id = f.rowid
 CROSS JOIN sessions AS s ON s.key = w.session_key
-WHERE f.session_words MATCH ?1 AND f.rowid >= CAST(min(max(coalesce(?5, 0), 0), 9e9) AS INTEGER) * 4096
+WHERE f.session_words MATCH ?1 AND f.rowid >= 4096 * CASE WHEN ?5 > 9e9 THEN 9000000000 WHEN ?5 > 0 THEN CAST(?5 AS BIGINT) ELSE 0 END
   AND (?2 IS NULL OR s.agent = ?2) AND (?3 IS NULL OR s.verdict = ?3) AND (?4 IS NULL OR s.project = ?4)
   AND (?5 IS NULL OR s.started >= ?5) AND (?6 IS NULL OR s.scope = ?6) AND (?7 IS NULL OR s.source = ?7)
 ORDER BY f.rowid DESC LIMIT ?8;
@@ -203,9 +207,9 @@ SELECT key, id, agent FROM sessions WHERE id = :id ORDER BY key LIMIT 6;
 
 -- name: keys_by_prefix
 -- The last character of Unicode ends the range, so that the indexes are used.
-SELECT key, id, agent FROM (SELECT key, id, agent FROM sessions WHERE key BETWEEN ?1 AND ?1 || char(1114111) ORDER BY key LIMIT 6)
+SELECT key, id, agent FROM (SELECT key, id, agent FROM sessions WHERE key BETWEEN ?1 AND ?1 || char(1114111) ORDER BY key LIMIT 6) AS by_key
 UNION
-SELECT key, id, agent FROM (SELECT key, id, agent FROM sessions WHERE id BETWEEN ?1 AND ?1 || char(1114111) ORDER BY id LIMIT 6)
+SELECT key, id, agent FROM (SELECT key, id, agent FROM sessions WHERE id BETWEEN ?1 AND ?1 || char(1114111) ORDER BY id LIMIT 6) AS by_id
 ORDER BY 1 LIMIT 6;
 
 -- name: list_sessions
@@ -218,7 +222,7 @@ WHERE (:agent IS NULL OR agent = :agent)
   AND (:project IS NULL OR project = :project)
   AND (:since IS NULL OR started >= :since)
   AND (:source IS NULL OR source = :source)
-ORDER BY started DESC, key DESC
+ORDER BY started DESC NULLS LAST, key DESC
 LIMIT :limit OFFSET :offset;
 
 -- name: count_rows
@@ -294,7 +298,7 @@ SELECT name, version, status, by, reason, at FROM decisions WHERE name = :name O
 
 -- name: put_example
 INSERT INTO examples (name, version, ordinal, tool, body, costs, further)
-VALUES (:name, :version, :ordinal, :tool, :body, :costs, :further) RETURNING id;
+VALUES (:name, :version, :ordinal, :tool, :body, :costs, :further);
 
 -- name: examples_of
 SELECT id, name, version, ordinal, tool, body, costs, further FROM examples
@@ -302,14 +306,14 @@ WHERE name = :name AND version = :version ORDER BY ordinal;
 
 -- name: templates_of
 -- The templates of examples, given by id.
-SELECT e.id, e.name, e.version FROM json_each(?) AS wanted JOIN examples AS e ON e.id = wanted.value;
+SELECT e.id, e.name, e.version FROM json_each(?) AS wanted JOIN examples AS e ON e.id = CAST(wanted.value AS BIGINT);
 
 -- name: examples_with_kind
 -- The examples of templates, given as ["name", version] pairs, with the columns that filters need.
 SELECT e.id, e.name, e.version, e.ordinal, e.tool, e.body, e.costs, e.further, t.category, t.task_type, t.used, t.body,
        t.effect, t.project, t.scope
 FROM json_each(?) AS wanted
-JOIN templates AS t ON t.name = json_extract(wanted.value, '$[0]') AND t.version = json_extract(wanted.value, '$[1]')
+JOIN templates AS t ON t.name = json_extract(wanted.value, '$[0]') AND t.version = CAST(json_extract(wanted.value, '$[1]') AS BIGINT)
 JOIN examples AS e ON e.name = t.name AND e.version = t.version AND e.further = 0
 ORDER BY e.name, e.version, e.ordinal;
 
@@ -318,7 +322,7 @@ ORDER BY e.name, e.version, e.ordinal;
 SELECT e.id, e.name, e.version, e.ordinal, e.tool, e.body, e.costs, e.further, t.category, t.task_type, t.used, t.body,
        t.effect, t.project, t.scope
 FROM json_each(?) AS wanted
-JOIN examples AS e ON e.id = wanted.value
+JOIN examples AS e ON e.id = CAST(wanted.value AS BIGINT)
 JOIN templates AS t ON t.name = e.name AND t.version = e.version;
 
 -- name: put_posting
@@ -326,7 +330,7 @@ INSERT INTO postings (scope, term, example, weight) VALUES (:scope, :term, :exam
 
 -- name: count_term
 INSERT INTO terms (scope, term, examples) VALUES (:scope, :term, 1)
-ON CONFLICT (scope, term) DO UPDATE SET examples = examples + 1;
+ON CONFLICT (scope, term) DO UPDATE SET examples = terms.examples + 1;
 
 -- name: uncount_terms
 UPDATE terms SET examples = examples - 1
@@ -386,7 +390,7 @@ SELECT session, agent, folder, scope, summary, at FROM session_places WHERE sess
 -- name: put_session_place
 INSERT INTO session_places (session, agent, folder, scope, summary, at)
 VALUES (:session, :agent, :folder, :scope, :summary, :at)
-ON CONFLICT (session) DO UPDATE SET summary = excluded.summary WHERE summary = '';
+ON CONFLICT (session) DO UPDATE SET summary = excluded.summary WHERE session_places.summary = '';
 
 -- name: delete_session_place
 DELETE FROM session_places WHERE session = :session AND agent = :agent;
@@ -494,7 +498,7 @@ SELECT session FROM trials WHERE transcript = :key;
 
 -- name: count_closed
 INSERT INTO weighings (unit, closed, weighed) VALUES (:unit, :number, 0)
-ON CONFLICT (unit) DO UPDATE SET closed = closed + excluded.closed RETURNING closed, weighed;
+ON CONFLICT (unit) DO UPDATE SET closed = weighings.closed + excluded.closed RETURNING closed, weighed;
 
 -- name: weighings
 SELECT closed, weighed FROM weighings WHERE unit = :unit;
@@ -504,7 +508,7 @@ UPDATE weighings SET weighed = closed WHERE unit = :unit;
 
 -- name: repeated_calls
 -- Calls of a session that an earlier session made in the same words, that session's id, and whether it is the parent.
-SELECT DISTINCT c.call_id, e.id, e.id IS s.parent FROM sessions AS s JOIN calls AS c ON c.session_key = s.key
+SELECT DISTINCT c.call_id, e.id, e.id IS NOT DISTINCT FROM s.parent FROM sessions AS s JOIN calls AS c ON c.session_key = s.key
 JOIN calls AS o ON o.call_id = c.call_id AND o.session_key <> c.session_key AND o.tool = c.tool AND o.arguments = c.arguments
 JOIN sessions AS e ON e.key = o.session_key
 WHERE s.key = :key
@@ -514,12 +518,12 @@ WHERE s.key = :key
 -- The sum over its parts (see trials_of_session); per part the maximum over dialects.
 SELECT sum(tokens) FROM (
     SELECT max(CASE WHEN json_valid(body) THEN json_extract(body, '$.tokens') END) AS tokens FROM seeds
-    WHERE session = :session OR (session > :session || '#' AND session < :session || '$') GROUP BY session);
+    WHERE session = :session OR (session > :session || '#' AND session < :session || '$') GROUP BY session) AS parts;
 
 -- name: treated_sessions
 -- Sessions that got a seed with content, in any of their parts (see trials_of_session), advice, or a seed before a person
 -- chose that they go on cold.
-SELECT CASE WHEN instr(session, '#') THEN substr(session, 1, instr(session, '#') - 1) ELSE session END FROM seeds
+SELECT CASE WHEN instr(session, '#') > 0 THEN substr(session, 1, instr(session, '#') - 1) ELSE session END FROM seeds
 WHERE CASE WHEN json_valid(body) THEN json_extract(body, '$.tokens') END > 0
 UNION
 SELECT session FROM seeds WHERE CASE WHEN json_valid(body) THEN json_extract(body, '$.tokens') END > 0
@@ -550,10 +554,10 @@ WHERE coalesce(ended, started) IS NOT NULL ORDER BY 1;
 
 -- name: session_starts
 SELECT s.key, s.started, s.project, s.task,
-       coalesce(sum(c.status = 'error'), 0), coalesce(sum(c.status IN ('ok', 'error')), 0)
+       count(*) FILTER (WHERE c.status = 'error'), count(*) FILTER (WHERE c.status IN ('ok', 'error'))
 FROM sessions AS s LEFT JOIN calls AS c ON c.session_key = s.key AND c.turn <= :window
 WHERE s.parent IS NULL AND s.turns IS NOT NULL
-GROUP BY s.key ORDER BY s.started, s.key;
+GROUP BY s.key ORDER BY s.started NULLS FIRST, s.key;
 
 -- name: set_shares
 UPDATE experiments SET shares = :shares WHERE name = :name;
@@ -563,7 +567,7 @@ UPDATE experiments SET shares = :shares WHERE name = :name;
 SELECT key FROM sessions
 WHERE (?1 IS NULL OR agent = ?1) AND (?2 IS NULL OR project = ?2) AND (?3 IS NULL OR started >= ?3)
   AND (?4 IS NULL OR verdict = ?4) AND (?5 IS NULL OR source = ?5)
-ORDER BY started, key;
+ORDER BY started NULLS FIRST, key;
 
 -- name: put_spent
 INSERT INTO spent (session_key, model, day, input, output, cache_read, cache_write, reasoning, cost, basis)
@@ -589,7 +593,7 @@ INSERT INTO live_spent (
 VALUES (
     :session, :agent, :model, :project, :day, :input, :output, :cache_read, :cache_write, :reasoning, :cost, :updated)
 ON CONFLICT (session, agent, model, day) DO UPDATE SET
-    project = coalesce(excluded.project, project), input = excluded.input, output = excluded.output,
+    project = coalesce(excluded.project, live_spent.project), input = excluded.input, output = excluded.output,
     cache_read = excluded.cache_read, cache_write = excluded.cache_write, reasoning = excluded.reasoning,
     cost = excluded.cost, updated = excluded.updated;
 
@@ -615,11 +619,18 @@ SELECT session, agent, model, last, base, since, at FROM live_counters
 WHERE session = :session AND agent = :agent AND model = :model;
 
 -- name: put_live_counter
-INSERT OR REPLACE INTO live_counters (session, agent, model, last, base, since, at)
-VALUES (:session, :agent, :model, :last, :base, :since, :at);
+INSERT INTO live_counters (session, agent, model, last, base, since, at)
+VALUES (:session, :agent, :model, :last, :base, :since, :at)
+ON CONFLICT (session, agent, model) DO UPDATE SET
+    last = excluded.last, base = excluded.base, since = excluded.since, at = excluded.at;
+
+-- name: delete_named_counters
+-- The totals of an agent that those without an agent are about to replace.
+DELETE FROM live_counters WHERE session = ?2 AND agent = ?1
+  AND model IN (SELECT o.model FROM live_counters AS o WHERE o.session = ?2 AND o.agent = '');
 
 -- name: name_counter_agent
-UPDATE OR REPLACE live_counters SET agent = :agent WHERE session = :session AND agent = '';
+UPDATE live_counters SET agent = :agent WHERE session = :session AND agent = '';
 
 -- name: delete_live_counters
 DELETE FROM live_counters WHERE session = ?1 AND (agent = ?2 OR agent = '');
@@ -655,7 +666,8 @@ SELECT steps FROM reviews WHERE session_key = :key;
 
 -- name: put_reviewed
 INSERT INTO reviews (session_key, steps, at) VALUES (:key, :steps, :at)
-ON CONFLICT (session_key) DO UPDATE SET steps = max(steps, excluded.steps), at = excluded.at;
+ON CONFLICT (session_key) DO UPDATE SET
+    steps = CASE WHEN reviews.steps > excluded.steps THEN reviews.steps ELSE excluded.steps END, at = excluded.at;
 
 -- name: put_digest
 INSERT INTO digests (session_key, rules, content, body) VALUES (:session_key, :rules, :content, :body)
@@ -669,7 +681,7 @@ SELECT project, scope, count(*) FROM sessions WHERE project IS NOT NULL GROUP BY
 -- In order of time. A session whose digest is missing, older than the session or made by other rules has a null body.
 SELECT s.key, CASE WHEN d.rules = ?3 AND d.content = s.digest THEN d.body END
 FROM sessions AS s LEFT JOIN digests AS d ON d.session_key = s.key
-WHERE s.project = ?1 AND s.scope = ?2 ORDER BY s.started, s.key;
+WHERE s.project = ?1 AND s.scope = ?2 ORDER BY s.started NULLS FIRST, s.key;
 
 -- name: copied_calls
 -- Calls of a session that an earlier session made: a fork copies its parent's. Short ids repeat by chance.
@@ -735,7 +747,8 @@ SELECT name, project, root, by, at FROM project_names ORDER BY name;
 -- name: put_project_name
 INSERT INTO project_names (name, project, root, by, at) VALUES (:name, :project, :root, :by, :at)
 ON CONFLICT (name) DO UPDATE SET
-    at = CASE WHEN (project, by) IS (excluded.project, excluded.by) THEN at ELSE excluded.at END,
+    at = CASE WHEN (project_names.project, project_names.by) = (excluded.project, excluded.by)
+              THEN project_names.at ELSE excluded.at END,
     project = excluded.project, root = excluded.root, by = excluded.by;
 
 -- name: delete_project_name
@@ -755,7 +768,7 @@ remotes (folder, remote) AS (
     SELECT r.folder, (SELECT min(s.remote) FROM sessions AS s WHERE s.folder = r.folder AND s.remote > r.remote)
     FROM remotes AS r WHERE r.remote IS NOT NULL)
 SELECT r.folder, r.remote FROM remotes AS r ORDER BY r.folder,
-    coalesce((SELECT max(s.started) FROM sessions AS s WHERE s.folder = r.folder AND s.remote = r.remote), 0), r.remote;
+    coalesce((SELECT max(s.started) FROM sessions AS s WHERE s.folder = r.folder AND s.remote = r.remote), 0), r.remote NULLS FIRST;
 
 -- name: unplaced_folders
 -- Folders are found as in folder_remotes.
@@ -772,7 +785,7 @@ SELECT EXISTS (
 -- name: folder_calls
 -- The calls of a folder's earliest sessions, so that the same history gives the same answer.
 SELECT c.tool, c.arguments FROM calls AS c
-WHERE c.session_key IN (SELECT key FROM sessions WHERE folder = ?1 ORDER BY started, key LIMIT ?2) AND c.status <> 'error'
+WHERE c.session_key IN (SELECT key FROM sessions WHERE folder = ?1 ORDER BY started NULLS FIRST, key LIMIT ?2) AND c.status <> 'error'
 ORDER BY c.session_key, c.ordinal;
 
 -- name: misplaced_sessions
@@ -785,7 +798,7 @@ SELECT project, count(*) FROM (
     UNION ALL SELECT project FROM sessions WHERE folder = ?1 AND project = ?2 AND root < ?3
     UNION ALL SELECT project FROM sessions WHERE folder = ?1 AND project = ?2 AND root > ?3
     UNION ALL SELECT project FROM sessions WHERE ?3 IS NULL AND folder = ?1 AND project = ?2 AND root IS NOT NULL
-    UNION ALL SELECT project FROM sessions WHERE ?3 IS NOT NULL AND folder = ?1 AND project = ?2 AND root IS NULL)
+    UNION ALL SELECT project FROM sessions WHERE ?3 IS NOT NULL AND folder = ?1 AND project = ?2 AND root IS NULL) AS misplaced
 GROUP BY project;
 
 -- name: settled_folders
@@ -795,8 +808,9 @@ SELECT folder, project, root, is_rival, facts FROM settled_folders;
 SELECT folder, project, root, is_rival, facts FROM settled_folders WHERE folder = :folder;
 
 -- name: put_settled_folder
-INSERT OR REPLACE INTO settled_folders (folder, project, root, is_rival, facts)
-VALUES (:folder, :project, :root, :is_rival, :facts);
+INSERT INTO settled_folders (folder, project, root, is_rival, facts) VALUES (:folder, :project, :root, :is_rival, :facts)
+ON CONFLICT (folder) DO UPDATE SET
+    project = excluded.project, root = excluded.root, is_rival = excluded.is_rival, facts = excluded.facts;
 
 -- name: forget_settled_folders
 DELETE FROM settled_folders;
@@ -816,7 +830,7 @@ UPDATE sessions SET project = :project, root = :root WHERE folder = :folder;
 
 -- name: list_projects
 SELECT project, folder, count(*), max(coalesce(ended, started)) FROM sessions
-WHERE project IS NOT NULL GROUP BY project, folder ORDER BY project, folder;
+WHERE project IS NOT NULL GROUP BY project, folder ORDER BY project, folder NULLS FIRST;
 
 -- name: known_projects
 SELECT DISTINCT project FROM sessions WHERE project IS NOT NULL
@@ -859,10 +873,13 @@ WHERE json_valid(task) AND json_extract(task, '$.project') = ?2;
 SELECT id, scope, body FROM notes WHERE project = :project ORDER BY id;
 
 -- name: rename_note
-UPDATE OR IGNORE notes SET id = :id, project = :project, body = :body WHERE id = :old;
+UPDATE notes SET id = :id, project = :project, body = :body
+WHERE id = :old AND NOT EXISTS (SELECT 1 FROM notes AS o WHERE o.id = :id);
 
 -- name: rename_showings
-UPDATE OR IGNORE showings SET note = :id WHERE note = :old;
+UPDATE showings SET note = :id
+WHERE note = :old
+  AND NOT EXISTS (SELECT 1 FROM showings AS o WHERE o.note = :id AND o.session = showings.session AND o.how = showings.how);
 
 -- name: rename_note_decisions
 UPDATE note_decisions SET note = :id WHERE note = :old;
@@ -915,7 +932,7 @@ FROM occurrences AS o JOIN sessions AS s ON s.key = coalesce(
      WHERE o.call_id <> '' AND c.call_id = o.call_id AND (m.id = o.session OR m.parent = o.session)
      ORDER BY coalesce(m.started, 0), m.key LIMIT 1),
     (SELECT m.key FROM sessions AS m WHERE m.id = o.session ORDER BY coalesce(m.started, 0), m.key LIMIT 1))
-WHERE o.unread = 1 AND (o.transcript IS NOT s.key OR o.content IS NOT s.digest)
+WHERE o.unread = 1 AND (o.transcript IS DISTINCT FROM s.key OR o.content IS DISTINCT FROM s.digest)
 ORDER BY s.key, o.at;
 
 -- name: close_occurrence
@@ -923,7 +940,8 @@ UPDATE occurrences SET failed = :failed, worked = :worked, transcript = :transcr
 WHERE note = :note AND session = :session;
 
 -- name: rename_occurrences
-UPDATE OR IGNORE occurrences SET note = :id WHERE note = :old;
+UPDATE occurrences SET note = :id
+WHERE note = :old AND NOT EXISTS (SELECT 1 FROM occurrences AS o WHERE o.note = :id AND o.session = occurrences.session);
 
 -- name: delete_occurrences
 DELETE FROM occurrences WHERE note = :note;

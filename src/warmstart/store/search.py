@@ -8,8 +8,8 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
+from warmstart.store.protocol import Store
 from warmstart.store.rows import CallRow, SessionRow
-from warmstart.store.sqlite import SqliteStore
 
 
 class FoundCalls(Struct, frozen=True):
@@ -20,7 +20,7 @@ class FoundCalls(Struct, frozen=True):
 
 
 def search_calls(
-    store: SqliteStore, text: str, *, tool: str | None, errors: bool, keys: Collection[str], limit: int
+    store: Store, text: str, *, tool: str | None, errors: bool, keys: Collection[str], limit: int
 ) -> FoundCalls:
     """Return the calls of some sessions that contain a text, without regard to the case of ASCII letters.
 

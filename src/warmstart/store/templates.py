@@ -11,8 +11,8 @@ import msgspec
 from warmstart.errors import NotFound
 from warmstart.model import Decision, Effect, Example, Problem, Template, TemplateStatus
 from warmstart.scopes import EVERYWHERE
+from warmstart.store.protocol import Store
 from warmstart.store.rows import ExampleRow, FoundRow, TemplateRow
-from warmstart.store.sqlite import SqliteStore
 
 _template = msgspec.json.Decoder(Template)
 _example = msgspec.json.Decoder(Example)
@@ -37,7 +37,7 @@ def _shelves_of(row: TemplateRow) -> tuple[str, ...]:
 class TemplateStore:
     """The templates of a store. Make changes inside the store's `writing()`."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
         self.problems: list[Problem] = []  # records that could not be read
 
@@ -183,7 +183,7 @@ class TemplateStore:
     ) -> None:
         body = msgspec.json.encode(example).decode()
         columns = (row.name, row.version, ordinal, example.tool, body, json.dumps(dict(costs)), int(further))
-        self.store.run("put_example", columns).fetchall()
+        self.store.run("put_example", columns)
 
     def decide(self, row: TemplateRow, status: TemplateStatus, by: str, reason: str, at: float) -> None:
         """Change the status of a version and record the decision."""
@@ -259,7 +259,7 @@ class TemplateStore:
         """Delete every version of a template with its examples. Returns their names and versions."""
         for row in self.versions(name_key):
             self.unindex(row)
-        deleted = [(str(name), version) for name, version in self.store.run("delete_template", (name_key,)).fetchall()]
+        deleted = [(str(name), version) for name, version in self.store.rows("delete_template", (name_key,))]
         if not deleted:
             raise NotFound(f"no template {name_key}")
         return deleted

@@ -8,8 +8,8 @@ import msgspec
 
 from warmstart.errors import NotFound
 from warmstart.model import Measures, Pick, Problem
+from warmstart.store.protocol import Store
 from warmstart.store.rows import ExperimentRow, TrialRow
-from warmstart.store.sqlite import SqliteStore
 
 _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _picks = msgspec.json.Decoder(list[Pick])
@@ -42,7 +42,7 @@ def read_scope(trial: TrialRow) -> str:
 class TrialStore:
     """The trials and experiments of a store. Make changes inside the store's `writing()`."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
         self.problems: list[Problem] = []  # records that could not be read
 

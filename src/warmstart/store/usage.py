@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from warmstart.model import Spent, Usage
+from warmstart.store.protocol import Store
 from warmstart.store.rows import CounterRow, LiveRow, SpentRow
-from warmstart.store.sqlite import SqliteStore
 
 
 class SessionFacts(NamedTuple):
@@ -24,7 +24,7 @@ class SessionFacts(NamedTuple):
 class UsageStore:
     """The usage of a store's sessions. Make changes inside the store's `writing()`."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
 
     # From transcripts
@@ -59,6 +59,7 @@ class UsageStore:
     def name_agent(self, session: str, agent: str) -> None:
         """Attribute usage that was reported without an agent to this agent."""
         self.store.run("name_live_agent", (agent, session))
+        self.store.run("delete_named_counters", (agent, session))
         self.store.run("name_counter_agent", (agent, session))
 
     def name_model(self, session: str, agent: str, model: str) -> None:
@@ -76,7 +77,7 @@ class UsageStore:
 
     def put_event(self, session: str, event: str, at: float) -> bool:
         """Store a report's id. Returns whether it is new."""
-        return bool(self.store.run("put_usage_event", (session, event, at)).fetchall())
+        return bool(self.store.rows("put_usage_event", (session, event, at)))
 
 
 def to_spent(row: SpentRow | LiveRow) -> Spent:

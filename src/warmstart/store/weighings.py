@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from warmstart.store.sqlite import SqliteStore
+from warmstart.store.protocol import Store
 
 DUE = 0.02  # share by which the measured ones must have grown before all of them are weighed and acted on again
 
 
-def is_weighing_due(store: SqliteStore, unit: Literal["trial", "occurrence"], number: int) -> bool:
+def is_weighing_due(store: Store, unit: Literal["trial", "occurrence"], number: int) -> bool:
     """Count newly measured trials or occurrences, and return whether all are to be weighed now, which is then recorded.
 
     Weighing reads all of them. Doing that for every session would cost more with each; verdicts are valid at any time, so

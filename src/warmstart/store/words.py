@@ -10,8 +10,8 @@ from msgspec import Struct
 from warmstart.errors import Refused
 from warmstart.model import Verdict
 from warmstart.ports import Progress
+from warmstart.store.protocol import Store
 from warmstart.store.rows import SessionRow
-from warmstart.store.sqlite import SqliteStore
 
 COUNTED = 1_000  # sessions up to which those that pass a filter are counted
 _BATCH = 200  # sessions indexed in one transaction
@@ -42,7 +42,7 @@ class FoundSessions(Struct, frozen=True):
 class SessionWords:
     """The index of the sessions' words."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
 
     def find(self, text: str, wanted: SessionFilter, *, limit: int, offset: int) -> FoundSessions:
@@ -50,9 +50,10 @@ class SessionWords:
 
         Raise Refused if the text has no word.
         """
-        match = make_match(text)
-        if match is None:
+        words = find_words(text)
+        if not words:
             raise Refused(f"{text!r} has no word to search for; write letters or digits")
+        match = self._store.make_match(words)
         filters = (wanted.agent, wanted.verdict, wanted.project, wanted.since, wanted.scope, wanted.source)
         is_more = False
         if all(value is None for value in filters):
@@ -89,9 +90,6 @@ class SessionWords:
             done += len(keys)
 
 
-def make_match(text: str) -> str | None:
-    """Return the query for sessions with every word of a text; None if it has none."""
-    words = _WORD.findall(text)[:_MOST_WORDS]
-    if not words:
-        return None
-    return " ".join(f'"{word}"' for word in words) + "*"
+def find_words(text: str) -> list[str]:
+    """Return the words of a text to search for."""
+    return _WORD.findall(text)[:_MOST_WORDS]

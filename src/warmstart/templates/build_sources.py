@@ -7,7 +7,7 @@ from msgspec import Struct
 from warmstart.errors import NotFound
 from warmstart.plurals import format_count
 from warmstart.scopes import Border
-from warmstart.store import SessionRow, SqliteStore
+from warmstart.store import SessionRow, Store
 from warmstart.templates.build import rank_by_description
 
 MIN_MESSAGES, MAX_SESSIONS = 4, 20
@@ -25,7 +25,7 @@ class BuildSources(Struct, frozen=True, kw_only=True):
     border: Border | None = None  # nothing beyond it exists; None: the machine's owner asks
 
 
-def find_build_sources(store: SqliteStore, wanted: BuildSources, description: str = "") -> list[SessionRow]:
+def find_build_sources(store: Store, wanted: BuildSources, description: str = "") -> list[SessionRow]:
     """Return the sessions to build from: the latest, or those that a description is about.
 
     Raises NotFound, with what is there instead, if there are none.
@@ -49,7 +49,7 @@ def find_build_sources(store: SqliteStore, wanted: BuildSources, description: st
     return long_enough[: wanted.max_sessions]
 
 
-def _list_of_source(store: SqliteStore, wanted: BuildSources) -> list[SessionRow]:
+def _list_of_source(store: Store, wanted: BuildSources) -> list[SessionRow]:
     """Return the sessions of a source within the border, the latest first."""
     if not wanted.source:
         return _admit(store.list_sessions(None, agent=wanted.agent), wanted.border)
@@ -69,7 +69,7 @@ def _admit(rows: list[SessionRow], border: Border | None) -> list[SessionRow]:
     return [row for row in rows if border is None or border.admits(row.scope, row.project or "")]
 
 
-def _describe(store: SqliteStore, row: SessionRow) -> str:
+def _describe(store: Store, row: SessionRow) -> str:
     """Return a session's request, and what its calls were for: the first request of a chat may be a greeting."""
     intents = [call.intent for call in store.calls_of(row.key)[:_INTENTS] if call.intent]
     return "\n".join(dict.fromkeys((row.task or "", *intents)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct, structs
 
-from warmstart.store import SqliteStore, TemplateRow, TemplateStore, TrialStore
+from warmstart.store import Store, TemplateRow, TemplateStore, TrialStore
 
 
 class Forgotten(Struct, frozen=True, kw_only=True):
@@ -20,7 +20,7 @@ class Forgotten(Struct, frozen=True, kw_only=True):
     still_archived: tuple[str, ...] = ()  # ids of archived transcripts that hold other sessions too, so that they stay
 
 
-def forget_session(store: SqliteStore, name: str, now: float) -> Forgotten:
+def forget_session(store: Store, name: str, now: float) -> Forgotten:
     """Delete a session for good, in one transaction. Ingest never stores its transcript again.
 
     Trials keep their arm and their numbers: removing a session from a comparison after its outcome is known would bias it.

@@ -22,7 +22,7 @@ from warmstart.names import check_name, name_key
 from warmstart.plurals import format_count
 from warmstart.redact import Redactor
 from warmstart.scopes import EVERYWHERE, SHARED, mark_name
-from warmstart.store import SqliteStore, TemplateRow, TemplateStore, TrialStore
+from warmstart.store import Store, TemplateRow, TemplateStore, TrialStore
 from warmstart.templates.search import index_weights
 
 POLICY = "policy:own-sessions"
@@ -58,7 +58,7 @@ class StoredVersion(NamedTuple):
 class TemplateRegister:
     """The templates of a store, with versions and recorded decisions."""
 
-    def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
+    def __init__(self, store: Store, settings: Settings, clock: Callable[[], float]) -> None:
         self._store = store
         self._templates = TemplateStore(store)
         self._trials = TrialStore(store)

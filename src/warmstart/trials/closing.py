@@ -14,7 +14,7 @@ from warmstart.ingest.places import add_place
 from warmstart.ingest.read import scan
 from warmstart.ingest.records import Record, Recorder
 from warmstart.ingest.sources import find_sources
-from warmstart.store import SqliteStore, TrialRow, TrialStore
+from warmstart.store import Store, TrialRow, TrialStore
 from warmstart.store.history import decode_session
 from warmstart.trials.entry import began_earlier, find_copied, take_own_part
 from warmstart.trials.measures import measure
@@ -26,7 +26,7 @@ _facts = msgspec.json.Decoder(dict[str, str])
 class TrialCloser:
     """Measures trials. One transcript closes one trial, and a trial has one transcript."""
 
-    def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
+    def __init__(self, store: Store, settings: Settings, clock: Callable[[], float]) -> None:
         self._store = store
         self._trials = TrialStore(store)
         self._settings = settings

@@ -26,7 +26,7 @@ from warmstart.errors import Refused
 from warmstart.model import WINDOW, Design, Measures
 from warmstart.names import check_name
 from warmstart.stats.many_arms import best_arm_probabilities, with_floor
-from warmstart.store import ExperimentRow, SqliteStore, TemplateStore, TrialRow, TrialStore
+from warmstart.store import ExperimentRow, Store, TemplateStore, TrialRow, TrialStore
 from warmstart.store.weighings import is_weighing_due
 from warmstart.templates.library import TemplateLibrary
 from warmstart.templates.register import MEASURED
@@ -53,7 +53,7 @@ class ClosedTrials(Struct, frozen=True, kw_only=True):
 class Experiments:
     """Starts and stops experiments, closes trials and reports what they show."""
 
-    def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
+    def __init__(self, store: Store, settings: Settings, clock: Callable[[], float]) -> None:
         self._store = store
         self._trials = TrialStore(store)
         self._templates = TemplateStore(store)

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from warmstart.arms import ALIKE, COLD, WORDS, read_shares
 from warmstart.model import Design
-from warmstart.store import SqliteStore, TemplateStore, TrialRow, TrialStore
+from warmstart.store import Store, TemplateStore, TrialRow, TrialStore
 from warmstart.trials.closing import read_facts
 from warmstart.trials.expected import expected_rate
 from warmstart.trials.observation import Observation
@@ -33,7 +33,7 @@ class Observed(Struct, frozen=True):
 class TrialReader:
     """Reads trials as observations."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._trials = TrialStore(store)
         self._templates = TemplateStore(store)
 

@@ -19,7 +19,7 @@ from warmstart.errors import Refused
 from warmstart.model import LiveUsage, Spent, Usage
 from warmstart.projects.resolve import find_project, resolve_project
 from warmstart.redact.identifiers import IdentifierRedactor
-from warmstart.store import CounterRow, LiveRow, ProjectStore, SessionRow, SqliteStore, UsageStore
+from warmstart.store import CounterRow, LiveRow, ProjectStore, SessionRow, Store, UsageStore
 from warmstart.store.usage import SessionFacts, to_spent
 from warmstart.usage.amounts import FIGURES, add_up, day_of, figures
 from warmstart.usage.counters import Counter, advance, find_increase, has_restarted
@@ -44,7 +44,7 @@ class LiveUsageResult(Struct, frozen=True, kw_only=True):
 class UsageAccounts:
     """The usage of a store's sessions."""
 
-    def __init__(self, store: SqliteStore, settings: Settings, clock: Callable[[], float]) -> None:
+    def __init__(self, store: Store, settings: Settings, clock: Callable[[], float]) -> None:
         self._store = store
         self._usage = UsageStore(store)
         self._identifiers = IdentifierRedactor(settings.secrets)

@@ -7,7 +7,7 @@ import threading
 
 from warmstart import config
 from warmstart.pipeline import Warmstart
-from warmstart.store import SqliteStore
+from warmstart.store import Store
 
 PATIENCE = 2.0  # seconds to wait for a busy store: an agent waits, and Hermes takes waiting for being stuck
 
@@ -20,7 +20,7 @@ class SharedWarmstart(Warmstart):
         self._opening = threading.Lock()
 
     @property
-    def store(self) -> SqliteStore:
+    def store(self) -> Store:
         with self._opening:
             return super().store
 

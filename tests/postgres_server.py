@@ -1,4 +1,4 @@
-"""A real PostgreSQL from a wheel, started by the tests. Also used by bench/confirm.py."""
+"""A real PostgreSQL from a wheel, started by the tests. Also used by bench/confirm.py and bench/store.py."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Postgres:
     def __init__(self, running: Any) -> None:
         self._running = running
         self._free: list[str] = []
+        self._free_stores: list[str] = []
+        self._has_template = False
         self.url: str = running.get_uri()
 
     def make_database(self, settings: str = "") -> str:
         """Return the address of an empty database."""
         if self._free and not settings:
             return self._free.pop()
-        name = f"d{next(_numbers)}"
-        self.run(f"CREATE DATABASE {name} {settings}")
-        return self.url.replace("/postgres?", f"/{name}?")
+        return self._create(f"d{next(_numbers)}", settings)
 
     def recycle(self, address: str) -> None:
         """Empty a database for the next test: each has 300 files, which take longer to create and to delete."""
@@ -36,6 +36,35 @@ class Postgres:
         with psycopg.connect(address, autocommit=True, options="-c lock_timeout=5s") as db:
             db.execute("DROP SCHEMA IF EXISTS warmstart_confirm, public CASCADE; CREATE SCHEMA public")
         self._free.append(address)
+
+    def make_store(self) -> str:
+        """Return the address of an empty store: a copy of the first one, or one that an earlier test has left."""
+        if self._free_stores:
+            return self._free_stores.pop()
+        if not self._has_template:
+            from warmstart.store import open_store
+
+            open_store(self._create("template_of_stores")).close()
+            self._has_template = True
+        return self._create(f"d{next(_numbers)}", "TEMPLATE template_of_stores")
+
+    def recycle_store(self, address: str) -> None:
+        """Empty a store for the next test."""
+        import psycopg
+
+        with psycopg.connect(address, autocommit=True, options="-c lock_timeout=5s") as db:
+            tables = db.execute(
+                "SELECT tablename FROM pg_tables WHERE schemaname = 'warmstart' AND tablename <> 'migrations'"
+            ).fetchall()
+            db.execute(
+                "SET session_replication_role = replica;"  # no trigger follows references: everything goes
+                + "".join(f"DELETE FROM warmstart.{name};" for (name,) in tables)
+            )
+        self._free_stores.append(address)
+
+    def _create(self, name: str, settings: str = "") -> str:
+        self.run(f"CREATE DATABASE {name} {settings}")
+        return self.url.replace("/postgres?", f"/{name}?")
 
     def run(self, statement: str) -> None:
         import psycopg

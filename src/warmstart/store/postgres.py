@@ -1,0 +1,118 @@
+"""The store in PostgreSQL, for teams: one schema of a server's database. Needs psycopg 3.
+
+- Writers of all machines take turns through one advisory lock; readers never wait for them.
+- Durability: when `with writing()` returns, the server has written its changes to disk (synchronous_commit).
+- A server that hangs or restarts costs a bounded wait and a StoreUnreachable; see postgres_connection.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from warmstart.store.postgres_address import PostgresServer, Waits, psycopg, read_server
+from warmstart.store.postgres_connection import PostgresConnection, PostgresKind
+from warmstart.store.postgres_dialect import list_words, make_adapters, match_words, translate
+from warmstart.store.protocol import Store
+from warmstart.store.sqlite import HERE, MIGRATIONS, QUERIES
+from warmstart.store.sqlite_file import Migration, load_queries
+
+SCHEMA = "warmstart"
+FIRST = 16  # PostgreSQL's first migration makes the schema of SQLite's sixteenth
+WRITE_LOCK = 0x57524D53  # id of the advisory lock that writers take
+_LONGEST_THOUGHT = 50.0  # seconds between two statements of one change
+_SHORTEST_ANSWER = 5.0  # seconds
+
+STATEMENTS = {name: translate(sql) for name, sql in (QUERIES | load_queries(HERE / "queries_postgres.sql")).items()}
+
+
+def load_migrations() -> list[Migration]:
+    """Return PostgreSQL's migrations, which have SQLite's names and numbers."""
+    folder = HERE / "migrations_postgres"
+    named = [*enumerate(MIGRATIONS, 1)][FIRST - 1 :]
+    return [Migration(number, name, (folder / f"{name}.sql").read_text("utf-8")) for number, name in named]
+
+
+def _put_migration(db: psycopg.Connection[Any], migration: Migration) -> None:
+    db.execute(STATEMENTS["put_migration"], (migration.number, migration.name))
+
+
+KIND = PostgresKind(
+    schema=SCHEMA,
+    lock=WRITE_LOCK,
+    migrations=load_migrations(),
+    put_migration=_put_migration,
+    holds="store of Warmstart",
+    upgrade="Run a command of the new Warmstart with the role that owns the store",
+    options={"cursor_factory": psycopg.RawCursor, "context": make_adapters()},
+)
+
+
+def open_server(url: str, patience: float) -> PostgresStore:
+    """Open a server's store, creating or upgrading its schema."""
+    store = PostgresStore(read_server(url, "warmstart"), patience)
+    try:
+        store.migrate()
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+class PostgresStore(PostgresConnection, Store):
+    """The store of protocol.py, where most of its methods are described."""
+
+    def __init__(self, server: PostgresServer, patience: float, kind: PostgresKind = KIND) -> None:
+        waits = Waits(patience, _LONGEST_THOUGHT, max(_SHORTEST_ANSWER, 2 * patience))
+        super().__init__(server, kind, waits)
+
+    def run(self, query: str, values: Sequence[Any] = ()) -> None:
+        with self._asking():
+            self._first(STATEMENTS[query], values)
+
+    def run_many(self, query: str, rows: Sequence[Sequence[Any]]) -> None:
+        if not rows:
+            return
+        with self.part():
+            self._ask_many(STATEMENTS[query], rows)
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._asking():
+            return self._first(STATEMENTS[query], values).fetchall()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        with self._asking(), self.part() if self._inside else super().writing():
+            yield
+
+    def index_words(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            for texts in self.rows("session_texts", (key,)):
+                self.run("index_words", (self.number_session(key), list_words(texts)))
+
+    def make_match(self, words: Sequence[str]) -> str:
+        return match_words(words)
+
+    def erase(self) -> None:
+        """Do nothing: the server's own vacuum, write-ahead log and backups decide when deleted bytes are gone."""
+
+    def read_version(self) -> int:
+        return int(self.rows("snapshot")[0][0])
+
+    def health(self) -> dict[str, Any]:
+        """Return facts for `warmstart doctor`. The server checks the integrity of its files itself."""
+        with self._asking():
+            version, role, size = self.rows("facts")[0]
+            sessions, calls, sources = self.rows("count_rows")[0]
+            return {
+                "path": self.place,
+                "bytes": size,
+                "postgres": version,
+                "role": role,
+                "schema": self.find_schema(),
+                "integrity": "ok",
+                "sessions": sessions,
+                "calls": calls,
+                "sources": sources,
+            }
