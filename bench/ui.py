@@ -40,7 +40,8 @@ from warmstart import config
 from warmstart.model import Verdict
 from warmstart.pipeline import Warmstart
 from warmstart.store import SessionRow
-from warmstart.store.words import SessionWords, make_match
+from warmstart.store.sqlite import make_match
+from warmstart.store.words import SessionWords
 
 LIMIT = 300.0  # milliseconds
 CALLS = 50  # of a session
@@ -87,7 +88,7 @@ def make_store(home: Path, sessions: int) -> None:
             return
         ws.ingest(ROOT / "src" / "warmstart" / "samples")
         ws.learn()
-        path = ws.store.path
+        path = Path(ws.store.place)
     began = time.monotonic()
     db = apsw.Connection(str(path))
     db.execute("PRAGMA synchronous = OFF; PRAGMA cache_size = -400000; PRAGMA foreign_keys = OFF").fetchall()
@@ -203,7 +204,7 @@ def _report(text: str) -> None:
 def list_pages(sessions: int, note: str, template: str) -> dict[str, tuple[str, str, tuple[Any, ...]]]:
     """Return by name the address of each page, the query behind it, and the query's values."""
     key = _key(sessions // 2)
-    common, rare = make_match("order total"), make_match(RARE)
+    common, rare = make_match(["order", "total"]), make_match([RARE])
     none = (None, None, None, None, None)
     filtered = ("codex", "success", "/home/dev/project-001", None)
     return {
@@ -280,7 +281,7 @@ def measure(home: Path, options: argparse.Namespace) -> dict[str, Any]:
     make_store(home, sessions)
     with Warmstart(config.load(home)) as ws:
         note, template = ws.notes.list()[0].id, ws.templates.find()[0][0].name
-        megabytes = ws.store.path.stat().st_size / 1e6
+        megabytes = Path(ws.store.place).stat().st_size / 1e6
     words = [sys.executable, "-m", "warmstart", "--home", str(home), "ui", "--json", "--no-open", "--port", "0"]
     server = subprocess.Popen(words, stdout=subprocess.PIPE, env={"PYTHONPATH": str(ROOT / "src"), "HOME": str(home)})
     try:

@@ -21,7 +21,7 @@ from warmstart.store import (
     TrialRow,
     TrialStore,
     UsageStore,
-    locate_store,
+    may_exist,
     open_store,
 )
 
@@ -504,7 +504,7 @@ class Warmstart:
 
     def find_arm(self, session: str) -> str | None:
         """Return the arm that a session runs in; None if it was never provisioned. No store is made for that."""
-        if self._store is None and not locate_store(self.settings.store_url).exists():
+        if self._store is None and not may_exist(self.settings.store_url):
             return None
         from warmstart.redact.identifiers import IdentifierRedactor
 
@@ -516,7 +516,7 @@ class Warmstart:
 
         The standing holdout applies unless an experiment runs; one that compares sessions withholds no occurrence.
         """
-        if self._store is None and not locate_store(self.settings.store_url).exists():
+        if self._store is None and not may_exist(self.settings.store_url):
             return None
         from warmstart.arms import HOLDOUT, STANDING, find_withheld
 

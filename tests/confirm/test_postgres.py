@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from confirm.commands import run, run_json, start_daemon, stop_daemon
-from postgres_server import Postgres
 from confirm.serving import WORK, House, check
 from confirm.stress import run_kills, run_race
+from postgres_server import Postgres
 from warmstart.confirm.audit.anchor import Anchor
 from warmstart.confirm.audit.chain import read_head
 from warmstart.confirm.desk.desk import Desk

@@ -8,17 +8,18 @@ from pathlib import Path
 import apsw
 import pytest
 
+from databases import on_both_databases
 from ui_home import make_call, make_session
 from warmstart.errors import Refused
-from warmstart.store import SqliteStore, open_store
+from warmstart.store import SqliteStore, Store, open_store
 from warmstart.store import sqlite as module
 from warmstart.store.sqlite_file import migrate
-from warmstart.store.words import SessionFilter, SessionWords, make_match
+from warmstart.store.words import SessionFilter, SessionWords, find_words
 
 ALL = SessionFilter()
 
 
-def put(store: SqliteStore, number: int, task: str, command: str = "make", **facts: object) -> str:
+def put(store: Store, number: int, task: str, command: str = "make", **facts: object) -> str:
     row = make_session(number, task, **facts)
     fields = {
         "tool": "Bash",
@@ -33,17 +34,13 @@ def put(store: SqliteStore, number: int, task: str, command: str = "make", **fac
     return row.key
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> SqliteStore:
-    return open_store(tmp_path / "warmstart.db")
-
-
-def find(store: SqliteStore, text: str, wanted: SessionFilter = ALL, limit: int = 50, offset: int = 0) -> list[str]:
+def find(store: Store, text: str, wanted: SessionFilter = ALL, limit: int = 50, offset: int = 0) -> list[str]:
     found = SessionWords(store).find(text, wanted, limit=limit, offset=offset)
     return [row.id for row in found.sessions]
 
 
-def test_tasks_tools_commands_paths_and_errors_are_searched(store: SqliteStore) -> None:
+@on_both_databases
+def test_tasks_tools_commands_paths_and_errors_are_searched(store: Store) -> None:
     put(store, 1, "Repair the checkout", "pytest tests/test_orders.py -k total")
     put(store, 2, "Write the report")
     for text in ("checkout", "REPAIR checkout", "test_orders.py", "total pytest", "chec", "orders tot"):
@@ -58,7 +55,8 @@ def test_tasks_tools_commands_paths_and_errors_are_searched(store: SqliteStore) 
         find(store, text)  # no text is taken for a query language
 
 
-def test_filters_order_and_parts(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+@on_both_databases
+def test_filters_order_and_parts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(12):
         put(
             store,
@@ -79,7 +77,8 @@ def test_filters_order_and_parts(store: SqliteStore, monkeypatch: pytest.MonkeyP
     assert find(store, "fix", SessionFilter(scope=""), limit=2, offset=10) == ["id-1", "id-0"]
 
 
-def test_the_newest_come_first_in_whatever_order_they_are_stored(store: SqliteStore) -> None:
+@on_both_databases
+def test_the_newest_come_first_in_whatever_order_they_are_stored(store: Store) -> None:
     for number in (4, 1, 7, 2):
         put(store, number, "fix it")
     put(store, 5, "fix it", started=None)
@@ -99,7 +98,8 @@ def test_many_sessions_of_one_second_are_all_found(store: SqliteStore) -> None:
     assert find(store, "fix")[0] == "id-3" and find(store, "mend") == ["id-4"]
 
 
-def test_a_changed_session_loses_its_old_words(store: SqliteStore) -> None:
+@on_both_databases
+def test_a_changed_session_loses_its_old_words(store: Store) -> None:
     put(store, 1, "paint it green")
     put(store, 1, "paint it blue", digest="other", messages=9)
     assert find(store, "green") == [] and find(store, "blue") == ["id-1"]
@@ -127,7 +127,7 @@ def test_an_older_store_is_indexed_later_and_says_so(tmp_path: Path) -> None:
     with open_store(tmp_path / "new.db") as new:
         for number in range(5):
             put(new, number, f"task number{number}")
-        rows = new.rows("list_sessions", (None, None, None, None, None, -1, 0))
+        rows = new.rows("list_sessions", (None, None, None, None, None, 99, 0))
         calls = [call.to_columns() for row in rows for call in new.calls_of(row[0])]
     path.touch(mode=0o600)
     db = apsw.Connection(str(path))
@@ -147,5 +147,6 @@ def test_an_older_store_is_indexed_later_and_says_so(tmp_path: Path) -> None:
 
 
 def test_words_become_a_query() -> None:
-    assert make_match("src/a_b.py") == '"src" "a" "b" "py"*'
-    assert make_match(" -- ") is None
+    assert find_words("src/a_b.py") == ["src", "a", "b", "py"]
+    assert module.make_match(["src", "py"]) == '"src" "py"*'
+    assert find_words(" -- ") == []

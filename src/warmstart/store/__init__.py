@@ -62,6 +62,7 @@ __all__ = [
     "TrialStore",
     "UsageStore",
     "locate_store",
+    "may_exist",
     "name_shelf",
     "open_file",
     "open_store",
@@ -80,8 +81,10 @@ def open_store(url: str | Path, *, patience: float = 60.0) -> Store:
     """
     path = locate_store(url)
     if path is None:
-        from warmstart.store.postgres import open_server
-
+        try:
+            from warmstart.store.postgres import open_server
+        except ModuleNotFoundError as error:
+            raise ConfigError("PostgreSQL needs psycopg; install it with: pip install 'warmstart[postgres]'") from error
         return open_server(str(url), patience)
     return open_file(path, patience=patience)
 
@@ -107,6 +110,12 @@ def locate_store(url: str | Path) -> Path | None:
     if not text or "\0" in text:
         raise ConfigError(f"{str(url)!r} names no file; give a path or sqlite:///path")
     return Path(text).expanduser().resolve()
+
+
+def may_exist(url: str | Path) -> bool:
+    """Return whether a store may be there: its file is, or a server holds it, which is not asked."""
+    path = locate_store(url)
+    return path is None or path.exists()
 
 
 def check_library(version: str) -> None:

@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from warmstart.store.postgres_address import PostgresServer, Waits, psycopg, read_server
+import psycopg
+
+from warmstart.store.postgres_address import PostgresServer, Waits, read_server
 from warmstart.store.postgres_connection import PostgresConnection, PostgresKind
 from warmstart.store.postgres_dialect import list_words, make_adapters, match_words, translate
 from warmstart.store.protocol import Store

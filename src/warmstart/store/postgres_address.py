@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from warmstart.errors import ConfigError, StoreError
+import psycopg
 
-try:
-    import psycopg
-except ImportError as error:
-    raise ConfigError("PostgreSQL needs psycopg; install it with: pip install 'warmstart[postgres]'") from error
+from warmstart.errors import ConfigError, StoreError
 
 _SHORTEST_CONNECT = 2  # seconds; libpq knows no shorter wait
 
@@ -88,6 +85,7 @@ def connect(server: PostgresServer, schema: str, waits: Waits, **options: Any) -
         if db.info.parameter_status("server_encoding") != "UTF8":
             raise StoreError(f"{server.place}: the database must have the encoding UTF8")
         milliseconds = {name: int(getattr(waits, name) * 1000) for name in ("patience", "answer", "silence")}
+        milliseconds["patience"] = max(1, milliseconds["patience"])  # 0 would be for ever
         db.execute(_SETTINGS.format(schema=schema, **milliseconds))
     except BaseException:
         db.close()

@@ -16,8 +16,10 @@ from contextlib import contextmanager, nullcontext, suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
+import psycopg
+
 from warmstart.errors import StoreError, StoreFull, StoreTooNew, StoreUnreachable
-from warmstart.store.postgres_address import PostgresServer, Waits, connect, psycopg
+from warmstart.store.postgres_address import PostgresServer, Waits, connect
 from warmstart.store.sqlite_file import Migration
 
 _LOOK = 0.25  # seconds between two looks at a statement's deadline

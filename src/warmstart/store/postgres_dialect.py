@@ -7,11 +7,10 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
+import psycopg
 from psycopg.abc import AdaptContext
 from psycopg.adapt import AdaptersMap, Dumper, Loader
 from psycopg.types.numeric import Int8Dumper
-
-from warmstart.store.postgres_address import psycopg
 
 _LONGEST_WORD = 250  # characters; PostgreSQL takes 2,046 bytes
 _MOST_TEXT = 900_000  # bytes of one session's words; PostgreSQL takes 1 MB

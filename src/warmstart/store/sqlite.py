@@ -107,7 +107,7 @@ class SqliteStore(SqliteFile, Store):
             self.run("index_words", (self.number_session(key), key))
 
     def make_match(self, words: Sequence[str]) -> str:
-        return " ".join(f'"{word}"' for word in words) + "*"
+        return make_match(words)
 
     def erase(self) -> None:
         """Rewrite the database without deleted content, and empty the WAL, which holds older pages."""
@@ -144,3 +144,8 @@ class SqliteStore(SqliteFile, Store):
                 "calls": calls,
                 "sources": sources,
             }
+
+
+def make_match(words: Sequence[str]) -> str:
+    """Return the query of SQLite's word index for texts with every one of the words; the last may be the beginning of one."""
+    return " ".join(f'"{word}"' for word in words) + "*"

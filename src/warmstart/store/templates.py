@@ -137,8 +137,10 @@ class TemplateStore:
     def frequencies(self, shelves: Sequence[str], terms: Iterable[str]) -> dict[str, int]:
         """Return for each word the number of examples on these shelves that contain it; "" counts all examples."""
         counts: dict[str, int] = {}
-        wanted = json.dumps(["", *terms])
-        for _shelf, term, count in self.store.rows("frequencies", (json.dumps(list(shelves)), wanted)):
+        wanted = json.dumps(["", *terms], ensure_ascii=False)
+        for _shelf, term, count in self.store.rows(
+            "frequencies", (json.dumps(list(shelves), ensure_ascii=False), wanted)
+        ):
             counts[term] = counts.get(term, 0) + count
         return counts
 
@@ -152,7 +154,10 @@ class TemplateStore:
 
     def shortlist(self, templates: Sequence[tuple[str, int]]) -> list[FoundRow]:
         """Return the examples of some templates without the further ones, with the columns that filters need."""
-        return [FoundRow.from_columns(row) for row in self.store.rows("examples_with_kind", (json.dumps(templates),))]
+        return [
+            FoundRow.from_columns(row)
+            for row in self.store.rows("examples_with_kind", (json.dumps(templates, ensure_ascii=False),))
+        ]
 
     def found(self, ids: Sequence[int]) -> list[FoundRow]:
         """Return examples by id, with the columns that filters need."""

@@ -1,36 +1,42 @@
 """The confirmation store in PostgreSQL, in a schema of its own. Needs psycopg 3.
 
-The audit is one chain, so the writers of all machines take turns through one advisory lock, as SQLite's do through the
-file lock. The anchor is a file under the home of the user who runs the daemon, out of the database administrator's
-reach.
+The audit is one chain, so the writers of all machines take turns, as in every store of ours. The anchor is a file under
+the home of the user who runs the daemon, out of the database administrator's reach.
 """
 
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any, Self
+from contextlib import contextmanager
+from typing import Any
 
 from warmstart.confirm.store.protocol import QUERIES, ServerAddress, Values, find_migrations
 from warmstart.confirm.store.triggers import compare_guards
-from warmstart.errors import ConfigError, StoreError, StoreFull, StoreTooNew, StoreUnreachable
+from warmstart.errors import ConfigError
 from warmstart.store.sqlite_file import Migration
 
 try:
     import psycopg
 
-    from warmstart.confirm.store.postgres_address import SCHEMA, Server, connect, read_address
+    from warmstart.confirm.store.postgres_address import SCHEMA, Server, read_address
     from warmstart.confirm.store.postgres_triggers import FIND_TRIGGERS, restore_guards, wanted_guards
+    from warmstart.store.postgres_address import Waits
+    from warmstart.store.postgres_connection import PostgresConnection, PostgresKind
 except ImportError as error:
     raise ConfigError("PostgreSQL needs psycopg; install it with: pip install 'warmstart[postgres]'") from error
 
 MIGRATIONS = find_migrations(postgres=True)
 WRITE_LOCK = 0x57524D43  # id of the advisory lock that writers take
+_SHORTEST_SILENCE = 1.0  # seconds: a busy machine may pause that long
 _AT_ONCE = 2_000  # rows fetched at a time from a stream
 _QUERIES = {name: re.sub(r":([a-z_]+)", r"%(\1)s", sql) for name, sql in QUERIES.items()}
+
+
+def _put_migration(db: psycopg.Connection[Any], migration: Migration) -> None:
+    applied = int(time.time() * 1000)
+    db.execute(_QUERIES["put_migration"], {"number": migration.number, "name": migration.name, "applied": applied})
 
 
 def open_server(address: ServerAddress, patience: float) -> ConfirmPostgresStore:
@@ -63,34 +69,22 @@ def has_schema(address: ServerAddress, patience: float = 30.0) -> bool:
         return store.find_schema() is not None
 
 
-class ConfirmPostgresStore:
+class ConfirmPostgresStore(PostgresConnection):
     """The ConfirmStore of protocol.py. A lost connection is replaced at the next call; an interrupted change is never
     repeated."""
 
     def __init__(self, server: Server, patience: float, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-        self.place = server.place
+        kind = PostgresKind(
+            schema=SCHEMA,
+            lock=WRITE_LOCK,
+            migrations=migrations,
+            put_migration=_put_migration,
+            holds="confirmation database",
+            upgrade="Start the daemon to upgrade it",
+        )
+        # Its changes are short, so a writer that is silent for a third of the patience of others has been cut off.
+        super().__init__(server, kind, Waits(patience, max(_SHORTEST_SILENCE, patience / 3), 0.0))
         self.anchor_path = server.anchor
-        self._server = server
-        self._patience = patience
-        self._migrations = migrations
-        self._lock = threading.RLock()
-        self._closed = False
-        self._db: psycopg.Connection[Any] | None = None
-        self._inside = False  # a transaction
-        self._pause = (0.0, "")  # no new connection attempt until this time, and why
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        with self._lock:
-            self._closed = True
-            if self._db is not None:
-                with suppress(psycopg.Error):
-                    self._db.close()
 
     def rows(self, query: str, values: Values | None = None) -> list[Any]:
         with self._asking():
@@ -102,30 +96,8 @@ class ConfirmPostgresStore:
         return rows[0] if rows else None
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        with self._transaction("BEGIN READ WRITE"):
-            self._take_turn()
-            self._check_version()  # upgraded since we opened?
-            yield
-            if self._connection().execute("COMMIT").statusmessage != "COMMIT":  # a failed transaction answers ROLLBACK
-                raise StoreError(f"{self.place}: a statement failed; nothing of this change was kept")
-
-    @contextmanager
-    def part(self) -> Iterator[None]:
-        with self._asking():
-            self._connection().execute("SAVEPOINT part")
-            try:
-                yield
-            except BaseException:
-                if self._db is not None and not self._db.closed:
-                    self._db.execute("ROLLBACK TO SAVEPOINT part; RELEASE SAVEPOINT part")
-                raise
-            self._connection().execute("RELEASE SAVEPOINT part")
-
-    @contextmanager
     def alone(self) -> Iterator[None]:
-        with self._transaction("BEGIN"):
-            self._take_turn()
+        with self._transaction("BEGIN", locked=True):
             yield
 
     @contextmanager
@@ -147,130 +119,11 @@ class ConfirmPostgresStore:
     def check_guards(self) -> list[str]:
         with self._asking():
             guards = {name: sql for _, name, sql in self._first(FIND_TRIGGERS).fetchall()}
-        return compare_guards(wanted_guards(self._migrations), guards)
+        return compare_guards(wanted_guards(self._kind.migrations), guards)
 
     def restore_guards(self) -> None:
         with self._asking():
-            restore_guards(self._connection(), self._migrations)
-
-    def check_schema(self) -> None:
-        """Raise StoreError unless there is a schema of the version that this program knows."""
-        if (number := self.find_schema()) is None:
-            raise StoreError(f"{self.place}: holds no confirmation database")
-        if number < len(self._migrations):
-            raise StoreError(
-                f"{self.place}: written by an older Warmstart (schema {number}, this one knows {len(self._migrations)}); "
-                "it was left untouched. Start the daemon to upgrade it"
-            )
-
-    def find_schema(self) -> int | None:
-        """Return how many migrations the schema has had, or None if there is no schema."""
-        with self._asking():
-            row = self._first(
-                "SELECT to_regnamespace(%s) IS NOT NULL, to_regclass('migrations') IS NOT NULL, "
-                "EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace(%s))",
-                (SCHEMA, SCHEMA),
-            ).fetchone()
-            exists, ours, anything = row or (False, False, False)
-            if anything and not ours:
-                raise StoreError(f"{self.place}: the schema {SCHEMA} is another program's; it was left untouched")
-            return self._check_version() if ours else 0 if exists else None
-
-    def migrate(self) -> None:
-        """Run all missing migrations in one transaction. Processes may race here, so each looks again under the lock."""
-        if self.find_schema() == len(self._migrations):
-            return
-        with self._transaction("BEGIN READ WRITE"):
-            self._take_turn()
-            done, db = self.find_schema(), self._connection()
-            if done is None:
-                db.execute(f"CREATE SCHEMA {SCHEMA}")
-            for number, name, sql in self._migrations[done or 0 :]:
-                db.execute(sql)
-                applied = int(time.time() * 1000)
-                db.execute(_QUERIES["put_migration"], {"number": number, "name": name, "applied": applied})
-            db.execute("COMMIT")
-
-    def _check_version(self) -> int:
-        row = self._first("SELECT coalesce(max(number), 0) FROM migrations").fetchone()
-        number = int(row[0]) if row else 0
-        if number > len(self._migrations):
-            raise StoreTooNew(
-                f"{self.place}: written by a newer Warmstart (schema {number}, this one knows {len(self._migrations)}); "
-                "it was left untouched. Upgrade Warmstart"
-            )
-        return number
-
-    def _take_turn(self) -> None:
-        """Take the write lock until the transaction ends. The server ends it if this client falls silent: see `connect`."""
-        self._connection().execute("SELECT pg_advisory_xact_lock(%s)", (WRITE_LOCK,))
-
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[None]:
-        """Run a transaction and roll back what the body did not commit."""
-        with self._asking():
-            assert not self._inside, "a transaction inside another"
-            self._first(begin)
-            self._inside = True
-            try:
-                yield
-            finally:
-                self._inside = False
-                db = self._db
-                if db and not db.closed and db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-                    db.execute("ROLLBACK")
-
-    def _first(self, sql: str, values: Any = None) -> psycopg.Cursor[Any]:
-        """Run a statement that begins a transaction or stands alone. A connection that broke while idle is replaced,
-        because nothing was in progress. (A lone statement can change nothing: see `connect`.)"""
-        db = self._connection()
-        try:
-            return db.execute(sql, values)
-        except psycopg.Error:
-            if self._inside or not db.closed:
-                raise
-            return self._connection().execute(sql, values)
-
-    def _connection(self) -> psycopg.Connection[Any]:
-        if self._closed:
-            raise StoreError(f"{self.place}: the store is closed")
-        if self._db is not None and not self._db.closed:
-            return self._db
-        if self._inside:  # on another connection, the rest of the change would be applied alone
-            raise StoreUnreachable(f"{self.place}: the connection was lost in the middle of a change")
-        self._db = self._connect()
-        return self._db
-
-    def _connect(self) -> psycopg.Connection[Any]:
-        """Connect. After a failed attempt, refuse at once for as long as that attempt took, so that readers are not held
-        up by one attempt after the other."""
-        until, why = self._pause
-        if time.monotonic() < until:
-            raise StoreUnreachable(why)
-        began = time.monotonic()
-        try:
-            return connect(self._server, self._patience)
-        except psycopg.Error as error:
-            why = f"{self.place}: cannot be reached: {self._server.describe_error(error)}"
-            ended = time.monotonic()
-            self._pause = (ended + (ended - began), why)
-            raise StoreUnreachable(why) from None
-
-    @contextmanager
-    def _asking(self) -> Iterator[None]:
-        """Raise psycopg's errors as ours, without the cause: a printed traceback must not show the password."""
-        with self._lock:
-            try:
-                yield
-            except psycopg.errors.DiskFull:
-                raise StoreFull(f"{self.place}: no space left; nothing of this change was kept") from None
-            except psycopg.errors.LockNotAvailable:
-                raise StoreError(f"{self.place}: other writers kept it busy for too long; try again") from None
-            except psycopg.Error as error:
-                message = self._server.describe_error(error)
-                if self._db is None or self._db.closed:
-                    raise StoreUnreachable(f"{self.place}: the connection was lost: {message}") from None
-                raise StoreError(f"{self.place}: {message}") from None
+            restore_guards(self._connection(), self._kind.migrations)
 
 
 def _fit(values: Values) -> dict[str, Any]:
