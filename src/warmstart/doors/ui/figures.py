@@ -1,7 +1,8 @@
 """Figures that need the whole history: computed in the background, and kept while the store stays the same.
 
 A page waits a moment for them. If they take longer it says so, shows the last ones with their time, and asks again. A figure
-is never shown as current after the store has changed.
+is never shown as current after the store has changed. Of a small store threads compute them; of a large one processes of
+their own, because threads would take the interpreter from the pages.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from typing import Any
 
 from msgspec import Struct
 
+from warmstart.doors.ui.background import BackgroundProcess, Compute
 from warmstart.doors.ui.stores import OpenStores
 from warmstart.errors import Refused, WarmstartError
 from warmstart.pipeline import Warmstart
 from warmstart.ports import Progress
 
 MOMENT = 0.15  # seconds that a page waits
+LARGE = 2_000  # sessions from which processes compute the figures
 _KEPT = 40  # figures
-
-Compute = Callable[[Warmstart, Progress], Any]
 
 
 class Figure(Struct):
@@ -47,12 +48,14 @@ class _Entry(Struct):
 class Figures:
     """Computes figures, each once for each state of the store; the slow ones in a queue of their own."""
 
-    def __init__(self, stores: OpenStores, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, stores: OpenStores, clock: Callable[[], float] = time.time, *, large: int = LARGE) -> None:
         self._stores = stores
         self._clock = clock
+        self._large = large
         self._lock = threading.Lock()
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._is_closed = False
+        self._processes: list[BackgroundProcess] = []
         self._quick = self._start_workers(1)
         self._slow = self._start_workers(2)  # of their own, so that no quick figure waits for a slow one
         self._watch = Warmstart(stores.settings, patience=1.0)  # never writes: its view of others' changes counts them
@@ -88,8 +91,10 @@ class Figures:
         return Figure(key, None, figure.made, entry.running is None, figure.done, figure.total, figure.problem)
 
     def close(self) -> None:
-        """End. A computation that runs is not waited for: it stops at its next step, or with the program."""
+        """End. A computation that runs is not waited for: it stops at its next step, or with its process."""
         self._is_closed = True
+        for process in self._processes:
+            process.close()
         for waiting in (self._quick, self._slow, self._slow):
             waiting.put(None)
         self._watch.close()
@@ -98,15 +103,16 @@ class Figures:
         """Start threads that compute what is put into a queue. They never keep the program from ending."""
         waiting: queue.SimpleQueue[tuple[_Entry, Compute] | None] = queue.SimpleQueue()
 
-        def work() -> None:
+        def work(process: BackgroundProcess) -> None:
             while (task := waiting.get()) is not None and not self._is_closed:
-                self._run(*task)
+                self._run(process, *task)
 
         for _number in range(number):
-            threading.Thread(target=work, name="warmstart-figures", daemon=True).start()
+            self._processes.append(BackgroundProcess(self._stores.settings))
+            threading.Thread(target=work, args=(self._processes[-1],), name="warmstart-figures", daemon=True).start()
         return waiting
 
-    def _run(self, entry: _Entry, compute: Compute) -> None:
+    def _run(self, process: BackgroundProcess, entry: _Entry, compute: Compute) -> None:
         figure = entry.figure
 
         def report(done: int, total: int | None, what: str) -> None:
@@ -115,9 +121,8 @@ class Figures:
             figure.done, figure.total = done, total
 
         try:
-            with self._stores.borrow() as ws:
-                value = compute(ws, report)
-            figure.value, figure.made, figure.problem = value, self._clock(), ""
+            figure.value = self._compute(process, compute, report)
+            figure.made, figure.problem = self._clock(), ""
         except WarmstartError as error:
             figure.problem = str(error)
         except Exception as error:  # noqa: BLE001 - the page reports it
@@ -126,3 +131,9 @@ class Figures:
             running, entry.running = entry.running, None
             if running is not None:
                 running.set()
+
+    def _compute(self, process: BackgroundProcess, compute: Compute, progress: Progress) -> Any:
+        with self._stores.borrow() as ws:
+            if ws.count_sessions() < self._large:
+                return compute(ws, progress)
+        return process.run(compute, progress)

@@ -18,7 +18,7 @@ import uvicorn
 from warmstart.config import Settings
 from warmstart.doors.ui.access import LOCAL, Access
 from warmstart.doors.ui.app import UiParts, make_app
-from warmstart.doors.ui.figures import Figures
+from warmstart.doors.ui.figures import LARGE, Figures
 from warmstart.doors.ui.live import LiveFeed
 from warmstart.doors.ui.stores import PATIENCE, OpenStores
 from warmstart.doors.ui.work import Work
@@ -40,8 +40,11 @@ class UiServer:
         share: str | None = None,
         patience: float = PATIENCE,
         clock: Callable[[], float] = time.time,
+        large: int = LARGE,
     ) -> None:
-        """`patience`: seconds that a change waits for another process's write."""
+        """`patience`: seconds that a change waits for another process's write. `large`: number of sessions from which
+        figures are computed in processes of their own."""
+        self._large = large
         self._patience = patience
         self._settings = settings
         self._wanted = port
@@ -68,7 +71,7 @@ class UiServer:
         stores = OpenStores(self._settings, self._patience)
         self.parts = UiParts(
             stores=stores,
-            figures=Figures(stores, self._clock),
+            figures=Figures(stores, self._clock, large=self._large),
             work=Work(self._settings, self._clock),
             access=self.access,
             live=LiveFeed(self._settings, self._clock),
@@ -106,6 +109,7 @@ class UiServer:
         self._thread.join()
         self._thread = None
         self.parts.figures.close()
+        self.parts.work.close()
         self.parts.stores.close()
         for listener in self._listeners:
             listener.close()

@@ -1,4 +1,4 @@
-"""Long work started from a page: it goes on when the page is closed, one at a time."""
+"""Long work started from a page: it goes on when the page is closed, one at a time, in a process of its own."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from warmstart.config import Settings
+from warmstart.doors.ui.background import BackgroundProcess, Compute
 from warmstart.errors import Refused, WarmstartError
 from warmstart.pipeline import Warmstart
 from warmstart.plurals import format_count
@@ -31,10 +32,10 @@ class WorkState(Struct):
 
 
 class Work:
-    """Runs long work in a thread."""
+    """Runs long work."""
 
     def __init__(self, settings: Settings, clock: Callable[[], float] = time.time) -> None:
-        self._settings = settings
+        self._process = BackgroundProcess(settings)
         self._clock = clock
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -50,6 +51,10 @@ class Work:
             self._thread.start()
             return self.state
 
+    def close(self) -> None:
+        """End the work that runs: what it has stored stays, and the next one goes on from there."""
+        self._process.close()
+
     def wait(self, seconds: float | None = None) -> None:
         """Wait until the latest work has ended."""
         if self._thread is not None:
@@ -60,8 +65,7 @@ class Work:
             state.done, state.total = done, total
 
         try:
-            with Warmstart(self._settings) as ws:
-                state.result = _WORK[state.kind](ws, report)
+            state.result = self._process.run(_WORK[state.kind], report)
         except WarmstartError as error:
             state.problem = str(error)
         except Exception as error:  # noqa: BLE001 - the page reports it
@@ -82,4 +86,4 @@ def _learn(ws: Warmstart, progress: Progress) -> str:
     return f"{format_count(len(learned.templates), 'template')} and {format_count(notes, 'note')}"
 
 
-_WORK: Mapping[WorkKind, Callable[[Warmstart, Progress], str]] = {"ingest": _ingest, "learn": _learn}
+_WORK: Mapping[WorkKind, Compute] = {"ingest": _ingest, "learn": _learn}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -60,14 +61,13 @@ class ErrorsView(Struct, frozen=True, kw_only=True):
 def _gather(asked: PageRequest, number: int | None = None) -> Figure:
     agent, project, since = asked.text("agent"), asked.text("project"), asked.since()
     top = asked.number("top", _TOP, 1_000) or _TOP
-    border = asked.border
-
-    def compute(ws: Warmstart, progress: Progress) -> Insights:
-        return ws.insights(
-            top=top, agent=agent, project=project, since=since, show=number, progress=progress, border=border
-        )
-
+    compute = partial(gather, top=top, agent=agent, project=project, since=since, show=number, border=asked.border)
     return asked.figure(("insights", agent, project, asked.text("since"), top, number), compute, is_slow=True)
+
+
+def gather(ws: Warmstart, progress: Progress, **wanted: Any) -> Insights:
+    """Compute what `warmstart insights` prints."""
+    return ws.insights(progress=progress, **wanted)
 
 
 def _load(asked: PageRequest) -> ErrorsView:

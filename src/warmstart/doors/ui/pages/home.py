@@ -22,6 +22,7 @@ from warmstart.jobs import JobsReport, check_jobs
 from warmstart.notes.types import Note
 from warmstart.pipeline import Warmstart
 from warmstart.plurals import format_count
+from warmstart.ports import Progress
 from warmstart.store import ExperimentRow, SessionRow
 
 _LATEST = 8
@@ -56,9 +57,14 @@ def _load(asked: PageRequest) -> HomeView:
         jobs=check_jobs(read_sources(ws.settings, None, None)),
         experiment=next((row for row in ws.experiments.list() if row.stopped is None), None),
         holdout=ws.settings.holdout,
-        vanishing=asked.figure(("vanishing",), lambda ws, _progress: examine_vanishing(ws)),
+        vanishing=asked.figure(("vanishing",), find_vanishing),
         work=asked.work.state,
     )
+
+
+def find_vanishing(ws: Warmstart, _progress: Progress) -> dict[str, Any]:
+    """Find the transcripts that their agents will delete."""
+    return examine_vanishing(ws)
 
 
 def _show(view: HomeView, asked: PageRequest) -> Content:
@@ -137,11 +143,6 @@ def _describe(view: HomeView) -> dict[str, Any]:
         "vanishing": view.vanishing.value,
         "work": view.work,
     }
-
-
-def list_projects(ws: Warmstart) -> list[str]:
-    """Return the names of all projects, for lists to choose from."""
-    return [str(name) for (name,) in ws.store.rows("project_list")]
 
 
 PAGE = UiPage(_load, _show, _describe)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from difflib import ndiff
+from functools import partial
 from typing import Any, cast
 
 from msgspec import Struct
@@ -147,11 +148,12 @@ def _load_one(asked: PageRequest) -> NoteView:
             f"no note {name!r}; see the list" if not matches else f"{name} is the beginning of several notes"
         )
     note = matches[0]
+    return NoteView(note=note, figure=asked.figure(("note", note.id), partial(weigh_note, name=note.id)))
 
-    def compute(ws: Warmstart, _progress: Progress) -> ShownNote:
-        return ws.notes.show(note.id)
 
-    return NoteView(note=note, figure=asked.figure(("note", note.id), compute))
+def weigh_note(ws: Warmstart, _progress: Progress, name: str) -> ShownNote:
+    """Compute what `warmstart notes show` prints."""
+    return ws.notes.show(name)
 
 
 def _show_one(view: NoteView, asked: PageRequest) -> Content:

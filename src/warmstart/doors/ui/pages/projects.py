@@ -25,6 +25,8 @@ from warmstart.doors.ui.layout import (
 )
 from warmstart.doors.ui.request import PageRequest, UiPage
 from warmstart.ingest.project_book import ProjectSummary
+from warmstart.pipeline import Warmstart
+from warmstart.ports import Progress
 
 _LISTED = 100
 _COLUMNS = ("project", "#sessions", "notes", "known by", "also called", "folders", "last seen (UTC)")
@@ -39,9 +41,17 @@ class ProjectList(Struct, frozen=True, kw_only=True):
 
 def _load(asked: PageRequest) -> ProjectList:
     return ProjectList(
-        projects=asked.figure(("projects",), lambda ws, _progress: ws.projects.list()),
-        suggested=asked.figure(("suggested",), lambda ws, _progress: ws.projects.suggest()),
+        projects=asked.figure(("projects",), list_projects),
+        suggested=asked.figure(("suggested",), suggest_merges),
     )
+
+
+def list_projects(ws: Warmstart, _progress: Progress) -> list[ProjectSummary]:
+    return ws.projects.list()
+
+
+def suggest_merges(ws: Warmstart, _progress: Progress) -> tuple[tuple[str, str, int], ...]:
+    return ws.projects.suggest()
 
 
 def _show(view: ProjectList, asked: PageRequest) -> Content:

@@ -14,6 +14,7 @@ from warmstart.doors.ui.layout import Content, make_facts, make_note, make_part,
 from warmstart.doors.ui.request import PageRequest, UiPage
 from warmstart.errors import StoreError
 from warmstart.pipeline import Warmstart
+from warmstart.ports import Progress
 
 
 class SettingsView(Struct, frozen=True, kw_only=True):
@@ -26,11 +27,16 @@ class SettingsView(Struct, frozen=True, kw_only=True):
 
 def _load(asked: PageRequest) -> SettingsView:
     try:
-        doctor = asked.figure(("doctor",), lambda ws, _progress: examine(ws), is_slow=True)
+        doctor = asked.figure(("doctor",), examine_all, is_slow=True)
     except StoreError as error:  # then nothing can be kept in it; the examination says why
         doctor = Figure("", _examine_damaged(asked.ws, error), is_current=True, made=0.0)
     settings = asked.ws.settings
     return SettingsView(doctor=doctor, hooks=examine_hooks(settings), home=str(settings.home))
+
+
+def examine_all(ws: Warmstart, _progress: Progress) -> dict[str, Any]:
+    """Compute what `warmstart doctor` prints."""
+    return examine(ws)
 
 
 def _examine_damaged(ws: Warmstart, error: StoreError) -> dict[str, Any]:

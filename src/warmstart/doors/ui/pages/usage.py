@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, cast
 
 from msgspec import Struct
@@ -44,11 +45,13 @@ def _load(asked: PageRequest) -> UsageView:
         raise Refused(f"usage cannot be grouped by {by!r}; choose one of {', '.join(BYS)}")
     agent, project = asked.text("agent"), asked.text("project")
     since, until = day_of(asked.since()) or None, asked.text("until")
-
-    def compute(ws: Warmstart, _progress: Progress) -> UsageReport:
-        return ws.usage.report(cast("By", by), since=since, until=until, agent=agent, project=project)
-
+    compute = partial(report_usage, by=cast("By", by), since=since, until=until, agent=agent, project=project)
     return UsageView(by=cast("By", by), figure=asked.figure(("usage", by, agent, project, since, until), compute))
+
+
+def report_usage(ws: Warmstart, _progress: Progress, by: By, **wanted: str | None) -> UsageReport:
+    """Compute what `warmstart usage` prints."""
+    return ws.usage.report(by, **wanted)
 
 
 def _show(view: UsageView, asked: PageRequest) -> Content:
