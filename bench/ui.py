@@ -206,11 +206,11 @@ def list_pages(sessions: int, note: str, template: str) -> dict[str, tuple[str, 
     key = _key(sessions // 2)
     common, rare = make_match(["order", "total"]), make_match([RARE])
     none = (None, None, None, None, None)
-    filtered = ("codex", "success", "/home/dev/project-001", None)
+    filtered = ("codex", "success", "/home/dev/project-001", None, None)
     return {
-        "home": ("/", "list_sessions", (None, None, None, None, 8, 0)),
-        "sessions": ("/sessions", "list_sessions", (None, None, None, None, 50, 0)),
-        "sessions, far": (f"/sessions?offset={sessions // 2}", "list_sessions", (*none[:4], 50, sessions // 2)),
+        "home": ("/", "list_sessions", (*none, 8, 0)),
+        "sessions": ("/sessions", "list_sessions", (*none, 50, 0)),
+        "sessions, far": (f"/sessions?offset={sessions // 2}", "list_sessions", (*none, 50, sessions // 2)),
         "sessions, filtered": (
             "/sessions?agent=codex&verdict=success&project=/home/dev/project-001",
             "list_sessions",
@@ -226,11 +226,11 @@ def list_pages(sessions: int, note: str, template: str) -> dict[str, tuple[str, 
         ),
         "search, one project": (
             "/sessions?q=order+total&project=/home/dev/project-001",
-            "filtered_worded_keys",
+            "project_worded_keys",
             (common, None, None, "/home/dev/project-001", None, None, None, 1_001),
         ),
         "session": (f"/sessions/{key}", "calls_of", (key,)),
-        "errors": ("/errors", "session_keys", (None, None, None, None)),
+        "errors": ("/errors", "session_keys", none),
         "notes": ("/notes", "notes", (None, None, None, None)),
         "note": (f"/notes/{note}", "notes_by_prefix", (note,)),
         "templates": ("/templates", "list_templates", (None, None, None)),

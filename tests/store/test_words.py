@@ -68,8 +68,13 @@ def test_filters_order_and_parts(store: Store, monkeypatch: pytest.MonkeyPatch) 
     assert find(store, "fix", limit=3) == ["id-11", "id-10", "id-9"]
     assert find(store, "fix", limit=3, offset=10) == ["id-1", "id-0"]
     chosen = SessionFilter(agent="codex", verdict="success", project="/srv/shop", scope="")
-    found = SessionWords(store).find("fix", chosen, limit=1, offset=0)
-    assert (found.total, found.is_more, [row.id for row in found.sessions]) == (2, False, ["id-6"])
+    for few in (5_000, 3):  # sessions of a small project are gathered first; the same are found
+        monkeypatch.setattr("warmstart.store.words.FEW", few)
+        found = SessionWords(store).find("fix", chosen, limit=1, offset=0)
+        assert (found.total, found.is_more, [row.id for row in found.sessions]) == (2, False, ["id-6"])
+        late = SessionFilter(since=1_790_000_000.0 + 10 * 60, project="/srv/shop")
+        assert find(store, "fix", late) == ["id-11", "id-10"]
+        assert find(store, "fix", SessionFilter(project="/srv/none")) == []
     assert find(store, "fix", SessionFilter(since=1_790_000_000.0 + 11 * 60)) == ["id-11"]
     monkeypatch.setattr("warmstart.store.words.COUNTED", 3)
     found = SessionWords(store).find("fix", SessionFilter(scope=""), limit=2, offset=0)

@@ -191,6 +191,18 @@ WHERE f.session_words MATCH ?1 AND f.rowid >= 4096 * CASE WHEN ?5 > 9e9 THEN 900
   AND (?5 IS NULL OR s.started >= ?5) AND (?6 IS NULL OR s.scope = ?6) AND (?7 IS NULL OR s.source = ?7)
 ORDER BY f.rowid DESC LIMIT ?8;
 
+-- name: project_worded_keys
+-- The same for a project with few sessions: theirs are gathered first, and what the words find is looked up among them.
+SELECT w.session_key FROM session_words AS f CROSS JOIN worded_sessions AS w ON w.id = f.rowid
+WHERE f.session_words MATCH ?1 AND +f.rowid IN (
+    SELECT o.id FROM sessions AS s CROSS JOIN worded_sessions AS o ON o.session_key = s.key
+    WHERE s.project = ?4 AND (?2 IS NULL OR s.agent = ?2) AND (?3 IS NULL OR s.verdict = ?3)
+      AND (?5 IS NULL OR s.started >= ?5) AND (?6 IS NULL OR s.scope = ?6) AND (?7 IS NULL OR s.source = ?7))
+ORDER BY f.rowid DESC LIMIT ?8;
+
+-- name: count_project
+SELECT count(*) FROM (SELECT 1 FROM sessions WHERE project = :project LIMIT :most);
+
 -- name: count_sessions
 SELECT count(*) FROM sessions
 WHERE (?1 IS NULL OR agent = ?1) AND (?2 IS NULL OR verdict = ?2) AND (?3 IS NULL OR project = ?3)

@@ -14,6 +14,7 @@ from warmstart.store.protocol import Store
 from warmstart.store.rows import SessionRow
 
 COUNTED = 1_000  # sessions up to which those that pass a filter are counted
+FEW = 5_000  # sessions of a project up to which they are gathered before the words are looked up
 _BATCH = 200  # sessions indexed in one transaction
 _WORD = re.compile(r"[^\W_]+")
 _MOST_WORDS = 12
@@ -61,11 +62,18 @@ class SessionWords:
             keys = self._store.rows("worded_keys", (match, limit, offset))
         else:
             most = max(COUNTED, offset + limit)
-            passing = self._store.rows("filtered_worded_keys", (match, *filters, most + 1))
+            query = "project_worded_keys" if self._is_small(wanted.project) else "filtered_worded_keys"
+            passing = self._store.rows(query, (match, *filters, most + 1))
             is_more = len(passing) > most
             total, keys = min(most, len(passing)), passing[offset : offset + limit]
         sessions = tuple(self._read(key for (key,) in keys))
         return FoundSessions(total, sessions, self.count_missing(), is_more)
+
+    def _is_small(self, project: str | None) -> bool:
+        if project is None:
+            return False
+        ((number,),) = self._store.rows("count_project", (project, FEW))
+        return int(number) < FEW
 
     def _read(self, keys: Iterator[str]) -> Iterator[SessionRow]:
         for key in keys:

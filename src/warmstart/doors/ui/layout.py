@@ -24,6 +24,7 @@ _NAVIGATION = (
     ("usage", "Usage", "/usage"),
     ("projects", "Projects", "/projects"),
     ("review", "Review", "/review"),
+    ("confirm", "Confirm", "/confirm"),
     ("settings", "Settings", "/settings"),
 )
 
@@ -171,10 +172,10 @@ def make_facts(facts: Sequence[tuple[str, str | Markup]]) -> Markup:
     return element("dl", {"class": "facts"}, *pairs)
 
 
-def make_badge(status: str) -> Markup:
+def make_badge(status: str, kind: str | None = None) -> Markup:
     """Return a status word in the colour of its kind; the word itself says it too."""
     good, bad = ("ok", "success", "active", "applied", "better", "works"), ("error", "failure", "worse", "harms")
-    kind = "good" if status in good else "bad" if status in bad else "plain"
+    kind = kind or ("good" if status in good else "bad" if status in bad else "plain")
     return element("span", {"class": f"badge {kind}"}, status.replace("_", " "))
 
 

@@ -15,6 +15,7 @@ from warmstart.doors.cli.sessions import describe_session
 from warmstart.doors.pages.markup import Markup, element, isolate
 from warmstart.doors.ui.figures import Figure
 from warmstart.doors.ui.layout import Content, link, make_action, make_address, make_part
+from warmstart.doors.ui.pages.confirm import count_waiting
 from warmstart.doors.ui.pages.session_rows import show_sessions
 from warmstart.doors.ui.request import PageRequest, UiPage
 from warmstart.doors.ui.work import WorkState
@@ -37,6 +38,7 @@ class HomeView(Struct, frozen=True, kw_only=True):
     recurring: tuple[Note, ...]  # that sessions met although they were shown them
     templates: int  # that wait
     proposals: int  # of reviews, that wait
+    requests: int  # of agents, that wait at the confirmation daemon
     jobs: JobsReport
     experiment: ExperimentRow | None  # that runs
     holdout: float
@@ -54,6 +56,7 @@ def _load(asked: PageRequest) -> HomeView:
         recurring=tuple(note for note in notes if note.status == "active" and note.recurred),
         templates=ws.templates.stats()["by_status"].get("proposed", 0),
         proposals=len(ws.reviews.list("waiting")),
+        requests=count_waiting(ws.settings),
         jobs=check_jobs(read_sources(ws.settings, None, None)),
         experiment=next((row for row in ws.experiments.list() if row.stopped is None), None),
         holdout=ws.settings.holdout,
@@ -87,6 +90,9 @@ def _list_todo(view: HomeView) -> Iterator[tuple[Markup | str, ...]]:
     """Yield what waits, the most urgent first."""
     if not view.sessions:
         yield ("No session is stored yet. Read the transcripts of your agents: start Ingest below.",)
+    if view.requests:
+        waiting = format_count(view.requests, "request of an agent waits", "requests of agents wait")
+        yield (link("/confirm", f"{waiting} for a yes or no"),)
     for job in view.jobs.failing:
         yield ("The job ", isolate(job.name), " would fail: ", isolate(job.reason))
     if line := describe_vanishing(view.vanishing.value) if view.vanishing.value else "":
@@ -138,6 +144,7 @@ def _describe(view: HomeView) -> dict[str, Any]:
         "notes_recurring": [note.id for note in view.recurring],
         "templates_waiting": view.templates,
         "proposals_waiting": view.proposals,
+        "requests_waiting": view.requests,
         "jobs": describe_checks(view.jobs),
         "experiment": describe_experiment(view.experiment) if view.experiment else None,
         "vanishing": view.vanishing.value,

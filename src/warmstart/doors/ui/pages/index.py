@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from warmstart.doors.ui.pages import (
+    confirm,
     effect,
     errors,
     home,
@@ -30,6 +31,7 @@ PAGES: Mapping[str, tuple[UiPage, UiPage | None]] = {
     "effect": (effect.PAGE, effect.PAGE),
     "usage": (usage.PAGE, None),
     "projects": (projects.PAGE, None),
+    "confirm": (confirm.PAGE, None),
     "review": (review.PAGE, None),
     "settings": (settings.PAGE, None),
 }

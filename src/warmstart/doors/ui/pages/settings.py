@@ -8,9 +8,18 @@ from msgspec import Struct
 
 from warmstart.doors.cli.doctor import describe_vanishing, examine
 from warmstart.doors.cli.hook import examine_hooks
-from warmstart.doors.pages.markup import Markup, element, isolate
+from warmstart.doors.pages.markup import Markup, element
 from warmstart.doors.ui.figures import Figure
-from warmstart.doors.ui.layout import Content, make_facts, make_note, make_part, make_pending, make_table, make_warning
+from warmstart.doors.ui.layout import (
+    Content,
+    link,
+    make_facts,
+    make_note,
+    make_part,
+    make_pending,
+    make_table,
+    make_warning,
+)
 from warmstart.doors.ui.request import PageRequest, UiPage
 from warmstart.errors import StoreError
 from warmstart.pipeline import Warmstart
@@ -96,7 +105,8 @@ def _show_confirm() -> Markup:
     return element(
         "p",
         {},
-        isolate("Requests of agents are decided on a page of their own. Start it with "),
+        link("/confirm", "Requests of agents"),
+        " are decided on a page of their own. Start it with ",
         element("code", {}, "warmstart confirm serve"),
         " and open the link that ",
         element("code", {}, "warmstart confirm login"),
