@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from warmstart.notes.adviser import Adviser
     from warmstart.notes.briefs import ProjectBriefs
     from warmstart.notes.library import NoteLibrary
+    from warmstart.notes.sharing import ProjectSharing
     from warmstart.notes.types import Advice, CallEvent
     from warmstart.notes.where import Where
     from warmstart.review import Reviews
@@ -383,6 +384,13 @@ class Warmstart:
         from warmstart.ingest.project_book import ProjectBook
 
         return ProjectBook(self.store, self._clock)
+
+    @property
+    def sharing(self) -> ProjectSharing:
+        """Whose a project's notes and templates are: list, share, unshare."""
+        from warmstart.notes.sharing import ProjectSharing
+
+        return ProjectSharing(self.store, self.notes, self.templates)
 
     def draw_border(self, scope: str, folder: str | None) -> Border:
         """Return what a session of a scope, in a working folder, may see. "*" stands for every project."""

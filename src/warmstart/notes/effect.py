@@ -83,6 +83,12 @@ class EffectReader:
         """Return how many sessions met a note before it was first shown, and since."""
         return count_recurrence(self._read(note), note.key, first)
 
+    def list_met(self, note: Note, most: int) -> tuple[str, ...]:
+        """Return the root sessions that met a note, the latest first."""
+        met = [digest for digest in self._read(note) if note.key in digest.causes]
+        met.sort(key=lambda digest: -(digest.at or 0.0))
+        return tuple(dict.fromkeys(digest.session for digest in met))[:most]
+
     def _describe(self, note: Note, times: Mapping[str, float]) -> NoteEffect:
         first = min(times.values())
         before, since = self.count(note, first)

@@ -25,6 +25,8 @@ from warmstart.scopes import SHARED
 from warmstart.store.history import decode_session
 from warmstart.store.notes import NoteDecision, NoteRow, Showing
 
+MET = 50  # sessions that are listed
+
 
 class ShownNote(Struct, frozen=True, kw_only=True):
     """A note with its decisions and what became of sessions that were shown it."""
@@ -32,6 +34,7 @@ class ShownNote(Struct, frozen=True, kw_only=True):
     note: Note
     decisions: tuple[NoteDecision, ...]
     sessions: tuple[str, ...]  # that were shown it
+    met: tuple[str, ...]  # sessions that met it, the latest first, at most MET
     before: Recurrence  # sessions that met it before it was first shown
     since: Recurrence
     trial: NoteTrial | None = None  # None: never drawn
@@ -51,6 +54,7 @@ class NoteLibrary(NoteLearner, ProjectBriefs):
             note=note,
             decisions=tuple(self._notes.decisions(note.id)),
             sessions=tuple(dict.fromkeys(showing.session for showing in showings)),
+            met=self._effects.list_met(note, MET),
             before=before,
             since=since,
             trial=self._find_trial(note.id),
@@ -129,10 +133,25 @@ class NoteLibrary(NoteLearner, ProjectBriefs):
         assert isinstance(redacted, str)
         return redacted
 
-    def share(self, name: str) -> Note:
+    def share(self, name: str, *, reason: str = "") -> Note:
         """Let every scope of the project use a note: a person's decision."""
         note = structs.replace(self._find(name), scope=SHARED)
-        return self._store_decision(note, note.status, "shared")
+        return self._store_decision(note, note.status, "shared", reason)
+
+    def unshare(self, name: str, *, reason: str = "") -> Note:
+        """Take a note back into the scope that it was made in: a person's decision."""
+        note = self._find(name)
+        if note.scope != SHARED:
+            raise Refused(f"note {note.id} is not shared")
+        return self._store_decision(
+            structs.replace(note, scope=self._find_origin(note)), note.status, "no longer shared", reason
+        )
+
+    def _find_origin(self, note: Note) -> str:
+        """Return the scope that a note was made in, which its id is made of; the machine's own if none fits."""
+        key = note.key if note.project else f"{note.agent}:{note.key}"
+        scopes = (str(scope) for (scope,) in self._store.rows("session_scopes"))
+        return next((scope for scope in scopes if make_id(note.project, scope, key) == note.id), "")
 
     def delete(self, name: str) -> Note:
         """Delete a note and what was recorded about it. Learning makes it again if sessions still support it."""

@@ -840,6 +840,12 @@ SELECT r.remote FROM remotes AS r WHERE r.remote IS NOT NULL ORDER BY
 -- name: place_sessions
 UPDATE sessions SET project = :project, root = :root WHERE folder = :folder;
 
+-- name: project_scopes
+SELECT scope, count(*) FROM sessions WHERE project = :project GROUP BY scope ORDER BY scope;
+
+-- name: session_scopes
+SELECT DISTINCT scope FROM sessions ORDER BY scope;
+
 -- name: list_projects
 SELECT project, folder, count(*), max(coalesce(ended, started)) FROM sessions
 WHERE project IS NOT NULL GROUP BY project, folder ORDER BY project, folder NULLS FIRST;

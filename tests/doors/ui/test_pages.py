@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from msgspec import structs
 
-from ui_home import SAMPLES, log_in, make_settings
+from ui_home import SAMPLES, log_in, make_call, make_session, make_settings
 from warmstart.doors.cli.main import main
 from warmstart.doors.ui.server import UiServer
 from warmstart.pipeline import Warmstart
@@ -90,6 +90,52 @@ def test_a_session_says_what_it_was_shown(tmp_path: Path) -> None:
     with UiServer(settings, port=0) as server, log_in(server) as client:
         page = client.get(f"/sessions/{row.key}").text
         assert "What it was shown" in page and note.id in page and "before a call" in page
+
+
+def test_a_project_is_shared_and_taken_back_by_recorded_decisions(tmp_path: Path) -> None:
+    settings = make_settings(tmp_path)
+    with Warmstart(settings) as ws:
+        for number, scope in enumerate(("", "", "profile:work", "profile:work")):
+            row = make_session(number, "do it", scope=scope)
+            call = make_call(row, 0, f"open: of-{scope[8:] or 'mine'}.txt: No such file", words=None, findings=None)
+            ws.store.put_session(row, [call], [])
+        ws.learn()
+        before = {note.id: note.scope for note in ws.notes.list()}
+        assert set(before.values()) == {"", "profile:work"}
+    project, scope = "/srv/shop", "profile:work"
+    with UiServer(settings, port=0) as server, log_in(server) as client:
+        address = "/projects/%2Fsrv%2Fshop"
+        page = client.get(address).text
+        assert "Share those of profile:work" in page and "Share those of own" in page
+        (printed,) = run(server, "projects", "scopes", project)
+        assert client.get(f"{address}.json").json()["scopes"] == printed
+        assert {one["scope"]: one["sessions"] for one in printed} == {"": 2, scope: 2}
+        body = {"project": project, "scope": scope, "reason": "one team"}
+        assert "shared" in client.post("/do/projects/share", json=body).json()["said"]
+        nothing = client.post("/do/projects/share", json=body)
+        assert nothing.status_code == 400 and "to share" in nothing.json()["error"]
+        notes = {one["id"]: one for one in client.get("/notes.json").json()}
+        assert all((notes[id]["scope"] == "*") == (own == scope) for id, own in before.items())
+        shared = next(id for id, own in before.items() if own == scope)
+        last = client.get(f"/notes/{shared}.json").json()["decisions"][-1]
+        assert last["by"] == "person" and last["reason"] == "shared: one team"
+        assert "Keep it to its scope again" in client.get(f"/notes/{shared}").text
+        (change,) = run(server, "projects", "unshare", project)
+        assert set(change["notes"]) == {id for id, own in before.items() if own == scope}
+        assert {one["id"]: one["scope"] for one in client.get("/notes.json").json()} == before, "each in its own scope"
+        assert client.get("/projects/nowhere").status_code == 404
+
+
+def test_a_note_lists_the_sessions_that_met_it(server: UiServer, owner: httpx.Client) -> None:
+    note = next(one for one in owner.get("/notes.json").json() if one["support"] > 1 and one["kind"] != "works")
+    shown = owner.get(f"/notes/{note['id']}.json").json()
+    assert shown["met"]
+    page = owner.get(f"/notes/{note['id']}").text
+    for session in shown["met"]:
+        assert f'href="/sessions/{session}"' in page
+        assert owner.get(f"/sessions/{session}").is_success
+    printed = CliRunner().invoke(main, ["--home", str(server.parts.stores.settings.home), "notes", "show", note["id"]])
+    assert f"met by     {shown['met'][0]}" in printed.output
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from warmstart.plurals import format_count
 if TYPE_CHECKING:
     from warmstart.notes.library import ShownNote
 
+_MET = 10  # sessions that met a note, as printed
 _LARGEST_IMPORT = 50_000_000  # bytes
 
 _project = click.option("--project", help="The project: its name, the end of its name, or a folder.")
@@ -126,6 +127,10 @@ def show_note(ws: Warmstart, note: str, as_json: bool) -> None:
     for decision in shown.decisions:
         reason = decision.reason.removeprefix(f"{decision.by}: ")
         click.echo(f"  {format_time(decision.at)}  {decision.status} by {decision.by}: {clean(reason)}")
+    for number, session in enumerate(shown.met[:_MET]):
+        click.echo(f"  {'met by' if number == 0 else '':<10} {clean(session)}")
+    if len(shown.met) > _MET:
+        click.echo(f"  {'':<10} and {len(shown.met) - _MET} earlier ones; --json lists them")
     before, since = shown.before, shown.since
     if shown.sessions:
         click.echo(
@@ -191,6 +196,15 @@ def make_note(ws: Warmstart, session: str, call: int, text: str, as_json: bool) 
 def share_note(ws: Warmstart, note: str, as_json: bool) -> None:
     """Let every user and profile of the project use a note."""
     _report(ws.notes.share(note), as_json)
+
+
+@notes.command("unshare")
+@click.argument("note")
+@json_option
+@click.pass_obj
+def unshare_note(ws: Warmstart, note: str, as_json: bool) -> None:
+    """Take a shared note back into the scope that it was made in."""
+    _report(ws.notes.unshare(note), as_json)
 
 
 @notes.command("delete")
@@ -328,6 +342,7 @@ def describe_shown_note(shown: ShownNote) -> dict[str, Any]:
     return describe_note(shown.note) | {
         "decisions": [structs.asdict(one) | {"at": format_iso(one.at)} for one in shown.decisions],
         "sessions": shown.sessions,
+        "met": shown.met,
         "before": shown.before,
         "since": shown.since,
         "trial": shown.trial,

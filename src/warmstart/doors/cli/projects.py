@@ -14,6 +14,7 @@ from warmstart.plurals import format_count
 
 if TYPE_CHECKING:
     from warmstart.ingest.project_book import ProjectChange
+    from warmstart.notes.sharing import SharingChange
     from warmstart.pipeline import Warmstart
 
 _COLUMNS = ("project", "#sessions", "#folders", "known by", "also called", "last seen")
@@ -91,6 +92,54 @@ def split(ws: Warmstart, name: str, as_json: bool) -> None:
     A folder that was joined to a project without a person becomes a project of its own.
     """
     _show(ws.projects.split(name), as_json)
+
+
+@projects.command("scopes")
+@click.argument("project")
+@json_option
+@click.pass_obj
+def list_scopes(ws: Warmstart, project: str, as_json: bool) -> None:
+    """List whose the sessions, notes and templates of PROJECT are: profiles and people, and what is shared."""
+    from warmstart.doors.cli.templates import name_scope
+
+    rows = ws.sharing.list(ws.projects.find(project).name)
+    if as_json:
+        print_json(rows)
+        return
+    cells = [(name_scope(row.scope), row.sessions, row.notes, row.templates) for row in rows]
+    print_table(("scope", "#sessions", "#notes", "#templates"), cells)
+
+
+@projects.command("share")
+@click.argument("project")
+@click.option("--scope", help="Only those of this profile or person; '': the machine's own user.  [default: all]")
+@click.option("--reason", default="", help="Kept on the record.")
+@json_option
+@click.pass_obj
+def share(ws: Warmstart, project: str, scope: str | None, reason: str, as_json: bool) -> None:
+    """Share the notes and templates of PROJECT: notes with every profile and person in it, templates with every project.
+
+    Each is a recorded decision. `projects unshare PROJECT` takes them back.
+    """
+    _show_sharing(ws.sharing.share(ws.projects.find(project).name, scope=scope, reason=reason), "shared", as_json)
+
+
+@projects.command("unshare")
+@click.argument("project")
+@click.option("--reason", default="", help="Kept on the record.")
+@json_option
+@click.pass_obj
+def unshare(ws: Warmstart, project: str, reason: str, as_json: bool) -> None:
+    """Take the shared notes and templates of PROJECT back into the scopes that they were made in."""
+    _show_sharing(ws.sharing.unshare(ws.projects.find(project).name, reason=reason), "no longer shared", as_json)
+
+
+def _show_sharing(change: SharingChange, what: str, as_json: bool) -> None:
+    if as_json:
+        print_json(change)
+        return
+    counts = f"{format_count(len(change.notes), 'note')} and {format_count(len(change.templates), 'template')}"
+    click.echo(f"{clean(change.project)}: {counts} {what}")
 
 
 def _show(change: ProjectChange, as_json: bool) -> None:

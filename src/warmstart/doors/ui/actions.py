@@ -13,7 +13,9 @@ from warmstart.doors.ui.layout import make_address
 from warmstart.doors.ui.work import Work, WorkKind
 from warmstart.errors import NotFound, Refused
 from warmstart.model import Task
+from warmstart.notes.sharing import SharingChange
 from warmstart.pipeline import Warmstart
+from warmstart.plurals import format_count
 from warmstart.scopes import EVERYWHERE
 
 Body = Mapping[str, str]
@@ -68,6 +70,16 @@ def _make_note(ws: Warmstart, body: Body) -> ActionDone:
     return ActionDone(f"Note {note.id} is made and active.", make_address("/notes", note.id))
 
 
+def _share_note(ws: Warmstart, body: Body) -> ActionDone:
+    note = ws.notes.share(_need(body, "note"), reason=body.get("reason", ""))
+    return ActionDone(f"Note {note.id} is shared with every scope of its project.")
+
+
+def _unshare_note(ws: Warmstart, body: Body) -> ActionDone:
+    note = ws.notes.unshare(_need(body, "note"), reason=body.get("reason", ""))
+    return ActionDone(f"Note {note.id} is no longer shared.")
+
+
 def _approve_template(ws: Warmstart, body: Body) -> ActionDone:
     decision = ws.templates.approve(_need(body, "template"), reason=body.get("reason", ""))
     return ActionDone(f"{decision.template}@{decision.version} is active.")
@@ -76,6 +88,16 @@ def _approve_template(ws: Warmstart, body: Body) -> ActionDone:
 def _retire_template(ws: Warmstart, body: Body) -> ActionDone:
     decisions = ws.templates.retire(_need(body, "template"), reason=_need(body, "reason"))
     return ActionDone(f"{', '.join(f'{one.template}@{one.version}' for one in decisions)} is retired.")
+
+
+def _share_template(ws: Warmstart, body: Body) -> ActionDone:
+    decision = ws.templates.share(_need(body, "template"), reason=body.get("reason", ""))
+    return ActionDone(f"{decision.template} is shared with every scope and project.")
+
+
+def _unshare_template(ws: Warmstart, body: Body) -> ActionDone:
+    decision = ws.templates.unshare(_need(body, "template"), reason=body.get("reason", ""))
+    return ActionDone(f"{decision.template} is no longer shared.")
 
 
 def _preview_brief(ws: Warmstart, body: Body) -> ActionDone:
@@ -134,18 +156,39 @@ def _split_project(ws: Warmstart, body: Body) -> ActionDone:
     return ActionDone(f"{change.name} belongs to {change.project}; {change.moved} sessions moved.")
 
 
+def _share_project(ws: Warmstart, body: Body) -> ActionDone:
+    name = ws.projects.find(_need(body, "project")).name
+    change = ws.sharing.share(name, scope=body.get("scope"), reason=body.get("reason", ""))
+    return ActionDone(f"{_count_shared(change)} of {change.project} shared.")
+
+
+def _unshare_project(ws: Warmstart, body: Body) -> ActionDone:
+    change = ws.sharing.unshare(ws.projects.find(_need(body, "project")).name, reason=body.get("reason", ""))
+    return ActionDone(f"{_count_shared(change)} of {change.project} no longer shared.")
+
+
+def _count_shared(change: SharingChange) -> str:
+    return f"{format_count(len(change.notes), 'note')} and {format_count(len(change.templates), 'template')}"
+
+
 ACTIONS: Mapping[str, Callable[[Warmstart, Body], ActionDone]] = {
     "notes/approve": _approve_note,
     "notes/retire": _retire_note,
     "notes/edit": _edit_note,
     "notes/make": _make_note,
+    "notes/share": _share_note,
+    "notes/unshare": _unshare_note,
     "notes/brief": _preview_brief,
     "templates/approve": _approve_template,
     "templates/retire": _retire_template,
+    "templates/share": _share_template,
+    "templates/unshare": _unshare_template,
     "templates/seed": _preview_seed,
     "review/apply": _apply_proposal,
     "review/discard": _discard_proposal,
     "projects/merge": _merge_projects,
     "projects/alias": _alias_project,
     "projects/split": _split_project,
+    "projects/share": _share_project,
+    "projects/unshare": _unshare_project,
 }

@@ -229,9 +229,7 @@ def make_filter(address: str, *fields: Markup) -> Markup:
 
 def make_action(action: str, label: str, fixed: Mapping[str, str], *fields: Markup, css: str = "") -> Markup:
     """Return a form for a change. Scripts send it with the second secret; without them it stays disabled."""
-    hidden = (
-        element("input", {"type": "hidden", "name": name, "value": value}) for name, value in fixed.items() if value
-    )
+    hidden = (element("input", {"type": "hidden", "name": name, "value": value}) for name, value in fixed.items())
     button = element("button", {"type": "submit", "disabled": "", "class": css or None}, label)
     return element("form", {"class": "action", "data-action": action}, *hidden, *fields, button)
 

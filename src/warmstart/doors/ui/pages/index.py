@@ -30,7 +30,7 @@ PAGES: Mapping[str, tuple[UiPage, UiPage | None]] = {
     "templates": (templates.PAGE, templates.TEMPLATE),
     "effect": (effect.PAGE, effect.PAGE),
     "usage": (usage.PAGE, None),
-    "projects": (projects.PAGE, None),
+    "projects": (projects.PAGE, projects.PROJECT),
     "confirm": (confirm.PAGE, None),
     "review": (review.PAGE, None),
     "settings": (settings.PAGE, None),

@@ -11,6 +11,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from warmstart.doors.cli.notes import describe_note, describe_shown_note
+from warmstart.doors.cli.templates import name_scope
 from warmstart.doors.pages.markup import Markup, element, isolate, join
 from warmstart.doors.render.effect import state_recurrence
 from warmstart.doors.render.note_trials import state_verdict
@@ -41,7 +42,7 @@ from warmstart.notes.types import KINDS, Note
 from warmstart.pipeline import Warmstart
 from warmstart.plurals import format_count
 from warmstart.ports import Progress
-from warmstart.scopes import Border
+from warmstart.scopes import SHARED, Border
 
 _LISTED = 100
 _STATUSES = ("proposed", "active", "retired")
@@ -167,7 +168,7 @@ def _show_one(view: NoteView, asked: PageRequest) -> Content:
             make_part("Decide", _offer_decisions(note)) if asked.may_change else None,
             make_part("Before and after it was shown", _show_recurrence(shown, asked) if shown else None),
             make_part("History", _show_history(shown, note) if shown else None),
-            make_part("Sessions", _link_sessions(note)) if asked.may_change else None,
+            make_part("Sessions that met it", _link_sessions(note, shown)) if asked.may_change else None,
             make_part("What a brief would say", _offer_brief(note.project)) if asked.may_change else None,
         ],
     )
@@ -188,7 +189,7 @@ def _show_facts(note: Note) -> Markup:
             ("First seen", make_time(note.first_seen)),
             ("Last seen", make_time(note.last_seen)),
             ("Suspicious", "; ".join(note.suspicions)),
-            ("Scope", note.scope),
+            ("Scope", name_scope(note.scope)),
         ]
     )
 
@@ -204,6 +205,9 @@ def _offer_decisions(note: Note) -> Markup:
         forms.append(make_action("notes/retire", "Retire", {"note": note.id}, field))
     text = make_field("text", "Sentence", note.text, size=70, required="")
     forms.append(make_action("notes/edit", "Edit and use", {"note": note.id}, text))
+    is_shared = note.scope == SHARED
+    label = "Keep it to its scope again" if is_shared else "Share it with every scope of the project"
+    forms.append(make_action("notes/unshare" if is_shared else "notes/share", label, {"note": note.id}))
     return element("div", {"class": "decide"}, *forms)
 
 
@@ -259,9 +263,10 @@ def _show_change(old: str, new: str) -> Markup:
     return element("p", {"class": "change"}, *parts)
 
 
-def _link_sessions(note: Note) -> Markup:
+def _link_sessions(note: Note, shown: ShownNote | None) -> Markup:
     address = make_address("/sessions", q=note.subject, project=note.project)
-    return element("p", {}, link(address, "Sessions with the words of its subject"))
+    met = element("p", {"class": "links"}, *_list_links(shown.met)) if shown and shown.met else None
+    return join(met, element("p", {"class": "onward"}, link(address, "Search for the words of its subject")))
 
 
 def _describe_one(view: NoteView) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from warmstart.doors.cli.templates import name_scope
 from warmstart.doors.pages.markup import Markup, element, isolate, join
 from warmstart.doors.render.terminal import format_iso
 from warmstart.doors.ui.figures import Figure
@@ -15,6 +16,7 @@ from warmstart.doors.ui.layout import (
     link,
     make_action,
     make_address,
+    make_facts,
     make_field,
     make_note,
     make_pager,
@@ -24,11 +26,18 @@ from warmstart.doors.ui.layout import (
     make_time,
 )
 from warmstart.doors.ui.request import PageRequest, UiPage
+from warmstart.errors import NotFound
 from warmstart.ingest.project_book import ProjectSummary
+from warmstart.notes.sharing import ScopeSummary
 from warmstart.pipeline import Warmstart
 from warmstart.ports import Progress
+from warmstart.scopes import SHARED
 
 _LISTED = 100
+_SCOPES = (
+    "Notes and templates belong to the profile or person whose sessions they come from. What you share, every profile and "
+    "person of the project uses; templates also other projects."
+)
 _COLUMNS = ("project", "#sessions", "notes", "known by", "also called", "folders", "last seen (UTC)")
 
 
@@ -76,8 +85,8 @@ def _show(view: ProjectList, asked: PageRequest) -> Content:
 def _make_row(one: ProjectSummary) -> tuple[str | Markup, ...]:
     folders = ", ".join(one.folders[:3]) + (f" and {len(one.folders) - 3} more" if len(one.folders) > 3 else "")
     return (
-        link(make_address("/sessions", project=one.project), one.project),
-        f"{one.sessions:,}",
+        link(make_address("/projects", one.project), one.project),
+        link(make_address("/sessions", project=one.project), f"{one.sessions:,}"),
         link(make_address("/notes", project=one.project), "notes"),
         one.by,
         ", ".join(one.names),
@@ -99,21 +108,21 @@ def _show_suggested(view: ProjectList) -> Markup | None:
     return element("ul", {}, *items) if items else None
 
 
-def _offer_changes() -> Markup:
+def _offer_changes(project: str = "") -> Markup:
     return join(
         make_action(
             "projects/merge",
             "Merge",
             {},
             make_field("other", "Make the sessions, templates and trials of", "", size=30, required=""),
-            make_field("project", "those of", "", size=30, required=""),
+            make_field("project", "those of", project, size=30, required=""),
         ),
         make_action(
             "projects/alias",
             "Give the name",
             {},
             make_field("name", "Let this folder or name", "", size=30, required=""),
-            make_field("project", "stand for", "", size=30, required=""),
+            make_field("project", "stand for", project, size=30, required=""),
         ),
         make_action(
             "projects/split",
@@ -129,4 +138,80 @@ def _describe(view: ProjectList) -> list[dict[str, Any]]:
     return [msgspec.structs.asdict(one) | {"last_seen": format_iso(one.last_seen)} for one in listed]
 
 
+# One project
+
+
+class ProjectView(Struct, frozen=True, kw_only=True):
+    """A project, and whose its sessions, notes and templates are."""
+
+    project: str
+    scopes: tuple[ScopeSummary, ...]
+    summary: Figure  # of a list of ProjectSummary
+
+
+def _load_one(asked: PageRequest) -> ProjectView:
+    project = asked.ws.projects.find(asked.name).name
+    scopes = asked.ws.sharing.list(project)
+    if not scopes:
+        raise NotFound(f"no project {asked.name!r}; see the list")
+    return ProjectView(project=project, scopes=scopes, summary=asked.figure(("projects",), list_projects))
+
+
+def _show_one(view: ProjectView, _asked: PageRequest) -> Content:
+    one = _find_summary(view)
+    pages = (("sessions", "sessions"), ("errors", "errors"), ("notes", "notes"), ("usage", "usage by day"))
+    items = (
+        element("li", {}, link(make_address(f"/{page}", project=view.project), name.capitalize()))
+        for page, name in pages
+    )
+    return Content(
+        title=view.project,
+        json=make_address("/projects", view.project) + ".json",
+        body=[
+            element("ul", {"class": "inline", "aria-label": "About this project"}, *items),
+            make_pending(view.summary),
+            make_facts(
+                [
+                    ("Sessions", f"{one.sessions:,}"),
+                    ("Known by", one.by),
+                    ("Also called", ", ".join(one.names)),
+                    ("Last seen", make_time(one.last_seen)),
+                    ("Folders", ", ".join(one.folders[:20])),
+                ]
+            )
+            if one
+            else None,
+            make_part("Scopes and sharing", *_show_scopes(view), lead=_SCOPES),
+            make_part("Correct", _offer_changes(view.project)),
+        ],
+    )
+
+
+def _find_summary(view: ProjectView) -> ProjectSummary | None:
+    listed: list[ProjectSummary] = view.summary.value or []
+    return next((one for one in listed if one.project == view.project), None)
+
+
+def _show_scopes(view: ProjectView) -> list[Markup]:
+    rows, forms = [], []
+    for one in view.scopes:
+        rows.append((name_scope(one.scope), f"{one.sessions:,}", f"{one.notes:,}", f"{one.templates:,}"))
+        reason = make_field("reason", "Reason (kept on the record)", "", size=40)
+        if one.scope == SHARED:
+            fixed = {"project": view.project}
+            forms.append(make_action("projects/unshare", "Take back what is shared", fixed, reason))
+        elif one.notes or one.templates:
+            fixed = {"project": view.project, "scope": one.scope}
+            forms.append(make_action("projects/share", f"Share those of {name_scope(one.scope)}", fixed, reason))
+    table = make_table(("scope", "#sessions", "#notes", "#templates"), rows, "Scopes")
+    return [table, element("div", {"class": "decide"}, *forms)]
+
+
+def _describe_one(view: ProjectView) -> dict[str, Any]:
+    one = _find_summary(view)
+    facts = msgspec.structs.asdict(one) | {"last_seen": format_iso(one.last_seen)} if one else {}
+    return facts | {"project": view.project, "scopes": view.scopes}
+
+
 PAGE = UiPage(_load, _show, _describe)
+PROJECT = UiPage(_load_one, _show_one, _describe_one)

@@ -8,7 +8,7 @@ from typing import Any, cast, get_args
 import msgspec
 from msgspec import Struct
 
-from warmstart.doors.cli.templates import list_sources
+from warmstart.doors.cli.templates import list_sources, name_scope
 from warmstart.doors.pages.markup import Markup, element, isolate, join
 from warmstart.doors.render.as_json import describe_template, summarise_template
 from warmstart.doors.render.terminal import clean
@@ -33,6 +33,7 @@ from warmstart.doors.ui.request import PageRequest, UiPage
 from warmstart.errors import Refused
 from warmstart.model import Decision, Effect, Example, Template, TemplateStatus
 from warmstart.plurals import format_count
+from warmstart.scopes import SHARED
 from warmstart.store import TemplateRow
 
 _LISTED = 100
@@ -148,7 +149,7 @@ def _show_one(view: TemplateView, asked: PageRequest) -> Content:
                     ("Effect", _state_effect(row)),
                     ("Tags", ", ".join(template.tags)),
                     ("Suspicious", "; ".join(template.provenance.suspicions)),
-                    ("Scope", row.scope),
+                    ("Scope", name_scope(row.scope)),
                     ("Addendum", template.addendum or ""),
                     ("Other versions", element("ul", {"class": "inline"}, *others) if others else ""),
                     ("From", _link_sources(view)),
@@ -181,6 +182,9 @@ def _offer_decisions(row: TemplateRow, name: str) -> Markup:
     if row.status != "retired":
         field = make_field("reason", "Why", "", size=40, required="")
         forms.append(make_action("templates/retire", "Retire", {"template": name}, field))
+    is_shared = row.scope == SHARED
+    label = "Keep it to its scope again" if is_shared else "Share it with every scope and project"
+    forms.append(make_action("templates/unshare" if is_shared else "templates/share", label, {"template": row.name}))
     return element("div", {"class": "decide"}, *forms)
 
 
