@@ -1,4 +1,5 @@
-"""HTML and SVG made of elements: all text that is not markup is escaped, so no transcript can inject any."""
+"""HTML and SVG made of elements: all text that is not markup is escaped, so no transcript can inject any, and characters that
+hide or turn text are written out."""
 
 from __future__ import annotations
 
@@ -8,8 +9,13 @@ import re
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from warmstart.doors.render.terminal import clean
-
+_SPOKEN = frozenset(("aria-label", "title", "placeholder", "content"))  # attributes that people read; others stay exact
+_TURNING = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_HIDING = (0x00AD, 0x180E, 0x200B, 0x2028, 0x2029, *range(0x2060, 0x2066), *range(0x206A, 0x2070), 0xFEFF)
+_TAGS = range(0xE0000, 0xE0080)  # letters that nobody sees and models read
+_CONTROL = (*range(9), *range(11, 32), *range(127, 160))
+_REVEALED: dict[int, str | None] = {number: f"[U+{number:04X}]" for number in (*_TURNING, *_HIDING, *_TAGS)}
+_REVEALED |= dict.fromkeys(_CONTROL, "\N{REPLACEMENT CHARACTER}")
 _VOID = frozenset(("input", "link", "meta", "wbr"))
 _EMPTY: Mapping[str, object] = {}
 _BREAK = re.compile(r"(?<=\w[/_.:-])(?=\w)")  # where a long name may break
@@ -23,7 +29,11 @@ class Markup(str):
 
 def element(name: str, attributes: Mapping[str, object] = _EMPTY, *children: str | None) -> Markup:
     """Return one element, without attributes and children that are None."""
-    written = "".join(f' {key}="{escape(str(value))}"' for key, value in attributes.items() if value is not None)
+    written = "".join(
+        f' {key}="{escape(reveal(str(value)) if key in _SPOKEN else str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
     if name in _VOID:
         return Markup(f"<{name}{written}>")
     return Markup(f"<{name}{written}>{join(*children)}</{name}>")
@@ -31,7 +41,14 @@ def element(name: str, attributes: Mapping[str, object] = _EMPTY, *children: str
 
 def join(*parts: str | None) -> Markup:
     """Concatenate parts; escape plain text."""
-    return Markup("".join(part if isinstance(part, Markup) else escape(part) for part in parts if part is not None))
+    return Markup(
+        "".join(part if isinstance(part, Markup) else escape(reveal(part)) for part in parts if part is not None)
+    )
+
+
+def reveal(text: str) -> str:
+    """Write out characters that turn the direction of text or cannot be seen, such as [U+202E]; control codes become a mark."""
+    return text if text.isascii() and text.isprintable() else text.translate(_REVEALED)
 
 
 def make_document(mark: str, title: str, style: str, *body: Markup) -> str:
@@ -62,7 +79,7 @@ def make_section(title: str, lead: str, content: Markup | None) -> Markup | None
 
 def isolate(text: str) -> Markup:
     """Isolate text from a transcript: if it runs from right to left, its neighbours must not turn around."""
-    first, *rest = _BREAK.split(clean(text))
+    first, *rest = _BREAK.split(reveal(text))
     return element("bdi", {}, first, *(join(element("wbr"), part) for part in rest))
 
 

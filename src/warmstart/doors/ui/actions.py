@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
+from warmstart.doors.pages.markup import reveal
 from warmstart.doors.render.as_json import describe_brief, describe_seed
 from warmstart.doors.ui.layout import make_address
 from warmstart.doors.ui.work import Work, WorkKind
@@ -111,7 +112,7 @@ def _preview_brief(ws: Warmstart, body: Body) -> ActionDone:
     brief = ws.brief_project(name, None, body.get("task", "")[:4000], agent=used)
     text = brief.text or "No note is worth a line at the start of such a session."
     said = f"{brief.tokens} tokens (budget {brief.budget}), for {used} in {name or 'no project'}"
-    return ActionDone(said, shown=describe_brief(brief) | {"text": text})
+    return ActionDone(said, shown=describe_brief(brief) | {"text": reveal(text)})
 
 
 def _preview_seed(ws: Warmstart, body: Body) -> ActionDone:
@@ -128,7 +129,7 @@ def _preview_seed(ws: Warmstart, body: Body) -> ActionDone:
     seed = ws.provision(task)
     described = describe_seed(seed)
     text = described["text"] or f"No example: {seed.reason}"
-    return ActionDone(f"{seed.tokens} tokens (budget {seed.budget})", shown=described | {"text": text})
+    return ActionDone(f"{seed.tokens} tokens (budget {seed.budget})", shown=described | {"text": reveal(text)})
 
 
 def _apply_proposal(ws: Warmstart, body: Body) -> ActionDone:

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from warmstart.config import Settings
+from warmstart.doors.pages.markup import reveal
 from warmstart.doors.render.fitted import cut_at_word, flatten
-from warmstart.doors.render.terminal import clean, format_iso
+from warmstart.doors.render.terminal import format_iso
 from warmstart.errors import SourceError, WarmstartError
 from warmstart.formats import find_files
 from warmstart.pipeline import Warmstart
@@ -141,13 +142,13 @@ def describe_change(ws: Warmstart, row: SessionRow) -> dict[str, Any]:
     return {
         "kind": "session",
         "key": row.key,
-        "agent": clean(row.agent),
-        "task": cut_at_word(flatten(clean(row.task or "")), 120),
-        "project": clean(row.project or ""),
+        "agent": reveal(row.agent),
+        "task": cut_at_word(flatten(reveal(row.task or "")), 120),
+        "project": reveal(row.project or ""),
         "calls": row.calls,
         "errors": row.errors,
-        "tool": clean(tool),
+        "tool": reveal(tool),
         "status": status,
-        "cause": cut_at_word(flatten(clean(cause or "")), 160),
+        "cause": cut_at_word(flatten(reveal(cause or "")), 160),
         "at": format_iso(row.updated),
     }

@@ -21,6 +21,10 @@ AXE = AGENTS / "node_modules" / "axe-core" / "axe.min.js"
 HARMFUL = (
     "iframe, base, style, object, embed, [onerror], [onload], [onfocus], [onmouseover], [style], a[href^=javascript]"
 )
+TURNED = (
+    "/[\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\u200b\\ufeff]/"
+    ".exec(document.title + document.documentElement.textContent)"
+)
 RUN_AXE = """async () => {
     const found = await axe.run(document, {resultTypes: ["violations"]});
     return found.violations.filter(one => ["serious", "critical"].includes(one.impact))
@@ -46,9 +50,11 @@ def test_hostile_transcripts_stay_text_on_every_page(reader: Any, server: UiServ
         assert page.evaluate("window.pwned") is None, address
         assert page.evaluate("document.scripts.length") == 1, address
         assert page.evaluate(f"document.querySelectorAll({HARMFUL!r}).length") == 0, address
+        assert page.evaluate(TURNED) is None, address
         links = page.evaluate("[...document.links].map(link => link.getAttribute('href'))")
         assert all(link.startswith(("/", "#")) and not link.startswith("//") for link in links), address
         seen += page.evaluate("document.querySelector('main').textContent")
+    assert "[U+202E]" in seen, "characters that turn text are written out"
     assert "<script>window.pwned" in seen and "onerror=" in seen and "<form action=//evil" in seen, "as text"
     assert [text for text in reader.complaints if "404" not in text] == []
     outside = [url for url in reader.asked if not url.startswith(f"{server.url}/") or "pwned" in url.partition("?")[0]]

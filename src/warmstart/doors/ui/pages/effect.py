@@ -15,7 +15,7 @@ from warmstart.doors.render.as_json import describe_note_effects
 from warmstart.doors.render.comparison import list_facts, state_subject, state_verdict, write_interval
 from warmstart.doors.render.effect import format_effect, is_known, list_qualifications, state_recurrence
 from warmstart.doors.render.note_trials import ARMS, TITLES, format_trial
-from warmstart.doors.render.terminal import clean, format_time
+from warmstart.doors.render.terminal import format_time
 from warmstart.doors.ui.figures import Figure
 from warmstart.doors.ui.layout import (
     Content,
@@ -272,7 +272,7 @@ def _show_notes(effects: NoteEffects | None, visible: frozenset[str] | None) -> 
     rows = [
         (
             link(make_address("/notes", note.id), note.id),
-            clean(note.text),
+            note.text,
             f"{note.shown:,}",
             state_recurrence(note.before),
             state_recurrence(note.since),

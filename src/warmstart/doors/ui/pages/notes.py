@@ -15,7 +15,6 @@ from warmstart.doors.cli.templates import name_scope
 from warmstart.doors.pages.markup import Markup, element, isolate, join
 from warmstart.doors.render.effect import state_recurrence
 from warmstart.doors.render.note_trials import state_verdict
-from warmstart.doors.render.terminal import clean
 from warmstart.doors.ui.figures import Figure
 from warmstart.doors.ui.layout import (
     Content,
@@ -224,7 +223,7 @@ def _show_recurrence(shown: ShownNote, asked: PageRequest) -> Markup:
         counts = trial.counts
         tried = make_note(
             f"Tried at calls: {counts.shown_failed} of {counts.shown} failed when it was shown, {counts.withheld_failed} of "
-            f"{counts.withheld} when it was withheld: {state_verdict(trial)}. {clean(trial.blocked or '')}"
+            f"{counts.withheld} when it was withheld: {state_verdict(trial)}. {trial.blocked or ''}"
         )
     warning = "Projects change too, so that a drop alone proves nothing: see Effect."
     sessions = element("p", {"class": "note"}, "Shown to: ", *_list_links(shown.sessions)) if asked.may_change else None
@@ -234,7 +233,7 @@ def _show_recurrence(shown: ShownNote, asked: PageRequest) -> Markup:
 def _list_links(sessions: Sequence[str]) -> list[Markup | str]:
     parts: list[Markup | str] = []
     for session in sessions[:20]:
-        parts += [link_session(session, clean(session)[:20]), " "]
+        parts += [link_session(session, session[:20]), " "]
     return [*parts, f"and {len(sessions) - 20:,} more" if len(sessions) > 20 else ""]
 
 
@@ -255,7 +254,7 @@ def _show_change(old: str, new: str) -> Markup:
     """Show which words an edit has taken out and put in."""
     parts: list[Markup | str] = []
     for word in ndiff(old.split(), new.split()):
-        kind, text = word[:1], clean(word[2:])
+        kind, text = word[:1], word[2:]
         if kind in "+-":
             parts += [element("ins" if kind == "+" else "del", {}, text), " "]
         elif kind == " ":

@@ -8,7 +8,6 @@ import msgspec
 
 from warmstart.doors.cli.review import describe_proposal
 from warmstart.doors.pages.markup import Markup, element, isolate, join
-from warmstart.doors.render.terminal import clean
 from warmstart.doors.ui.layout import (
     Content,
     link_session,
@@ -48,7 +47,7 @@ def _show(rows: list[ProposalRow], asked: PageRequest) -> Content:
         json=make_address("/review.json", status=status),
         body=[
             make_filter("/review", make_choice("status", "Status", [(one, one) for one in _STATUSES], status)),
-            *(make_part(f"{row.kind} {row.action}: {clean(row.target)}", _show_proposal(row)) for row in shown),
+            *(make_part(f"{row.kind} {row.action}: {row.target}", _show_proposal(row)) for row in shown),
             None if rows else make_note("None. To get some, run: warmstart review SESSION"),
             make_pager("/review", {"status": status}, total=len(rows), limit=_LISTED, offset=offset),
         ],
@@ -59,14 +58,12 @@ def _show_proposal(row: ProposalRow) -> Markup:
     body: dict[str, Any] = msgspec.json.decode(row.body)
     suspicions: list[str] = msgspec.json.decode(row.suspicions)
     texts = [
-        element("pre", {"class": "code", "tabindex": 0}, clean(f"{name}:\n{value}"))
-        for name, value in body.items()
-        if value
+        element("pre", {"class": "code", "tabindex": 0}, f"{name}:\n{value}") for name, value in body.items() if value
     ]
     facts = make_facts(
         [
             ("Status", join(make_badge(row.status), " ", isolate(row.reason))),
-            ("Session", link_session(row.session_key, clean(row.session)[:40])),
+            ("Session", link_session(row.session_key, row.session[:40])),
             ("Steps", ", ".join(map(str, msgspec.json.decode(row.cites)))),
             ("Suspicious", "; ".join(suspicions)),
             ("Created", make_time(row.created)),

@@ -12,7 +12,7 @@ from warmstart.doors.cli.sessions import describe_call, describe_session, write_
 from warmstart.doors.cli.usage import format_figure
 from warmstart.doors.pages.markup import Markup, element, isolate, join
 from warmstart.doors.render.fitted import cut_at_word, flatten
-from warmstart.doors.render.terminal import clean, format_time
+from warmstart.doors.render.terminal import format_time
 from warmstart.doors.ui.layout import (
     Content,
     link,
@@ -103,7 +103,7 @@ def _show(view: TimelineView, asked: PageRequest) -> Content:
     )
     query = {"errors": 1 if only_errors else None}
     return Content(
-        title=cut_at_word(flatten(clean(row.task or row.id)), 120),
+        title=cut_at_word(flatten(row.task or row.id), 120),
         json=make_address("/sessions", row.key) + ".json",
         body=[
             _show_facts(view),
@@ -208,7 +208,7 @@ def _show_call(view: TimelineView, call: CallRow, asked: PageRequest) -> Markup:
         {"id": f"call-{call.ordinal}", "class": "failed" if failed else None},
         head,
         element("p", {"class": "intent"}, isolate(cut_at_word(flatten(call.intent), 300))) if call.intent else None,
-        element("pre", {"class": "code", "tabindex": 0}, clean(write_call(call))[:2_000]),
+        element("pre", {"class": "code", "tabindex": 0}, write_call(call)[:2_000]),
         element("p", {"class": "cause"}, isolate(call.cause)) if call.cause else None,
         element("p", {"class": "cause"}, "A person said: ", isolate(call.words)) if call.words else None,
         element("p", {"class": "cause"}, isolate(", ".join(findings))) if findings else None,
@@ -222,7 +222,7 @@ def _show_call(view: TimelineView, call: CallRow, asked: PageRequest) -> Markup:
 def _show_result(call: CallRow) -> Markup:
     if call.excerpt is None:
         return element("p", {"class": "about"}, "no answer")
-    text = clean(call.excerpt)
+    text = call.excerpt
     return element(
         "details", {}, element("summary", {}, "Result"), element("pre", {"class": "code", "tabindex": 0}, text)
     )

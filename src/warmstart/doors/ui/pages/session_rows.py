@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from warmstart.doors.cli.sessions import describe_task
 from warmstart.doors.pages.markup import Markup
 from warmstart.doors.render.fitted import cut_at_word, flatten
-from warmstart.doors.render.terminal import clean
 from warmstart.doors.ui.layout import link_session, make_badge, make_table, make_time
 from warmstart.pipeline import Warmstart
 from warmstart.store import SessionRow
@@ -22,7 +21,7 @@ def show_sessions(ws: Warmstart, rows: Sequence[SessionRow]) -> Markup:
 
 def _make_row(ws: Warmstart, row: SessionRow) -> tuple[str | Markup, ...]:
     return (
-        link_session(row.key, clean(ws.store.shorten_id(row))),
+        link_session(row.key, ws.store.shorten_id(row)),
         cut_at_word(flatten(describe_task(ws, row)), 110),
         make_time(row.started),
         row.agent,

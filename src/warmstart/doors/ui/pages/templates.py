@@ -11,7 +11,6 @@ from msgspec import Struct
 from warmstart.doors.cli.templates import list_sources, name_scope
 from warmstart.doors.pages.markup import Markup, element, isolate, join
 from warmstart.doors.render.as_json import describe_template, summarise_template
-from warmstart.doors.render.terminal import clean
 from warmstart.doors.ui.layout import (
     Content,
     link,
@@ -137,7 +136,7 @@ def _show_one(view: TemplateView, asked: PageRequest) -> Content:
     ]
     return Content(
         title=name,
-        lead=clean(template.description),
+        lead=template.description,
         json=make_address("/templates", name) + ".json",
         body=[
             make_facts(
@@ -169,7 +168,7 @@ def _show_one(view: TemplateView, asked: PageRequest) -> Content:
 def _link_sources(view: TemplateView) -> Markup | str:
     parts: list[Markup | str] = []
     for source in view.sources:
-        text = clean(source["short"] or "")
+        text = source["short"] or ""
         parts += [link_session(source["key"] or "", text) if source["id"] else f"{text} (deleted)", " "]
     return join(*parts) if parts else ""
 
@@ -205,13 +204,13 @@ def _show_example(example: Example, asked: PageRequest) -> Markup:
             "details",
             {},
             element("summary", {}, "Result"),
-            element("pre", {"class": "code", "tabindex": 0}, clean(example.result)),
+            element("pre", {"class": "code", "tabindex": 0}, example.result),
         ),
     )
 
 
 def _write_arguments(example: Example) -> str:
-    return clean(msgspec.json.encode(example.arguments).decode())[:4_000]
+    return msgspec.json.encode(example.arguments).decode()[:4_000]
 
 
 def _show_change(view: TemplateView) -> Markup | None:
