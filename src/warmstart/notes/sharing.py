@@ -12,7 +12,7 @@ from warmstart.errors import Refused
 from warmstart.notes.library import NoteLibrary
 from warmstart.notes.types import Note
 from warmstart.scopes import SHARED
-from warmstart.store import SqliteStore, TemplateRow
+from warmstart.store import Store, TemplateRow
 from warmstart.templates.library import TemplateLibrary
 
 Wanted = Callable[[str], bool]
@@ -38,7 +38,7 @@ class SharingChange(Struct, frozen=True, kw_only=True):
 class ProjectSharing:
     """The scopes of a project. Retired notes and templates stay as they are."""
 
-    def __init__(self, store: SqliteStore, notes: NoteLibrary, templates: TemplateLibrary) -> None:
+    def __init__(self, store: Store, notes: NoteLibrary, templates: TemplateLibrary) -> None:
         self._store = store
         self._notes = notes
         self._templates = templates
