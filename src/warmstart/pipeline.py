@@ -352,22 +352,20 @@ class Warmstart:
         With `show`, the occurrences of the repeated error in that row are listed too.
         `border` limits them to what a session may see; None is for the machine's owner.
         """
-        from warmstart.insights import gather_insights
-        from warmstart.store.history import read_history
+        from warmstart.notes.merging import MergedDigests, SessionFilter
 
-        project = self._find_project(project)
-        history = read_history(self.store, agent=agent, project=project, since=since, progress=progress)
-        if border is not None:
-            history = (past for past in history if past and border.admits(past.scope, past.project or ""))
-        return gather_insights(history, top=top, show=show, find_notes=self._find_notes())
+        wanted = SessionFilter(agent, self._find_project(project), since, border)
+        merged = MergedDigests(self.store)
+        counts = merged.count_insights(wanted, progress)
+        occurrences = merged.find_occurrences(wanted, show, counts) if show is not None else []
+        return counts.freeze(top, find_note=self._find_notes(), show=show, occurrences=occurrences)
 
     def _find_notes(self) -> NoteFinder | None:
-        """Return what finds the notes about an error; without any notes there is nothing to find."""
+        """Return what finds the note about an error; without any notes there is nothing to find."""
         from warmstart.notes.of_errors import ErrorNotes
-        from warmstart.store.notes import NoteStore
 
         notes = self.notes.list()
-        return ErrorNotes(notes, NoteStore(self.store).roots).find if notes else None
+        return ErrorNotes(notes).find if notes else None
 
     @property
     def archive(self) -> TranscriptArchive:

@@ -2,7 +2,7 @@
 
 Costs are estimates. Tokens are the session's mean per turn. Time is read from timestamps, with each wait capped, because a
 person may have gone to lunch. An error that nothing fixed costs its own turn only, and other work done in between is counted
-too: transcripts do not separate it.
+too: transcripts do not separate it. Sums are whole thousandths, so that they are the same in whatever order they are added.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from warmstart.insights.types import Cost, TotalCost
 from warmstart.model import PastCall, PastSession
 from warmstart.usage.amounts import count_tokens
 
+PARTS = 1_000  # of a token or second: the unit of sums
+_MOST = 1 << 62  # sums stay here, so that they fit in 64 bits, whatever a transcript claims
 IDLE = 300.0  # seconds: the most that one run of a tool, or one wait between calls, counts
 
 
@@ -53,16 +55,16 @@ class CostMeter:
         return None if any(self.gaps[step] is None for step in steps) else steps
 
 
-class CostTally(Struct):
+class CostTally(Struct, omit_defaults=True):
     """Adds up costs, session by session."""
 
     errors: int = 0
     turns: int = 0
     turns_unknown: int = 0
-    tokens: float = 0.0
-    tokens_estimated: float = 0.0
+    tokens: int = 0  # thousandths
+    tokens_estimated: int = 0  # thousandths
     tokens_unknown: int = 0
-    seconds: float = 0.0
+    seconds: int = 0  # thousandths
     seconds_unknown: int = 0
 
     def add(self, meter: CostMeter, spans: Sequence[FailureSpan]) -> None:
@@ -71,56 +73,77 @@ class CostTally(Struct):
         lost = sum(map(len, _merge(turns)))
         unknown = turns.count(None)
         self.errors += len(spans)
-        self.turns += lost
+        self.turns = _add(self.turns, lost)
         self.turns_unknown += unknown
         if meter.per_turn is None:
             self.tokens_unknown += len(spans)
         else:
-            self.tokens += lost * meter.per_turn
-            self.tokens_estimated += lost * meter.per_turn * meter.estimated
+            tokens = _count_parts(lost * meter.per_turn)
+            self.tokens = _add(self.tokens, tokens)
+            self.tokens_estimated = _add(self.tokens_estimated, tokens * meter.estimated)
             self.tokens_unknown += unknown
         steps = [meter.find_steps(span) for span in spans]
-        self.seconds += sum(meter.gaps[step] or 0.0 for merged in _merge(steps) for step in merged)
+        seconds = sum(meter.gaps[step] or 0.0 for merged in _merge(steps) for step in merged)
+        self.seconds = _add(self.seconds, _count_parts(seconds))
         self.seconds_unknown += steps.count(None)
+
+    def merge(self, other: CostTally) -> None:
+        """Add the costs of other sessions."""
+        for name in self.__struct_fields__:
+            setattr(self, name, _add(getattr(self, name), getattr(other, name)))
 
     def freeze(self) -> Cost:
         return Cost(
             errors=self.errors,
             turns=self.turns if self.turns_unknown < self.errors else None,
             turns_unknown=self.turns_unknown,
-            tokens=round(self.tokens) if self.tokens_unknown < self.errors else None,
-            tokens_estimated=round(self.tokens_estimated),
+            tokens=round(self.tokens / PARTS) if self.tokens_unknown < self.errors else None,
+            tokens_estimated=round(self.tokens_estimated / PARTS),
             tokens_unknown=self.tokens_unknown,
-            seconds=round(self.seconds, 1) if self.seconds_unknown < self.errors else None,
+            seconds=round(self.seconds / PARTS, 1) if self.seconds_unknown < self.errors else None,
             seconds_unknown=self.seconds_unknown,
         )
 
 
-class TotalTally:
+class TotalTally(Struct, omit_defaults=True):
     """Adds up the cost of all errors, and of the sessions as a whole."""
 
-    def __init__(self) -> None:
-        self._lost = CostTally()
-        self._turns = 0
-        self._tokens = 0
-        self._seconds = 0.0
+    lost: CostTally = field(default_factory=CostTally)
+    turns: int = 0
+    tokens: int = 0
+    seconds: int = 0  # thousandths
 
     def add(self, meter: CostMeter, spans: Sequence[FailureSpan]) -> None:
-        self._lost.add(meter, spans)
+        self.lost.add(meter, spans)
         if any(call.turn is not None for call in meter.calls):
-            self._turns += meter.turns or 0
+            self.turns = _add(self.turns, meter.turns or 0)
         if meter.per_turn is not None:
-            self._tokens += meter.tokens or 0
-        self._seconds += sum(gap for gap in meter.gaps if gap is not None)
+            self.tokens = _add(self.tokens, meter.tokens or 0)
+        self.seconds = _add(self.seconds, _count_parts(sum(gap for gap in meter.gaps if gap is not None)))
+
+    def merge(self, other: TotalTally) -> None:
+        """Add the costs of other sessions."""
+        self.lost.merge(other.lost)
+        self.turns = _add(self.turns, other.turns)
+        self.tokens = _add(self.tokens, other.tokens)
+        self.seconds = _add(self.seconds, other.seconds)
 
     def freeze(self) -> TotalCost:
-        cost = self._lost.freeze()
+        cost = self.lost.freeze()
         return TotalCost(
             cost=cost,
-            turns_share=_share(cost.turns, self._turns),
-            tokens_share=_share(cost.tokens, self._tokens),
-            seconds_share=_share(cost.seconds, self._seconds),
+            turns_share=_share(cost.turns, self.turns),
+            tokens_share=_share(cost.tokens, self.tokens),
+            seconds_share=_share(cost.seconds, self.seconds / PARTS),
         )
+
+
+def _add(one: int, other: int) -> int:
+    return min(one + other, _MOST)
+
+
+def _count_parts(amount: float) -> int:
+    return round(amount * PARTS) if amount < _MOST / PARTS else _MOST
 
 
 def _merge(ranges: Iterable[range | None]) -> list[range]:

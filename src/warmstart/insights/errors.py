@@ -6,20 +6,22 @@ Command lines have too many shapes to group by: there the message decides, and t
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct, field
 
 from warmstart.calls.fixes import error_line
-from warmstart.calls.origins import Origins
+from warmstart.calls.origins import child_of, find_origin
 from warmstart.calls.shapes import command_of, shape
+from warmstart.digests import blake2b
 from warmstart.excerpt import first
 from warmstart.insights.costs import CostMeter, CostTally, FailureSpan
 from warmstart.insights.fixes import Ending, describe_next
-from warmstart.insights.times import find_latest
+from warmstart.insights.times import AT_END, Moment, find_latest, make_moment
 from warmstart.insights.types import FixedBy, How, KnownNote, Occurrence, RepeatedError
 from warmstart.model import ErrorKind, PastCall, PastSession
 
@@ -47,8 +49,21 @@ _TAG = re.compile(r"</?[a-z_]+>")
 _LETTER = re.compile(r"[^\W\d_]")
 
 _T = TypeVar("_T")
-NoteFinder = Callable[[PastSession, int], Iterable[KnownNote]]  # of the failed call with this index
 Key = tuple[str, ErrorKind | None, str, str]  # tool, kind, message in lower case, shape ("" where the message decides)
+Causes = Mapping[int, Collection[str]]  # index of a failed call -> the specific causes that its message names
+_BEFORE = -math.inf
+
+
+class PlacedCause(NamedTuple):
+    """A specific cause, where it was met."""
+
+    project: str
+    scope: str
+    agent: str
+    cause: str
+
+
+NoteFinder = Callable[[PlacedCause], KnownNote | None]
 
 
 class Failure(Struct, frozen=True):
@@ -63,81 +78,101 @@ class Failure(Struct, frozen=True):
         return FailureSpan(self.index, self.ending.index if self.ending else None)
 
 
-class _Group(Struct):
-    """The counts of one error. Sessions are counted by origin."""
+class ErrorGroup(Struct, omit_defaults=True):
+    """The counts of one error. Sessions are counted by origin, of which only a number is kept."""
 
     count: int = 0
-    sessions: set[str] = field(default_factory=set)
-    shapes: Counter[str] = field(default_factory=Counter)
+    sessions: set[int] = field(default_factory=set)
+    shapes: dict[str, int] = field(default_factory=dict)
+    first: Moment = AT_END  # session that message and example are taken from
     message: str = ""
     example: str = ""
-    last_seen: float | None = None
-    last_session: str = ""
-    fixes: dict[tuple[How, str], set[str]] = field(default_factory=dict)
-    examples: dict[tuple[How, str], Counter[str]] = field(default_factory=dict)
+    last: tuple[float, Moment] = (_BEFORE, (_BEFORE, ""))  # when it was seen, and the session
+    fixes: dict[tuple[How, str], set[int]] = field(default_factory=dict)
+    examples: dict[tuple[How, str], dict[str, int]] = field(default_factory=dict)
     checks: int = 0
-    passed: set[str] = field(default_factory=set)
+    passed: set[int] = field(default_factory=set)
     cost: CostTally = field(default_factory=CostTally)
-    occurrences: list[Occurrence] = field(default_factory=list)
-    notes: Counter[KnownNote] = field(default_factory=Counter)
+    causes: dict[PlacedCause, int] = field(default_factory=dict)
+
+    def merge(self, other: ErrorGroup) -> None:
+        """Add the counts of other sessions."""
+        self.count += other.count
+        self.sessions |= other.sessions
+        _add_counts(self.shapes, other.shapes)
+        if other.first < self.first:
+            self.first, self.message, self.example = other.first, other.message, other.example
+        self.last = max(self.last, other.last)
+        for fix, origins in other.fixes.items():
+            self.fixes.setdefault(fix, set()).update(origins)
+        for fix, examples in other.examples.items():
+            _add_counts(self.examples.setdefault(fix, {}), examples)
+        self.checks += other.checks
+        self.passed |= other.passed
+        self.cost.merge(other.cost)
+        _add_counts(self.causes, other.causes)
 
 
-class ErrorTally:
+class ErrorTally(Struct, omit_defaults=True):
     """Counts errors, session by session."""
 
-    def __init__(self, origins: Origins, *, keep: bool = False, find_notes: NoteFinder | None = None) -> None:
-        self._groups: dict[Key, _Group] = {}
-        self._origins = origins
-        self._keep = keep  # every occurrence
-        self._find_notes = find_notes
+    groups: dict[Key, ErrorGroup] = field(default_factory=dict)
+    parents: dict[int, int] = field(default_factory=dict)  # as in Origins
 
-    def add(self, session: PastSession, failures: Sequence[Failure], meter: CostMeter) -> None:
-        origin = self._origins.add(session)
+    def add(self, session: PastSession, failures: Sequence[Failure], meter: CostMeter, causes: Causes) -> None:
+        origin = number_origin(find_origin(session))
+        if not session.parent:
+            self._add_parent(number_origin(child_of(session.agent, session.id)), origin)
+        moment = make_moment(session.started, session.key)
         by_key: dict[Key, list[Failure]] = {}
         for failure in failures:
             call = session.calls[failure.index]
             line = find_message(call)
             key = make_error_key(call)
             by_key.setdefault(key, []).append(failure)
-            if key not in self._groups:
-                self._groups[key] = _Group(message=mask_message(line), example=_make_excerpt(call, line))
-            group = self._groups[key]
-            group.shapes[_shape(call)] += 1
-            group.notes.update(self._find_notes(session, failure.index) if self._find_notes else ())
-            if self._keep:
-                group.occurrences.append(_make_occurrence(session, failure, line))
+            group = self.groups.setdefault(key, ErrorGroup())
+            if moment < group.first:
+                group.first, group.message, group.example = moment, mask_message(line), _make_excerpt(call, line)
+            _add_counts(group.shapes, {_shape(call): 1})
+            for cause in causes.get(failure.index, ()):
+                _add_counts(group.causes, {PlacedCause(session.project or "", session.scope, session.agent, cause): 1})
         for key, same in by_key.items():
-            _count_session(self._groups[key], session, origin, same, meter)
+            _count_session(self.groups[key], session, origin, same, meter)
 
-    def freeze(self, top: int) -> tuple[tuple[RepeatedError, ...], int, int]:
+    def merge(self, other: ErrorTally) -> None:
+        """Add the errors of other sessions."""
+        for name, origin in other.parents.items():
+            self._add_parent(name, origin)
+        for key, group in other.groups.items():
+            own = self.groups.get(key)
+            if own is None:
+                own = self.groups[key] = ErrorGroup()
+            own.merge(group)
+
+    def freeze(self, top: int, find_note: NoteFinder | None) -> tuple[tuple[RepeatedError, ...], int, int]:
         """Return the most repeated errors, the number of other repeated ones, and the number of errors seen once."""
-        order = self._sort()
-        shown = tuple(self._freeze(number, key) for number, key in enumerate(order[:top], 1))
-        return shown, len(order) - len(shown), len(self._groups) - len(order)
+        order = self.sort()
+        shown = tuple(self.freeze_one(number, key, find_note) for number, key in enumerate(order[:top], 1))
+        return shown, len(order) - len(shown), len(self.groups) - len(order)
 
-    def show(self, number: int) -> tuple[RepeatedError, tuple[Occurrence, ...]] | None:
-        """Return a repeated error by its row, with its occurrences, the latest first; None if there is no such row."""
-        order = self._sort()
-        if not 0 < number <= len(order):
-            return None
-        occurrences = sorted(self._groups[order[number - 1]].occurrences, key=lambda one: -(one.at or 0.0))
-        return self._freeze(number, order[number - 1]), tuple(occurrences)
-
-    def _sort(self) -> list[Key]:
+    def sort(self) -> list[Key]:
+        """Return the repeated errors, the most repeated first."""
         counts = {
-            key: (group.count, len(self._origins.settle(group.sessions)))
-            for key, group in self._groups.items()
+            key: (group.count, len(self._settle(group.sessions)))
+            for key, group in self.groups.items()
             if group.count > 1
         }
         return sorted(counts, key=lambda key: (-counts[key][0], -counts[key][1], *(part or "" for part in key)))
 
-    def _freeze(self, number: int, key: Key) -> RepeatedError:
+    def freeze_one(self, number: int, key: Key, find_note: NoteFinder | None) -> RepeatedError:
+        """Return one repeated error, as the row with this number."""
         tool, kind, _message, _shape_of_key = key
-        group = self._groups[key]
-        sessions = self._origins.settle(group.sessions)
-        fixes = {fix: self._origins.settle(origins) for fix, origins in group.fixes.items()}
+        group = self.groups[key]
+        sessions = self._settle(group.sessions)
+        fixes = {fix: self._settle(origins) for fix, origins in group.fixes.items()}
         fixed = set().union(*fixes.values())
         counted = _sort_by_count({fix: len(origins) for fix, origins in fixes.items()})
+        seen, (_started, session) = group.last
         return RepeatedError(
             number=number,
             tool=tool,
@@ -148,18 +183,44 @@ class ErrorTally:
             example=group.example,
             count=group.count,
             sessions=len(sessions),
-            last_seen=group.last_seen,
-            last_session=group.last_session,
+            last_seen=seen if seen != _BEFORE else None,
+            last_session=session,
             fixes=tuple(
                 FixedBy(how=how, what=what, sessions=count, examples=_choose_examples(group, (how, what)))
                 for (how, what), count in counted[:FIXES]
             ),
             unfixed=len(sessions - fixed),
             check=2 * group.checks > group.count,
-            passed=len(self._origins.settle(group.passed)),
+            passed=len(self._settle(group.passed)),
             cost=group.cost.freeze(),
-            note=max(group.notes, key=lambda note: (group.notes[note], note.id), default=None),
+            note=_choose_note(group, find_note) if find_note else None,
         )
+
+    def _add_parent(self, name: int, origin: int) -> None:
+        self.parents[name] = min(origin, self.parents.get(name, origin))
+
+    def _settle(self, origins: Collection[int]) -> set[int]:
+        """Return the independent origins among these."""
+        return {self.parents.get(origin, origin) for origin in origins}
+
+
+def number_origin(origin: str) -> int:
+    """Return the number that stands for an origin: counts of millions of sessions must fit in memory."""
+    return int.from_bytes(blake2b(origin.encode("utf-8", "replace"), digest_size=8).digest())
+
+
+def _choose_note(group: ErrorGroup, find_note: NoteFinder) -> KnownNote | None:
+    """Return the note about most of an error's occurrences."""
+    notes: Counter[KnownNote] = Counter()
+    for cause, count in group.causes.items():
+        if (note := find_note(cause)) is not None:
+            notes[note] += count
+    return max(notes, key=lambda note: (notes[note], note.id), default=None)
+
+
+def _add_counts(counts: dict[_T, int], others: Mapping[_T, int]) -> None:
+    for name, count in others.items():
+        counts[name] = counts.get(name, 0) + count
 
 
 def mask_message(line: str) -> str:
@@ -198,7 +259,7 @@ def _make_excerpt(call: PastCall, line: str) -> str:
 
 
 def _count_session(
-    group: _Group, session: PastSession, origin: str, failures: Sequence[Failure], meter: CostMeter
+    group: ErrorGroup, session: PastSession, origin: int, failures: Sequence[Failure], meter: CostMeter
 ) -> None:
     group.count += len(failures)
     group.sessions.add(origin)
@@ -207,7 +268,7 @@ def _count_session(
             fix = (ending.how, ending.what)
             group.fixes.setdefault(fix, set()).add(origin)
             if ending.example:
-                group.examples.setdefault(fix, Counter())[ending.example] += 1
+                _add_counts(group.examples.setdefault(fix, {}), {ending.example: 1})
         if failure.passed is not None:
             group.checks += 1
         if failure.passed:
@@ -215,11 +276,19 @@ def _count_session(
     group.cost.add(meter, [failure.span for failure in failures])
     at = session.calls[failures[-1].index].at
     seen = find_latest(session.started if at is None else at)
-    if group.last_seen is None or (seen is not None and seen >= group.last_seen):
-        group.last_seen, group.last_session = seen, session.key
+    group.last = max(group.last, (_BEFORE if seen is None else seen, make_moment(session.started, session.key)))
 
 
-def _make_occurrence(session: PastSession, failure: Failure, line: str) -> Occurrence:
+def list_occurrences(session: PastSession, failures: Iterable[Failure], key: Key) -> list[Occurrence]:
+    """Return the occurrences of one error in a session."""
+    return [
+        _make_occurrence(session, failure)
+        for failure in failures
+        if make_error_key(session.calls[failure.index]) == key
+    ]
+
+
+def _make_occurrence(session: PastSession, failure: Failure) -> Occurrence:
     call, ending = session.calls[failure.index], failure.ending
     if ending is not None:
         example = f": {ending.example}" if ending.example else ""
@@ -234,12 +303,12 @@ def _make_occurrence(session: PastSession, failure: Failure, line: str) -> Occur
         id=session.id,
         call=call.ordinal,
         at=find_latest(at),
-        cause=_make_excerpt(call, line),
+        cause=_make_excerpt(call, find_message(call)),
         followed=followed,
     )
 
 
-def _choose_examples(group: _Group, fix: tuple[How, str]) -> tuple[str, ...]:
+def _choose_examples(group: ErrorGroup, fix: tuple[How, str]) -> tuple[str, ...]:
     return tuple(example for example, _count in _sort_by_count(group.examples.get(fix, {}))[:EXAMPLES])
 
 

@@ -1,14 +1,15 @@
 """Error rates of groups, weeks and windows of turns, with intervals that treat the calls of one session as a cluster.
 
 Each group keeps only (errors, judged calls) per session, and equal pairs once with their number: a million calls fit in
-little memory.
+little memory. Tallies of different sessions merge by adding up their counts.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 from datetime import date, timedelta
+
+from msgspec import Struct, field
 
 from warmstart.insights.times import find_week
 from warmstart.insights.types import Along, Breakdown, Rate, Window
@@ -19,19 +20,29 @@ WINDOWS = ((1, 10), (11, 20), (21, 30), (31, 50), (51, 100), (101, None))  # tur
 FEW = 5  # sessions that a window needs to be shown
 WEEKS = 52  # shown at most, back from the latest
 
-Clusters = Counter[tuple[int, int]]  # (errors, judged calls) of a session -> number of such sessions
+Clusters = dict[tuple[int, int], int]  # (errors, judged calls) of a session -> number of such sessions
+
+
+def add_cluster(clusters: Clusters, errors: int, judged: int) -> None:
+    """Count one session."""
+    clusters[errors, judged] = clusters.get((errors, judged), 0) + 1
+
+
+def add_clusters(clusters: Clusters, others: Mapping[tuple[int, int], int]) -> None:
+    """Count the sessions of others too."""
+    for pair, times in others.items():
+        clusters[pair] = clusters.get(pair, 0) + times
 
 
 def make_rate(name: str | None, clusters: Clusters, sessions: int | None = None) -> Rate:
     """Return the error rate of some sessions; `sessions` is their number if some had no judged calls."""
     errors, judged = _add_up(clusters)
-    pairs = sorted(clusters.elements())
-    low, high = rate_interval(pairs) or (None, None)
+    low, high = rate_interval(clusters) or (None, None)
     return Rate(
         name=name,
         errors=errors,
         judged=judged,
-        sessions=len(pairs) if sessions is None else sessions,
+        sessions=sum(clusters.values()) if sessions is None else sessions,
         rate=errors / judged if judged else None,
         low=low,
         high=high,
@@ -43,15 +54,12 @@ def _add_up(clusters: Clusters) -> tuple[int, int]:
     return errors, sum(pair[1] * times for pair, times in clusters.items())
 
 
-class RateTally:
+class RateTally(Struct, omit_defaults=True):
     """Counts errors overall and by tool, model, agent, project and week."""
 
-    def __init__(self) -> None:
-        self._overall: Clusters = Counter()
-        self._groups: dict[str, dict[str | None, Clusters]] = {
-            facet: {} for facet in ("tool", "model", "agent", "project", "week")
-        }
-        self.undated = 0
+    all: Clusters = field(default_factory=dict)
+    groups: dict[str, dict[str | None, Clusters]] = field(default_factory=dict)  # by facet and name
+    undated: int = 0
 
     def add(self, session: PastSession) -> None:
         by_tool: dict[str | None, list[int]] = {}
@@ -65,7 +73,7 @@ class RateTally:
         for tool, (errors, judged) in by_tool.items():
             self._count("tool", tool, errors, judged)
         errors, judged = (sum(counted[at] for counted in by_tool.values()) for at in (0, 1))
-        self._overall[errors, judged] += 1
+        add_cluster(self.all, errors, judged)
         self._count("model", session.model or None, errors, judged)
         self._count("agent", session.agent or None, errors, judged)
         self._count("project", session.project or None, errors, judged)
@@ -75,14 +83,23 @@ class RateTally:
             self.undated += 1
 
     def _count(self, facet: str, name: str | None, errors: int, judged: int) -> None:
-        self._groups[facet].setdefault(name, Counter())[errors, judged] += 1
+        add_cluster(self.groups.setdefault(facet, {}).setdefault(name, {}), errors, judged)
+
+    def merge(self, other: RateTally) -> None:
+        """Add the sessions of another tally."""
+        add_clusters(self.all, other.all)
+        for facet, groups in other.groups.items():
+            own = self.groups.setdefault(facet, {})
+            for name, clusters in groups.items():
+                add_clusters(own.setdefault(name, {}), clusters)
+        self.undated += other.undated
 
     def overall(self) -> Rate:
-        return make_rate("all", self._overall)
+        return make_rate("all", self.all)
 
     def breakdown(self, facet: str, top: int) -> Breakdown:
         """Return the groups with the most errors first; ties by judged calls."""
-        groups = self._groups[facet]
+        groups = self.groups.get(facet, {})
         sizes = {name: _add_up(clusters) for name, clusters in groups.items()}
         order = sorted(groups, key=lambda name: (-sizes[name][0], -sizes[name][1], name or ""))
         shown = tuple(make_rate(name, groups[name]) for name in order[:top])
@@ -90,7 +107,7 @@ class RateTally:
 
     def weeks(self) -> tuple[Rate, ...]:
         """Return the weeks of the last year that have sessions."""
-        groups = self._groups["week"]
+        groups = self.groups.get("week", {})
         names = sorted(week for week in groups if week)
         if not names:
             return ()
@@ -98,20 +115,19 @@ class RateTally:
         return tuple(make_rate(week, groups[week]) for week in names if week >= earliest)
 
 
-class WindowTally:
+class WindowTally(Struct, omit_defaults=True):
     """Counts errors by windows of turns. A session counts in every window that it reached."""
 
-    def __init__(self) -> None:
-        self._cells: list[list[Clusters]] = [[Counter() for _ in WINDOWS] for _ in WINDOWS]  # [window][furthest]
-        self._furthest: Counter[int] = Counter()  # the last window that sessions reached
-        self._without_turns = 0
+    cells: dict[tuple[int, int], Clusters] = field(default_factory=dict)  # (window, the last one that sessions reached)
+    furthest: dict[int, int] = field(default_factory=dict)  # the last window that sessions reached -> their number
+    without_turns: int = 0
 
     def add(self, session: PastSession) -> None:
         judged = [call for call in session.calls if call.outcome.counts]
         if not judged:
             return
         if any(call.turn is None for call in judged):
-            self._without_turns += 1
+            self.without_turns += 1
             return
         counted = [[0, 0] for _ in WINDOWS]
         for call in judged:
@@ -120,13 +136,21 @@ class WindowTally:
             cell[1] += 1
         last = max(session.turns or 1, *(call.turn or 1 for call in judged))
         furthest = _find_window(last)
-        self._furthest[furthest] += 1
+        self.furthest[furthest] = self.furthest.get(furthest, 0) + 1
         for window, (errors, calls) in enumerate(counted):
             if calls:
-                self._cells[window][furthest][errors, calls] += 1
+                add_cluster(self.cells.setdefault((window, furthest), {}), errors, calls)
+
+    def merge(self, other: WindowTally) -> None:
+        """Add the sessions of another tally."""
+        for cell, clusters in other.cells.items():
+            add_clusters(self.cells.setdefault(cell, {}), clusters)
+        for window, sessions in other.furthest.items():
+            self.furthest[window] = self.furthest.get(window, 0) + sessions
+        self.without_turns += other.without_turns
 
     def freeze(self) -> Along:
-        reached = [sum(self._furthest[later] for later in range(at, len(WINDOWS))) for at in range(len(WINDOWS))]
+        reached = [sum(self.furthest.get(later, 0) for later in range(at, len(WINDOWS))) for at in range(len(WINDOWS))]
         shown = max((at for at, count in enumerate(reached) if count >= FEW), default=None)
         end = shown if shown is not None else max((at for at, count in enumerate(reached) if count), default=-1)
         follow = shown if shown else None  # with the first window alone there is nothing to follow
@@ -136,25 +160,26 @@ class WindowTally:
             followed_from=WINDOWS[follow][0] if follow is not None else None,
             followed_sessions=reached[follow] if follow is not None else 0,
             beyond=reached[end + 1] if 0 <= end < len(WINDOWS) - 1 else 0,
-            without_turns=self._without_turns,
+            without_turns=self.without_turns,
         )
 
     def _window(self, at: int, follow: int | None, reached: list[int]) -> Window:
         first, last = WINDOWS[at]
         name = f"{first}-{last}" if last else f"{first}+"
-        everyone = make_rate(name, _join(self._cells[at]), reached[at])
+        everyone = make_rate(name, self._join(at, 0), reached[at])
         if follow is None:
             return Window(first=first, last=last, everyone=everyone)
-        followed = make_rate(name, _join(self._cells[at][follow:]), reached[follow])
+        followed = make_rate(name, self._join(at, follow), reached[follow])
         return Window(first=first, last=last, everyone=everyone, followed=followed)
+
+    def _join(self, window: int, follow: int) -> Clusters:
+        """Return a window's counts of the sessions that reached the window `follow`."""
+        joined: Clusters = {}
+        for (at, furthest), clusters in self.cells.items():
+            if at == window and furthest >= follow:
+                add_clusters(joined, clusters)
+        return joined
 
 
 def _find_window(turn: int) -> int:
     return next(at for at, (_first, last) in enumerate(WINDOWS) if last is None or turn <= last)
-
-
-def _join(cells: Iterable[Clusters]) -> Clusters:
-    joined: Clusters = Counter()
-    for cell in cells:
-        joined.update(cell)
-    return joined

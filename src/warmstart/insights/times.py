@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable
 from datetime import UTC, date, datetime, timedelta
+
+Moment = tuple[float, str]  # start and key of a session: the order of sessions
+AT_END: Moment = (math.inf, "")  # after all sessions
 
 _WEEK = 7 * 86_400.0
 _RECENT = 4  # weeks
 
 
-def count_weekly(starts: Sequence[float], now: float = math.inf) -> float:
-    """Return sessions per week over the last four weeks that have any: a holiday does not lower the figure."""
+def count_weekly(starts: Collection[float], now: float = math.inf, earliest: float | None = None) -> float:
+    """Return sessions per week over the last four weeks that have any: a holiday does not lower the figure.
+
+    `earliest`: the start of the first session, if `starts` are only those that `keep_recent` keeps.
+    """
     known = [at for at in starts if find_day(at)]
     if not known:
         return 0.0
     last = min(now, max(known))
-    recent = [at for at in known if at > last - _RECENT * _WEEK]
-    span = max(_WEEK, min(_RECENT * _WEEK, last - min(known)))
+    recent = keep_recent(known, last)
+    span = max(_WEEK, min(_RECENT * _WEEK, last - min(known if earliest is None else (earliest,))))
     return len(recent) * _WEEK / span
+
+
+def keep_recent(starts: Iterable[float], last: float) -> list[float]:
+    """Return the starts in the four weeks up to `last`, and later ones."""
+    return [at for at in starts if at > last - _RECENT * _WEEK]
 
 
 def find_day(seconds: float | None) -> date | None:
@@ -47,3 +58,8 @@ def find_latest(*times: float | None) -> float | None:
 def find_earliest(*times: float | None) -> float | None:
     """Return the earliest of the known times, or None."""
     return min((time for time in times if time is not None and find_day(time)), default=None)
+
+
+def make_moment(started: float | None, key: str) -> Moment:
+    """Return the place of a session in time. Those without a start come first."""
+    return (-math.inf if started is None or math.isnan(started) else started), key

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from msgspec import Struct, field
 
 from warmstart.calls.work import find_work
-from warmstart.insights.rates import Clusters, make_rate
+from warmstart.insights.rates import Clusters, add_cluster, add_clusters, make_rate
 from warmstart.insights.types import KindOfWork
 from warmstart.model import WINDOW, PastSession, TaskType
 
@@ -13,12 +13,11 @@ STEP = 5  # turns of one point of the course
 KINDS: tuple[TaskType, ...] = ("code", "file", "research", "mixed")
 
 
-class WorkTally:
+class WorkTally(Struct, omit_defaults=True):
     """Counts errors by kind of work, over whole sessions and by steps of their first turns."""
 
-    def __init__(self) -> None:
-        self._whole: dict[TaskType, Clusters] = {kind: Counter() for kind in KINDS}
-        self._steps: dict[TaskType, list[Clusters]] = {kind: [Counter() for _ in _list_steps()] for kind in KINDS}
+    whole: dict[str, Clusters] = field(default_factory=dict)  # by kind
+    steps: dict[tuple[str, int], Clusters] = field(default_factory=dict)  # by kind and step
 
     def add(self, session: PastSession) -> None:
         whole: dict[TaskType, list[int]] = {}
@@ -31,22 +30,29 @@ class WorkTally:
             if call.turn is not None and 1 <= call.turn <= WINDOW:
                 _count(steps.setdefault((kind, (call.turn - 1) // STEP), [0, 0]), failed=call.outcome.status == "error")
         for kind, (errors, judged) in whole.items():
-            self._whole[kind][errors, judged] += 1
+            add_cluster(self.whole.setdefault(kind, {}), errors, judged)
         for (kind, step), (errors, judged) in steps.items():
-            self._steps[kind][step][errors, judged] += 1
+            add_cluster(self.steps.setdefault((kind, step), {}), errors, judged)
+
+    def merge(self, other: WorkTally) -> None:
+        """Add the sessions of another tally."""
+        for kind, clusters in other.whole.items():
+            add_clusters(self.whole.setdefault(kind, {}), clusters)
+        for cell, clusters in other.steps.items():
+            add_clusters(self.steps.setdefault(cell, {}), clusters)
 
     def freeze(self) -> tuple[KindOfWork, ...]:
         """Return the kinds of work that occurred."""
         return tuple(
             KindOfWork(
                 name=kind,
-                rate=make_rate(kind, self._whole[kind]),
+                rate=make_rate(kind, self.whole[kind]),
                 course=tuple(
-                    make_rate(name, clusters) for name, clusters in zip(_list_steps(), self._steps[kind], strict=True)
+                    make_rate(name, self.steps.get((kind, step), {})) for step, name in enumerate(_list_steps())
                 ),
             )
             for kind in KINDS
-            if self._whole[kind]
+            if self.whole.get(kind)
         )
 
 

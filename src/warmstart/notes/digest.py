@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from warmstart.calls.checks import runs_check
 from warmstart.calls.fixes import Fix, list_fixes
 from warmstart.calls.shell import command_in
+from warmstart.insights.gather import InsightCounts
 from warmstart.model import PastCall, PastSession
 from warmstart.notes.marks import (
     Place,
@@ -71,6 +72,8 @@ class Digest(Struct):
     agent: str
     at: float | None
     person: str
+    key: str = ""  # of the session itself
+    started: float | None = None
     calls: int = 0
     causes: dict[str, Cause] = field(default_factory=dict)
     marks: dict[str, tuple[int, int]] = field(default_factory=dict)  # mark -> calls that worked, calls that failed
@@ -104,17 +107,32 @@ def decode_digest(body: str | None) -> Digest | None:
 
 def digest_session(session: PastSession, *, roots: Sequence[str] = (), skip: Collection[str] = ()) -> Digest:
     """Return the counts of a session. `skip`: ids of calls that this fork copied from an earlier session."""
+    return digest_both(session, roots=roots, skip=skip)[0]
+
+
+def digest_both(
+    session: PastSession, *, roots: Sequence[str] = (), skip: Collection[str] = ()
+) -> tuple[Digest, InsightCounts]:
+    """Return the counts of a session for notes, and those for insights, in which calls of forks count again."""
     place = Place(session.folder or session.project, (*roots, *((session.root,) if session.root else ())))
+    entries = read_calls(session, place)
+    counts = InsightCounts()
+    counts.add(session, {at: [one.key for one in entry.sightings] for at, entry in enumerate(entries)})
+    return _digest(session, place, [entry for entry in entries if entry.call.call_id not in skip]), counts
+
+
+def _digest(session: PastSession, place: Place, calls: Sequence[DigestedCall]) -> Digest:
     digest = Digest(
         session=session.parent or session.id,
         agent=session.agent,
         at=session.ended or session.started,
         person=_name_person(session),
+        key=session.key,
+        started=session.started,
         folder=session.root or session.folder or session.project or "",
         words=split_request(session.task),
     )
     changes = {fix.at: fix for _index, fix in list_fixes(session.calls)}
-    calls = [entry for entry in read_calls(session, place) if entry.call.call_id not in skip]
     digest.calls = len(calls)
     for at, entry in enumerate(calls):
         status = entry.call.outcome.status

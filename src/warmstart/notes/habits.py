@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from statistics import median
 
-from msgspec import Struct, field
-
-from warmstart.notes.digest import Digest
+from warmstart.notes.counts import Habit
 from warmstart.notes.types import Note
 
 SLOW = 120.0  # seconds
@@ -20,73 +19,46 @@ _PURPOSES = (
 )
 
 
-class _Habit(Struct):
-    """One command, added up over sessions."""
+def find_habits(habits: Mapping[str, Habit], sessions: int) -> list[Note]:
+    """Return a note for the usual command of each purpose, and one for each slow command."""
+    best: dict[str, str] = {}
+    for form in sorted(habits, key=lambda form: (-len(habits[form].sessions), habits[form].failed, form)):
+        purpose = name_purpose(form)
+        if purpose and len(habits[form].sessions) >= 2 and habits[form].worked > habits[form].failed:
+            best.setdefault(purpose, form)
+    notes = [_make_note("works", purpose, form, habits[form], sessions) for purpose, form in sorted(best.items())]
+    slow = [
+        form
+        for form, habit in habits.items()
+        if len(habit.sessions) >= 2 and sum(habit.seconds.values()) >= 2 and _find_median(habit.seconds) >= SLOW
+    ]
+    return [*notes, *(_make_note("slow", form, form, habits[form], sessions) for form in sorted(slow))]
 
-    sessions: dict[str, int] = field(default_factory=dict)  # root session -> its position
-    worked: int = 0
-    failed: int = 0
-    seconds: list[float] = field(default_factory=list)
-    last_seen: float | None = None
-    first_seen: float | None = None
+
+def _make_note(kind: str, subject: str, form: str, habit: Habit, sessions: int) -> Note:
+    length = f", {_state_seconds(_find_median(habit.seconds))}" if habit.seconds else ""
+    passed = f"{habit.worked} of {habit.worked + habit.failed} passed"
+    is_slow = kind == "slow"
+    return Note(
+        id="",
+        project="",
+        kind="slow" if is_slow else "works",
+        subject=subject,
+        key=f"{kind}:{subject}",
+        trigger=f"run:{form}" if is_slow else "",
+        text=f"`{form}` takes long ({passed}{length})" if is_slow else f"{subject}: `{form}` ({passed}{length})",
+        fix="" if is_slow else form,
+        support=len(habit.sessions),
+        against=habit.worked,
+        failures=habit.failed,
+        first_seen=habit.first_seen,
+        last_seen=habit.last_seen,
+        rate=min(1.0, len(habit.sessions) / max(sessions, 1)) * (0.5 if is_slow else 0.2),
+    )
 
 
-class Habits:
-    """Counts the runs of a project's checks."""
-
-    def __init__(self) -> None:
-        self._commands: dict[str, _Habit] = {}
-
-    def add(self, digest: Digest, at: int) -> None:
-        """Add one session."""
-        for form, runs in digest.runs.items():
-            habit = self._commands.setdefault(form, _Habit())
-            habit.sessions[digest.session] = at
-            habit.worked += runs.worked
-            habit.failed += runs.failed
-            habit.seconds += runs.seconds
-            if digest.at is not None:
-                habit.last_seen = max(habit.last_seen or 0.0, digest.at)
-                habit.first_seen = min(habit.first_seen or digest.at, digest.at)
-
-    def find(self, sessions: int) -> list[Note]:
-        """Return a note for the usual command of each purpose, and one for each slow command."""
-        best: dict[str, str] = {}
-        for form, habit in self._commands.items():
-            purpose = name_purpose(form)
-            if purpose and len(habit.sessions) >= 2 and habit.worked > habit.failed:
-                usual = best.get(purpose)
-                if usual is None or len(habit.sessions) > len(self._commands[usual].sessions):
-                    best[purpose] = form
-        notes = [self._note("works", purpose, form, sessions) for purpose, form in sorted(best.items())]
-        slow = [
-            form
-            for form, habit in self._commands.items()
-            if len(habit.sessions) >= 2 and len(habit.seconds) >= 2 and median(habit.seconds) >= SLOW
-        ]
-        return [*notes, *(self._note("slow", form, form, sessions) for form in sorted(slow))]
-
-    def _note(self, kind: str, subject: str, form: str, sessions: int) -> Note:
-        habit = self._commands[form]
-        length = f", {_state_seconds(median(habit.seconds))}" if habit.seconds else ""
-        passed = f"{habit.worked} of {habit.worked + habit.failed} passed"
-        is_slow = kind == "slow"
-        return Note(
-            id="",
-            project="",
-            kind="slow" if is_slow else "works",
-            subject=subject,
-            key=f"{kind}:{subject}",
-            trigger=f"run:{form}" if is_slow else "",
-            text=f"`{form}` takes long ({passed}{length})" if is_slow else f"{subject}: `{form}` ({passed}{length})",
-            fix="" if is_slow else form,
-            support=len(habit.sessions),
-            against=habit.worked,
-            failures=habit.failed,
-            first_seen=habit.first_seen,
-            last_seen=habit.last_seen,
-            rate=min(1.0, len(habit.sessions) / max(sessions, 1)) * (0.5 if is_slow else 0.2),
-        )
+def _find_median(seconds: Mapping[float, int]) -> float:
+    return median(length for length, times in seconds.items() for _ in range(times))
 
 
 def name_purpose(form: str) -> str | None:

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import structs
 
-from warmstart.calls.tools import PATCH, READ, SEARCH, WRITE, base_tool
 from warmstart.model import LearnedNotes
-from warmstart.notes.digest import Cause, Digest, decode_digest, digest_session
-from warmstart.notes.mine import ProjectHistory, add_up, make_id
-from warmstart.notes.register import POLICY, RULES, encode
+from warmstart.notes.counts import NoteCounts
+from warmstart.notes.merging import MergedDigests
+from warmstart.notes.mine import ProjectHistory, make_id
+from warmstart.notes.register import POLICY
 from warmstart.notes.tried import MEASURED, TriedNotes
 from warmstart.notes.trust import find_suspicions
 from warmstart.notes.types import Note, NoteKind
 from warmstart.ports import Progress
 from warmstart.scopes import SHARED
-from warmstart.store.history import decode_session
-from warmstart.store.rows import SessionRow
 
 ALONE: frozenset[NoteKind] = frozenset(("path", "command", "environment", "refusal"))  # proposed after one session
 _UNSUPPORTED = "its sessions no longer support it"
 _STALE = 90 * 86_400.0  # seconds without a sighting after which a note is retired
-_FILE_TOOLS = frozenset((READ, WRITE, PATCH, SEARCH))
 
 
 class NoteLearner(TriedNotes):
@@ -32,28 +30,24 @@ class NoteLearner(TriedNotes):
         """Make the notes of every project, or of one, from all its sessions. New sessions only add their digests."""
         self.close_occurrences()
         shown = self._notes.sessions_shown()
-        places = [(name, scope) for name, scope, _count in self._notes.projects() if project in (None, name)]
+        merged = MergedDigests(self._store).count_notes(project, progress)
         totals = [0, 0, 0, 0]
-        histories: dict[str, list[tuple[str, Digest]]] = {}
-        for done, (name, scope) in enumerate(places):
-            if progress:
-                progress(done, len(places), name)
-            read = self._read_digests(name, scope)
-            digests = [digest for _key, digest in read]
-            causes = {key: digest.causes.keys() for key, digest in read}
-            if not scope:
-                for digest in digests:
-                    histories.setdefault(digest.agent, []).append((name, digest))
-            history = add_up(name, digests, scope)
-            mined = [_count_showings(note, shown, causes) for note in history.make_notes(min_support=1)]
+        by_agent: dict[str, dict[str, NoteCounts]] = {}
+        for (name, scope), counts in merged.items():
+            history = ProjectHistory(name, scope)
+            for agent, own in counts.items():
+                history.counts.merge(own)
+                if not scope:
+                    by_agent.setdefault(agent, {})[name] = own
+            mined = [_count_showings(note, shown, history) for note in history.make_notes(min_support=1)]
             _add(totals, self._keep(mined, name, scope))
         if project is None:
-            for agent, met in sorted(histories.items()):
-                _add(totals, self._keep(_find_rules(agent, met), "", "", agent))
-            self._forget_projects({name for name, _scope in places})
+            for agent, projects in sorted(by_agent.items()):
+                _add(totals, self._keep(find_rules(agent, projects), "", "", agent))
+            self._forget_projects({name for name, _scope in merged})
         self.write_indexes()
         active, proposed, new, retired = totals
-        return LearnedNotes(projects=len(places), notes=active, proposed=proposed, new=new, retired=retired)
+        return LearnedNotes(projects=len(merged), notes=active, proposed=proposed, new=new, retired=retired)
 
     def _forget_projects(self, known: Collection[str]) -> None:
         """Delete the notes of projects whose sessions were all deleted."""
@@ -69,30 +63,6 @@ class NoteLearner(TriedNotes):
             for note in self.list(status="retired"):
                 if note.decision == f"{POLICY}: {_UNSUPPORTED}":  # not active, so no index holds it
                     self._notes.delete(note.id)
-
-    def _read_digests(self, project: str, scope: str) -> list[tuple[str, Digest]]:
-        roots = self._notes.roots(project)
-        digests = []
-        for key, body in self._notes.digests(project, scope, RULES):
-            digest = decode_digest(body)
-            if digest is None:
-                digest = self._make_digest(key, roots)
-            if digest is not None:
-                digests.append((key, digest))
-        return digests
-
-    def _make_digest(self, key: str, roots: Sequence[str]) -> Digest | None:
-        rows = self._store.rows("session_by_key", (key,))
-        if not rows:
-            return None
-        row = SessionRow.from_columns(rows[0])
-        session = decode_session(row, self._store.calls_of(key))
-        if session is None:
-            return None
-        digest = digest_session(session, roots=roots, skip=self._notes.copied_calls(key))
-        with self._store.writing():
-            self._notes.put_digest(key, RULES, row.digest, encode(digest).decode())
-        return digest
 
     def _keep(
         self, mined: Iterable[Note], project: str, scope: str, agent: str | None = None
@@ -150,33 +120,23 @@ class NoteLearner(TriedNotes):
         return structs.replace(note, status="proposed", decision=f"policy: {waits}")
 
 
-def _is_own_tool(cause: Cause) -> bool:
-    """Return whether a cause is about the agent's own file tools, whose messages no project and no server writes."""
-    tools_met = {mark[5:] for mark in cause.marks if mark.startswith("tool:")}
-    return bool(tools_met) and all(base_tool(tool) in _FILE_TOOLS and "__" not in tool for tool in tools_met)
-
-
-def _find_rules(agent: str, digests: Sequence[tuple[str, Digest]]) -> list[Note]:
+def find_rules(agent: str, projects: Mapping[str, NoteCounts]) -> list[Note]:
     """Return the rules of an agent's own file tools, met in two projects: no path or name of a project is kept."""
     history = ProjectHistory("")
-    met: dict[str, set[str]] = {}  # cause -> projects
-    for project, digest in digests:
-        causes = {key: cause for key, cause in digest.causes.items() if cause.kind == "tool" and _is_own_tool(cause)}
-        for key, cause in causes.items():
-            met.setdefault(key, set()).add(project)
-            cause.files.clear()
-            cause.marks = {mark: count for mark, count in cause.marks.items() if mark.startswith(("tool:", "fresh:"))}
-        history.add(structs.replace(digest, causes=causes))
-    rules = [note for note in history.make_notes(min_support=3) if note.kind == "tool" and len(met[note.key]) >= 2]
+    met: Counter[str] = Counter()  # cause -> projects
+    for counts in projects.values():
+        met.update(counts.rules.keys())
+        marks = {mark: times for mark, times in counts.marks.items() if mark.startswith(("tool:", "fresh:"))}
+        history.counts.merge(NoteCounts(roots=counts.roots, marks=marks, causes=counts.rules))
+    rules = [note for note in history.make_notes(min_support=3) if note.kind == "tool" and met[note.key] >= 2]
     return [structs.replace(note, agent=agent, id=make_id("", "", f"{agent}:{note.key}")) for note in rules]
 
 
-def _count_showings(
-    note: Note, shown: Mapping[str, Mapping[str, str | None]], met: Mapping[str, Collection[str]]
-) -> Note:
+def _count_showings(note: Note, shown: Mapping[str, Mapping[str, str | None]], history: ProjectHistory) -> Note:
     """Return a note with the number of sessions that were shown it, and of those that met it all the same."""
     keys = shown.get(note.id, {})
-    recurred = sum(key is not None and note.key in met.get(key, ()) for key in keys.values())
+    tally = history.counts.causes.get(note.key)
+    recurred = sum(key is not None and tally is not None and key in tally.sessions for key in keys.values())
     return structs.replace(note, shown=len(keys), recurred=recurred)
 
 

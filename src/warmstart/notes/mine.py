@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
+from heapq import nlargest
 
-from msgspec import Struct, field, structs
+from msgspec import structs
 
-from warmstart.notes.digest import BESIDE, Cause, Digest
-from warmstart.notes.habits import Habits
+from warmstart.notes.counts import CauseTally, NoteCounts
+from warmstart.notes.digest import BESIDE, Digest
+from warmstart.notes.habits import find_habits
 from warmstart.notes.phrase import Details, phrase_note
-from warmstart.notes.types import Note, NoteKind
+from warmstart.notes.types import Note
 from warmstart.store.notes import make_note_id
 
 MIN_SUPPORT = 2  # root sessions; a single transcript can at most make a proposed note
@@ -19,92 +20,46 @@ FIRST = 0.5  # of a sighting: the one that drew attention to a cause says less a
 _SPECIFIC = {"fresh": 4, "whole": 3, "path": 3, "run": 2, "with": 1, "arg": 1, "tool": 0}
 
 
-class _Tally(Struct):
-    """One cause, added up over sessions."""
-
-    kind: NoteKind
-    subject: str
-    sessions: dict[str, int] = field(default_factory=dict)  # root session -> its position among the project's sessions
-    people: set[str] = field(default_factory=set)
-    agents: set[str] = field(default_factory=set)
-    calls: int = 0
-    marks: Counter[str] = field(default_factory=Counter)
-    fixes: Counter[str] = field(default_factory=Counter)
-    forms: Counter[str] = field(default_factory=Counter)
-    quotes: Counter[str] = field(default_factory=Counter)
-    files: Counter[str] = field(default_factory=Counter)
-    first_seen: float | None = None
-    last_seen: float | None = None
-
-
 class ProjectHistory:
-    """Adds up the digests of one project, in order of time."""
+    """Decides about the notes of one project, from what its sessions met."""
 
-    def __init__(self, project: str, scope: str = "") -> None:
+    def __init__(self, project: str, scope: str = "", counts: NoteCounts | None = None) -> None:
         self.project = project
         self.scope = scope
-        self._tallies: dict[str, _Tally] = {}
-        self._worked: Counter[str] = Counter()
-        self._failed: Counter[str] = Counter()
-        self._last_worked: dict[str, int] = {}  # mark -> position of the last session in which it worked
-        self._positions: dict[str, int] = {}
-        self._habits = Habits()
+        self.counts = counts if counts is not None else NoteCounts()
 
     @property
     def sessions(self) -> int:
         """The number of root sessions so far."""
-        return len(self._positions)
+        return len(self.counts.roots)
 
     def add(self, digest: Digest) -> None:
-        """Add one session. Subagents and forks count for their root."""
-        at = self._positions.setdefault(digest.session, len(self._positions))
-        for mark, (worked, failed) in digest.marks.items():
-            self._worked[mark] += worked
-            self._failed[mark] += failed
-            if worked:
-                self._last_worked[mark] = at
-        for key, cause in digest.causes.items():
-            self._add_cause(key, cause, digest, at)
-        self._habits.add(digest, at)
-
-    def _add_cause(self, key: str, cause: Cause, digest: Digest, at: int) -> None:
-        tally = self._tallies.setdefault(key, _Tally(cause.kind, cause.subject))
-        tally.sessions[digest.session] = at
-        tally.people.add(digest.person)
-        tally.agents.add(digest.agent)
-        tally.calls += cause.calls
-        for mark, count in cause.marks.items():
-            tally.marks[mark] += count
-        tally.fixes.update(cause.fixes)
-        tally.forms.update(cause.forms)
-        tally.quotes.update((cause.quote,) if cause.quote else ())
-        tally.files.update(cause.files)
-        if digest.at is not None:
-            tally.first_seen = digest.at if tally.first_seen is None else min(tally.first_seen, digest.at)
-            tally.last_seen = digest.at if tally.last_seen is None else max(tally.last_seen, digest.at)
+        """Add one session."""
+        self.counts.add(digest)
 
     def is_known(self, key: str) -> bool:
         """Return whether two root sessions have met this cause."""
-        tally = self._tallies.get(key)
-        return tally is not None and len(tally.sessions) >= MIN_SUPPORT
+        tally = self.counts.causes.get(key)
+        return tally is not None and tally.support >= MIN_SUPPORT
 
     def make_notes(self, min_support: int = MIN_SUPPORT) -> list[Note]:
         """Return the notes that the sessions support."""
+        recent = self._rank_recent()
         notes = [
             note
-            for key, tally in self._tallies.items()
-            if len(tally.sessions) >= min_support and (note := self._make_note(key, tally)) is not None
+            for key, tally in sorted(self.counts.causes.items())
+            if tally.support >= min_support and (note := self._make_note(key, tally, recent)) is not None
         ]
-        for habit in self._habits.find(self.sessions):
+        for habit in find_habits(self.counts.habits, self.sessions):
             notes.append(structs.replace(habit, id=make_id(self.project, self.scope, habit.key), project=self.project))
         return [structs.replace(note, scope=self.scope) for note in notes]
 
-    def _make_note(self, key: str, tally: _Tally) -> Note | None:
+    def _make_note(self, key: str, tally: CauseTally, recent: Mapping[str, int]) -> Note | None:
         trigger = self._choose_trigger(tally)
         fix = self._choose_fix(tally)
-        latest = max(tally.sessions.values())
-        if tally.kind == "path" and self._last_worked.get(f"path:{tally.subject}", -1) > latest:
-            return None  # the path exists now
+        if tally.kind == "path" and self._exists_now(tally):
+            return None
+        worked, failed = self.counts.marks.get(trigger, (0, 0))
         note = Note(
             id=make_id(self.project, self.scope, key),
             project=self.project,
@@ -115,32 +70,44 @@ class ProjectHistory:
             trigger=trigger,
             text="",
             fix=fix,
-            support=len(tally.sessions),
-            against=self._worked[trigger] if trigger else 0,
-            failures=self._failed[trigger] if trigger else 0,
+            support=tally.support,
+            against=worked,
+            failures=failed,
             people=len(tally.people),
             first_seen=tally.first_seen,
             last_seen=tally.last_seen,
-            rate=self._rate(tally),
-            agent=next(iter(tally.agents)) if len(tally.agents) == 1 else "",
+            rate=self._rate(tally, recent),
+            agent=min(tally.agents) if len(tally.agents) == 1 else "",
         )
         text = phrase_note(note, _describe(tally))
         return structs.replace(note, text=text) if text else None
 
-    def _rate(self, tally: _Tally) -> float:
+    def _exists_now(self, tally: CauseTally) -> bool:
+        """Return whether the path worked in a session after those that missed it."""
+        last = self.counts.worked.get(f"path:{tally.subject}")
+        roots = self.counts.roots
+        return last is not None and roots[last[1]] > max(roots[root] for root in tally.sessions.values())
+
+    def _rank_recent(self) -> dict[str, int]:
+        """Return the latest root sessions, each with the number of later ones."""
+        latest = nlargest(RECENT, self.counts.roots.items(), key=lambda item: item[1])
+        return {root: age for age, (root, _moment) in enumerate(latest)}
+
+    def _rate(self, tally: CauseTally, recent: Mapping[str, int]) -> float:
         """Return the share of recent sessions that met the cause; the latest count most."""
-        total = len(self._positions)
-        weights = [1.0 - age / (2 * RECENT) for age in range(min(total, RECENT))]
-        hits = sum(weights[total - 1 - at] for at in set(tally.sessions.values()) if total - 1 - at < len(weights))
+        weights = [1.0 - age / (2 * RECENT) for age in range(len(recent))]
+        hits = sum(
+            weights[age] for age in sorted(recent[root] for root in set(tally.sessions.values()) & recent.keys())
+        )
         return max(0.0, hits - FIRST) / (sum(weights) + 1)
 
-    def _choose_trigger(self, tally: _Tally) -> str:
+    def _choose_trigger(self, tally: CauseTally) -> str:
         """Return the mark that best separates calls with this cause from calls that work."""
         best, score = "", (0.0, False, 0, 0, -999)
-        for mark, count in tally.marks.items():
+        for mark, count in sorted(tally.marks.items()):
             if count * 2 < tally.calls or not _is_about(mark, tally):
                 continue
-            failed, worked = self._failed[mark], self._worked[mark]
+            worked, failed = self.counts.marks.get(mark, (0, 0))
             share = round(failed / (failed + worked + 0.5), 1)
             names = tally.subject in mark.partition(":")[2].split()
             rank = (share, names, _SPECIFIC.get(mark.partition(":")[0], 0), count, -len(mark))
@@ -148,25 +115,25 @@ class ProjectHistory:
                 best, score = mark, rank
         return best
 
-    def _choose_fix(self, tally: _Tally) -> str:
+    def _choose_fix(self, tally: CauseTally) -> str:
         if not tally.fixes:
             return ""
-        (fix, count), *_rest = tally.fixes.most_common(1)
+        fix, count = _sort_by_count(tally.fixes)[0]
         if tally.kind == "path":
-            return fix if f"path:{fix}" in self._worked else ""
+            return fix if f"path:{fix}" in self.counts.marks else ""
         return fix if count >= 2 or sum(tally.fixes.values()) == 1 else ""
 
 
-def _describe(tally: _Tally) -> Details:
+def _describe(tally: CauseTally) -> Details:
     return Details(
         form=_most_common(tally.forms),
         quote=_most_common(tally.quotes),
-        files=[path for path, _count in tally.files.most_common(1)],
-        tools=[mark[5:] for mark, _count in tally.marks.most_common() if mark.startswith("tool:")][:2],
+        files=[path for path, _count in _sort_by_count(tally.files)[:1]],
+        tools=[mark[5:] for mark, _count in _sort_by_count(tally.marks) if mark.startswith("tool:")][:2],
     )
 
 
-def _is_about(mark: str, tally: _Tally) -> bool:
+def _is_about(mark: str, tally: CauseTally) -> bool:
     """Return whether a mark belongs to the cause: a missing path triggers by itself, not by the program that met it."""
     if tally.kind in ("path", "large"):
         return mark in (f"path:{tally.subject}", f"whole:{tally.subject}")
@@ -187,13 +154,18 @@ def _most_common(counts: Mapping[str, int]) -> str:
     return max(counts, key=lambda name: (counts[name], name), default="")
 
 
+def _sort_by_count(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Sort by count, the most frequent first; ties alphabetically: sessions merge in any order."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
 def make_id(project: str, scope: str, key: str) -> str:
     """Return the id of the note about this cause: the same fact keeps its id."""
     return make_note_id(project, scope, key)
 
 
 def add_up(project: str, digests: Iterable[Digest], scope: str = "") -> ProjectHistory:
-    """Return the history of a project from its digests, in order of time."""
+    """Return the history of a project from its digests, in any order."""
     history = ProjectHistory(project, scope)
     for digest in digests:
         history.add(digest)

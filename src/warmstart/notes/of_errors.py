@@ -2,47 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 
-from warmstart.calls.checks import runs_check
+from warmstart.insights.errors import PlacedCause
 from warmstart.insights.types import KnownNote
-from warmstart.model import PastSession
-from warmstart.notes.digest import read_command
-from warmstart.notes.marks import Place
 from warmstart.notes.mine import make_id
-from warmstart.notes.sightings import find_sightings
 from warmstart.notes.types import Note
 
 
 class ErrorNotes:
-    """Finds the notes about failed calls."""
+    """Finds the notes about the causes of failed calls."""
 
-    def __init__(self, notes: Iterable[Note], find_roots: Callable[[str], Sequence[str]]) -> None:
-        """`find_roots` returns the folders of a project, to which paths are relative."""
+    def __init__(self, notes: Iterable[Note]) -> None:
         kept = [note for note in notes if note.status != "retired"]
         self._by_id = {note.id: note for note in kept}
         self._shared = {(note.project, note.key): note for note in kept if note.scope == "*"}
-        self._find_roots = find_roots
-        self._roots: dict[str, Sequence[str]] = {}
 
-    def find(self, session: PastSession, index: int) -> list[KnownNote]:
-        """Return the notes with the causes of a session's failed call."""
-        if not self._by_id:
-            return []
-        call, project = session.calls[index], session.project or ""
-        if project not in self._roots:
-            self._roots[project] = self._find_roots(project)
-        own = (session.root,) if session.root else ()
-        place = Place(session.folder or session.project, (*self._roots[project], *own))
-        line = read_command(call)
-        notes = []
-        for sighting in find_sightings(call, place, is_check=bool(line) and runs_check(line or "")):
-            rule = make_id("", "", f"{session.agent}:{sighting.key}")
-            note = (
-                self._by_id.get(make_id(project, session.scope, sighting.key))
-                or self._shared.get((project, sighting.key))
-                or (None if session.scope else self._by_id.get(rule))
-            )
-            if note is not None:
-                notes.append(KnownNote(id=note.id, status=note.status, shown=note.shown))
-        return notes
+    def find(self, met: PlacedCause) -> KnownNote | None:
+        """Return the note about a cause: of the project and scope, shared with all scopes, or a rule of the agent."""
+        project, scope, agent, cause = met
+        note = (
+            self._by_id.get(make_id(project, scope, cause))
+            or self._shared.get((project, cause))
+            or (None if scope else self._by_id.get(make_id("", "", f"{agent}:{cause}")))
+        )
+        return KnownNote(id=note.id, status=note.status, shown=note.shown) if note is not None else None

@@ -14,7 +14,7 @@ from warmstart.notes.types import Note, NoteKind, NoteStatus
 from warmstart.store import Store
 from warmstart.store.notes import NoteDecision, NoteRow, NoteStore
 
-RULES = 5  # raise it when marks, sightings or digests change their results: digests are then made anew
+RULES = 6  # raise it when marks, sightings or digests change their results: digests are then made anew
 POLICY, PERSON = "policy", "person"
 
 _decoder = msgspec.json.Decoder(Note)

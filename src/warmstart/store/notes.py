@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -50,6 +50,29 @@ class Showing(Struct, frozen=True, gc=False):
     at: float
 
 
+class DigestedSession(NamedTuple):
+    """A session whose counts are merged with those of others."""
+
+    key: str
+    project: str  # empty: unknown
+    scope: str
+    agent: str
+    started: float | None
+    content: str  # hash of what is stored of it
+    is_digested: bool  # its digest is stored and up to date
+
+
+class MergedPlace(NamedTuple):
+    """Where merged counts are stored."""
+
+    kind: str  # insights, notes
+    project: str
+    scope: str
+    agent: str
+    level: int
+    number: int
+
+
 class NoteStore:
     """The notes of a store. Make changes inside the store's `writing()`."""
 
@@ -64,9 +87,29 @@ class NoteStore:
         """Return session keys with their digests, in order of time; None where the digest must be made anew."""
         return [(key, body) for key, body in self.store.rows("digests_of", (project, scope, rules))]
 
-    def put_digest(self, key: str, rules: int, content: str, body: str) -> None:
-        """Store the digest of a session."""
-        self.store.run("put_digest", (key, rules, content, body))
+    def put_digest(self, key: str, rules: int, content: str, body: str, figures: bytes) -> None:
+        """Store the digest of a session: its counts for notes, and its figures for insights."""
+        self.store.run("put_digest", (key, rules, content, body, figures))
+
+    def digested(self, rules: int, project: str | None = None, agent: str | None = None) -> list[DigestedSession]:
+        """Return the sessions that counts can be merged of, in the order in which they were first stored."""
+        return [DigestedSession(*row) for row in self.store.rows("digested_sessions", (rules, project, agent))]
+
+    def digest_body(self, key: str) -> str:
+        """Return the stored digest of a session; empty if there is none or the session cannot be read."""
+        return next((body for (body,) in self.store.rows("body_of_digest", (key,))), "")
+
+    def digest_figures(self, key: str) -> bytes:
+        """Return the stored figures of a session; empty if there are none."""
+        return next((figures or b"" for (figures,) in self.store.rows("figures_of_digest", (key,))), b"")
+
+    def merged(self, place: MergedPlace) -> tuple[str, bytes] | None:
+        """Return merged counts with their fingerprint; None if they were never made."""
+        return next(((fingerprint, body) for fingerprint, body in self.store.rows("merged_digest", place)), None)
+
+    def put_merged(self, place: MergedPlace, fingerprint: str, body: bytes) -> None:
+        """Store merged counts."""
+        self.store.run("put_merged_digest", (*place, fingerprint, body))
 
     def copied_calls(self, key: str) -> set[str]:
         """Return the ids of a session's calls that an earlier session made."""

@@ -123,6 +123,7 @@ class Store(Protocol):
                 raise NotFound(f"no session {key}")
             own_id, agent, source_uri, parent = deleted[0]
             self.run("mark_unread", (own_id, parent))
+            self.run("forget_merged", (agent,))  # merged counts hold its messages and paths
             self.run("forget_settled_folders")  # the session was evidence about its folder
             self.run("delete_session_place", (own_id, agent))
             self.run("delete_live", (own_id, agent))

@@ -682,8 +682,34 @@ ON CONFLICT (session_key) DO UPDATE SET
     steps = CASE WHEN reviews.steps > excluded.steps THEN reviews.steps ELSE excluded.steps END, at = excluded.at;
 
 -- name: put_digest
-INSERT INTO digests (session_key, rules, content, body) VALUES (:session_key, :rules, :content, :body)
-ON CONFLICT (session_key) DO UPDATE SET rules = excluded.rules, content = excluded.content, body = excluded.body;
+INSERT INTO digests (session_key, rules, content, body, figures) VALUES (:session_key, :rules, :content, :body, :figures)
+ON CONFLICT (session_key) DO UPDATE
+SET rules = excluded.rules, content = excluded.content, body = excluded.body, figures = excluded.figures;
+
+-- name: digested_sessions
+-- In the order in which they were first stored, which no later session changes.
+SELECT s.key, coalesce(s.project, ''), s.scope, s.agent, s.started, s.digest,
+       CASE WHEN d.rules = ?1 AND d.content = s.digest THEN 1 ELSE 0 END
+FROM sessions AS s LEFT JOIN digests AS d ON d.session_key = s.key
+WHERE (?2 IS NULL OR s.project = ?2) AND (?3 IS NULL OR s.agent = ?3) ORDER BY s.first_seen, s.key;
+
+-- name: body_of_digest
+SELECT body FROM digests WHERE session_key = :key;
+
+-- name: figures_of_digest
+SELECT figures FROM digests WHERE session_key = :key;
+
+-- name: merged_digest
+SELECT fingerprint, body FROM merged_digests
+WHERE kind = ?1 AND project = ?2 AND scope = ?3 AND agent = ?4 AND level = ?5 AND number = ?6;
+
+-- name: put_merged_digest
+INSERT INTO merged_digests (kind, project, scope, agent, level, number, fingerprint, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+ON CONFLICT (kind, project, scope, agent, level, number) DO UPDATE
+SET fingerprint = excluded.fingerprint, body = excluded.body;
+
+-- name: forget_merged
+DELETE FROM merged_digests WHERE agent = :agent;
 
 -- name: note_projects
 -- Projects with sessions, each with its scope and the agents seen there.

@@ -41,6 +41,7 @@ MIGRATIONS = (
     "0014_source",
     "0015_search",
     "0016_search_by_time",
+    "0017_merged",
 )
 
 SETTINGS = """
