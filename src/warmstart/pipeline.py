@@ -352,9 +352,9 @@ class Warmstart:
         With `show`, the occurrences of the repeated error in that row are listed too.
         `border` limits them to what a session may see; None is for the machine's owner.
         """
-        from warmstart.notes.merging import MergedDigests, SessionFilter
+        from warmstart.notes.merging import MergedDigests, WantedSessions
 
-        wanted = SessionFilter(agent, self._find_project(project), since, border)
+        wanted = WantedSessions(agent, self._find_project(project), since, border)
         merged = MergedDigests(self.store)
         counts = merged.count_insights(wanted, progress)
         occurrences = merged.find_occurrences(wanted, show, counts) if show is not None else []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -178,4 +177,4 @@ def test_counts_are_small():
     """The stored figures of a session grow with its errors, not with its calls."""
     short = len(encode_counts(digest_both(session(*[GOOD] * 10, FAIL))[1]))
     long = len(encode_counts(digest_both(session(*[GOOD] * 1000, FAIL))[1]))
-    assert long < short * 1.5 and msgspec.msgpack.decode(encode_counts(InsightCounts())) == {}
+    assert long < short * 1.5

@@ -39,7 +39,7 @@ class Mergeable(Protocol):
 _C = TypeVar("_C", bound=Mergeable)
 
 
-class Place(NamedTuple):
+class CountedPlace(NamedTuple):
     """The sessions whose counts are merged with each other."""
 
     project: str
@@ -47,7 +47,7 @@ class Place(NamedTuple):
     agent: str
 
 
-class SessionFilter(NamedTuple):
+class WantedSessions(NamedTuple):
     """Which sessions to merge. None does not filter."""
 
     agent: str | None = None
@@ -97,7 +97,7 @@ class MergedDigests:
         self._store = store
         self._notes = NoteStore(store)
 
-    def count_insights(self, wanted: SessionFilter, progress: Progress | None = None) -> InsightCounts:
+    def count_insights(self, wanted: WantedSessions, progress: Progress | None = None) -> InsightCounts:
         """Return the counts of the wanted sessions for insights."""
         total = InsightCounts()
         for place, sessions in self._list(wanted, progress).items():
@@ -105,7 +105,7 @@ class MergedDigests:
                 total.merge(part)
         return total
 
-    def find_occurrences(self, wanted: SessionFilter, row: int, counts: InsightCounts) -> list[Occurrence]:
+    def find_occurrences(self, wanted: WantedSessions, row: int, counts: InsightCounts) -> list[Occurrence]:
         """Return the occurrences of the repeated error in a row of the counts. Only sessions that met it are read."""
         key = counts.find_row(row)
         if key is None:
@@ -121,7 +121,7 @@ class MergedDigests:
         self, project: str | None = None, progress: Progress | None = None
     ) -> dict[tuple[str, str], dict[str, NoteCounts]]:
         """Return the counts of every project and scope, or of one project's, by agent."""
-        wanted = SessionFilter(project=project)
+        wanted = WantedSessions(project=project)
         merged: dict[tuple[str, str], dict[str, NoteCounts]] = {}
         for place, sessions in sorted(self._list(wanted, progress).items()):
             if place.project:
@@ -130,7 +130,9 @@ class MergedDigests:
                     counts.merge(part)
         return merged
 
-    def _list(self, wanted: SessionFilter, progress: Progress | None = None) -> dict[Place, list[DigestedSession]]:
+    def _list(
+        self, wanted: WantedSessions, progress: Progress | None = None
+    ) -> dict[CountedPlace, list[DigestedSession]]:
         """Return the sessions of every place, after making the digests that are missing."""
         listed = self._notes.digested(RULES, wanted.project, wanted.agent)
         missing = [session for session in listed if not session.is_digested and wanted.admits(session)]
@@ -143,9 +145,9 @@ class MergedDigests:
                     if session.project not in roots:
                         roots[session.project] = self._notes.roots(session.project)
                     self._make(session.key, roots[session.project])
-        places: dict[Place, list[DigestedSession]] = {}
+        places: dict[CountedPlace, list[DigestedSession]] = {}
         for session in listed:
-            places.setdefault(Place(session.project, session.scope, session.agent), []).append(session)
+            places.setdefault(CountedPlace(session.project, session.scope, session.agent), []).append(session)
         return places
 
     def _make(self, key: str, roots: Sequence[str]) -> None:
@@ -172,7 +174,7 @@ class MergedDigests:
 class _Parts(Generic[_C]):
     """The counts of one place, as parts of 64 and 64 times 64 sessions."""
 
-    def __init__(self, notes: NoteStore, kind: _Kind[_C], place: Place, wanted: SessionFilter) -> None:
+    def __init__(self, notes: NoteStore, kind: _Kind[_C], place: CountedPlace, wanted: WantedSessions) -> None:
         self._notes = notes
         self._kind = kind
         self._place = place
