@@ -20,7 +20,7 @@ from warmstart.store import postgres as module
 from warmstart.store.postgres_dialect import fold, list_words, match_words, translate
 from warmstart.store.sqlite import MIGRATIONS
 
-SQLITE_TYPES = {"TEXT": "text", "INTEGER": "bigint", "REAL": "double precision"}
+SQLITE_TYPES = {"BLOB": "bytea", "TEXT": "text", "INTEGER": "bigint", "REAL": "double precision"}
 ONLY_OURS = {"owner"}  # columns that PostgreSQL has for its roles
 DIFFERENT = {"session_words", "migrations"}  # tables that each database has in its own form
 
