@@ -244,8 +244,9 @@ class _Roots(dict[str, frozenset[str]]):
     def __missing__(self, word: str) -> frozenset[str]:
         if len(self) >= _MOST_ROOTS:
             self.clear()
-        parts = (part for part in split_camel(word) if len(part) > 1 and part not in FILLER_WORDS)
-        roots = self[word] = frozenset(root for part in parts if (root := stem(part).removesuffix("e")))
+        parts = [word] if word.islower() else split_camel(word)
+        said = [part for part in parts if len(part) > 1 and part not in FILLER_WORDS]
+        roots = self[word] = frozenset([root for part in said if (root := stem(part).removesuffix("e"))])
         return roots
 
     cache_clear = dict.clear

@@ -36,7 +36,7 @@ _WIDE_STOP = re.compile("[。！？]")
 _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+(.*)$", re.M)
 _HEADING_LABEL = re.compile(r"\A\w+:\s+(?=\S)")  # "Plan: Pass the original error on"
 _LEAST_HEADING = 3  # words; a shorter heading ("Context", "Next steps") says nothing outside its document
-_BLANKS = re.compile(r"[ \t]+")
+_BLANKS = re.compile(r"[ \t]{2,}|\t")
 _MARK = re.compile(r"\A(?:[-*•+#>]+|\d{1,2}[.)])\s+")
 _GREETING = re.compile(
     r"^(?:\W*(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|bonjour)"
@@ -67,7 +67,8 @@ def strip_markup(text: str) -> str:
 
 def strip_programs(text: str) -> str:
     """Return a request without the blocks that programs put before it."""
-    return _PROGRAM_BLOCKS.sub("", text)
+    blocks = _PROGRAM_BLOCKS.match(text)  # a substitution would look for the text's start at every character
+    return text[blocks.end() :] if blocks else text
 
 
 def plain(text: str) -> str:
@@ -123,8 +124,8 @@ def _split_part(text: str) -> Iterator[str]:
     readable = end_headings(plain(text))
     for block in _BLOCK.split(readable) if "\n" in readable else (readable,):
         for sentence in _split_block(" ".join(block.split())):
-            if not sentence[:1].isalpha():
-                sentence = _MARK.sub("", sentence)
+            if not sentence[:1].isalpha() and (mark := _MARK.match(sentence)):
+                sentence = sentence[mark.end() :]
             if "**" in sentence:
                 sentence = sentence.replace("**", "")
             if sentence.strip(" .:*#-_"):
@@ -186,8 +187,10 @@ def gist(text: str, limit: int) -> str:
 
 def without_greeting(text: str) -> str:
     """Return a text without its greeting."""
-    rest = _GREETING.sub("", text, count=1)
-    return rest[:1].upper() + rest[1:] if rest != text and len(rest) > 15 else text
+    greeting = _GREETING.match(text)
+    if greeting is None or len(text) - greeting.end() <= 15:
+        return text
+    return text[greeting.end()].upper() + text[greeting.end() + 1 :]
 
 
 def _has_topic(text: str) -> bool:

@@ -50,27 +50,31 @@ class Chat:
     def __init__(self, draft: SessionBuilder, report: Callable[[str], None], marks: Any = None) -> None:
         """`marks`: times and outcomes of the messages, which `sessions export` writes beside them."""
         self._draft = draft
-        self.marks = iter(marks if isinstance(marks, list) else ())
+        self.marks: Iterator[Any] | None = iter(marks) if isinstance(marks, list) else None
         self._report = report
         self._open: dict[str, None] = {}  # calls without a result yet, oldest first
         self._reported: set[str] = set()
 
     def take(self, message: ChatMessage) -> None:
         """Add a message with its calls, or a result."""
-        role = message.role
-        mark = dict_of(next(self.marks, None))
-        at = parse_time(message.timestamp if message.timestamp is not None else mark.get("at"))
+        role, content, time = message.role, message.content, message.timestamp
+        signal = None
+        if self.marks is not None:
+            mark = dict_of(next(self.marks, None))
+            time = mark.get("at") if time is None else time
+            signal = read_outcome(mark.get("outcome"))
+        at = None if time is None else parse_time(time)
         if role == "tool" or role == "function":
-            self.result(message.tool_call_id, text_of(message.content), at, read_outcome(mark.get("outcome")))
+            self.result(message.tool_call_id, text_of(content), at, signal)
             return
         speaker = ROLES.get(role) if isinstance(role, str) else None
         if speaker is None:
             self._report_once(f"left out a message of the unknown role {str(role)[:40]!r}")
             return
-        if isinstance(message.content, str):
-            self._draft.message(speaker, message.content, at)
-        else:
-            self._take_blocks(speaker, message.content, at)
+        if isinstance(content, str):
+            self._draft.message(speaker, content, at)
+        elif content is not None:
+            self._take_blocks(speaker, content, at)
         if isinstance(message.tool_calls, list):
             for call in message.tool_calls:
                 self.call(call, at)
@@ -139,7 +143,7 @@ def _is_line_by_line(source: Source) -> bool:
     lines = (line.strip() for _number, line in source.reopen().lines())
     first = next(lines, b"").removeprefix(b"\xef\xbb\xbf")
     if first.startswith(b"["):
-        return _is_json(first) and next(lines, b"").startswith(b"[")
+        return next(lines, b"").startswith(b"[") and _is_json(first)
     return source.head.root == "lines" or _is_json(first)
 
 

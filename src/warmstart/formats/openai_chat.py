@@ -15,7 +15,7 @@ import msgspec
 from warmstart.formats.chat import RESULT_ROLES, ROLES, Chat, ChatMessage, decode_whole, digest, split_records
 from warmstart.formats.fields import Count, string_of, without_cached
 from warmstart.formats.labels import reward_label, wrapped_label
-from warmstart.formats.lenient import scrub
+from warmstart.formats.lenient import DECODE_ERRORS, scrub
 from warmstart.formats.session_builder import SessionBuilder
 from warmstart.formats.source import Source, SourceHead, is_list
 from warmstart.model import Session, Usage
@@ -37,13 +37,9 @@ _MAX_DEPTH = 24
 _NONE = msgspec.Raw()
 
 
-class _Record(ChatMessage, gc=False):
-    """A message or a wrapper of messages; only its fields show which."""
+class _Facts(ChatMessage, gc=False):
+    """A message, or the fields of a wrapper of messages beside these; only its fields show which."""
 
-    messages: msgspec.Raw = _NONE
-    traj: msgspec.Raw = _NONE
-    conversation: msgspec.Raw = _NONE
-    history: msgspec.Raw = _NONE
     session_id: Any = None
     conversation_id: Any = None
     id: Any = None
@@ -63,11 +59,33 @@ class _Record(ChatMessage, gc=False):
     warmstart: Any = None  # written by `sessions export`, before the messages
 
 
+class _Record(_Facts, gc=False):
+    """A record whose messages are not decoded yet."""
+
+    messages: msgspec.Raw = _NONE
+    traj: msgspec.Raw = _NONE
+    conversation: msgspec.Raw = _NONE
+    history: msgspec.Raw = _NONE
+
+
+_Messages = list[ChatMessage] | dict[str, Any] | str | bool | int | float | None
+
+
+class _WholeRecord(_Facts, gc=False):
+    """A record that is decoded in one go, which a list with anything but messages in it does not allow."""
+
+    messages: _Messages = None
+    traj: _Messages = None
+    conversation: _Messages = None
+    history: _Messages = None
+
+
 _message = msgspec.json.Decoder(ChatMessage)
 _record = msgspec.json.Decoder(_Record)
+_whole_record = msgspec.json.Decoder(_WholeRecord)
 _any = msgspec.json.Decoder(Any)
 _raw_list = msgspec.json.Decoder(list[msgspec.Raw])
-_FACTS = frozenset(_Record.__struct_fields__) - frozenset(_LISTS)
+_FACTS = frozenset(_Facts.__struct_fields__)
 
 
 def sniff(head: SourceHead) -> bool:
@@ -122,20 +140,34 @@ class _Reader:
                 draft.fragment = fragment
                 yield from self._session(messages, draft, Chat(draft, self._source.report), line)
             return
-        for record in decode_whole(self._source, data, _record, line):
-            key = next((key for key in _LISTS if is_list(getattr(record, key))), None)
+        for record, key, messages in self._decode(data, line):
             if key is None:
                 if record.role is not None:
                     self._chat.take(record)
                 continue
             draft = self._new_draft()
             _describe(draft, record)
+            if _has_list(record, "traj"):
+                _describe_tau(draft, record.reward)
             if key == "traj":  # task and trial alone occur in every run
                 draft.id = f"{string_of(record.task_id)}-{string_of(record.trial) or 0}-{digest(data)[1:9]}"
             draft.id = draft.id or digest(data)
             draft.fragment = fragment
-            chat = Chat(draft, self._source.report, record.warmstart)
-            yield from self._session(_raw_list.decode(getattr(record, key)), draft, chat, line)
+            yield from self._session(messages, draft, Chat(draft, self._source.report, record.warmstart), line)
+
+    def _decode(
+        self, data: bytes | msgspec.Raw, line: int | None
+    ) -> Iterator[tuple[_Facts, str | None, Sequence[ChatMessage | msgspec.Raw]]]:
+        """Yield the records of a line or element, each with the name of its list of messages, and that list."""
+        try:
+            whole = _whole_record.decode(data)
+        except DECODE_ERRORS:
+            for record in decode_whole(self._source, data, _record, line):
+                key = next((key for key in _LISTS if _has_list(record, key)), None)
+                yield record, key, _raw_list.decode(getattr(record, key)) if key else ()
+        else:
+            key = next((key for key in _LISTS if _has_list(whole, key)), None)
+            yield whole, key, getattr(whole, key) if key else ()
 
     def take_document(self) -> None:
         """Read a wrapper that is the whole file, one message at a time: it may be too long to hold."""
@@ -150,7 +182,7 @@ class _Reader:
                 facts[key] = self._source.decode(raw, _any, line)
                 if key == "warmstart" and isinstance(facts[key], list):
                     self._chat.marks = iter(facts[key])
-        _describe(self._draft, msgspec.convert(facts, _Record))
+        _describe(self._draft, msgspec.convert(facts, _Facts))
         if chosen == "traj":
             _describe_tau(self._draft, facts.get("reward"))
 
@@ -160,10 +192,11 @@ class _Reader:
             yield self._draft.close()
 
     def _session(
-        self, messages: list[msgspec.Raw], draft: SessionBuilder, chat: Chat, line: int | None
+        self, messages: Sequence[ChatMessage | msgspec.Raw], draft: SessionBuilder, chat: Chat, line: int | None
     ) -> Iterator[Session]:
-        for raw in messages:
-            if message := self._source.decode(raw, _message, line):
+        for piece in messages:
+            message = piece if isinstance(piece, ChatMessage) else self._source.decode(piece, _message, line)
+            if message is not None:
                 chat.take(message)
         if not draft.empty:
             yield draft.close()
@@ -172,7 +205,7 @@ class _Reader:
         return SessionBuilder(self._source, self._judge, format=NAME, agent="openai-chat", id=session_id)
 
 
-def _describe(draft: SessionBuilder, record: _Record) -> None:
+def _describe(draft: SessionBuilder, record: _Facts) -> None:
     """Set the facts that a wrapper gives about its session."""
     info = record.info if isinstance(record.info, dict) else {}
     draft.id = next((text for key in _IDS if (text := string_of(getattr(record, key)))), "")
@@ -182,12 +215,12 @@ def _describe(draft: SessionBuilder, record: _Record) -> None:
     draft.project = string_of(record.project) or None
     draft.usage = _usage(record.usage)
     draft.label = wrapped_label(record)
-    if is_list(record.traj):
-        _describe_tau(draft, record.reward)
 
 
 def _usage(totals: Any) -> Usage | None:
     """Read a wrapper's totals, given as in chat completions."""
+    if totals is None:
+        return None
     try:
         usage = msgspec.convert(totals, _Used)
     except msgspec.ValidationError:
@@ -205,6 +238,12 @@ class _Used(msgspec.Struct):
     prompt_tokens: Count
     completion_tokens: Count
     prompt_tokens_details: _Cached | None = None
+
+
+def _has_list(record: _Facts, key: str) -> bool:
+    """Return whether a record has a list under this name, decoded or not."""
+    value = getattr(record, key)
+    return isinstance(value, list) or (isinstance(value, msgspec.Raw) and is_list(value))
 
 
 def _describe_tau(draft: SessionBuilder, reward: Any) -> None:

@@ -28,7 +28,7 @@ _SQLITE = b"SQLite format 3\x00"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _HEAD, _HEAD_LINES = 16 << 10, 8
 _FURTHER, _FURTHER_LINES = 256 << 10, 60  # some files begin with lines that fit any format
-_LONG_HEAD = 4 << 20  # read for a document whose first element is longer than the head
+_LONGER_HEADS = (112 << 10, 1 << 20, 3 << 20)  # read on for a document whose first element is longer than the head
 _TEXT = 256 << 10
 _BUFFER = 128 << 10
 _BLOCK = 128 << 10  # bytes of lines decoded together
@@ -143,9 +143,14 @@ class Source:
             try:
                 data = stream.read(size)
                 head = SourceHead(self.path, data, whole=len(data) < size, lines=lines)
-                if not head.root and len(data) == size and not (head.sqlite or head.archive):
-                    data += stream.read(_LONG_HEAD)
-                    head = SourceHead(self.path, data, whole=len(data) < size + _LONG_HEAD, lines=lines)
+                for further in _LONGER_HEADS:
+                    if head.root or len(data) < size or head.sqlite or head.archive:
+                        break
+                    data += stream.read(further)
+                    size += further
+                    longer = SourceHead(self.path, data, whole=len(data) < size, lines=lines)
+                    if longer.root == "list" or len(data) < size or further == _LONGER_HEADS[-1]:
+                        head = longer
             except OSError as error:
                 raise SourceError(self.shown, explain(error)) from error
         return head

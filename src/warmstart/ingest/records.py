@@ -33,9 +33,9 @@ from warmstart.store import CallRow, SessionRow, SpentRow
 from warmstart.usage.amounts import Tally
 
 TASK = 1_200  # maximum characters; results and arguments arrive already clipped
-_CALL_IDS = re.compile(  # ids that agents generate: they reveal nothing
-    r"\b(?:toolu_(?:vrtx_|bdrk_)?|call_(?:\d+_)?|fc_|msg_|chatcmpl-(?:tool-)?)[A-Za-z0-9]{8,40}\b"
-    r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
+_CALL_ID = re.compile(  # an id that an agent generated: it reveals nothing
+    r"(?:toolu_(?:vrtx_|bdrk_)?|call_(?:\d+_)?|fc_|msg_|chatcmpl-(?:tool-)?)[A-Za-z0-9]{8,40}"
+    r"|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 )
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -70,8 +70,11 @@ class Recorder:
         scope = self._redactor.scope()
         key = session_key(session)
         answered = session.calls()
-        names = _Names(scope, _collect_names(session, answered), self._known)
-        calls = tuple(_calls(session, answered, key, scope, names))
+        names = _Names(
+            scope, _collect_names(session, answered), [call.call_id for call, _answer in answered], self._known
+        )
+        turns = session.number_turns()
+        calls = tuple(_calls(session, answered, turns, key, scope, names))
         hide = scope.replaced  # what a name gave away in one place is hidden everywhere
         spent = tuple(_spent(session.spent, key, names))
         counts = score.counts
@@ -106,7 +109,7 @@ class Recorder:
             digest="",
             first_seen=now,
             updated=now,
-            turns=max(session.number_turns(), default=0),
+            turns=max(turns, default=0),
             folder=names.maybe(session.project),
             remote=names.maybe(session.remote),
             scope=session.scope or self._scopes.name(session.owner, session.id),
@@ -169,19 +172,21 @@ def _collect_names(session: Session, answered: Answered) -> list[str]:
         session.source,
     )
     models = (part.model for part in session.spent)
-    return [
-        *filter(None, (*facts, *models)),
-        *(name for call, _answer in answered for name in (call.call_id, call.tool)),
-    ]
+    return [*filter(None, (*facts, *models)), *dict.fromkeys(call.tool for call, _answer in answered)]
 
 
 class _Names:
     """Redacts ids, tool names and paths. They are many and nearly always clean, so they are checked together first."""
 
-    def __init__(self, scope: Scope, names: list[str], known: Collection[str]) -> None:
-        joined = "\n".join(names)
-        plain = not could_hide_secret(_CALL_IDS.sub("", joined)) and not any(value in joined for value in known)
-        self._scope = None if plain or scope.identifier(joined) == joined else scope
+    def __init__(self, scope: Scope, names: list[str], ids: list[str], known: Collection[str]) -> None:
+        odd = [call_id for call_id in ids if not _CALL_ID.fullmatch(call_id)]
+        plain = not could_hide_secret("\n".join((*names, *odd)))
+        if plain and not known:
+            self._scope = None
+            return
+        joined = "\n".join((*names, *ids))
+        is_clean = plain and not any(value in joined for value in known)
+        self._scope = None if is_clean or scope.identifier(joined) == joined else scope
 
     def clean(self, name: str) -> str:
         return self._scope.identifier(name) if self._scope else name
@@ -208,15 +213,15 @@ class _Place(NamedTuple):
     served: Served
 
 
-def _calls(session: Session, answered: Answered, key: str, scope: Scope, names: _Names) -> list[CallRow]:
+def _calls(
+    session: Session, answered: Answered, numbered: list[int], key: str, scope: Scope, names: _Names
+) -> list[CallRow]:
     written = [(_encode(call.arguments).decode(), answer.text if answer else "") for call, answer in answered]
     scope.screen([*(step.text for step in session.steps if isinstance(step, Message)), *map("\n".join, written)])
     clean = lru_cache(None)(scope.text)  # both look at the same messages
     intents = state_intents(session.steps, clean)
     served = find_served(session.steps, clean)
-    turns = [
-        turn for step, turn in zip(session.steps, session.number_turns(), strict=True) if isinstance(step, ToolCall)
-    ]
+    turns = [turn for step, turn in zip(session.steps, numbered, strict=True) if isinstance(step, ToolCall)]
     places = (_Place(key, at, turn, intents[at] or None, served[at]) for at, turn in enumerate(turns))
     rows = [
         _call(*pair, texts, place, scope, names) for pair, texts, place in zip(answered, written, places, strict=True)

@@ -10,6 +10,8 @@ import re
 from json import JSONDecodeError, JSONDecoder
 from typing import Any
 
+import msgspec
+
 from warmstart.judging.text import clear
 
 _END = 64_000  # characters read at each end of a long result
@@ -56,6 +58,11 @@ def parse_json(text: str) -> Any:
     if not bare.startswith(("{", "[", "<")):
         return None
     start = _WRAPPED.match(text[:2_000]) if bare.startswith("<") else None
+    if start is None and len(text) <= _MAX_JSON:
+        try:
+            return msgspec.json.decode(bare)  # the whole text: most results are one value, and it is faster
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            pass
     at = start.end() if start else len(text) - len(bare)
     value = _decode(text, at)
     return value[0] if value else None
@@ -77,9 +84,10 @@ def read_rows(text: str) -> list[str]:
 
 def open_result(text: str) -> str:
     """Return the text inside a result: without headers and tags, the messages of JSON values in place of the values."""
-    text = _WRAPPED.sub("", text)
-    header = _HEADER.match(text)
-    body = text[header.end() :] if header else text
+    wrapped = _WRAPPED.match(text)
+    start = wrapped.end() if wrapped else 0
+    header = _HEADER.match(text, start)
+    body = text[header.end() if header else start :]
     body = _TAGS.sub("\n", _RETURN_CODE.sub("", _shorten(body) if len(body) > _MAX_JSON else body))
     named = _NAMED.search(body[:2_000])
     if named and (value := _decode(body, named.end())):

@@ -52,6 +52,7 @@ _RUNNING = re.compile(  # Codex: the command goes on in the background, and anot
     r"(?:[^\n]{0,200}\n){0,4}(?:Process running with session ID|Script running with cell ID)\b"
 )
 _CODES = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
+_ANY_CODE = frozenset(_CODES)
 
 
 def judge_result(call: ToolCall | None, text: str, signal: Signal | None = None) -> Outcome:
@@ -148,6 +149,8 @@ def _by_printed_code(call: ToolCall | None, text: str) -> Outcome | None:
     if match is None or (call is not None and "$?" in command_in(call.arguments)):
         return None
     code = int(next(group for group in match.groups() if group is not None))
+    if code == 0:
+        return _OK["exit_code"]
     return _by_exit_code(call, _strip_code(text), code)
 
 
@@ -180,7 +183,7 @@ def _by_structure(call: ToolCall | None, base: str | None, text: str) -> Outcome
         return _OK["structure"] if isinstance(value, list) and base is None else None
     meaning = value.get("exit_code_meaning")
     for holder in (value, value.get("metadata"), value.get("result")):
-        if isinstance(holder, dict):
+        if isinstance(holder, dict) and not _ANY_CODE.isdisjoint(holder):
             for name in _CODES:
                 code = holder.get(name)
                 if isinstance(code, int) and not isinstance(code, bool):

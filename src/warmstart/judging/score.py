@@ -17,6 +17,7 @@ import msgspec
 
 from warmstart.calls import tools
 from warmstart.calls.shell import command_in
+from warmstart.judging.hints import HintGate
 from warmstart.judging.job_answer import asks_for_marks, classify_job_output, is_no_answer, says_it_failed
 from warmstart.model import (
     Category,
@@ -56,13 +57,24 @@ _THANKS = re.compile(
     r"|well done|good job|appreciate|that(?:'s| is) (?:all|it|exactly))\b",
     re.I,
 )
-_CORRECTION = re.compile(
-    r"^\W{0,3}(?:no\b(?! (?:problem|worries|thanks|need))|nope|wrong|incorrect|stop\b|don'?t\b|undo|revert|actually\b|wait\b|hold on"
+_CORRECTING = re.compile(  # at the start of a message
+    r"\W{0,3}(?:no\b(?! (?:problem|worries|thanks|need))|nope|wrong|incorrect|stop\b|don'?t\b|undo|revert|actually\b|wait\b|hold on"
     r"|that(?:'s| is)(?: not|n'?t) |this is(?: not|n'?t) |not what|you (?:forgot|missed|broke|didn'?t|should(?:n'?t| not)? have)"
-    r"|why (?:did|didn'?t|are|is) |i (?:said|meant|told|asked)|still (?:not|broken|fail|getting|doesn)|it(?:'s| is) still)"
-    r"|\b(?:doesn'?t work|does not work|not working|isn'?t working|didn'?t work|still (?:fails|failing|broken|not))\b"
+    r"|why (?:did|didn'?t|are|is) |i (?:said|meant|told|asked)|still (?:not|broken|fail|getting|doesn)|it(?:'s| is) still)",
+    re.I,
+)
+_CORRECTED = re.compile(  # anywhere in it
+    r"\b(?:doesn'?t work|does not work|not working|isn'?t working|didn'?t work|still (?:fails|failing|broken|not))\b"
     r"|\b(?:are you sure|not what i|i meant|that'?s wrong)\b",
     re.I,
+)
+_CORRECTED_GATE = HintGate(("work", "still", "sure", "what i", "meant", "wrong"), folded=True)
+_THANKS_GATE = HintGate(
+    (
+        *("thank", "thx", "great", "perfect", "excellent", "awesome", "amazing", "nice", "work", "looks good", "lgtm"),
+        *("well done", "good job", "appreciate", "that's", "that is"),
+    ),
+    folded=True,
 )
 _INTERRUPTION = "[Request interrupted by user"
 _BAD_ENDS = re.compile(
@@ -204,7 +216,7 @@ def _weigh_errors(course: _Course, last: int) -> Iterator[Evidence]:
 
 
 def _weigh_requests(requests: list[tuple[int, Message]]) -> Iterator[Evidence]:
-    corrections = [i for i, s in requests[1:] if _CORRECTION.search(s.text[:400])]
+    corrections = [i for i, s in requests[1:] if _corrects(s.text[:400])]
     if corrections:
         yield Evidence("user_corrected", -round(0.2 * math.log1p(len(corrections)), 3), corrections[-1])
     interruptions = [i for i, s in requests if s.text.startswith(_INTERRUPTION)]
@@ -212,8 +224,16 @@ def _weigh_requests(requests: list[tuple[int, Message]]) -> Iterator[Evidence]:
         yield Evidence("user_interrupted", -round(0.25 * math.log1p(len(interruptions)), 3), interruptions[-1])
     if len(requests) > 1:
         index, last = requests[-1]
-        if _THANKS.search(last.text[:300]) and not _CORRECTION.search(last.text[:300]):
+        opening = last.text[:300]
+        if _THANKS_GATE.opens(opening) and _THANKS.search(opening) and not _corrects(opening):
             yield Evidence("user_thanked", 0.1, index)
+
+
+def _corrects(opening: str) -> bool:
+    """Return whether a message begins with a correction or holds one."""
+    if _CORRECTING.match(opening):
+        return True
+    return _CORRECTED_GATE.opens(opening) and _CORRECTED.search(opening) is not None
 
 
 @lru_cache(1_024)

@@ -34,6 +34,7 @@ _DENIED = re.compile(  # by a hook or a rule of the agent: neither the agent's e
     r"|This action was rejected due to unacceptable risk"  # Codex' automatic review
     r"|BLOCKED: |\[warmstart\] stopped: ",
 )
+_NEVER_STOPS = frozenset("{<\"'/.-#*0123456789")  # no such message begins so, but that of an operation
 _CANCELLED = (
     "Sibling tool call errored",
     "Cancelled: ",
@@ -66,6 +67,8 @@ def stopped_by(text: str) -> str | None:
     """Return "rejected", "denied" or "cancelled" where a person, a hook or a sibling call ended this one, else None."""
     opening = text[:_OPENING]
     opening = opening[_end_of(_TAGS, opening) :].lstrip()
+    if opening[:1] in _NEVER_STOPS and "operation" not in opening:
+        return None
     if _REJECTED.match(opening):
         return "rejected"
     if _DENIED.match(opening):

@@ -322,7 +322,8 @@ def _is_trace(text: str, lines: list[str]) -> bool:
 
 def answer_failed(text: str, *, quotes: bool) -> bool:
     """Return whether the answer of a tool other than a shell is an error. `quotes`: the tool returns other text."""
-    body = _tags.sub("", text).strip()
+    tag = _tags.match(text)
+    body = (text[tag.end() :] if tag else text).strip()
     if not body:
         return False
     first = body.split("\n", 1)[0]
@@ -351,7 +352,9 @@ def tool_is_unknown(tool: str, text: str) -> bool:
     """Return whether an answer says that the called tool does not exist."""
     if not tool or tool not in text[:300]:
         return False
-    opening = _tags.sub("", text[:300]).lstrip().removeprefix("Error: ")
+    opening = text[:300]
+    tag = _tags.match(opening)
+    opening = (opening[tag.end() :] if tag else opening).lstrip().removeprefix("Error: ")
     for quote in _QUOTES:
         opening = opening.replace(quote, "")
     return bool(_UNKNOWN_TOOL.match(opening.replace(tool, "\x00")))
