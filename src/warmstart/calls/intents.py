@@ -105,12 +105,18 @@ class _Announcement:
         return [max(column) for column in zip(*self.fits, strict=True)]
 
 
-def state_intents(steps: Iterable[Step], redact: Callable[[str], str]) -> list[str]:
+def state_intents(
+    steps: Iterable[Step], redact: Callable[[str], str], announce: Callable[[list[str]], None] | None = None
+) -> list[str]:
     """Return what each call was for, in the order of the calls; "" if nobody said it.
 
-    `redact` is given whole messages, before a sentence is picked: half a secret would not be recognised.
+    `redact` is given whole messages, before a sentence is picked: half a secret would not be recognised. `announce` is given
+    the texts that `redact` may be asked for, so that they can be searched together.
     """
     wanted, texts, requests = _collect(steps)
+    notes = [_own_note(entry.call.tool, entry.call.arguments) for entry in wanted]
+    if announce is not None:
+        announce([*filter(None, notes), *texts])
     redacted: dict[str, str] = {}
 
     def clean(text: str) -> str:
@@ -119,12 +125,13 @@ def state_intents(steps: Iterable[Step], redact: Callable[[str], str]) -> list[s
         return redacted[text]
 
     intents: list[str] = []
+    own = iter(notes)
     for index, group in groupby(wanted, key=attrgetter("announcement")):
         entries = list(group)
         announcement: _Announcement | None = None
         for at, entry in enumerate(entries):
-            intent = _own_note(entry.call.tool, entry.call.arguments)
-            intent = redact(intent) if intent else ""
+            note = next(own)
+            intent = redact(note) if note else ""
             if not intent and index >= 0:
                 if announcement is None:
                     announcement = _Announcement(clean(texts[index]), [other.call for other in entries])

@@ -219,7 +219,7 @@ def _calls(
     written = [(_encode(call.arguments).decode(), answer.text if answer else "") for call, answer in answered]
     scope.screen([*(step.text for step in session.steps if isinstance(step, Message)), *map("\n".join, written)])
     clean = lru_cache(None)(scope.text)  # both look at the same messages
-    intents = state_intents(session.steps, clean)
+    intents = state_intents(session.steps, clean, scope.screen)
     served = find_served(session.steps, clean)
     turns = [turn for step, turn in zip(session.steps, numbered, strict=True) if isinstance(step, ToolCall)]
     places = (_Place(key, at, turn, intents[at] or None, served[at]) for at, turn in enumerate(turns))
