@@ -135,10 +135,10 @@ class _Reader:
     def take(self, data: bytes | msgspec.Raw, fragment: str, line: int | None) -> Iterator[Session]:
         """Read one line or element: a message, a wrapper, or a list of messages."""
         if bytes(memoryview(data)[:64]).lstrip().startswith(b"["):
-            for messages in decode_whole(self._source, data, _raw_list, line):
+            for listed in decode_whole(self._source, data, _raw_list, line):
                 draft = self._new_draft(digest(data))
                 draft.fragment = fragment
-                yield from self._session(messages, draft, Chat(draft, self._source.report), line)
+                yield from self._session(listed, draft, Chat(draft, self._source.report), line)
             return
         for record, key, messages in self._decode(data, line):
             if key is None:

@@ -147,7 +147,18 @@ def test_a_reader_that_has_gone_ends_it_silently(monkeypatch, capsys):
     assert not capsys.readouterr().err
 
 
-UNWANTED = {"click", "rich", "inspect", "tomllib", "hashlib", "re2", "hyperscan", "subprocess"}
+UNWANTED = {
+    "click",
+    "rich",
+    "inspect",
+    "tomllib",
+    "hashlib",
+    "re2",
+    "hyperscan",
+    "subprocess",
+    "platform",
+    "msgspec.inspect",
+}
 
 
 def list_modules(*words: str) -> set[str]:
@@ -174,3 +185,23 @@ def test_few_modules_are_loaded(tmp_path):
         loaded = list_modules(*words)
         assert not sorted(loaded & UNWANTED), words
         assert len(loaded) <= bound, (words, len(loaded))
+
+
+def test_what_msgspec_was_loaded_without_can_still_be_used():
+    code = """
+import sys
+from warmstart.doors.cli.light_msgspec import load_msgspec
+load_msgspec()
+import msgspec
+for name in ("msgspec.inspect", "msgspec._json_schema", "platform", "typing_extensions"):
+    assert name not in sys.modules, name
+assert msgspec.json.schema(int) == {"type": "integer"}
+assert msgspec.inspect.type_info(str) == msgspec.inspect.StrType()
+assert msgspec.toml.decode("a = 1") == {"a": 1}
+import platform, msgspec.yaml
+assert platform.python_version() and msgspec.yaml.encode
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(SRC)}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
