@@ -1,30 +1,34 @@
-"""The confirmation daemon: durable submits beside bare commits, wake-up, start, races, tampering, kill -9.
+"""The confirmation daemon: durable submits beside bare commits, wake-up, start, races, tampering, kill -9, floods.
 
-    python bench/confirm.py [--json] [--full] [--seconds S] [--only flood]
+    python bench/confirm.py [--json] [--full] [--seconds S] [--only PART ...]
 
 Everything goes over HTTP to a daemon in a process of its own, clients in another. Durable submits a second are taken
 twice: from 16 and from 64 clients, while 1,000 requests are pending and 200 long polls wait. They are given as ratios
 to what this disk does in the same run: bare SQLite commits one after the other (WAL, synchronous=FULL), and commits of
-16 rows each. Figures of a shared machine: only the ratios say much.
+16 rows each. Figures of a shared machine: only the ratios say much. `--only` runs single parts; each but the kills of
+--full takes under ten minutes.
 
-JSON keys: `bare_commits_per_s`, `grouped_rows_per_s` (16 a commit); `submits_per_s` {16, 64 clients}, `submit_ratio`
-(the best to bare commits), `grouped_ratio`, `submit_p50_ms`, `submit_p99_ms` (64 clients); `idle_p50_ms` (one client,
-nothing else going on); `pending`, `waiters`, `waiters_woken`, `wake_p50_ms`, `wake_p99_ms`, `wake_worst_ms` (from when
-a decision is sent, through its commit, to the waiter's answer), `wake_alone_p50_ms` (the same with a single waiter);
-`start_s` (from the command to the first answer, after kill -9), `start_worst_s`; `race` {requests, clients,
-exactly_one, wrong}; `tamperings`, `tampering_found` (share); `kills` {points, acknowledged, submitted, decided, expired,
-executed, wrong {what: n}, ready_worst}; with --full 1,000 requests in the race and 1,000 kills.
+JSON keys, by part. `load`: `bare_commits_per_s`, `grouped_rows_per_s` (16 a commit); `submits_per_s` {16, 64 clients},
+`submit_ratio` (the best to bare commits), `grouped_ratio`, `submit_p50_ms`, `submit_p99_ms` (64 clients); `idle_p50_ms`
+(one client, nothing else going on); `pending`, `waiters`, `waiters_woken`, `wake_p50_ms`, `wake_p99_ms`, `wake_worst_ms`
+(from when a decision is sent, through its commit, to the waiter's answer), `wake_alone_p50_ms` (the same with a single
+waiter); `start_s` (from the command to the first answer, after kill -9), `start_worst_s`. `race` {requests, clients,
+exactly_one, wrong}. `tampering` {changes, found (share)}. `kills` {points, acknowledged, submitted, decided, expired,
+executed, wrong {what: n}, ready_worst}. With --full 1,000 requests in the race and 1,000 kills.
 
-`postgres` is the same on PostgreSQL (a real server on the same disk, by the tests' wheel; null where that is missing),
-with two daemons on one database: `bare_commits_per_s` (of that server), `submits_per_s` (64 clients at one daemon),
-`submit_ratio`, `wake_p50_ms`, `wake_p99_ms`, `wake_worst_ms` (200 wait at one daemon, the other decides), `race` (the
-clients at both daemons), `kills` (10; with --full 100); `to_sqlite` (its submits to those of SQLite in the same run).
+`postgres` (a real server on the same disk, by the tests' wheel; null where that is missing), with two daemons on one
+database: `bare_commits_per_s` (of that server), `submits_per_s` (64 clients at one daemon), `submit_ratio`,
+`sqlite_submits_per_s` and `to_sqlite` (the same clients at a daemon on SQLite, in turns; medians of three),
+`wake_p50_ms`, `wake_p99_ms`, `wake_worst_ms` (200 wait at one daemon, the other decides), `race` (the clients at both
+daemons), `kills` (10; with --full 100).
 
-`flood` is a person at the page of a daemon with the usual limits, quiet and while an agent floods it: `quiet` {page_ms,
-decision_ms}, and for each flood {page_ratio, decision_ratio, page_ms, decision_ms} (medians, to the quiet ones measured
-right before): `large` (400 requests of 200 KB, again and again over 8 connections), `dense` (380 tokens in one body, over
-8 connections), `half_open` (1,100 half-open connections to each port), `all` (these together). A page is the document,
-the list of waiting requests and one request; the requests that are decided are another agent's.
+`flood` is a person at the page of a daemon with the usual limits, quiet and while an agent floods it: for each flood
+{page_ratio, decision_ratio, page_ms, decision_ms, quiet_page_ms, quiet_decision_ms, load}: `large` (400 requests of 200
+KB, again and again over 8 connections), `dense` (380 tokens in one body, over 8 connections), `half_open` (1,100
+half-open connections to each port), `all` (these together); `large_unlimited` and `dense_unlimited` are the same at a
+daemon that refuses nothing. Three rounds, each with a token of its own: quiet, half a second into the flood, and three
+seconds into it. Medians of all rounds; the ratios are the worse of the two. A page is the document, the list of waiting
+requests and one request; the requests that are decided are another agent's.
 """
 
 from __future__ import annotations
@@ -41,6 +45,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -114,11 +119,11 @@ class Daemon:
         self.command = [sys.executable, "-m", "warmstart", "--home", str(folder), "confirm", "serve", "--port", "0"]
         self.command += ["--ui-port", "0", "--policy", str(policy), "--json"]
         self.command += ["--db", url] if url else []
-        self.agent = self._make_token("agent", "agent:submit")
-        self.approver = self._make_token("boss", "approver:decide")
+        self.agent = self.make_token("agent", "agent:submit")
+        self.approver = self.make_token("boss", "approver:decide")
         self.start()
 
-    def _make_token(self, subject: str, scope: str) -> str:
+    def make_token(self, subject: str, scope: str) -> str:
         return change_database(self.database, lambda turn: create_token(turn, subject, [scope], by="bench")).secret
 
     def __enter__(self) -> Self:
@@ -269,7 +274,10 @@ def measure_starts(daemon: Daemon, count: int) -> list[float]:
     return times
 
 
-DECIDED = 9  # decisions in each state
+DECIDED = 9  # pages and decisions in each state
+ROUNDS = 3
+USUAL = "[defaults]\nrate_limit = 100000\nsubmit_limit = 100000\n"  # those that keep requests from waiting stay
+Times = dict[str, list[float]]
 
 
 class PersonAtPage:
@@ -281,64 +289,88 @@ class PersonAtPage:
         self._person = SERVING.Person(
             daemon.page, answer.headers["set-cookie"].split(";")[0], answer.body["csrf_token"]
         )
-        self._page = daemon.page
-        other = daemon._make_token("other", "agent:submit")
-        body = BODY | {"timeout_seconds": 3600}
-        sent = [
-            SERVING.send(daemon.url, "POST", "/confirm", body | {"action": f"a{n}"}, token=other) for n in range(90)
-        ]
-        self._ids = [answer.body["id"] for answer in sent]
+        self._daemon = daemon
+        self._ids: list[str] = []
 
-    def measure(self) -> dict[str, float]:
-        """Medians in milliseconds."""
+    def prepare(self) -> None:
+        """Let another agent submit what is decided in a round."""
+        other = self._daemon.make_token("other", "agent:submit")
+        for n in range(3 * DECIDED + 1):
+            body = BODY | {"timeout_seconds": 3600, "action": f"a{n}"}
+            self._ids.append(SERVING.send(self._daemon.url, "POST", "/confirm", body, token=other).body["id"])
+
+    def measure(self) -> Times:
+        """Milliseconds of each page and each decision."""
         pages, decisions = [], []
         for _ in range(DECIDED):
             began = time.perf_counter()
-            SERVING.send(self._page, "GET", "/", timeout=120)
+            SERVING.send(self._daemon.page, "GET", "/", timeout=120)
             assert self._person.call("GET", "/confirm?status=pending&limit=50").status == 200
             assert self._person.call("GET", f"/confirm/{self._ids[-1]}").status == 200
             pages.append((time.perf_counter() - began) * 1000)
             began = time.perf_counter()
             assert self._person.call("POST", f"/confirm/{self._ids.pop()}/approve", {}).status == 200
             decisions.append((time.perf_counter() - began) * 1000)
-        return {"page_ms": statistics.median(pages), "decision_ms": statistics.median(decisions)}
+        return {"page": pages, "decision": decisions}
 
 
-def measure_flood(folder: Path) -> dict[str, Any]:
-    """A person's times while an agent floods a daemon with the usual limits, to the quiet ones right before."""
-    token = split_token
+def list_attacks(daemon: Daemon, secret: str) -> dict[str, list[tuple[Any, ...]]]:
     dice = random.Random(5)
     letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
     dense = ["".join(dice.choices(letters, k=40)) for _ in range(380)]
+    body = {"action": "a", "description": "d"}
+    large = (REDTEAM.FLOOD, daemon.url, secret, json.dumps(body | {"details": "@200000"}))
+    tokens = (REDTEAM.FLOOD, daemon.url, secret, json.dumps(body | {"details": dense}))
+    half_open = [(REDTEAM.HALF_OPEN, url, 1_100, secret) for url in (daemon.url, daemon.page)]
+    return {
+        "large": [large],
+        "dense": [tokens],
+        "half_open": half_open,
+        "all": [large, tokens, *half_open],
+    }
+
+
+def measure_one_flood(daemon: Daemon, person: PersonAtPage, name: str) -> dict[str, float]:
+    """Rounds of quiet, filling and filled: on a shared machine one round says little."""
+    states: list[Times] = [{"page": [], "decision": []} for _ in range(3)]
+
+    def note(state: Times) -> None:
+        for kind, times in person.measure().items():
+            state[kind] += times
+
+    for number in range(ROUNDS):
+        person.prepare()
+        note(states[0])
+        secret = split_token(daemon.make_token(f"flood-{name}-{number}", "agent:submit")).secret
+        with ExitStack() as running:
+            for attack in list_attacks(daemon, secret)[name]:
+                running.enter_context(REDTEAM.attack(*attack))
+            for state in states[1:]:
+                time.sleep(0.5 if state is states[1] else 2.5)
+                note(state)
+        time.sleep(1.0)
+    result: dict[str, float] = {}
+    for kind in ("page", "decision"):
+        quiet, *flooded = (statistics.median(state[kind]) for state in states)
+        result |= {f"{kind}_ratio": max(flooded) / quiet, f"{kind}_ms": max(flooded), f"quiet_{kind}_ms": quiet}
+    return result | {"load": os.getloadavg()[0]}
+
+
+def measure_flood(folder: Path) -> dict[str, Any]:
+    """A person's times while an agent floods a daemon, to the quiet ones right before."""
     result: dict[str, Any] = {}
-    with Daemon(folder, policy_text="[defaults]\nrate_limit = 100000\nsubmit_limit = 100000\n") as daemon:
-        person = PersonAtPage(daemon)
-        secret = token(daemon.agent).secret
-        large = (
-            REDTEAM.FLOOD,
-            daemon.url,
-            secret,
-            json.dumps({"action": "a", "description": "d", "details": "@200000"}),
-        )
-        tokens = (REDTEAM.FLOOD, daemon.url, secret, json.dumps({"action": "a", "description": "d", "details": dense}))
-        half_open = [(REDTEAM.HALF_OPEN, url, 1_100, secret) for url in (daemon.url, daemon.page)]
-        floods: dict[str, list[tuple[Any, ...]]] = {
-            "large": [large],
-            "dense": [tokens],
-            "half_open": half_open,
-            "all": [large, tokens, *half_open],
-        }
-        for name, attacks in floods.items():
-            quiet = person.measure() if name != "all" else result["quiet"]
-            result.setdefault("quiet", quiet)
-            with ExitStack() as running:
-                for attack in attacks:
-                    running.enter_context(REDTEAM.attack(*attack))
-                time.sleep(3.0)  # until the flood has filled what it can
-                flooded = person.measure()
-            ratios = {f"{key.removesuffix('_ms')}_ratio": flooded[key] / quiet[key] for key in flooded}
-            result[name] = ratios | flooded
-            time.sleep(1.0)
+    for policy, names, mark in (
+        (USUAL, ("large", "dense", "half_open", "all"), ""),
+        (POLICY, ("large", "dense"), "_unlimited"),
+    ):
+        part = folder / f"flood{mark}"
+        part.mkdir()
+        with Daemon(part, policy_text=policy) as daemon:
+            person = PersonAtPage(daemon)
+            person.prepare()
+            person.measure()  # everything is loaded
+            for name in names:
+                result[name + mark] = measure_one_flood(daemon, person, name)
     return result
 
 
@@ -351,20 +383,29 @@ def measure_postgres(folder: Path, seconds: float, full: bool) -> dict[str, Any]
             return None
         url = server.make_database()
         with ExitStack() as daemons:
+            beside = folder / "beside"
+            beside.mkdir()
+            on_file = daemons.enter_context(Daemon(beside))
             one = daemons.enter_context(Daemon(folder, url))
-            other = daemons.enter_context(Daemon(folder, url))
             bare = measure_bare_postgres(url, seconds / 2)
-            rate, _, _ = measure_submits(one, 64, seconds)
+            rates: dict[Daemon, list[float]] = {on_file: [], one: []}
+            for _ in range(3):
+                for daemon, measured in rates.items():
+                    measured.append(measure_submits(daemon, 64, seconds)[0])
+            rate, sqlite = statistics.median(rates[one]), statistics.median(rates[on_file])
+            other = daemons.enter_context(Daemon(folder, url))
             wakes, _ = measure_wake(one, submit_many(one, WAITERS), deciding=other)
             race = STRESS.run_race([one.url, other.url], one.agent, [one.approver], 1_000 if full else 50)
         return {
             "bare_commits_per_s": bare,
             "submits_per_s": rate,
             "submit_ratio": rate / bare,
+            "sqlite_submits_per_s": sqlite,
+            "to_sqlite": rate / sqlite,
             "wake_p50_ms": statistics.median(wakes),
             "wake_p99_ms": percentile(wakes, 0.99),
             "wake_worst_ms": max(wakes),
-            "race": {name: race[name] for name in ("requests", "clients", "exactly_one", "wrong")},
+            "race": show_race(race),
             "kills": STRESS.run_kills(server.make_database(), 100 if full else 10),
         }
 
@@ -386,7 +427,17 @@ def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
-def measure(folder: Path, seconds: float, full: bool) -> dict[str, Any]:
+def show_race(race: dict[str, Any]) -> dict[str, Any]:
+    return {name: race[name] for name in ("requests", "clients", "exactly_one", "wrong")}
+
+
+def measure_race(folder: Path, full: bool) -> dict[str, Any]:
+    with Daemon(folder) as daemon:
+        return show_race(STRESS.run_race([daemon.url], daemon.agent, [daemon.approver], 1_000 if full else 100))
+
+
+def measure_load(folder: Path, seconds: float) -> dict[str, Any]:
+    """Submits, wake-up and starts with many requests pending."""
     with Daemon(folder) as daemon:
         idle = measure_submits(daemon, 1, seconds)
         ids = submit_many(daemon, PENDING)
@@ -402,17 +453,9 @@ def measure(folder: Path, seconds: float, full: bool) -> dict[str, Any]:
 
         wakes, _ = measure_wake(daemon, ids[:WAITERS], load)
         alone = [measure_wake(daemon, [id])[0][0] for id in ids[WAITERS : WAITERS + 5]]
-        approvers = [daemon.approver]
-        race = STRESS.run_race([daemon.url], daemon.agent, approvers, 1_000 if full else 100)
         starts = measure_starts(daemon, 5)
     bare, grouped = (statistics.mean(rates) for rates in zip(*disk, strict=True))
     best = max(rate for rate, _, _ in few.values())
-    stress, postgres, flood = folder / "stress", folder / "postgres", folder / "flood"
-    for part in (stress, postgres, flood):
-        part.mkdir()
-    on_postgres = measure_postgres(postgres, seconds, full)
-    if on_postgres is not None:
-        on_postgres["to_sqlite"] = on_postgres["submits_per_s"] / few[64][0]
     return {
         "bare_commits_per_s": bare,
         "grouped_rows_per_s": grouped,
@@ -431,12 +474,6 @@ def measure(folder: Path, seconds: float, full: bool) -> dict[str, Any]:
         "wake_alone_p50_ms": statistics.median(alone),
         "start_s": statistics.median(starts),
         "start_worst_s": max(starts),
-        "race": {name: race[name] for name in ("requests", "clients", "exactly_one", "wrong")},
-        "tamperings": 1_000,
-        "tampering_found": measure_tampering(folder, 1_000),
-        "kills": STRESS.run_kills(stress / "confirm.db", 1_000 if full else 30),
-        "postgres": on_postgres,
-        "flood": measure_flood(flood),
     }
 
 
@@ -445,20 +482,39 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--full", action="store_true", help="1,000 kills and 1,000 requests in the race")
     parser.add_argument("--seconds", type=float, default=4.0, help="for each rate")
-    parser.add_argument("--only", choices=["flood"], help="only this part")
+    parts: dict[str, Callable[[Path], Any]] = {
+        "load": lambda folder: measure_load(folder, arguments.seconds),
+        "race": lambda folder: measure_race(folder, arguments.full),
+        "tampering": lambda folder: {"changes": 1_000, "found": measure_tampering(folder, 1_000)},
+        "kills": lambda folder: STRESS.run_kills(folder / "confirm.db", 1_000 if arguments.full else 30),
+        "postgres": lambda folder: measure_postgres(folder, arguments.seconds, arguments.full),
+        "flood": measure_flood,
+    }
+    parser.add_argument("--only", choices=[*parts], action="append", help="only this part; may be given again")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["WARMSTART_HOME"] = folder
-        found: dict[str, Any]
-        if arguments.only == "flood":
-            found = {"flood": measure_flood(Path(folder))}
-        else:
-            found = measure(Path(folder), arguments.seconds, arguments.full)
+    found: dict[str, Any] = {}
+    for name in arguments.only or parts:
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["WARMSTART_HOME"] = folder
+            found[name] = parts[name](Path(folder))
+        if not arguments.json:
+            show(name, found[name])
     if arguments.json:
         print(json.dumps(found))
-        return
-    for name, value in found.items():
-        print(f"{name:<20} {value:.3g}" if isinstance(value, float) else f"{name:<20} {value}")
+
+
+def show(name: str, values: Any) -> None:
+    """Print a part as soon as it is measured."""
+    print(name)
+    for key, value in (values or {"-": None}).items():
+        shown: Any = value
+        if isinstance(value, float):
+            shown = f"{value:.3g}"
+        elif isinstance(value, dict):
+            shown = ", ".join(
+                f"{at} {one:.3g}" if isinstance(one, float) else f"{at} {one}" for at, one in value.items()
+            )
+        print(f"  {key:<22} {shown}", flush=True)
 
 
 if __name__ == "__main__":

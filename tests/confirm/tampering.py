@@ -35,6 +35,7 @@ def anchor_of(path: Path) -> Anchor:
 def run_sql(path: Path, *statements: str) -> None:
     """Run statements on a file, without the daemon's settings."""
     db = apsw.Connection(str(path))
+    db.set_busy_timeout(10_000)
     db.pragma("foreign_keys", False)
     for statement in statements:
         db.execute(statement).fetchall()

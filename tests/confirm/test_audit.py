@@ -41,10 +41,10 @@ def test_problems_name_the_entry(tmp_path: Path) -> None:
     db = apsw.Connection(str(history))
     for guard in GUARDS:
         db.execute(f"DROP TRIGGER {guard}")
-    db.execute("UPDATE audit SET actor = 'somebody else' WHERE sequence = 4")
+    db.execute("UPDATE audit SET actor = 'somebody else' WHERE sequence = 5")
     db.close()
     verdict = check(history)
-    assert [flaw.sequence for flaw in verdict.problems] == [4, None, None, None, None, None]
+    assert [flaw.sequence for flaw in verdict.problems] == [5, None, None, None, None, None]
     assert "changed" in verdict.problems[0].problem
     assert "subject is agent, but the audit says somebody else" in verdict.problems[1].problem
     assert "trigger" in verdict.problems[3].problem

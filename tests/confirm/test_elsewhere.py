@@ -37,7 +37,7 @@ def verify(database: Path, *anchors: str) -> tuple[int, str]:
 
 
 @pytest.mark.slow
-def test_the_daemon_anchors_elsewhere_and_an_old_copy_is_named(
+def test_redteam_the_daemon_anchors_elsewhere_and_an_old_copy_is_named(
     open_house: Callable[..., House], folder: str, repository: str, tmp_path: Path
 ) -> None:
     house = open_house(anchors=[folder, repository])
@@ -61,7 +61,9 @@ def test_the_daemon_anchors_elsewhere_and_an_old_copy_is_named(
     assert "cannot be accepted" in done.output and done.exit_code == 1
 
 
-def test_another_audit_in_its_place_is_named(open_house: Callable[..., House], folder: str, tmp_path: Path) -> None:
+def test_redteam_another_audit_in_its_place_is_named(
+    open_house: Callable[..., House], folder: str, tmp_path: Path
+) -> None:
     house = open_house(anchors=[folder])
     house.stop()
     forged = tmp_path / "forged.db"
@@ -92,7 +94,7 @@ def test_a_mistyped_anchor_is_named(house: House) -> None:
     assert "; 1 anchor from elsewhere compared" in right.stdout
 
 
-def test_a_repository_keeps_what_a_later_commit_takes_out(repository: str, tmp_path: Path) -> None:
+def test_redteam_a_repository_keeps_what_a_later_commit_takes_out(repository: str, tmp_path: Path) -> None:
     place = open_place(repository, tmp_path, "confirm-x")
     heads = [ChainHead(n, f"{n}" * 64) for n in (1, 2, 3)]
     for head in heads:

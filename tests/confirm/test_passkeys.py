@@ -72,7 +72,7 @@ def test_from_the_first_passkey_on_every_approval_is_signed(house: House) -> Non
     assert entry["details"]["proof"]["id"] == device.id
 
 
-def test_only_the_right_signature_counts(house: House, dora: Person, device: Device) -> None:
+def test_redteam_only_the_right_signature_counts(house: House, dora: Person, device: Device) -> None:
     request, other = ask(house), ask(house)
     stranger = make_device(house)
     elsewhere = Device("https://evil.example")
@@ -101,7 +101,7 @@ def test_only_the_right_signature_counts(house: House, dora: Person, device: Dev
     assert approve(dora, request, passkey=right).status == 200
 
 
-def test_a_further_device_waits_for_a_trusted_one(house: House, dora: Person, device: Device) -> None:
+def test_redteam_a_further_device_waits_for_a_trusted_one(house: House, dora: Person, device: Device) -> None:
     phone = make_device(house)
     added = enrol(dora, phone, "second").body
     assert not added["trusted"]
@@ -268,14 +268,14 @@ def forge_rows(house: House, id: str, status: str = "approved", by: str = "dora"
 @pytest.mark.parametrize(
     ("status", "by"), [("approved", "dora"), ("auto_approved", "whitelist"), ("auto_approved", "policy")]
 )
-def test_rows_alone_approve_nothing(attacked: House, status: str, by: str) -> None:
+def test_redteam_rows_alone_approve_nothing(attacked: House, status: str, by: str) -> None:
     house = attacked
     enrol(house.log_in("dora"), make_device(house))
     request = ask(house)
     forge_rows(house, request["id"], status, by)
     deed = {"token": "?", "action": WORK["action"], "details": WORK["details"]}
     with open_store(house.database) as store:
-        (secret,) = store.row("key", {"name": "execution"})
+        secret = next(value for name, value, _ in store.rows("all_keys") if name == "execution")
     from warmstart.confirm.tokens.tokens import derive
 
     deed["token"] = derive(secret, request["id"])  # who can write the database can read its keys
@@ -290,7 +290,7 @@ def test_rows_alone_approve_nothing(attacked: House, status: str, by: str) -> No
     assert "approves without the signature of a passkey" in name_problems(house.database)
 
 
-def test_votes_written_by_hand_do_not_count(tmp_path: Path) -> None:
+def test_redteam_votes_written_by_hand_do_not_count(tmp_path: Path) -> None:
     house = House(tmp_path, policy=parse_policy('[[rule]]\naction = "send_mail"\nquorum = 2'))
     erik = house.log_in("erik")
     device = make_device(house)
@@ -307,7 +307,7 @@ def test_votes_written_by_hand_do_not_count(tmp_path: Path) -> None:
     house.stop()
 
 
-def test_trust_written_by_hand_does_not_count(attacked: House) -> None:
+def test_redteam_trust_written_by_hand_does_not_count(attacked: House) -> None:
     house, dora, device = attacked, attacked.log_in("dora"), make_device(attacked)
     enrol(dora, device)
     mine = make_device(house)
@@ -320,7 +320,7 @@ def test_trust_written_by_hand_does_not_count(attacked: House) -> None:
     assert "vouches without the signature of a passkey" in name_problems(house.database)
 
 
-def test_unsigned_whitelist_entries_end_with_the_first_passkey(attacked: House) -> None:
+def test_redteam_unsigned_whitelist_entries_end_with_the_first_passkey(attacked: House) -> None:
     house, dora = attacked, attacked.log_in("dora")
     body = {"action": "send_mail", "session_key": "s"}
     assert house.call("POST", "/whitelist", body, token=house.admin).status == 201
@@ -384,7 +384,7 @@ def name_problems(database: Path, *options: str) -> str:
     return done.output
 
 
-def test_a_forged_approval_is_named(database: Path, house: Any) -> None:
+def test_redteam_a_forged_approval_is_named(database: Path, house: Any) -> None:
     forge(database, lambda tx: approve_unsigned(tx, house.waiting["id"]))
     found = check(database)
     assert [flaw.problem for flaw in found.problems] == ["approves without the signature of a passkey"]
@@ -396,7 +396,7 @@ def test_a_forged_approval_is_named(database: Path, house: Any) -> None:
     assert "approves without the signature of a passkey" in name_problems(database), "even if somebody accepts it"
 
 
-def test_a_copied_signature_is_named(database: Path, house: Any) -> None:
+def test_redteam_a_copied_signature_is_named(database: Path, house: Any) -> None:
     entry = next(json.loads(e[7]) for e in _read_audit(database) if e[2] == "approved")
     from warmstart.confirm.model import Assertion
 
@@ -404,7 +404,7 @@ def test_a_copied_signature_is_named(database: Path, house: Any) -> None:
     assert "signature that does not hold: Client data challenge was not expected" in name_problems(database)
 
 
-def test_a_key_of_the_attackers_own_is_named(database: Path, house: Any, device: Device) -> None:
+def test_redteam_a_key_of_the_attackers_own_is_named(database: Path, house: Any, device: Device) -> None:
     """They enrol it, vouch for it and sign with it."""
     from warmstart.confirm.model import Assertion
     from warmstart.confirm.passkeys import records
@@ -434,7 +434,7 @@ def test_a_key_of_the_attackers_own_is_named(database: Path, house: Any, device:
     assert "approves with a passkey for which nobody vouched" in text
 
 
-def test_a_removed_passkey_opens_nothing(database: Path, house: Any, device: Device) -> None:
+def test_redteam_a_removed_passkey_opens_nothing(database: Path, house: Any, device: Device) -> None:
     from warmstart.confirm.passkeys import records
 
     forge(database, lambda tx: records.remove_passkey(tx, device.id, "local:me"))
@@ -443,7 +443,7 @@ def test_a_removed_passkey_opens_nothing(database: Path, house: Any, device: Dev
     assert "approves without the signature" in name_problems(database)
 
 
-def test_a_forged_whitelist_entry_is_named(database: Path, house: Any) -> None:
+def test_redteam_a_forged_whitelist_entry_is_named(database: Path, house: Any) -> None:
     def whitelist(tx: Transaction) -> Any:
         class Blind:
             """The store as before the first passkey."""
@@ -464,7 +464,7 @@ def test_a_forged_whitelist_entry_is_named(database: Path, house: Any) -> None:
     assert "allows in advance without the signature of a passkey" in name_problems(database)
 
 
-def test_a_forged_permission_without_an_entry_is_named(database: Path, house: Any) -> None:
+def test_redteam_a_forged_permission_without_an_entry_is_named(database: Path, house: Any) -> None:
     def allow(tx: Transaction) -> None:
         request = tx.find(house.waiting["id"])
         assert request
@@ -482,7 +482,7 @@ def test_a_forged_permission_without_an_entry_is_named(database: Path, house: An
     assert "allows a request by a whitelist entry that does not cover it" in name_problems(database)
 
 
-def test_an_edited_audit_is_named(database: Path, house: Any, tmp_path: Path) -> None:
+def test_redteam_an_edited_audit_is_named(database: Path, house: Any, tmp_path: Path) -> None:
     """Everything is hashed anew and anchored anew; only the anchor that lies elsewhere contradicts."""
     elsewhere = tmp_path / "elsewhere.anchor"
     shutil.copy(anchor_of(database).path, elsewhere)
@@ -504,7 +504,7 @@ def test_an_edited_audit_is_named(database: Path, house: Any, tmp_path: Path) ->
     assert "is not there as it was anchored" in text
 
 
-def test_a_restored_old_copy_is_named(house: House, dora: Person, device: Device, tmp_path: Path) -> None:
+def test_redteam_a_restored_old_copy_is_named(house: House, dora: Person, device: Device, tmp_path: Path) -> None:
     house.stop()
     old, elsewhere = tmp_path / "old.db", tmp_path / "elsewhere.anchor"
     copy_database(house.database, old)

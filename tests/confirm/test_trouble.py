@@ -16,8 +16,11 @@ from confirm.commands import run_apart
 from confirm.serving import WORK, House, wait_until
 from rights import take_writing
 from warmstart.confirm.audit.chain import read_head
+from warmstart.confirm.audit.memory import WriterMemory
+from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.desk.writer import Writer
+from warmstart.confirm.model import AuditEntry
 from warmstart.confirm.policy.policy import Policy
 from warmstart.confirm.problems import OpenProblems
 from warmstart.confirm.store.open import open_store
@@ -30,6 +33,10 @@ pytestmark = pytest.mark.slow
 
 def put(store: ConfirmStore, name: str) -> None:
     store.rows("put_key", {"name": name, "value": "x"})
+
+
+def has(store: ConfirmStore, name: str) -> bool:
+    return any(key == name for key, *_ in store.rows("all_keys"))
 
 
 @pytest.fixture
@@ -72,6 +79,7 @@ def test_a_busy_database_is_waited_for(house: House) -> None:
 
 
 def test_an_anchor_that_cannot_follow_is_told(house: House) -> None:
+    wait_until(lambda: house.desk.anchor.read() == read_head(house.desk.store))
     anchor = house.desk.anchor.path
     kept = anchor.read_bytes()
     anchor.unlink()
@@ -165,17 +173,70 @@ def test_one_broken_change_does_not_take_the_others_along(tmp_path: Path) -> Non
     with pytest.raises(Refused):
         refused.result()
     assert after.result() == before.result() + 2
-    assert [entry.event for entry in desk.audit(10, 0)] == ["before", "refused", "after"], "what is returned is kept"
+    events = [entry.event for entry in desk.audit(10, 0)]
+    assert events == ["keys_created", "before", "refused", "after"], "what is returned is kept"
     desk.close()
     with pytest.raises(StoreError, match="stopping"):
         desk.log("late", "test")
+
+
+def test_large_changes_wait_for_the_others_and_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    with open_store(tmp_path / "confirm.db") as store:
+        held = threading.Event()
+        writer = Writer(store, lambda: None, OpenProblems())
+        first = writer.put(lambda _: held.wait(10))
+        wait_until(first.running)
+        for n in range(3):
+            writer.put(lambda _, n=n: done.append(f"large {n}"), is_large=True)
+        small = [writer.put(lambda _, n=n: done.append(f"small {n}")) for n in range(3)]
+        held.set()
+        small[-1].result(10)
+        writer.stop()
+        assert done == ["small 0", "small 1", "small 2", "large 0", "large 1", "large 2"]
+        monkeypatch.setattr("warmstart.confirm.desk.writer._LONGEST_WAIT", 0.0)
+        held.clear()
+        done.clear()
+        writer = Writer(store, lambda: None, OpenProblems())
+        wait_until(writer.put(lambda _: held.wait(10)).running)
+        writer.put(lambda _: done.append("large"), is_large=True)
+        writer.put(lambda _: done.append("small"))
+        held.set()
+        writer.stop()
+        assert done == ["large", "small"]
+
+
+def test_a_change_that_should_have_been_sure_undoes_only_itself(tmp_path: Path) -> None:
+    """Without a savepoint its writes cannot be undone alone, so the others are made again."""
+    with open_store(tmp_path / "confirm.db") as store:
+        held = threading.Event()
+        writer = Writer(store, lambda: None, OpenProblems())
+
+        def append(memory: WriterMemory, event: str) -> int:
+            return Transaction(store, 1, Policy(), memory).log(event, "test")
+
+        def fail(memory: WriterMemory) -> int:
+            append(memory, "failed")
+            raise ValueError("not so sure")
+
+        wait_until(writer.put(lambda _: held.wait(10)).running)
+        before = writer.put(lambda memory: append(memory, "before"), is_sure=True)
+        failing = writer.put(fail, is_sure=True)
+        after = writer.put(lambda memory: append(memory, "after"), is_sure=True)
+        held.set()
+        writer.stop()
+        assert (before.result(), after.result()) == (1, 2)
+        with pytest.raises(ValueError, match="not so sure"):
+            failing.result()
+        entries = [AuditEntry(*row) for row in store.rows("entries", {"since": 0, "limit": 9})]
+        assert [entry.event for entry in entries] == ["before", "after"]
 
 
 def test_what_is_queued_is_written_before_the_end(tmp_path: Path) -> None:
     with open_store(tmp_path / "confirm.db") as store:
         done: list[int] = []
         writer = Writer(store, lambda: None, OpenProblems())
-        futures = [writer.put(lambda n=n: done.append(n)) for n in range(500)]
+        futures = [writer.put(lambda _, n=n: done.append(n)) for n in range(500)]
         writer.stop()
         assert all(future.done() for future in futures)
         assert done == list(range(500))
@@ -271,7 +332,7 @@ def test_writing_stops_when_the_file_becomes_another_programs(store: ConfirmSqli
     db.close()
     with pytest.raises(StoreError, match="another program"), store.writing():
         put(store, "late")
-    assert store.row("key", {"name": "late"}) is None
+    assert not has(store, "late")
 
 
 def test_no_part_is_kept_without_its_transaction(store: ConfirmSqliteStore) -> None:
@@ -280,7 +341,7 @@ def test_no_part_is_kept_without_its_transaction(store: ConfirmSqliteStore) -> N
         store._db.execute("ROLLBACK")
         with pytest.raises(StoreError, match="already undone"), store.part():
             put(store, "part")
-    assert store.row("key", {"name": "part"}) is None
+    assert not has(store, "part")
 
 
 def test_a_transaction_inside_another_leaves_that_one_whole(store: ConfirmSqliteStore) -> None:
@@ -290,8 +351,8 @@ def test_a_transaction_inside_another_leaves_that_one_whole(store: ConfirmSqlite
             with pytest.raises(StoreError, match="inside another"), begin():
                 raise AssertionError("began")
         put(store, "after")
-    assert store.row("key", {"name": "before"})
-    assert store.row("key", {"name": "after"})
+    assert has(store, "before")
+    assert has(store, "after")
 
 
 def test_a_damaged_file_has_advice_of_its_own(tmp_path: Path) -> None:

@@ -19,17 +19,19 @@ from confirm.tampering import GUARDS, anchor_of, copy_database, drop_guards, run
 from rights import let_in
 from warmstart.confirm.audit.chain import ZERO, ChainHead, hash_entry
 from warmstart.confirm.audit.verify import AuditVerdict, verify
-from warmstart.confirm.desk.offline import accept_audit, verify_database
+from warmstart.confirm.desk.offline import accept_audit, change_database, verify_database
 from warmstart.confirm.model import AuditEntry
 from warmstart.confirm.policy.policy import parse_policy
 from warmstart.confirm.store.open import open_store, open_to_read
 from warmstart.confirm.tokens import access
+from warmstart.confirm.tokens.keys import renew_identity
 from warmstart.errors import Refused, StoreError
 
 pytestmark = pytest.mark.slow
 
 POLICY = '[[rule]]\naction = "delete_data"\nquorum = 2\n[[rule]]\naction = "read_*"\ndecision = "allow"'
 FULL = os.environ.get("WARMSTART_FULL") == "1"
+SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4"  # gitleaks:allow
 FORGED = hashlib.sha256(b"mine").hexdigest()
 
 
@@ -39,6 +41,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     house = House(tmp_path_factory.mktemp("written"), policy=parse_policy(POLICY))
     deed = {"action": WORK["action"], "details": WORK["details"]}
     house.submit(WORK | {"session_key": "s-9", "requester": "someone"})
+    for n in range(2):
+        house.submit(WORK | {"details": {"header": f"Authorization: Bearer {SECRET}{n}"}})
     done = house.submit().body["id"]
     house.approve(done, body={"reason": "go on"})
     assert house.execute(done, deed | {"token": house.get(done)["execution"]["token"]}).status == 200
@@ -124,6 +128,40 @@ def test_no_column_can_be_changed_unseen(database: Path, table: str, change: str
         assert not check(copy).ok, order
 
 
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ("UPDATE keys SET value = hex(randomblob(32)) WHERE name = 'identity'", "the daemon's key for identity is not"),
+        ("UPDATE keys SET value = hex(randomblob(32)) WHERE name = 'masks'", "the daemon's key for masks is not"),
+        ("DELETE FROM keys WHERE name = 'csrf'", "the daemon's key for csrf is in the audit, but no longer there"),
+        ("INSERT INTO keys (name, value) VALUES ('other', 'x')", "the daemon's key for other is not"),
+        ("UPDATE masked_values SET fingerprint = fingerprint || 'x'", "its masked values are not those"),
+        ("UPDATE masked_values SET mask = mask || 'x'", "its masked values are not those"),
+        ("DELETE FROM masked_values", "its masked values are not those"),
+        (
+            "INSERT INTO masked_values SELECT id, 'token#9', 'x' FROM requests WHERE status = 'denied'",
+            "its masked values",
+        ),
+    ],
+)
+def test_redteam_keys_and_masked_values_are_compared(database: Path, change: str, named: str) -> None:
+    """Other masked values would make a new secret look like one that was approved many times."""
+    run_sql(database, change)
+    assert named in problems(check(database))
+
+
+def test_redteam_a_key_that_was_taken_away_is_not_made_anew_unseen(database: Path) -> None:
+    run_sql(database, "DELETE FROM keys WHERE name = 'identity'")
+    house = House(database.parent, database=database)
+    house.stop()
+    assert "creates the key for identity a second time" in problems(check(database))
+
+
+def test_a_renewed_identity_is_sound(database: Path) -> None:
+    change_database(database, lambda tx: renew_identity(tx, "test"))
+    assert check(database).problems == []
+
+
 @pytest.mark.parametrize("table", TEXTS)
 def test_rows_cannot_be_removed_unseen(database: Path, table: str) -> None:
     run_sql(database, f"DELETE FROM {table} WHERE rowid = 1" if table != "votes" else "DELETE FROM votes")
@@ -139,9 +177,9 @@ def test_rows_cannot_be_removed_unseen(database: Path, table: str) -> None:
         f"sessions VALUES ('dead', '{FORGED}', 'owner', 'owner', 'approver:decide', 0, 9999999999999, NULL)",
         f"whitelist VALUES ('{'b' * 32}', 'run', 'run', 's', '', '', 0, 'owner', 9999999999999, NULL, NULL, 0)",
         "votes SELECT id, 'bob', 'bob', credential, '', 0 FROM requests WHERE status = 'pending'",
-        "requests SELECT 'dead', 9999, action, action_key, description, details, masked, digest, subject, subject_key, "
+        "requests SELECT 'dead', 9999, action, action_key, description, masked, digest, subject, subject_key, "
         "credential, claimed, session_key, high_risk, quorum, created, timeout, deadline, status, decided, decided_by, "
-        "reason, execute_by, executed, size FROM requests LIMIT 1",
+        "reason, execute_by, executed, size, details FROM requests LIMIT 1",
     ],
 )
 def test_rows_cannot_be_put_in_unseen(database: Path, row: str) -> None:
@@ -284,7 +322,7 @@ def test_a_daemon_goes_on_after_accepting_and_what_it_does_is_sound(database: Pa
     assert house.deny(pending).status == 200
     house.stop()
     found = check(database)
-    assert (found.ok, found.accepted) == (True, 2), found.problems
+    assert (found.ok, found.accepted) == (True, 4), found.problems
 
 
 def test_only_what_was_shown_is_accepted(database: Path) -> None:
@@ -404,8 +442,8 @@ def write_history(path: Path, requests: int) -> None:
         id = hashlib.md5(str(n).encode()).hexdigest()
         add(2 * n + 1, "submitted", id, "agent", "t", '{"digest":"d","high_risk":false,"timeout":30}')
         add(2 * n + 2, "denied", id, "boss", "t", '{"digest":"d","reason":""}')
-        row = (id, 2 * n + 1, "act", "act", "what", "{}", 0, "d", "agent", "agent", "t", "", "", 0, 1, 2 * n + 1, 30)
-        row += (2 * n + 1 + 30_000, "denied", 2 * n + 2, "boss", "", None, None, 6)
+        row = (id, 2 * n + 1, "act", "act", "what", 0, "d", "agent", "agent", "t", "", "", 0, 1, 2 * n + 1, 30)
+        row += (2 * n + 1 + 30_000, "denied", 2 * n + 2, "boss", "", None, None, 6, "{}")
         db.execute(f"INSERT INTO requests VALUES ({','.join('?' * len(row))})", row)
         for entry in entries:
             db.execute(f"INSERT INTO audit VALUES ({','.join('?' * 10)})", entry)

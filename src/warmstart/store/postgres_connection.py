@@ -96,7 +96,8 @@ class PostgresConnection:
                 yield
             except BaseException:
                 if self._db is not None and not self._db.closed:
-                    self._ask("ROLLBACK TO SAVEPOINT part; RELEASE SAVEPOINT part")
+                    self._ask("ROLLBACK TO SAVEPOINT part")  # one by one: a pipeline takes single statements
+                    self._ask("RELEASE SAVEPOINT part")
                 raise
             self._ask("RELEASE SAVEPOINT part")
 

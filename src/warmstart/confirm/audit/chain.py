@@ -47,9 +47,11 @@ def append(
     request: str = "",
     action: str = "",
     details: dict[str, Any] | None = None,
-) -> int:
-    """Add an entry inside the transaction of the change that it records, and return its sequence."""
-    head = read_head(store)
+    head: ChainHead | None = None,
+) -> ChainHead:
+    """Add an entry inside the transaction of the change that it records, and return the chain's new head. `head`: the
+    newest entry, if the caller knows it."""
+    head = head or read_head(store)
     entry = AuditEntry(
         sequence=head.sequence + 1,
         at=at,
@@ -63,8 +65,9 @@ def append(
         hash="",
     )
     columns = dict(zip(AuditEntry.__struct_fields__, msgspec.structs.astuple(entry), strict=True))
-    store.rows("put_entry", columns | {"hash": hash_entry(entry)})
-    return entry.sequence
+    after = ChainHead(entry.sequence, hash_entry(entry))
+    store.rows("put_entry", columns | {"hash": after.hash})
+    return after
 
 
 def read_head(store: ConfirmStore) -> ChainHead:

@@ -1,16 +1,21 @@
 """Compare every row of the tables with the row that the audit leads to expect.
 
-The outbox of notifications and the idempotency keys are not recorded in the audit and not compared.
+The outboxes of notifications, the browsers that get pushes and the idempotency keys are not recorded in the audit and not
+compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from warmstart.confirm.audit.expected_rows import FIRST_ENTRY, ExpectedRow, ReplayState
+from warmstart.confirm.audit.replay_access import KEY
+from warmstart.confirm.masking.submission import digest_fingerprints
 from warmstart.confirm.model import ALLOWED, Allowance, Passkey, Request, TokenRecord
 from warmstart.confirm.store.protocol import ConfirmStore
+from warmstart.confirm.tokens.keys import fingerprint_key
 
 
 class Difference(NamedTuple):
@@ -30,6 +35,7 @@ class _Table(NamedTuple):
         return " ".join(str(row[column]) for column in self.key)
 
 
+_MASKS = "masks"  # where the replay state keeps a digest of the masked values in the table
 _UNDECIDED = {"status": "pending", "decided": None, "decided_by": "", "reason": "", "executed": None}
 _LOGIN = ("id", "digest", "subject", "subject_key", "scopes", "created", "expires", "ended")
 _LINK = ("digest", "subject", "scopes", "created", "expires", "used")
@@ -53,10 +59,15 @@ _TABLES = (
 
 def compare_tables(store: ConfirmStore, state: ReplayState) -> Iterator[Difference]:
     """Yield what differs. Empties the state on the way."""
+    _note_masks(store, state)
+    yield from _compare_keys(store, state)
     for table in _TABLES:
         for values in store.stream(table.query):
             row = dict(zip(table.columns, values, strict=True))
-            yield from _compare(table, row, state.pop(table.kind, table.make_id(row)))
+            recorded = state.pop(table.kind, table.make_id(row))
+            yield from _compare(table, row, recorded)
+            if table.kind == "request":
+                yield from _compare_masks(row["id"], recorded, state)
     for table in _TABLES:
         for id, expected in state.list_rest(table.kind):
             problem = f"{table.kind} {_shorten(id)} is in the audit, but no longer in the table"
@@ -84,6 +95,32 @@ def _compare(table: _Table, row: ExpectedRow, recorded: ExpectedRow) -> Iterator
     if "shown" in recorded and (shown := Request(**row).shown) != recorded["shown"]:
         problem = f"{name}: the texts shown to people are not the submitted ones"
         yield Difference(problem, ("shown", *about, shown, recorded["shown"]))
+
+
+def _note_masks(store: ConfirmStore, state: ReplayState) -> None:
+    """Note a digest of the masked values of each request."""
+    for id, rows in groupby(store.stream("all_masks"), key=lambda row: row[0]):
+        state.put(_MASKS, id, {"digest": digest_fingerprints((mask, mark) for _, mask, mark in rows)})
+
+
+def _compare_masks(id: str, recorded: ExpectedRow, state: ReplayState) -> Iterator[Difference]:
+    """Compare a request's masked values: whether one was seen before is shown to people. Entries of earlier versions do
+    not record them."""
+    stored = state.pop(_MASKS, id).get("digest", "")
+    if "masks" in recorded and stored != recorded["masks"]:
+        problem = f"request {_shorten(id)}: its masked values are not those that were submitted"
+        yield Difference(problem, ("masks", id, stored, recorded["masks"]))
+
+
+def _compare_keys(store: ConfirmStore, state: ReplayState) -> Iterator[Difference]:
+    """Compare the daemon's keys. An audit that no version since has continued records none of them."""
+    known = dict(state.list_rest(KEY))
+    stored = {str(name): str(value) for name, value, _ in store.stream("all_keys")} if known else {}
+    for name in sorted({*known, *stored}):
+        fingerprint = fingerprint_key(name, stored[name]) if name in stored else ""
+        if fingerprint != known.get(name, {}).get("fingerprint"):
+            what = "is not the one that the audit records" if name in stored else "is in the audit, but no longer there"
+            yield Difference(f"the daemon's key for {name} {what}", ("key", name, fingerprint))
 
 
 def _find_permission(kind: str, row: ExpectedRow) -> str:

@@ -16,6 +16,7 @@ from warmstart.confirm.audit.expected_rows import (
 )
 from warmstart.confirm.audit.replay_access import REPLAY_ACCESS, key_action, key_person
 from warmstart.confirm.audit.replay_passkeys import REPLAY_PASSKEYS
+from warmstart.confirm.lookalikes import is_lookalike
 from warmstart.confirm.model import ALLOWED, AuditEntry
 
 
@@ -37,7 +38,7 @@ def _replay_submitted(state: ReplayState, entry: AuditEntry, details: Details) -
         "subject_key": key_person(entry.actor),
         "credential": entry.credential,
         "created": entry.at,
-        **pick(details, "digest", "high_risk", "timeout", "quorum", "shown"),
+        **pick(details, "digest", "high_risk", "timeout", "quorum", "shown", "masks"),
     }
     if isinstance(timeout := row.get("timeout"), int) and abs(timeout) < 1 << 40:
         row["deadline"] = entry.at + timeout * 1000
@@ -84,7 +85,7 @@ def _check_decision(row: ExpectedRow, entry: AuditEntry, details: Details) -> It
     if entry.event == "withdrawn":
         if key_person(entry.actor) != row.get("subject_key"):
             yield "withdraws the request of somebody else"
-    elif entry.credential and key_person(entry.actor) == row.get("subject_key"):
+    elif entry.credential and "subject" in row and is_lookalike(entry.actor, str(row["subject"])):
         yield "is a decision by the requester"
 
 

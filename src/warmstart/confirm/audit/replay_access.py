@@ -1,4 +1,4 @@
-"""Replay entries about tokens, login links, logins and the whitelist; see replay.py."""
+"""Replay entries about keys, tokens, login links, logins and the whitelist; see replay.py."""
 
 from __future__ import annotations
 
@@ -10,8 +10,23 @@ from warmstart.confirm.model import AuditEntry
 from warmstart.confirm.policy import actions
 from warmstart.names import name_key
 
+KEY = "key"  # the replay state's kind for the daemon's keys
 key_person = lru_cache(4096)(name_key)
 key_action = lru_cache(4096)(actions.key_of)
+
+
+def _replay_keys_created(state: ReplayState, entry: AuditEntry, details: Details) -> Iterator[str]:
+    keys = details.get("keys")
+    for name, fingerprint in keys.items() if isinstance(keys, dict) else ():
+        if state.get(KEY, name):
+            yield f"creates the key for {name[:60]} a second time"
+        state.put(KEY, name, {"fingerprint": make_plain(fingerprint)})
+
+
+def _replay_identity_renewed(state: ReplayState, entry: AuditEntry, details: Details) -> Iterable[str]:
+    if "fingerprint" in details:  # since keys are recorded
+        state.put(KEY, "identity", pick(details, "fingerprint"))
+    return ()
 
 
 def _replay_token_created(state: ReplayState, entry: AuditEntry, details: Details) -> Iterator[str]:
@@ -91,6 +106,8 @@ def _replay_whitelist_removed(state: ReplayState, entry: AuditEntry, details: De
 
 
 REPLAY_ACCESS = {
+    "keys_created": _replay_keys_created,
+    "identity_renewed": _replay_identity_renewed,
     "token_created": _replay_token_created,
     "token_revoked": _replay_token_revoked,
     "login_link_created": _replay_link_created,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from warmstart.confirm.audit import chain
+from warmstart.confirm.audit.memory import WriterMemory
 from warmstart.confirm.model import Identity, Request
 from warmstart.confirm.policy.policy import Policy
 from warmstart.confirm.store.protocol import ConfirmStore
@@ -20,12 +21,13 @@ class Transaction(NamedTuple):
     store: ConfirmStore
     now: int
     policy: Policy
+    memory: WriterMemory | None = None  # of the daemon's writer
 
     def log(
         self, event: str, who: Identity | str, request: Request | None = None, *, action: str = "", **details: Any
     ) -> int:
         """Add an audit entry and return its sequence."""
-        return chain.append(
+        head = chain.append(
             self.store,
             event,
             at=self.now,
@@ -34,7 +36,13 @@ class Transaction(NamedTuple):
             request=request.id if request else "",
             action=request.action if request else action,
             details=details,
+            head=self.memory.head if self.memory else None,
         )
+        if self.memory is not None:
+            self.memory.head = head
+            if request is not None and event != "submitted":  # it may wait no longer
+                self.memory.loads.pop(request.credential, None)
+        return head.sequence
 
     def find(self, id: str) -> Request | None:
         row = self.store.row("request", {"id": id})

@@ -12,6 +12,7 @@ import msgspec
 from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.desk.submit import is_still_allowed
 from warmstart.confirm.errors import ConfirmationError, Conflict, Expired, NotAllowed
+from warmstart.confirm.lookalikes import is_lookalike
 from warmstart.confirm.model import ALLOWED, Assertion, Identity, Request
 from warmstart.confirm.passkeys.proofs import find_unproven, keep_proven, report_unproven
 from warmstart.confirm.passkeys.records import check_signature, show_proof
@@ -66,6 +67,9 @@ def _check_decider(tx: Transaction, who: Identity, request: Request, wish: Decis
     ruling = tx.policy.rule_on(request.action)
     if who.key == request.subject_key:
         return NotAllowed("this is your own request: somebody else must decide it", code="own_request")
+    if is_lookalike(who.subject, request.subject):
+        why = f"your name looks like {request.subject}, who asked: somebody else must decide it"
+        return NotAllowed(why, code="own_request")
     if not ruling.lets_decide(who.subject):
         return NotAllowed(f"the policy does not let you decide about {request.action}", code="not_a_decider")
     if wish.answer == "approved" and ruling.decision == "deny":
@@ -116,7 +120,7 @@ def _vote(tx: Transaction, who: Identity, request: Request, wish: DecisionReques
     """Record an approval. Return None if it was the last one needed."""
     given_before = keep_proven(tx.store, request, read_votes(tx.store, request.id))
     standing = judge(request, given_before, tx.policy.rule_on(request.action))
-    others = [vote for vote in standing.votes if vote.key != who.key]
+    others = [vote for vote in standing.votes if not is_lookalike(vote.by, who.subject)]
     if standing.missing and len(others) < len(standing.votes):
         return Conflict("you have already approved this; others must approve it too", code="already_voted")
     vote = {

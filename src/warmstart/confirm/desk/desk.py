@@ -18,13 +18,14 @@ import msgspec
 from warmstart.confirm.audit.anchor import Anchor, check_anchored
 from warmstart.confirm.audit.anchorer import Anchorer
 from warmstart.confirm.audit.feed import Feed
+from warmstart.confirm.audit.memory import WriterMemory
 from warmstart.confirm.audit.transaction import Transaction, load_request
 from warmstart.confirm.canonical import digest_deed
 from warmstart.confirm.desk import decide, submit
-from warmstart.confirm.desk.load import check_load
+from warmstart.confirm.desk.load import check_load, read_load, read_past
 from warmstart.confirm.desk.presence import Presence
 from warmstart.confirm.desk.watch import Watch
-from warmstart.confirm.desk.writer import Writer
+from warmstart.confirm.desk.writer import LARGE_CHANGE, Writer
 from warmstart.confirm.errors import RateLimited
 from warmstart.confirm.masking.masker import Masker
 from warmstart.confirm.masking.outside import OutsideMasker
@@ -77,7 +78,8 @@ class Desk:
             self.anchor = Anchor.of(self._writing_store)
             self.anchor.create(self._writing_store)
             check_anchored(self._writing_store, self.anchor.read(), self.anchor.path)
-            self._keys = load_keys(self._writing_store)
+            with self._writing_store.writing():
+                self._keys = load_keys(Transaction(self._writing_store, self.now(), self.policy))
             self.masker = Masker(secrets, self._keys["masks"])
             self.outside_masker = OutsideMasker(secrets or {}, self._keys["masks"])
             self.store = opened.enter_context(open_store(database))  # for reading
@@ -114,7 +116,15 @@ class Desk:
 
     def change(self, make: Callable[[Transaction], T | Exception]) -> Future[T]:
         """Queue a change for the writer. Its time is when it runs, not when it was queued."""
-        return self._writer.put(lambda: make(Transaction(self._writing_store, self.now(), self.policy)))
+        return self._put(make)
+
+    def _put(
+        self, make: Callable[[Transaction], T | Exception], *, is_sure: bool = False, is_large: bool = False
+    ) -> Future[T]:
+        def change(memory: WriterMemory) -> T | Exception:
+            return make(Transaction(self._writing_store, self.now(), self.policy, memory))
+
+        return self._writer.put(change, is_sure=is_sure, is_large=is_large)
 
     def log(self, event: str, who: Identity | str, **details: Any) -> Future[int]:
         """Record an audit entry without any other change."""
@@ -123,11 +133,14 @@ class Desk:
     # Requests
 
     def submit(self, who: Identity, new: NewRequest, key: submit.Key | None = None) -> Future[Request]:
-        return self.change(lambda tx: submit.submit(tx, who, new, key, self.channels))
+        is_large = new.size > LARGE_CHANGE
+        return self._put(lambda tx: submit.submit(tx, who, new, key, self.channels), is_sure=True, is_large=is_large)
 
     def check_load(self, who: Identity, size: int) -> RateLimited | None:
         """Return why this token may not submit `size` more bytes now, or None if it may."""
-        return check_load(self.store, self.policy, who, self.now(), size)
+        now = self.now()
+        past = read_past(self.store, self.policy, who, now)
+        return check_load(self.policy, who, now, read_load(self.store, who, now), past, size)
 
     def has_answer(self, who: Identity, key: str) -> bool:
         """Return whether this token has submitted a request with this idempotency key."""

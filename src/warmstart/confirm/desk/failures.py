@@ -46,6 +46,10 @@ class FailureLog:
         self._counts[kind] += 1
         return self._desk.log(event, who, **details) if self._counts[kind] <= _ONE_BY_ONE else None
 
+    def has_noted(self, event: str, who: Identity, route: str) -> bool:
+        """Return whether this caller has failed like this within the minute."""
+        return _Kind(who, event, route) in self._counts
+
     def close(self) -> None:
         """Record how many failures of each kind were only counted."""
         for kind, count in self._counts.items():

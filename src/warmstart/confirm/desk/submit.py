@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from warmstart.confirm.audit.transaction import Transaction
-from warmstart.confirm.desk.load import check_load, check_repeat
+from warmstart.confirm.desk.load import SubmitPast, check_action, check_load, check_repeat, read_load, read_past
 from warmstart.confirm.errors import ConfirmationError, Denied, KeyReused, RateLimited
-from warmstart.confirm.model import WINDOW, Allowance, Identity, NewRequest, Request
+from warmstart.confirm.masking.submission import digest_fingerprints
+from warmstart.confirm.model import Allowance, Identity, NewRequest, Request
 from warmstart.confirm.passkeys.proofs import keep_signed
 from warmstart.confirm.policy.policy import Ruling
 from warmstart.confirm.tokens.tokens import make_id
@@ -44,9 +44,10 @@ def submit(
     if ruling.decision == "deny":
         tx.log("denied_by_policy", "policy", action=new.action, digest=new.digest, requester=who.subject)
         return Denied(f"{new.action}: denied by the policy", code="denied_by_policy")
-    if (limited := _check_limits(tx, who, new, ruling)) is not None:
+    past = read_past(tx.store, tx.policy, who, tx.now, new)
+    if (limited := _check_limits(tx, who, new, ruling, past)) is not None:
         return limited
-    request = _record(tx, who, new, ruling)
+    request = _record(tx, who, new, ruling, may_be_listed=past.is_listed)
     if key is not None:
         answer = {"credential": who.credential, "key": key.key, "digest": key.digest, "request": request.id}
         tx.store.rows("put_answer", answer)
@@ -68,37 +69,28 @@ def _replay(tx: Transaction, who: Identity, key: Key) -> Request | KeyReused | N
     return request if request is not None and digest == key.digest else KeyReused()
 
 
-def _check_limits(tx: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -> RateLimited | None:
+def _check_limits(
+    tx: Transaction, who: Identity, new: NewRequest, ruling: Ruling, past: SubmitPast
+) -> RateLimited | None:
     """Return the first limit that this request would exceed. The door records it: see FailureLog."""
+    load = read_load(tx.store, who, tx.now, tx.memory)
     return (
-        check_load(tx.store, tx.policy, who, tx.now, new.size)
-        or check_repeat(tx.store, tx.policy.defaults, who, tx.now, new.digest)
-        or _check_action(tx, new, ruling)
+        check_load(tx.policy, who, tx.now, load, past, new.size)
+        or check_repeat(tx.policy.defaults, tx.now, past)
+        or check_action(new.action, ruling.rate_limit, tx.now, past)
     )
 
 
-def _check_action(tx: Transaction, new: NewRequest, ruling: Ruling) -> RateLimited | None:
-    """Count recent requests in the table, so that a restart does not reset the limit."""
-    since = tx.now - WINDOW * 1000
-    count, oldest = tx.store.row("count_recent", {"action_key": new.key, "since": since})
-    if count < ruling.rate_limit:
-        return None
-    wait = max(1, math.ceil((oldest - since) / 1000))
-    return RateLimited(
-        f"{new.action}: {ruling.rate_limit} an hour are allowed; try again in {wait} seconds",
-        limit=ruling.rate_limit,
-        retry_after=wait,
-    )
-
-
-def find_allowance(tx: Transaction, request: Request, ruling: Ruling) -> SubmitVerdict | None:
+def find_allowance(
+    tx: Transaction, request: Request, ruling: Ruling, may_be_listed: bool = True
+) -> SubmitVerdict | None:
     """Return what allows a request without asking: the policy, or a whitelist entry. High-risk actions always need a
     person."""
     if ruling.high_risk:
         return None
     if ruling.decision == "allow":
         return SubmitVerdict("policy", "allowed by the policy")
-    entries = _list_covering(tx, "allowance", request)
+    entries = _list_covering(tx, "allowance", request) if may_be_listed else []
     if not entries:
         return None
     return SubmitVerdict("whitelist", f"whitelist entry {entries[0].id} by {entries[0].created_by}", entries[0].id)
@@ -127,7 +119,7 @@ def _describe_wanted(request: Request) -> dict[str, Any]:
     }
 
 
-def _record(tx: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -> Request:
+def _record(tx: Transaction, who: Identity, new: NewRequest, ruling: Ruling, *, may_be_listed: bool) -> Request:
     timeout = min(new.timeout or ruling.timeout, ruling.longest)
     request = Request(
         id=make_id(),
@@ -164,14 +156,18 @@ def _record(tx: Transaction, who: Identity, new: NewRequest, ruling: Ruling) -> 
         high_risk=request.high_risk,
         quorum=request.quorum,
         shown=request.shown,
+        masks=digest_fingerprints(new.fingerprints),
         timeout=timeout,
     )
     request = msgspec.structs.replace(request, sequence=sequence)
-    if (allowed := find_allowance(tx, request, ruling)) is not None:
+    if (allowed := find_allowance(tx, request, ruling, may_be_listed)) is not None:
         request = _allow(tx, request, allowed)
+    elif tx.memory is not None:
+        tx.memory.add_waiting(who.credential, request.size)
     tx.store.rows("put_request", msgspec.structs.asdict(request))
-    for mask, fingerprint in new.fingerprints:
-        tx.store.rows("put_mask", {"request": request.id, "mask": mask, "fingerprint": fingerprint})
+    if new.fingerprints:
+        masks = [{"request": request.id, "mask": mask, "fingerprint": mark} for mask, mark in new.fingerprints]
+        tx.store.put_all("put_mask", masks)
     return request
 
 

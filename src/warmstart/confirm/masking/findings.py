@@ -18,6 +18,8 @@ from typing import Any, Literal, NamedTuple
 
 import re2
 
+from warmstart.confirm.lookalikes import write_latin
+
 FindingKind = Literal["danger", "encoded", "lookalike", "hidden", "unsearched"]
 MOST = 40  # findings of one request
 BUDGET = 1.0  # seconds
@@ -66,11 +68,6 @@ _DANGERS: tuple[tuple[str, str], ...] = (
 _ENCODED = re.compile(r"[A-Za-z0-9+/_-]{24,}={0,2}")
 _HEX = re.compile(r"(?:\\x)?[0-9a-fA-F]{2}(?:(?:\\x|[ :])?[0-9a-fA-F]{2}){11,}")
 _WORD = re.compile(r"[^\W\d_]{2,}(?:[.-][^\W\d_]+)*")
-# Letters of other alphabets that look like Latin ones in common fonts.
-_LOOKS = str.maketrans(
-    "аеорсухіјѕһԁԛԝвкмнтгьпӏӀАВЕКМНОРСТУХІЈЅԌԚԜօսհոցզյլքառւԁՕՍՏԼՈαονρικυτγηχεΑΒΕΖΗΙΚΜΝΟΡΤΥΧᎪᏴᏟᎠᎬᎻᎫᏦᏞᎷᏢᏒᏚᎢᏙᎳᏃ",
-    "aeopcyxijshdqwbkmhtrbnlIABEKMHOPCTYXIJSGQWouhngqjlpwnldOUSLNaovpikutynxeABEZHIKMNOPTYXABCDEHJKLMPRSTVWZ",
-)
 _HIDDEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
@@ -201,7 +198,7 @@ def _find_lookalikes(where: str, text: str) -> Iterator[ArgumentFinding]:
         if word.isascii() or word in known:
             continue
         known.add(word)
-        looks = unicodedata.normalize("NFKC", word).translate(_LOOKS)
+        looks = write_latin(word)
         if looks.isascii():
             line = text.count("\n", 0, match.start()) + 1
             letters = sorted(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 MOST_FINGERPRINTS = 200  # of one request
@@ -27,3 +30,9 @@ class MaskedSubmission(Struct, frozen=True, array_like=True):
     requester: str
     session_key: str
     fingerprints: list[tuple[str, str]]  # of masked values: (token#1, fingerprint)
+
+
+def digest_fingerprints(fingerprints: Iterable[tuple[str, str]]) -> str:
+    """Hash the fingerprints of a request for the audit; empty if there are none."""
+    pairs = sorted(map(tuple, fingerprints))
+    return hashlib.sha256(msgspec.json.encode(pairs)).hexdigest() if pairs else ""

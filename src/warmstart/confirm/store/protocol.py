@@ -6,7 +6,7 @@ Statements are named in queries.sql and bound by name; schemas and triggers diff
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,6 +60,9 @@ class ConfirmStore(Protocol):
 
     def row(self, query: str, values: Values | None = None) -> Any:
         """Run a statement and return its first row, or None."""
+
+    def put_all(self, query: str, values: Sequence[Values]) -> None:
+        """Inside `writing`: run a statement without rows once for each of the values."""
 
     def writing(self) -> AbstractContextManager[None]:
         """Hold a write transaction: on return all of it is on disk, after an error nothing of it."""

@@ -4,8 +4,11 @@
 -- name: put_migration
 INSERT INTO migrations (number, name, applied) VALUES (:number, :name, :applied);
 
--- name: key
-SELECT value FROM keys WHERE name = :name;
+-- name: all_keys
+SELECT name, value, recorded FROM keys ORDER BY name;
+
+-- name: record_key
+UPDATE keys SET recorded = :sequence WHERE name = :name;
 
 -- name: put_key
 INSERT INTO keys (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING;
@@ -27,6 +30,10 @@ FROM tokens ORDER BY created, id;
 
 -- name: revoke_token
 UPDATE tokens SET revoked = :now WHERE id = :id AND revoked IS NULL RETURNING subject;
+
+-- name: subjects
+SELECT subject FROM tokens UNION SELECT subject FROM logins UNION SELECT subject FROM sessions
+UNION SELECT subject FROM passkeys;
 
 -- name: put_request
 INSERT INTO requests (
@@ -106,27 +113,29 @@ SELECT min(deadline) FROM requests WHERE status = 'pending';
 -- name: due_requests
 SELECT id FROM requests WHERE status = 'pending' AND deadline <= :now ORDER BY deadline LIMIT :limit;
 
--- name: count_recent
-SELECT count(*), min(created) FROM requests WHERE action_key = :action_key AND created > :since;
-
 -- name: load_of
 -- How many requests of a token wait, and how many bytes they hold.
 SELECT count(*), coalesce(sum(size), 0) FROM requests
 WHERE credential = :credential AND status = 'pending' AND deadline > :now;
 
--- name: nth_latest_of
--- When a token submitted its n-th latest request of the last hour; no row if there were fewer.
-SELECT created FROM requests WHERE credential = :credential AND created > :since
-ORDER BY created DESC LIMIT 1 OFFSET :skip;
-
--- name: denials_of
-SELECT count(*), coalesce(max(decided), 0) FROM requests
-WHERE subject_key = :subject_key AND status = 'denied' AND decided > :since AND decided_by <> subject;
-
--- name: denial_of
-SELECT max(decided) FROM requests
-WHERE subject_key = :subject_key AND status = 'denied' AND decided > :since AND decided_by <> subject
-  AND digest = :digest;
+-- name: past_of
+-- What limits a new request beside the requests that wait. In this order: when its token submitted the n-th latest
+-- request of the last hour; denials of its requester, and the last; when exactly the same was denied; requests with its
+-- action in the last hour, and the oldest; whether the whitelist may cover it.
+SELECT
+    (SELECT created FROM requests WHERE credential = :credential AND created > :since AND :skip >= 0
+     ORDER BY created DESC LIMIT 1 OFFSET CASE WHEN :skip < 0 THEN 0 ELSE :skip END),
+    denied.denials, denied.last,
+    (SELECT max(decided) FROM requests
+     WHERE subject_key = :subject_key AND status = 'denied' AND decided > :paused AND decided_by <> subject
+       AND digest = :digest),
+    recent.requests, recent.oldest,
+    EXISTS (SELECT 1 FROM whitelist WHERE action_key = :action_key AND session_key = :session_key)
+FROM
+    (SELECT count(*) AS denials, coalesce(max(decided), 0) AS last FROM requests
+     WHERE subject_key = :subject_key AND status = 'denied' AND decided > :remembered AND decided_by <> subject) AS denied,
+    (SELECT count(*) AS requests, min(created) AS oldest FROM requests
+     WHERE action_key = :action_key AND created > :since) AS recent;
 
 -- name: waiting_of
 SELECT id FROM requests WHERE status = 'pending' AND subject_key = :subject_key AND deadline > :now
@@ -292,6 +301,9 @@ FROM whitelist ORDER BY id;
 
 -- name: put_mask
 INSERT INTO masked_values (request, mask, fingerprint) VALUES (:request, :mask, :fingerprint);
+
+-- name: all_masks
+SELECT request, mask, fingerprint FROM masked_values ORDER BY request;
 
 -- name: masks_of
 -- Each mask of a request, and how many other requests with the same value were asked and approved.

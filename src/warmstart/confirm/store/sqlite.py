@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,10 @@ class ConfirmSqliteStore(SqliteFile):
     def row(self, query: str, values: Values | None = None) -> Any:
         rows = self.rows(query, values)
         return rows[0] if rows else None
+
+    def put_all(self, query: str, values: Sequence[Values]) -> None:
+        with self._asking():
+            self._db.executemany(QUERIES[query], values)
 
     @contextmanager
     def alone(self) -> Iterator[None]:

@@ -44,7 +44,9 @@ def create_token(
 ) -> NewToken:
     secret = make_secret()
     expires = None if seconds is None else tx.now + seconds * 1000
-    record = make_record(secret, subject, scopes, now=tx.now, by=by, expires=expires)
+    record = make_record(
+        secret, check_subject(subject, list_subjects(tx.store)), scopes, now=tx.now, by=by, expires=expires
+    )
     tx.store.rows("put_token", msgspec.structs.asdict(record))
     tx.log(
         "token_created",
@@ -65,6 +67,11 @@ def revoke_token(tx: Transaction, id: str, *, by: str) -> str:
         raise NotFound(f"no valid token {id}; see: warmstart confirm token list")
     tx.log("token_revoked", by, subject=row[0], token=id)
     return str(row[0])
+
+
+def list_subjects(store: ConfirmStore) -> list[str]:
+    """Return everybody who ever had a token, a login or a passkey."""
+    return [str(subject) for (subject,) in store.rows("subjects")]
 
 
 def list_tokens(store: ConfirmStore) -> list[TokenRecord]:
@@ -94,7 +101,7 @@ def create_login(tx: Transaction, subject: str, scopes: Iterable[str] = PAGE_SCO
     code = make_secret("")
     link: dict[str, Any] = {
         "digest": digest_secret(code),
-        "subject": check_subject(subject),
+        "subject": check_subject(subject, list_subjects(tx.store)),
         "scopes": " ".join(check_scopes(scopes)),
         "expires": tx.now + LINK_LASTS * 1000,
     }

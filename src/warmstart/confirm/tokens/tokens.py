@@ -10,6 +10,7 @@ import hmac
 import secrets
 from collections.abc import Iterable
 
+from warmstart.confirm.lookalikes import find_mixed_word, is_lookalike, look_key
 from warmstart.confirm.model import SCOPES, Identity, TokenRecord
 from warmstart.errors import BadName, ConfigError
 from warmstart.names import check_name, name_key
@@ -55,19 +56,24 @@ def check_scopes(scopes: Iterable[str]) -> list[str]:
     return wanted
 
 
-def check_subject(subject: str) -> str:
-    """Check the name of a person or an agent. The daemon's own names are refused: they would mislead in the audit."""
+def check_subject(subject: str, known: Iterable[str] = ()) -> str:
+    """Check the name of a person or an agent. The daemon's own names are refused, and names that look like one of the
+    `known` ones but are not the same: they would mislead in the audit."""
     name = check_name(subject)
-    if name_key(name) in _RESERVED:
+    if any(is_lookalike(name, reserved) for reserved in _RESERVED):
         raise BadName(f"{name} is a name that the daemon uses for itself; choose another")
+    if word := find_mixed_word(name):
+        raise BadName(f"“{word}” mixes letters of several alphabets, so it reads as another name; choose another")
+    key, looks = name_key(name), look_key(name)
+    if twin := next((one for one in known if name_key(one) != key and look_key(one) == looks), ""):
+        raise BadName(f"{name} looks like {twin}, whom this database knows, but is not the same name; choose another")
     return name
 
 
 def make_record(
-    secret: str, subject: str, scopes: Iterable[str], *, now: int, by: str, expires: int | None = None
+    secret: str, name: str, scopes: Iterable[str], *, now: int, by: str, expires: int | None = None
 ) -> TokenRecord:
-    """Make the record that is stored for a new token."""
-    name = check_subject(subject)
+    """Make the record that is stored for a new token. `name` is a checked subject."""
     return TokenRecord(
         id=secrets.token_hex(6),
         digest=digest_secret(secret),

@@ -27,13 +27,14 @@ from warmstart.confirm.model import Identity
 from warmstart.confirm.tokens.access import SESSION_LASTS, BrowserSession
 from warmstart.confirm.tokens.tokens import is_same
 from warmstart.doors.web.companions import Companions
-from warmstart.doors.web.turns import CallerTurns
+from warmstart.doors.web.turns import LARGE, CallerTurns
 from warmstart.doors.web.views import Addresses
 from warmstart.doors.web.waiters import Waiters
 
 COOKIE = "warmstart_confirm"
 HTTPS_COOKIE = f"__Host-{COOKIE}"  # browsers accept it only over HTTPS and only from this very host
 CSRF_HEADER = "X-CSRF-Token"
+_LIMITED = "rate_limited"  # the audit's event
 _TARPIT = 1.0  # seconds before a refusal in a flood is answered
 OPEN: dict[str, Any] = {"scopes": None}
 _UNKNOWN = "this token is not known here: it is of another database, was revoked or has expired"
@@ -162,12 +163,19 @@ async def _check_scopes(context: RouteContext, connection: Connection, who: Iden
 
 
 async def _check_load(context: RouteContext, connection: Connection, who: Identity) -> None:
-    """Refuse a submission beyond the limits of its token before its body is read."""
+    """Refuse a submission beyond the limits of its token before its body is read. A small one of a token that was not
+    refused lately is not checked here: the writer does so anyway."""
     desk, announced = context.desk, connection.headers.get("Content-Length", "")
     size = int(announced) if announced.isascii() and announced.isdigit() and len(announced) < 10 else 0
+    if 0 < size <= LARGE and not context.failures.has_noted(_LIMITED, who, _name_route(connection)):
+        return
     limited = desk.check_load(who, size)
     if limited is not None and not desk.has_answer(who, connection.headers.get("Idempotency-Key", "")):
         await refuse_load(context, connection, who, limited)
+
+
+def _name_route(connection: Connection) -> str:
+    return f"{connection.scope['method']} {connection.scope['path_template']}"  # type: ignore[typeddict-item]
 
 
 async def refuse_load(
@@ -175,8 +183,9 @@ async def refuse_load(
 ) -> NoReturn:
     """Record the refusal and raise it. One of many within the minute is only counted, and answered late: a program that
     floods the daemon waits instead of keeping it busy."""
-    route = f"{connection.scope['method']} {connection.scope['path_template']}"  # type: ignore[typeddict-item]
-    recorded = context.failures.note("rate_limited", who, route, why=limited.code, limit=limited.limit, **details)
+    recorded = context.failures.note(
+        _LIMITED, who, _name_route(connection), why=limited.code, limit=limited.limit, **details
+    )
     if recorded is not None:
         await asyncio.wrap_future(recorded)
     else:
@@ -189,9 +198,10 @@ async def _refuse(
 ) -> NoReturn:
     """Record the failure and raise its error. A request without any secret is not recorded: it is no attempt."""
     if sent:
-        route = f"{connection.scope['method']} {connection.scope['path_template']}"  # type: ignore[typeddict-item]
         why = getattr(error, "code", "")
-        recorded = context.failures.note(event, who, route, why=why, path=connection.scope["path"][:200])
+        recorded = context.failures.note(
+            event, who, _name_route(connection), why=why, path=connection.scope["path"][:200]
+        )
         if recorded is not None:
             await asyncio.wrap_future(recorded)
     raise error
