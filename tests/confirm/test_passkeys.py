@@ -345,7 +345,7 @@ def test_redteam_unsigned_whitelist_entries_end_with_the_first_passkey(attacked:
 
 
 @pytest.fixture
-def database(house: House, dora: Person, device: Device, tmp_path: Path) -> Path:
+def copied(house: House, dora: Person, device: Device, tmp_path: Path) -> Path:
     """A copy of the database of a stopped daemon: one signed approval, one request that waits."""
     signed, waiting = ask(house), ask(house, timeout_seconds=3600)
     assert approve(dora, signed, passkey=device.sign_approval(signed)).status == 200
@@ -357,9 +357,9 @@ def database(house: House, dora: Person, device: Device, tmp_path: Path) -> Path
     return copy
 
 
-def forge(database: Path, make: Callable[[Transaction], Any]) -> None:
+def forge(copied: Path, make: Callable[[Transaction], Any]) -> None:
     """Change the database with the daemon's own code, so that chain, tables and anchor fit."""
-    with open_store(database) as store:
+    with open_store(copied) as store:
         with store.writing():
             result = make(Transaction(store, int(time.time() * 1000), Policy()))
             assert not isinstance(result, Exception), result
@@ -378,33 +378,33 @@ def approve_unsigned(tx: Transaction, id: str, **more: Any) -> None:
     decide._resolve(tx, DORA, request, wish)
 
 
-def name_problems(database: Path, *options: str) -> str:
-    done = run("verify", "--db", str(database), *options)
+def name_problems(copied: Path, *options: str) -> str:
+    done = run("verify", "--db", str(copied), *options)
     assert done.exit_code == 1, done.output
     return done.output
 
 
-def test_redteam_a_forged_approval_is_named(database: Path, house: Any) -> None:
-    forge(database, lambda tx: approve_unsigned(tx, house.waiting["id"]))
-    found = check(database)
+def test_redteam_a_forged_approval_is_named(copied: Path, house: Any) -> None:
+    forge(copied, lambda tx: approve_unsigned(tx, house.waiting["id"]))
+    found = check(copied)
     assert [flaw.problem for flaw in found.problems] == ["approves without the signature of a passkey"]
     assert found.forgeries == 1
-    assert "approves without the signature of a passkey" in name_problems(database)
-    done = run("verify", "--db", str(database), "--accept", "--yes")
+    assert "approves without the signature of a passkey" in name_problems(copied)
+    done = run("verify", "--db", str(copied), "--accept", "--yes")
     assert done.exit_code == 1
     assert "cannot be accepted" in done.output
-    assert "approves without the signature of a passkey" in name_problems(database), "even if somebody accepts it"
+    assert "approves without the signature of a passkey" in name_problems(copied), "even if somebody accepts it"
 
 
-def test_redteam_a_copied_signature_is_named(database: Path, house: Any) -> None:
-    entry = next(json.loads(e[7]) for e in _read_audit(database) if e[2] == "approved")
+def test_redteam_a_copied_signature_is_named(copied: Path, house: Any) -> None:
+    entry = next(json.loads(e[7]) for e in _read_audit(copied) if e[2] == "approved")
     from warmstart.confirm.model import Assertion
 
-    forge(database, lambda tx: approve_unsigned(tx, house.waiting["id"], proof=Assertion(**entry["proof"])))
-    assert "signature that does not hold: Client data challenge was not expected" in name_problems(database)
+    forge(copied, lambda tx: approve_unsigned(tx, house.waiting["id"], proof=Assertion(**entry["proof"])))
+    assert "signature that does not hold: Client data challenge was not expected" in name_problems(copied)
 
 
-def test_redteam_a_key_of_the_attackers_own_is_named(database: Path, house: Any, device: Device) -> None:
+def test_redteam_a_key_of_the_attackers_own_is_named(copied: Path, house: Any, device: Device) -> None:
     """They enrol it, vouch for it and sign with it."""
     from warmstart.confirm.model import Assertion
     from warmstart.confirm.passkeys import records
@@ -418,32 +418,32 @@ def test_redteam_a_key_of_the_attackers_own_is_named(database: Path, house: Any,
     from warmstart.confirm.passkeys.signatures import _encode
 
     key = _encode(data.credential_public_key)
-    forge(database, lambda tx: records.add_passkey(tx, DORA, NewPasskey(mine.id, key, mine.host), "mine"))
-    assert check(database).ok, "a device that waits for trust can approve nothing"
+    forge(copied, lambda tx: records.add_passkey(tx, DORA, NewPasskey(mine.id, key, mine.host), "mine"))
+    assert check(copied).ok, "a device that waits for trust can approve nothing"
 
     def vouch(tx: Transaction) -> None:
         proof = Assertion(**mine.sign("vouch", mine.id, key))
         tx.store.row("vouch_passkey", {"id": mine.id, "now": tx.now, "by": mine.id})
         tx.log("passkey_vouched", DORA, passkey=mine.id, name="mine", subject="dora", proof=records.show_proof(proof))
 
-    forge(database, vouch)
+    forge(copied, vouch)
     signed = Assertion(**mine.sign_approval(house.waiting))
-    forge(database, lambda tx: approve_unsigned(tx, house.waiting["id"], proof=signed))
-    text = name_problems(database)
+    forge(copied, lambda tx: approve_unsigned(tx, house.waiting["id"], proof=signed))
+    text = name_problems(copied)
     assert "vouches with a passkey for which nobody vouched" in text
     assert "approves with a passkey for which nobody vouched" in text
 
 
-def test_redteam_a_removed_passkey_opens_nothing(database: Path, house: Any, device: Device) -> None:
+def test_redteam_a_removed_passkey_opens_nothing(copied: Path, house: Any, device: Device) -> None:
     from warmstart.confirm.passkeys import records
 
-    forge(database, lambda tx: records.remove_passkey(tx, device.id, "local:me"))
-    assert check(database).ok
-    forge(database, lambda tx: approve_unsigned(tx, house.waiting["id"]))
-    assert "approves without the signature" in name_problems(database)
+    forge(copied, lambda tx: records.remove_passkey(tx, device.id, "local:me"))
+    assert check(copied).ok
+    forge(copied, lambda tx: approve_unsigned(tx, house.waiting["id"]))
+    assert "approves without the signature" in name_problems(copied)
 
 
-def test_redteam_a_forged_whitelist_entry_is_named(database: Path, house: Any) -> None:
+def test_redteam_a_forged_whitelist_entry_is_named(copied: Path, house: Any) -> None:
     def whitelist(tx: Transaction) -> Any:
         class Blind:
             """The store as before the first passkey."""
@@ -460,11 +460,11 @@ def test_redteam_a_forged_whitelist_entry_is_named(database: Path, house: Any) -
             "local:me",
         )
 
-    forge(database, whitelist)
-    assert "allows in advance without the signature of a passkey" in name_problems(database)
+    forge(copied, whitelist)
+    assert "allows in advance without the signature of a passkey" in name_problems(copied)
 
 
-def test_redteam_a_forged_permission_without_an_entry_is_named(database: Path, house: Any) -> None:
+def test_redteam_a_forged_permission_without_an_entry_is_named(copied: Path, house: Any) -> None:
     def allow(tx: Transaction) -> None:
         request = tx.find(house.waiting["id"])
         assert request
@@ -478,29 +478,29 @@ def test_redteam_a_forged_permission_without_an_entry_is_named(database: Path, h
             entry="e" * 32,
         )
 
-    forge(database, allow)
-    assert "allows a request by a whitelist entry that does not cover it" in name_problems(database)
+    forge(copied, allow)
+    assert "allows a request by a whitelist entry that does not cover it" in name_problems(copied)
 
 
-def test_redteam_an_edited_audit_is_named(database: Path, house: Any, tmp_path: Path) -> None:
+def test_redteam_an_edited_audit_is_named(copied: Path, house: Any, tmp_path: Path) -> None:
     """Everything is hashed anew and anchored anew; only the anchor that lies elsewhere contradicts."""
     elsewhere = tmp_path / "elsewhere.anchor"
-    shutil.copy(anchor_of(database).path, elsewhere)
-    db = apsw.Connection(str(database))
+    shutil.copy(anchor_of(copied).path, elsewhere)
+    db = apsw.Connection(str(copied))
     db.execute(drop_guards()).fetchall()
     db.execute("UPDATE audit SET actor = 'erik' WHERE event = 'approved'")
     db.execute("UPDATE requests SET decided_by = 'erik' WHERE status = 'approved'")
     db.execute("UPDATE votes SET subject = 'erik', subject_key = 'erik'")
     db.close()
-    assert "its hash does not match its content" in name_problems(database)
-    _rehash(database)
-    with open_store(database) as store:
+    assert "its hash does not match its content" in name_problems(copied)
+    _rehash(copied)
+    with open_store(copied) as store:
         with store.writing():
             store.restore_guards()
         Anchor.of(store).write(chain.read_head(store))
-    text = name_problems(database)
+    text = name_problems(copied)
     assert "approves with a passkey that erik does not have" in text, "the signature is dora's"
-    text = name_problems(database, "--anchor", str(elsewhere))
+    text = name_problems(copied, "--anchor", str(elsewhere))
     assert "is not there as it was anchored" in text
 
 
@@ -532,23 +532,23 @@ def test_verify_lists_the_passkeys(house: House, dora: Person, device: Device) -
     assert [one["name"] for one in run_json("passkey", "list", "--db", str(house.database))] == ["phone"]
 
 
-def _read_audit(database: Path) -> list[Any]:
-    db = apsw.Connection(str(database))
+def _read_audit(copied: Path) -> list[Any]:
+    db = apsw.Connection(str(copied))
     try:
         return db.execute("SELECT * FROM audit ORDER BY sequence").fetchall()
     finally:
         db.close()
 
 
-def _rehash(database: Path) -> None:
+def _rehash(copied: Path) -> None:
     """Compute the whole chain again."""
     from warmstart.confirm.model import AuditEntry
 
     previous = chain.ZERO
-    for row in _read_audit(database):
+    for row in _read_audit(copied):
         entry = AuditEntry(*[*row[:8], previous, ""])
         previous = chain.hash_entry(entry)
         run_sql(
-            database,
+            copied,
             f"UPDATE audit SET previous = '{entry.previous}', hash = '{previous}' WHERE sequence = {entry.sequence}",
         )

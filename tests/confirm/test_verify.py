@@ -72,7 +72,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def database(written: Path, tmp_path: Path) -> Path:
+def copied(written: Path, tmp_path: Path) -> Path:
     copy_database(written, tmp_path / "copy.db")
     return tmp_path / "copy.db"
 
@@ -81,9 +81,9 @@ def problems(verdict: AuditVerdict) -> str:
     return "\n".join(flaw.problem for flaw in verdict.problems)
 
 
-def test_what_nobody_touched_is_sound(database: Path) -> None:
-    assert check(database).problems == []
-    assert verify_database(database).problems == []
+def test_what_nobody_touched_is_sound(copied: Path) -> None:
+    assert check(copied).problems == []
+    assert verify_database(copied).problems == []
 
 
 TEXTS = {
@@ -116,13 +116,13 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("table", "change"), CHANGES)
-def test_no_column_can_be_changed_unseen(database: Path, table: str, change: str) -> None:
+def test_no_column_can_be_changed_unseen(copied: Path, table: str, change: str) -> None:
     """Change the first matching row, and the last."""
     column, _, value = change.partition(" = ")
     key = {"votes": "subject_key", "logins": "digest"}.get(table, "id")
     for order in ("min", "max"):
-        copy = database.with_name(f"{order}.db")
-        copy_database(database, copy)
+        copy = copied.with_name(f"{order}.db")
+        copy_database(copied, copy)
         one = f"SELECT {order}({key}) FROM {table} WHERE {column} IS NOT {value}"
         run_sql(copy, f"UPDATE OR REPLACE {table} SET {change} WHERE {key} = ({one})")
         assert not check(copy).ok, order
@@ -144,28 +144,28 @@ def test_no_column_can_be_changed_unseen(database: Path, table: str, change: str
         ),
     ],
 )
-def test_redteam_keys_and_masked_values_are_compared(database: Path, change: str, named: str) -> None:
+def test_redteam_keys_and_masked_values_are_compared(copied: Path, change: str, named: str) -> None:
     """Other masked values would make a new secret look like one that was approved many times."""
-    run_sql(database, change)
-    assert named in problems(check(database))
+    run_sql(copied, change)
+    assert named in problems(check(copied))
 
 
-def test_redteam_a_key_that_was_taken_away_is_not_made_anew_unseen(database: Path) -> None:
-    run_sql(database, "DELETE FROM keys WHERE name = 'identity'")
-    house = House(database.parent, database=database)
+def test_redteam_a_key_that_was_taken_away_is_not_made_anew_unseen(copied: Path) -> None:
+    run_sql(copied, "DELETE FROM keys WHERE name = 'identity'")
+    house = House(copied.parent, database=copied)
     house.stop()
-    assert "creates the key for identity a second time" in problems(check(database))
+    assert "creates the key for identity a second time" in problems(check(copied))
 
 
-def test_a_renewed_identity_is_sound(database: Path) -> None:
-    change_database(database, lambda tx: renew_identity(tx, "test"))
-    assert check(database).problems == []
+def test_a_renewed_identity_is_sound(copied: Path) -> None:
+    change_database(copied, lambda tx: renew_identity(tx, "test"))
+    assert check(copied).problems == []
 
 
 @pytest.mark.parametrize("table", TEXTS)
-def test_rows_cannot_be_removed_unseen(database: Path, table: str) -> None:
-    run_sql(database, f"DELETE FROM {table} WHERE rowid = 1" if table != "votes" else "DELETE FROM votes")
-    found = check(database)
+def test_rows_cannot_be_removed_unseen(copied: Path, table: str) -> None:
+    run_sql(copied, f"DELETE FROM {table} WHERE rowid = 1" if table != "votes" else "DELETE FROM votes")
+    found = check(copied)
     assert "is in the audit, but no longer in the table" in problems(found)
 
 
@@ -182,9 +182,9 @@ def test_rows_cannot_be_removed_unseen(database: Path, table: str) -> None:
         "reason, execute_by, executed, size, details FROM requests LIMIT 1",
     ],
 )
-def test_rows_cannot_be_put_in_unseen(database: Path, row: str) -> None:
-    run_sql(database, f"INSERT INTO {row}")
-    assert "the audit does not record it" in problems(check(database))
+def test_rows_cannot_be_put_in_unseen(copied: Path, row: str) -> None:
+    run_sql(copied, f"INSERT INTO {row}")
+    assert "the audit does not record it" in problems(check(copied))
 
 
 @pytest.mark.parametrize(
@@ -195,12 +195,12 @@ def test_rows_cannot_be_put_in_unseen(database: Path, row: str) -> None:
         "CREATE TRIGGER helper AFTER INSERT ON requests BEGIN UPDATE requests SET high_risk = 0; END",
     ],
 )
-def test_triggers_are_what_they_were(database: Path, trick: str) -> None:
-    run_sql(database, trick)
-    assert "the trigger" in problems(check(database))
-    accept_audit(database)
-    assert check(database).ok
-    db = apsw.Connection(str(database))
+def test_triggers_are_what_they_were(copied: Path, trick: str) -> None:
+    run_sql(copied, trick)
+    assert "the trigger" in problems(check(copied))
+    accept_audit(copied)
+    assert check(copied).ok
+    db = apsw.Connection(str(copied))
     assert {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")} == set(GUARDS)
     with pytest.raises(apsw.ConstraintError, match="append-only"):
         db.execute("UPDATE audit SET actor = 'x'")
@@ -230,33 +230,33 @@ def find(path: Path, status: str, column: str = "id", more: str = "") -> Any:
     return found
 
 
-def test_a_decision_after_a_decision_is_found(database: Path) -> None:
+def test_a_decision_after_a_decision_is_found(copied: Path) -> None:
     """The row was changed to match the forged entry."""
-    id, digest = find(database, "denied"), find(database, "denied", "digest")
-    forge(database, "approved", id, "alice", "t", {"digest": digest, "reason": ""})
-    run_sql(database, f"UPDATE requests SET status = 'approved', decided_by = 'alice', reason = '' WHERE id = '{id}'")
-    assert "already denied" in problems(check(database))
+    id, digest = find(copied, "denied"), find(copied, "denied", "digest")
+    forge(copied, "approved", id, "alice", "t", {"digest": digest, "reason": ""})
+    run_sql(copied, f"UPDATE requests SET status = 'approved', decided_by = 'alice', reason = '' WHERE id = '{id}'")
+    assert "already denied" in problems(check(copied))
 
 
-def test_an_approval_of_something_else_or_by_too_few_is_found(database: Path) -> None:
-    id = find(database, "pending", more="AND quorum = 2")
-    forge(database, "approved", id, "alice", "t", {"digest": "0" * 64, "reason": ""})
-    found = problems(check(database))
+def test_an_approval_of_something_else_or_by_too_few_is_found(copied: Path) -> None:
+    id = find(copied, "pending", more="AND quorum = 2")
+    forge(copied, "approved", id, "alice", "t", {"digest": "0" * 64, "reason": ""})
+    found = problems(check(copied))
     assert "decides other details than were submitted" in found
     assert "approves with 1 of 2 votes" in found
 
 
-def test_an_approval_of_ones_own_request_is_found(database: Path) -> None:
-    id, digest = find(database, "pending"), find(database, "pending", "digest")
-    forge(database, "approved", id, "Agent-1", "t", {"digest": digest, "reason": ""})
-    assert "is a decision by the requester" in problems(check(database))
+def test_an_approval_of_ones_own_request_is_found(copied: Path) -> None:
+    id, digest = find(copied, "pending"), find(copied, "pending", "digest")
+    forge(copied, "approved", id, "Agent-1", "t", {"digest": digest, "reason": ""})
+    assert "is a decision by the requester" in problems(check(copied))
 
 
 @pytest.mark.parametrize("status", ["pending", "denied", "approved"])
-def test_what_was_not_approved_was_not_taken_up(database: Path, status: str) -> None:
-    id, digest = find(database, status), find(database, status, "digest")
-    forge(database, "executed", id, "agent-1", "t", {"digest": digest})
-    found = problems(check(database))
+def test_what_was_not_approved_was_not_taken_up(copied: Path, status: str) -> None:
+    id, digest = find(copied, status), find(copied, status, "digest")
+    forge(copied, "executed", id, "agent-1", "t", {"digest": digest})
+    found = problems(check(copied))
     assert ("a second time" if status == "approved" else "that was not approved") in found
 
 
@@ -267,13 +267,13 @@ def test_what_was_not_approved_was_not_taken_up(database: Path, status: str) -> 
 @pytest.mark.parametrize(
     "event", ["submitted", "approved", "token_created", "sessions_ended", "audit_accepted", "login"]
 )
-def test_entries_that_make_no_sense_are_no_way_out(database: Path, event: str, details: str) -> None:
+def test_entries_that_make_no_sense_are_no_way_out(copied: Path, event: str, details: str) -> None:
     run_sql(
-        database,
+        copied,
         drop_guards(),
         f"UPDATE audit SET event = '{event}', details = '{details}' WHERE sequence IN (3, 8, 9)",
     )
-    assert not check(database).ok
+    assert not check(copied).ok
 
 
 # Accepted flaws
@@ -283,15 +283,15 @@ def spoil(path: Path) -> None:
     run_sql(path, drop_guards(), "UPDATE audit SET actor = 'x' WHERE sequence = 5", "UPDATE requests SET reason = 'y'")
 
 
-def test_what_was_accepted_is_told_apart_from_what_is_new(database: Path) -> None:
-    spoil(database)
-    before = check(database)
+def test_what_was_accepted_is_told_apart_from_what_is_new(copied: Path) -> None:
+    spoil(copied)
+    before = check(copied)
     assert not before.ok
-    accept_audit(database, verify_database(database))
-    after = check(database)
+    accept_audit(copied, verify_database(copied))
+    after = check(copied)
     assert (after.ok, after.flaws, after.accepted, after.lag) == (True, 0, before.lasting, 0)
     assert [(one.sequence, one.flaws) for one in after.acceptances] == [(after.entries, before.lasting)]
-    done = run("verify", "--db", str(database))
+    done = run("verify", "--db", str(copied))
     assert done.exit_code == 0
     assert f"{before.lasting} flaws were accepted by local:" in done.output
     for again in (
@@ -300,57 +300,57 @@ def test_what_was_accepted_is_told_apart_from_what_is_new(database: Path) -> Non
         "UPDATE tokens SET scopes = 'admin' WHERE subject = 'agent-1'",
         drop_guards(),
     ):
-        copy = database.with_name("again.db")
-        copy_database(database, copy)
+        copy = copied.with_name("again.db")
+        copy_database(copied, copy)
         run_sql(copy, again)
         found = check(copy)
         assert not found.ok, again
         assert found.flaws < before.flaws, "only what is new"
 
 
-def test_a_daemon_goes_on_after_accepting_and_what_it_does_is_sound(database: Path) -> None:
+def test_a_daemon_goes_on_after_accepting_and_what_it_does_is_sound(copied: Path) -> None:
     """An accepted token without an entry can be revoked."""
     run_sql(
-        database,
+        copied,
         f"INSERT INTO tokens VALUES ('dead', '{FORGED}', 'mallory', 'mallory', 'admin', 1, 'x', NULL, NULL)",
         "UPDATE requests SET reason = 'y' WHERE status = 'pending'",
     )
-    accept_audit(database)
-    assert run_json("token", "revoke", "dead", "--db", str(database))["good"] is False
-    house = House(database.parent, database=database)
-    pending = find(database, "pending")
+    accept_audit(copied)
+    assert run_json("token", "revoke", "dead", "--db", str(copied))["good"] is False
+    house = House(copied.parent, database=copied)
+    pending = find(copied, "pending")
     assert house.deny(pending).status == 200
     house.stop()
-    found = check(database)
+    found = check(copied)
     assert (found.ok, found.accepted) == (True, 4), found.problems
 
 
-def test_only_what_was_shown_is_accepted(database: Path) -> None:
-    spoil(database)
-    shown = verify_database(database)
-    run_sql(database, "UPDATE tokens SET scopes = 'admin' WHERE subject = 'agent-1'")
+def test_only_what_was_shown_is_accepted(copied: Path) -> None:
+    spoil(copied)
+    shown = verify_database(copied)
+    run_sql(copied, "UPDATE tokens SET scopes = 'admin' WHERE subject = 'agent-1'")
     with pytest.raises(Refused, match="Look again"):
-        accept_audit(database, shown)
-    assert check(database).acceptances == []
+        accept_audit(copied, shown)
+    assert check(copied).acceptances == []
 
 
 def test_more_flaws_than_can_be_named_are_accepted_as_they_are(tmp_path: Path) -> None:
-    database = tmp_path / "many.db"
-    write_history(database, 700)
-    run_sql(database, "UPDATE requests SET reason = 'because', claimed = 'x'")
-    accept_audit(database, verify_database(database))
-    found = check(database)
+    copied = tmp_path / "many.db"
+    write_history(copied, 700)
+    run_sql(copied, "UPDATE requests SET reason = 'because', claimed = 'x'")
+    accept_audit(copied, verify_database(copied))
+    found = check(copied)
     assert (found.ok, found.accepted) == (True, 700)
-    run_sql(database, "UPDATE requests SET reason = 'why' WHERE sequence = 5")
-    assert check(database).flaws == 700, "there is no telling which one is new"
+    run_sql(copied, "UPDATE requests SET reason = 'why' WHERE sequence = 5")
+    assert check(copied).flaws == 700, "there is no telling which one is new"
 
 
-def test_a_taken_anchor_is_never_accepted_for_good(database: Path) -> None:
-    anchor_of(database).path.unlink()
-    accept_audit(database)
-    assert check(database).ok
-    anchor_of(database).path.unlink()
-    assert not check(database).ok
+def test_a_taken_anchor_is_never_accepted_for_good(copied: Path) -> None:
+    anchor_of(copied).path.unlink()
+    accept_audit(copied)
+    assert check(copied).ok
+    anchor_of(copied).path.unlink()
+    assert not check(copied).ok
 
 
 # Reading only
@@ -360,19 +360,19 @@ def listing(folder: Path) -> dict[str, tuple[int, int]]:
     return {file.name: (file.stat().st_size, file.stat().st_mtime_ns) for file in folder.iterdir()}
 
 
-def test_looking_leaves_nothing_behind(database: Path) -> None:
-    before = listing(database.parent)
-    assert run("verify", "--db", str(database)).exit_code == 0
-    assert listing(database.parent) == before
+def test_looking_leaves_nothing_behind(copied: Path) -> None:
+    before = listing(copied.parent)
+    assert run("verify", "--db", str(copied)).exit_code == 0
+    assert listing(copied.parent) == before
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become somebody whom rights keep out")
 @pytest.mark.parametrize("live", [False, True])
-def test_a_read_only_copy_can_be_verified(database: Path, live: bool) -> None:
-    folder = database.parent / "copy"
+def test_a_read_only_copy_can_be_verified(copied: Path, live: bool) -> None:
+    folder = copied.parent / "copy"
     folder.mkdir()
-    keeper = open_store(database) if live else None  # leaves a WAL beside the file
-    for file in database.parent.glob("copy.db*"):
+    keeper = open_store(copied) if live else None  # leaves a WAL beside the file
+    for file in copied.parent.glob("copy.db*"):
         shutil.copy(file, folder)
     if keeper:
         keeper.close()
@@ -403,14 +403,14 @@ def test_what_is_no_database_is_told_and_left_alone(tmp_path: Path, content: byt
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()} == {"confirm.db": content}
 
 
-def test_others_databases_and_older_schemas_are_only_looked_at(database: Path, tmp_path: Path) -> None:
+def test_others_databases_and_older_schemas_are_only_looked_at(copied: Path, tmp_path: Path) -> None:
     for pragma, problem in (("user_version = 99", "newer Warmstart"), ("user_version = 0", "older Warmstart")):
-        run_sql(database, f"PRAGMA {pragma}")
+        run_sql(copied, f"PRAGMA {pragma}")
         with pytest.raises(StoreError, match=problem):
-            open_to_read(database)
-    run_sql(database, "PRAGMA application_id = 77")
+            open_to_read(copied)
+    run_sql(copied, "PRAGMA application_id = 77")
     with pytest.raises(StoreError, match="another program"):
-        open_to_read(database)
+        open_to_read(copied)
     with pytest.raises(StoreError, match="cannot be read"):
         open_to_read(tmp_path / "none.db")
 

@@ -62,7 +62,7 @@ def list_all(ws: Warmstart, db: str | None, as_json: bool) -> None:
     )
 
 
-@passkey.command()
+@passkey.command(context_settings={"ignore_unknown_options": True})  # an id may begin with a hyphen
 @click.argument("id")
 @database_option
 @json_option
