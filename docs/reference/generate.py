@@ -130,6 +130,7 @@ TOML_TYPES = {
     "dict[str, Price]": "table",
     "ReviewSettings": "table",
     "AdviceSettings": "table",
+    "BundleSettings": "table",
     "ArchiveMode": '`"off"`, `"plain"` or `"redacted"`',
     "Level": LEVELS,
     "Level | None": LEVELS,
@@ -137,6 +138,7 @@ TOML_TYPES = {
 TOML_VALUES = {
     "ReviewSettings()": "",
     "AdviceSettings()": "",
+    "BundleSettings()": "",
     "field(default_factory=dict)": "",
     "()": "[]",
     "None": "",
@@ -154,6 +156,8 @@ def write_settings() -> str:
     parts.append(describe_keys(config.ReviewSettings))
     parts.append("\n## `[advice]`\n\nWhat happens at a call that a note is about.\n\n")
     parts.append(describe_keys(config.AdviceSettings))
+    parts.append("\n## `[bundle]`\n\nNotes and templates shared with a team ([how-to](../howto/team.md)).\n\n")
+    parts.append(describe_keys(config.BundleSettings))
     parts.append('\n## `[prices."MODEL"]`\n\nUS dollars per million tokens ([details](../insights.md#prices)).\n\n')
     parts.append(describe_keys(Price))
     parts.append(ENVIRONMENT)

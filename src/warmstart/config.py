@@ -60,6 +60,16 @@ class AdviceSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     environment: Level | None = None  # a program, module or variable that is not here
 
 
+class BundleSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The table [bundle] of config.toml: notes and templates shared with a team; see howto/team.md."""
+
+    url: str = ""  # address of the team's bundle, for `bundle push` and `bundle pull` without one
+    branch: str = ""  # branch that `bundle push` and `bundle pull` use; empty: the repository's main one
+    author: str = ""  # "Name <address>" on your commits; empty: they name nobody
+    hosts: tuple[str, ...] = ()  # git servers whose names may stand in shared project names; well-known ones always may
+    hide: tuple[str, ...] = ()  # names and words that never leave, besides those that are found
+
+
 ArchiveMode = Literal["off", "plain", "redacted"]
 
 
@@ -78,6 +88,7 @@ class FileSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     brief: Annotated[int, Meta(ge=0, le=2_000)] = 300  # maximum tokens of the brief; 0: no brief
     archive: ArchiveMode = "off"  # keep the transcripts that hooks read: as they are, or redacted; see howto/keep.md
     advice: AdviceSettings = AdviceSettings()  # at calls that a note is about; see notes.md
+    bundle: BundleSettings = BundleSettings()  # notes and templates shared with a team; see howto/team.md
     review: ReviewSettings = ReviewSettings()  # a second look at sessions; see howto/review.md
 
 

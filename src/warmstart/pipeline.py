@@ -27,6 +27,7 @@ from warmstart.store import (
 
 if TYPE_CHECKING:
     from warmstart.archive.library import TranscriptArchive
+    from warmstart.bundles.library import Bundles
     from warmstart.dialects.compose import Seed
     from warmstart.exports.formats import ExportFormat
     from warmstart.exports.otlp import SentSpans
@@ -416,6 +417,13 @@ class Warmstart:
         from warmstart.notes.library import NoteLibrary
 
         return NoteLibrary(self.store, self.settings, self._clock)
+
+    @property
+    def bundles(self) -> Bundles:
+        """Notes and templates shared with a team: push, pull, check, waiting, trusted, key."""
+        from warmstart.bundles.library import Bundles
+
+        return Bundles(self.store, self.settings, self._clock, self.notes, self.templates)
 
     @property
     def _briefs(self) -> ProjectBriefs:

@@ -60,6 +60,18 @@ class RemoteFolder:
             else:
                 yield SpooledSource(name, partial(self._fetch, path), _find_looks(facts))
 
+    def read_single(self, at_most: int) -> bytes:
+        """Return the bytes of the one file at the address."""
+        with self._explained():
+            options = {"block_size": 0} if self._scheme in _WEB else {}
+            with self._files.open(self._root, "rb", **options) as stream:
+                data = bytearray()
+                while len(data) <= at_most and (block := stream.read(1 << 20)):
+                    data += block
+        if len(data) > at_most:
+            raise SourceError(self.shown, f"larger than {at_most >> 20} MB")
+        return bytes(data)
+
     def _list(self) -> dict[str, Mapping[str, Any]]:
         if self.single:
             return {self._root: self._files.info(self._root)}
@@ -99,6 +111,13 @@ class RemoteFolder:
         except Exception as error:
             reason = f"{type(error).__name__}: {error}".replace(self._address, self.shown)
             raise SourceError(self.shown, f"it cannot be read: {reason}") from error
+
+
+def fetch_file(address: str, at_most: int) -> bytes:
+    """Return the bytes of one remote file. Raises SourceError if it is larger than that, or cannot be read."""
+    if not is_remote(address):
+        raise SourceError(_strip(address), "only https://, s3:// and gs:// addresses of archives can be read")
+    return RemoteFolder(address).read_single(at_most)
 
 
 def _strip(address: str) -> str:

@@ -53,7 +53,8 @@ class NoteLearner(TriedNotes):
         """Delete the notes of projects whose sessions were all deleted."""
         with self._store.writing():
             for note in self.list():
-                if note.project and note.project not in known and not note.decision.startswith("imported"):
+                is_own = note.source is None and not note.decision.startswith("imported")
+                if note.project and note.project not in known and is_own:
                     self._notes.delete(note.id)
 
     def forget_unsupported(self) -> None:
@@ -94,7 +95,7 @@ class NoteLearner(TriedNotes):
                 counts[1] += decided.status == "proposed"
                 counts[2] += old is None
             for note in known.values():
-                if note.status != "retired" and by_person.get(note.id) != "active":
+                if note.source is None and note.status != "retired" and by_person.get(note.id) != "active":
                     self._retire(note, POLICY, _UNSUPPORTED, now)
                     counts[3] += 1
             return counts[0], counts[1], counts[2], counts[3]
@@ -106,7 +107,10 @@ class NoteLearner(TriedNotes):
             old.text if old is not None and by_person == "active" and old.decision.startswith("edited") else note.text
         )
         shared = old is not None and old.scope == SHARED  # a person let every scope use it
-        note = structs.replace(note, suspicions=suspicions, text=text, scope=SHARED if shared else note.scope)
+        source = old.source if old is not None else None
+        note = structs.replace(
+            note, suspicions=suspicions, text=text, scope=SHARED if shared else note.scope, source=source
+        )
         if by_person is not None and old is not None:
             return structs.replace(note, status=old.status, decision=old.decision)
         if note.last_seen is not None and newest - note.last_seen > _STALE:

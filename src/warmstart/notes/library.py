@@ -12,14 +12,14 @@ from warmstart.model import PastSession
 from warmstart.notes.briefs import ProjectBriefs
 from warmstart.notes.digest import digest_session, read_calls
 from warmstart.notes.effect import MOST, EffectReader, NoteEffects, Recurrence
+from warmstart.notes.imports import ReceivedNotes
 from warmstart.notes.learning import NoteLearner
 from warmstart.notes.marks import Place
 from warmstart.notes.mine import add_up, make_id
 from warmstart.notes.note_trials import NoteTrial
 from warmstart.notes.publish import Published, prepare
 from warmstart.notes.register import PERSON, RULES, encode
-from warmstart.notes.trust import find_suspicions
-from warmstart.notes.types import Note, NoteStatus
+from warmstart.notes.types import Note, NoteSource, NoteStatus
 from warmstart.redact import Redactor
 from warmstart.scopes import SHARED
 from warmstart.store.history import decode_session
@@ -40,7 +40,7 @@ class ShownNote(Struct, frozen=True, kw_only=True):
     trial: NoteTrial | None = None  # None: never drawn
 
 
-class NoteLibrary(NoteLearner, ProjectBriefs):
+class NoteLibrary(NoteLearner, ProjectBriefs, ReceivedNotes):
     """Learns notes, shows them, takes a person's decisions, and writes briefs."""
 
     # Deciding
@@ -162,25 +162,10 @@ class NoteLibrary(NoteLearner, ProjectBriefs):
         return note
 
     def import_(self, notes: Iterable[Note], source: str) -> tuple[Note, ...]:
-        """Store notes of others as proposed: a person approves them here."""
-        now = self._clock()
-        stored = []
+        """Store notes of others as proposed: a person approves them here. Return those that are new here."""
         with self._store.writing():
-            known = {note.id for note in self.list()}
-            for note in notes:
-                fresh = structs.replace(
-                    note,
-                    id=make_id(note.project, note.scope, note.key if note.project else f"{note.agent}:{note.key}"),
-                    status="proposed",
-                    decision=f"imported from {source}",
-                    suspicions=find_suspicions(note),
-                    shown=0,
-                    recurred=0,
-                )
-                if fresh.id not in known:
-                    self._put(fresh, None, now)
-                    stored.append(fresh)
-        return tuple(stored)
+            received = self.receive(structs.replace(note, source=NoteSource(place=source)) for note in notes)
+        return tuple(note for note, change in received if change in ("new", "conflict"))
 
     def _store_decision(self, note: Note, status: NoteStatus, verb: str, reason: str = "") -> Note:
         why = ": ".join(filter(None, (verb, self._write(reason))))

@@ -17,6 +17,17 @@ Level = Literal["off", "tell", "correct", "stop"]
 Action = Literal["none", "tell", "correct", "stop"]
 
 
+class NoteSource(Struct, frozen=True, kw_only=True):
+    """Where a note came from that other people's sessions support."""
+
+    place: str  # the file or bundle
+    file: str = ""  # in the bundle
+    signer: str = ""  # the name that you gave the signer's key
+    key: str = ""  # the signer's public key
+    revision: int = 0  # of the signer's item
+    effect: str = ""  # that the signer measured
+
+
 class Note(Struct, frozen=True, kw_only=True):
     """One counted, checkable fact about a project, in one sentence."""
 
@@ -42,6 +53,7 @@ class Note(Struct, frozen=True, kw_only=True):
     decision: str = ""  # why it has that status, and who decided
     shown: int = 0  # sessions that it was shown to
     recurred: int = 0  # of those, sessions that met it all the same
+    source: NoteSource | None = None  # None: your own sessions
 
     @property
     def certainty(self) -> float:

@@ -175,7 +175,9 @@ class NoteStore:
                 facts = msgspec.json.decode(body, type=dict[str, Any])
             except msgspec.DecodeError:
                 continue
-            moved = make_note_id(new, scope, str(facts.get("key", "")))
+            key = str(facts.get("key", ""))
+            is_plain = note == make_note_id(old, scope, key)  # else it stands beside another note about the same cause
+            moved = make_note_id(new, scope, key if is_plain else f"{key}\0{note}")
             text = msgspec.json.encode(facts | {"id": moved, "project": new}).decode()
             self.store.run("rename_note", (moved, new, text, note))
             self.store.run("rename_showings", (moved, note))

@@ -25,17 +25,18 @@ def write_bundle(templates: Iterable[Template], *, redact: Callable[[Any], Any] 
     if redact is not None:
         chosen = _redact_all(chosen, redact)
     chosen.sort(key=lambda template: (name_key(template.name), template.name, template.version))
-    document = {"warmstart": VERSION, "templates": [_to_record(template) for template in chosen]}
+    document = {"warmstart": VERSION, "templates": [to_record(template) for template in chosen]}
     return (json.dumps(scrub(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode()
 
 
-def _to_record(template: Template) -> dict[str, Any]:
+def to_record(template: Template) -> dict[str, Any]:
+    """Return the JSON of a template, without what describes its place in this store."""
     fields = structs.asdict(template)
     del fields["status"], fields["used"]
     del fields["further"]  # nobody has looked at those one by one
     fields["examples"] = [_write_example(example) for example in template.examples]
     fields["provenance"] = structs.asdict(template.provenance)
-    for local in ("origin", "source", "scope", "partial"):  # they describe its place in this store
+    for local in ("origin", "source", "scope", "partial"):
         del fields["provenance"][local]
     return {key: list(value) if isinstance(value, tuple) else value for key, value in fields.items()}
 

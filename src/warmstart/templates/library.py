@@ -27,7 +27,7 @@ from warmstart.model import (
     TemplateStatus,
     Verdict,
 )
-from warmstart.names import check_name
+from warmstart.names import check_name, name_key
 from warmstart.ports import Progress
 from warmstart.scopes import SHARED, Border, mark_name
 from warmstart.store import SessionRow, TemplateRow, TrialRow
@@ -279,6 +279,43 @@ class TemplateLibrary(LearnedTemplates):
                         self._activate(row, self._load(row), PERSON, "approved at import")
                         self._make_room({(row.category, row.project, row.scope)}, {learned.name for learned in kept})
         return Imported(templates=tuple(map(self._refresh, kept)), problems=tuple(problems))
+
+    def receive(self, template: Template, source: str, signer: str) -> LearnedTemplate:
+        """Store a template of others as proposed, in a transaction that the caller has begun.
+
+        `source`: its place and file, by which it is known again. Where its name is another template's, the signer's name is
+        added: both are kept. Raises Refused if no name is free.
+        """
+        for name in (template.name, f"{template.name}-{signer}", f"{template.name}-{signer}-2"):
+            versions = self._templates.versions(name_key(name))
+            if all(self._source_of(row) == source for row in versions):
+                break
+        else:
+            raise Refused(f"the name {template.name} is taken")
+        provenance = structs.replace(template.provenance, origin="imported", source=f"{source}, signed by {signer}")
+        named = structs.replace(template, name=check_name(name), provenance=provenance)
+        return self._keep(put_stand_ins_in(redact_template(named, self._redact())))
+
+    def _source_of(self, row: TemplateRow) -> str | None:
+        template = self._templates.facts(row.name, row.version, row.body)
+        source = template.provenance.source if template and template.provenance.origin == "imported" else None
+        return source.rpartition(", signed by ")[0] if source else None
+
+    def find_received(self, place: str) -> list[tuple[str, TemplateRow]]:
+        """Return the latest version, with its file, of every template that came from a place and is not retired."""
+        latest: dict[str, tuple[str, TemplateRow]] = {}
+        for row in self._templates.find():
+            source = self._source_of(row)
+            if source and source.startswith(f"{place} ") and row.version >= latest.get(row.name, ("", row))[1].version:
+                latest[row.name] = (source.removeprefix(f"{place} "), row)
+        return [pair for pair in latest.values() if pair[1].status != "retired"]
+
+    def propose_retirement(self, row: TemplateRow, by: str, reason: str) -> bool:
+        """Record that its source retired a template, for a person to decide; False if that was proposed before."""
+        if any(decision.by == by and decision.reason == reason for decision in self._templates.decisions(row.name)):
+            return False
+        self._templates.decide(row, row.status, by, reason, self._clock())
+        return True
 
     def export(self, *names: str, share: bool = True, border: Border | None = None) -> bytes:
         """Return a bundle of the named templates, or of all templates that are not retired and within the border.

@@ -17,7 +17,7 @@ from warmstart.config import Settings
 from warmstart.dialects.compose import cost
 from warmstart.dialects.tokens import estimate
 from warmstart.errors import NotFound, Refused
-from warmstart.model import DIALECTS, Decision, Example, Origin, Problem, Template, TemplateStatus
+from warmstart.model import DIALECTS, Decision, Effect, Example, Origin, Problem, Template, TemplateStatus
 from warmstart.names import check_name, name_key
 from warmstart.plurals import format_count
 from warmstart.redact import Redactor
@@ -201,8 +201,12 @@ class TemplateRegister:
             for row in rows[limit:]:
                 self._retire(row, POLICY, f"weaker than {limit} others of its category and project")
 
+    def find_effect(self, row: TemplateRow) -> Effect | None:
+        """Return the measured effect of a version; None if it was not measured."""
+        return self._templates.effect(row.effect)
+
     def _is_proven(self, row: TemplateRow) -> bool:
-        effect = self._templates.effect(row.effect)
+        effect = self.find_effect(row)
         return effect is not None and effect.verdict == "better"
 
     # Deciding

@@ -37,6 +37,7 @@ COMMANDS = {  # name -> module and attribute
     "capture": "templates:capture",
     "templates": "templates:templates",
     "notes": "notes:notes",
+    "bundle": "bundle:bundle",
     "where": "where:where",
     "advise": "advise:advise",
     "provision": "provision:provision",

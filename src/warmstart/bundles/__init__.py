@@ -1,0 +1,1 @@
+"""Bundles: notes and templates shared as signed text files, in a git repository, a folder or an archive."""
