@@ -14,7 +14,7 @@ from warmstart.model import Template
 from warmstart.notes.imports import BUNDLE
 from warmstart.notes.library import NoteLibrary
 from warmstart.notes.types import Note, NoteSource
-from warmstart.store import SqliteStore
+from warmstart.store import Store
 from warmstart.templates.bundles import read_bundle
 from warmstart.templates.library import TemplateLibrary
 
@@ -54,7 +54,7 @@ class WaitingItem(Struct, frozen=True, kw_only=True):
 class ItemReceiver:
     """Stores the accepted items of one bundle."""
 
-    def __init__(self, store: SqliteStore, notes: NoteLibrary, templates: TemplateLibrary, place: str) -> None:
+    def __init__(self, store: Store, notes: NoteLibrary, templates: TemplateLibrary, place: str) -> None:
         self._store = store
         self._notes = notes
         self._templates = templates

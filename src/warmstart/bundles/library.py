@@ -22,7 +22,7 @@ from warmstart.errors import ConfigError, Refused, SourceError
 from warmstart.model import Problem
 from warmstart.notes.library import NoteLibrary
 from warmstart.ports import Progress
-from warmstart.store import SqliteStore
+from warmstart.store import Store
 from warmstart.templates.library import TemplateLibrary
 
 _TRIES = 8  # pushes, while others push too
@@ -78,7 +78,7 @@ class Bundles:
 
     def __init__(
         self,
-        store: SqliteStore,
+        store: Store,
         settings: Settings,
         clock: Callable[[], float],
         notes: NoteLibrary,

@@ -36,7 +36,7 @@ from warmstart.ports import Progress
 from warmstart.projects.disk import build_environment
 from warmstart.redact import Redactor
 from warmstart.scopes import EVERYWHERE, SHARED, Border
-from warmstart.store import TemplateRow
+from warmstart.store import Store, TemplateRow
 from warmstart.store.history import read_history
 from warmstart.templates.export import redact_template, to_record
 from warmstart.templates.library import TemplateLibrary
@@ -289,7 +289,7 @@ def _name_machine(settings: Settings) -> Sequence[str]:
 
 
 def read_histories(
-    store: Any, projects: Iterable[str], progress: Progress | None = None
+    store: Store, projects: Iterable[str], progress: Progress | None = None
 ) -> Iterator[Iterable[PastSession | None]]:
     """Yield the sessions of each project."""
     for project in projects:

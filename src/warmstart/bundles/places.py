@@ -84,7 +84,7 @@ class _Collecting:
         return BundleFiles(dict(sorted(self.files.items())), tuple(self.problems), revision)
 
 
-class GitPlace:
+class GitBundle:
     """A bundle in a git repository."""
 
     def __init__(self, remote: GitRemote, branch: str | None) -> None:
@@ -120,7 +120,7 @@ def _refuse_mode(mode: str) -> str | None:
     return {"120000": "a symbolic link", "160000": "a submodule"}.get(mode, f"not a file (mode {mode})")
 
 
-class FolderPlace:
+class FolderBundle:
     """A bundle in a plain folder: of a checkout that you commit yourself, or of a shared disk. Links are not followed."""
 
     def __init__(self, folder: Path, *, create: bool = False) -> None:
@@ -174,7 +174,7 @@ def _read_file(path: Path) -> bytes:
         return file.read(LARGEST + 1)
 
 
-class ArchivePlace:
+class ArchiveBundle:
     """A bundle in a zip or tar archive, which can only be read."""
 
     def __init__(self, shown: str, fetch: Callable[[], bytes]) -> None:
@@ -233,16 +233,16 @@ def open_place(address: str, home: Path, branch: str | None = None, *, create: b
     scheme = urlsplit(address).scheme.lower() if "://" in address else ""
     path = Path(address).expanduser() if not scheme else None
     if urlsplit(address).path.lower().endswith(_ARCHIVES) and (scheme or (path and path.is_file())):
-        yield ArchivePlace(hide_user(address), lambda: _fetch(address, path))
+        yield ArchiveBundle(hide_user(address), lambda: _fetch(address, path))
     elif path is not None and not is_repository(path) and not _is_remote(address, path):
         if branch is not None:
             raise Refused(f"{path} is a folder, not a repository: --branch means nothing there")
-        yield FolderPlace(path, create=create)
+        yield FolderBundle(path, create=create)
     else:
         with GitRemote(
             str(path.absolute()) if path is not None and path.exists() else address, home / "bundles"
         ) as remote:
-            yield GitPlace(remote, branch)
+            yield GitBundle(remote, branch)
 
 
 def _is_remote(address: str, path: Path) -> bool:
