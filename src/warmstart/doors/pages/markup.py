@@ -18,7 +18,9 @@ _REVEALED: dict[int, str | None] = {number: f"[U+{number:04X}]" for number in (*
 _REVEALED |= dict.fromkeys(_CONTROL, "\N{REPLACEMENT CHARACTER}")
 _VOID = frozenset(("input", "link", "meta", "wbr"))
 _EMPTY: Mapping[str, object] = {}
-_BREAK = re.compile(r"(?<=\w[/_.:-])(?=\w)")  # where a long name may break
+_BREAK = re.compile(
+    r"(?<=\w[/_.:-])(?<!\d[.:-])(?=\w)|(?<=\d[.:-])(?=[^\W\d])"
+)  # where a name may break; no number does
 
 
 class Markup(str):
@@ -81,6 +83,16 @@ def isolate(text: str) -> Markup:
     """Isolate text from a transcript: if it runs from right to left, its neighbours must not turn around."""
     first, *rest = _BREAK.split(reveal(text))
     return element("bdi", {}, first, *(join(element("wbr"), part) for part in rest))
+
+
+def typeset_code(text: str) -> Markup:
+    """Isolate text, with what stands between backticks as code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # one is not closed
+        return isolate(text)
+    return join(
+        *(element("code", {}, isolate(part)) if at % 2 else isolate(part) for at, part in enumerate(parts) if part)
+    )
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:

@@ -34,6 +34,7 @@ class Content(Struct, frozen=True, kw_only=True):
 
     title: str
     body: Sequence[Markup | None]
+    heading: Markup | None = None  # the title with its code marked; None: as it is
     lead: str = ""
     json: str | None = None  # address of the same as JSON
     status: int = 200
@@ -57,7 +58,7 @@ def make_page(content: Content, section: str, viewer: Viewer | None) -> bytes:
     main = element(
         "main",
         {"id": "main"},
-        element("div", {"class": "title"}, element("h1", {}, isolate(content.title)), beside),
+        element("div", {"class": "title"}, element("h1", {}, content.heading or isolate(content.title)), beside),
         element("p", {"class": "lead"}, content.lead) if content.lead else None,
         *content.body,
     )
@@ -177,6 +178,11 @@ def make_badge(status: str, kind: str | None = None) -> Markup:
     good, bad = ("ok", "success", "active", "applied", "better", "works"), ("error", "failure", "worse", "harms")
     kind = kind or ("good" if status in good else "bad" if status in bad else "plain")
     return element("span", {"class": f"badge {kind}"}, status.replace("_", " "))
+
+
+def keep_together(name: str) -> Markup:
+    """Show a short name on one line; a long one may break."""
+    return element("span", {"class": "together"}, name) if len(name) <= 24 else isolate(name)
 
 
 def make_time(seconds: float | None) -> Markup:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from warmstart.doors.pages.markup import Markup, element, isolate, join, show_table
+from warmstart.doors.pages.markup import Markup, element, isolate, join, show_table, typeset_code
 from warmstart.doors.pages.plots.pieces import Scale, draw_axis, draw_vertical_axis
 from warmstart.doors.pages.plots.rates import (
     PlotLine,
@@ -29,7 +29,7 @@ from warmstart.doors.render.insights import (
     tokens_of,
     what_failed,
 )
-from warmstart.doors.render.terminal import clean, format_time
+from warmstart.doors.render.terminal import format_time
 from warmstart.insights.advice import percent
 from warmstart.insights.types import Breakdown, Insights, KindOfWork, Rate, RepeatedError
 from warmstart.plurals import format_count
@@ -70,13 +70,13 @@ def _interval(rate: Rate) -> str:
     return "too few sessions for an interval" if rate.low is None else f"95% interval {interval_of(rate)}"
 
 
-def show_advice(insights: Insights) -> Markup | None:
+def show_advice(
+    insights: Insights, offer: Callable[[str], Markup] = lambda command: element("code", {}, command)
+) -> Markup | None:
+    """Show the advice; `offer` returns what stands for a command."""
     if not insights.advice:
         return None
-    items = (
-        element("li", {}, isolate(advice.text), " ", element("code", {}, clean(advice.command)))
-        for advice in insights.advice
-    )
+    items = (element("li", {}, typeset_code(advice.text), " ", offer(advice.command)) for advice in insights.advice)
     return element("ol", {"class": "advice"}, *items)
 
 
@@ -148,19 +148,22 @@ def _unknown(unknown: int, errors: int) -> str:
     return "unknown" if unknown == errors else f"unknown for {unknown} of {errors}"
 
 
-def show_rates(insights: Insights) -> Markup:
+def show_rates(insights: Insights, find_place: Callable[[str, str], str | None] = lambda kind, name: None) -> Markup:
+    """Show the rates by tool, model, agent and project; `find_place` returns the address of the sessions behind one."""
     facets = (
         ("tool", insights.by_tool),
         ("model", insights.by_model),
         ("agent", insights.by_agent),
         ("project", insights.by_project),
     )
-    return element("div", {"class": "facets"}, *(_show_facet(name, groups) for name, groups in facets if groups.rates))
+    return element(
+        "div", {"class": "facets"}, *(_show_facet(name, groups, find_place) for name, groups in facets if groups.rates)
+    )
 
 
-def _show_facet(name: str, groups: Breakdown) -> Markup:
+def _show_facet(name: str, groups: Breakdown, find_place: Callable[[str, str], str | None]) -> Markup:
     scale = make_rate_scale(groups.rates, most=3, reach=_REACH)
-    bars = [_show_bar(rate, scale) for rate in groups.rates]
+    bars = [_show_bar(rate, scale, find_place(name, rate.name) if rate.name else None) for rate in groups.rates]
     rows = [(name_of(rate.name, 200), *_rate_cells(rate)) for rate in groups.rates]
     more = f"; {groups.more} more not shown" if groups.more else ""
     more += "; arrow: the interval goes on" if any(exceeds(rate, scale) for rate in groups.rates) else ""
@@ -174,13 +177,13 @@ def _show_facet(name: str, groups: Breakdown) -> Markup:
     )
 
 
-def _show_bar(rate: Rate, scale: Scale) -> Markup:
+def _show_bar(rate: Rate, scale: Scale, place: str | None) -> Markup:
     label = name_of(rate.name)
     calls = element("small", {}, f"{rate.errors:,} of {rate.judged:,}")
     return element(
         "div",
         {},
-        element("span", {"class": "name"}, isolate(label)),
+        element("span", {"class": "name"}, element("a", {"href": place}, isolate(label)) if place else isolate(label)),
         draw_bar(rate, scale, f"{label}: {describe_rate(rate)}"),
         element("span", {"class": "value"}, percent(rate.rate), " ", calls),
     )

@@ -66,7 +66,9 @@ def _ask_without_token(settings: Settings, why: str) -> ConfirmView:
     """Find out whether a daemon answers at all, which every token of the home allows."""
     try:
         waiting, page = _reach(find_daemon(settings.home, AGENT_TOKEN))
-    except (Unauthorized, Unreachable) as error:
+    except Unauthorized:
+        return ConfirmView(state="no daemon", problem=f"no token of a daemon is in {settings.home}")
+    except Unreachable as error:
         return ConfirmView(state="no daemon", problem=str(error))
     except (ConfirmationError, ConfigError) as error:
         return ConfirmView(state="problem", problem=str(error))

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from warmstart.doors.cli.effect import describe_arms, describe_experiment
-from warmstart.doors.pages.markup import Markup, element, isolate, join, show_table
+from warmstart.doors.pages.markup import Markup, element, isolate, join, show_table, typeset_code
 from warmstart.doors.pages.plots.courses import draw_effect_course
 from warmstart.doors.render.as_json import describe_note_effects
 from warmstart.doors.render.comparison import list_facts, state_subject, state_verdict, write_interval
@@ -272,7 +272,7 @@ def _show_notes(effects: NoteEffects | None, visible: frozenset[str] | None) -> 
     rows = [
         (
             link(make_address("/notes", note.id), note.id),
-            note.text,
+            typeset_code(note.text),
             f"{note.shown:,}",
             state_recurrence(note.before),
             state_recurrence(note.since),

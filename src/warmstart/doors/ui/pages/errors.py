@@ -17,7 +17,7 @@ from warmstart.doors.pages.insights.sections import (
     show_windows,
     show_work,
 )
-from warmstart.doors.pages.markup import Markup, element, isolate, join
+from warmstart.doors.pages.markup import Markup, element, isolate, join, typeset_code
 from warmstart.doors.render.as_json import describe_insights, describe_occurrences
 from warmstart.doors.render.insights import NOTES, endings_of, name_of, remarks_of, shape_of, what_failed
 from warmstart.doors.ui.figures import Figure
@@ -96,19 +96,39 @@ def _show(view: ErrorsView, asked: PageRequest) -> Content:
     elif insights is not None:
         body += [
             describe_figures(insights),
-            make_part("What to do", show_advice(insights)),
+            make_part("What to do", show_advice(insights, _offer)),
             make_part(
                 "The most repeated errors",
                 show_errors(insights, lambda error: _lead_on(error, wanted)),
-                lead=NOTES["repeated"] if insights.repeated else "",
+                lead=NOTES["repeated"].partition(" See the occurrences")[0] if insights.repeated else "",
             ),
             make_part("Error rate along the session", show_windows(insights)),
             make_part("Error rate by kind of work", show_work(insights), lead=NOTES["work"]),
-            make_part("Where errors come from", show_rates(insights), lead=NOTES["rates"]),
+            make_part("Where errors come from", show_rates(insights, _find_place), lead=NOTES["rates"]),
             make_part("Error rate by week", show_weeks(insights)),
             *(make_note(remark) for remark in remarks_of(insights)),
         ]
     return Content(title="Errors", json=make_address("/errors.json", **wanted), body=body)
+
+
+def _offer(command: str) -> Markup:
+    """Lead to the page that does what a command does; show the command where there is none."""
+    words = command.split()
+    places = {"notes": "/notes", "sessions": "/sessions"}
+    if len(words) == 4 and words[1] in places:
+        return link(make_address(places[words[1]], words[3]), f"Open the {words[1][:-1]}", {"class": "onward"})
+    if words[1:] == ["experiment", "power"]:
+        return link("/effect", "See what your traffic can show", {"class": "onward"})
+    if words[1:] == ["learn"]:
+        return link("/#work", "Start it on Home", {"class": "onward"})
+    return element("code", {}, command)
+
+
+def _find_place(kind: str, name: str) -> str | None:
+    """Return the address of the sessions behind a rate; None where they cannot be listed."""
+    if kind == "tool":
+        return make_address("/sessions", q=name) if any(char.isalnum() for char in name) else None
+    return make_address("/sessions", **{kind: name}) if kind in ("agent", "project") else None
 
 
 def _show_filter(wanted: Mapping[str, object]) -> Markup:
@@ -175,7 +195,7 @@ def _show_note(insights: Insights, error: RepeatedError, asked: PageRequest) -> 
         if note is None:
             return None
         named = element("p", {}, link(make_address("/notes", note.id), note.id), " ", make_badge(note.status))
-        text = element("p", {}, isolate(note.text))
+        text = element("p", {}, typeset_code(note.text))
         if note.status == "active" or not asked.may_change:
             return join(named, text)
         reason = make_field("reason", "Reason (kept on the record)", "", size=50)

@@ -12,7 +12,7 @@ from warmstart.doors.cli.effect import describe_experiment
 from warmstart.doors.cli.job_sources import read_sources
 from warmstart.doors.cli.jobs import describe_checks
 from warmstart.doors.cli.sessions import describe_session
-from warmstart.doors.pages.markup import Markup, element, isolate
+from warmstart.doors.pages.markup import Markup, element, isolate, typeset_code
 from warmstart.doors.ui.figures import Figure
 from warmstart.doors.ui.layout import Content, link, make_action, make_address, make_part
 from warmstart.doors.ui.pages.confirm import count_waiting
@@ -108,7 +108,7 @@ def _list_todo(view: HomeView) -> Iterator[tuple[Markup | str, ...]]:
         yield (link("/review", f"{waiting} for your decision"),)
     for note in view.recurring[:5]:
         met = f"{note.recurred} of {format_count(note.shown, 'session')} met it although they were shown it: "
-        yield (link(make_address("/notes", note.id), f"Note {note.id}"), " recurs; ", met, isolate(note.text))
+        yield (link(make_address("/notes", note.id), f"Note {note.id}"), " recurs; ", met, typeset_code(note.text))
     if view.experiment:
         yield ("The experiment ", link(make_address("/effect", view.experiment.name), view.experiment.name), " runs.")
     elif view.sessions and not view.holdout:

@@ -12,12 +12,13 @@ from msgspec import Struct
 
 from warmstart.doors.cli.notes import describe_note, describe_shown_note
 from warmstart.doors.cli.templates import name_scope
-from warmstart.doors.pages.markup import Markup, element, isolate, join
+from warmstart.doors.pages.markup import Markup, element, isolate, join, typeset_code
 from warmstart.doors.render.effect import state_recurrence
 from warmstart.doors.render.note_trials import state_verdict
 from warmstart.doors.ui.figures import Figure
 from warmstart.doors.ui.layout import (
     Content,
+    keep_together,
     link,
     link_session,
     make_action,
@@ -103,12 +104,12 @@ def _show(view: NoteList, asked: PageRequest) -> Content:
 def _make_row(note: Note) -> tuple[str | Markup, ...]:
     return (
         link(make_address("/notes", note.id), note.id),
-        note.text,
+        typeset_code(note.text),
         make_badge(note.status),
-        note.kind,
+        keep_together(note.kind),
         note.project or f"(all, {note.agent})",
-        f"{note.support:,}",
-        f"{note.shown:,}",
+        link(make_address("/notes", note.id) + "#met", f"{note.support:,}"),
+        link(make_address("/notes", note.id) + "#shown", f"{note.shown:,}"),
         f"{note.recurred:,}",
         make_time(note.last_seen),
     )
@@ -160,14 +161,15 @@ def _show_one(view: NoteView, asked: PageRequest) -> Content:
     note, shown = view.note, view.shown
     return Content(
         title=note.text,
+        heading=typeset_code(note.text),
         json=make_address("/notes", note.id) + ".json",
         body=[
             _show_facts(note),
             make_pending(view.figure),
             make_part("Decide", _offer_decisions(note)) if asked.may_change else None,
-            make_part("Before and after it was shown", _show_recurrence(shown, asked) if shown else None),
+            make_part("Before and after it was shown", _show_recurrence(shown, asked) if shown else None, name="shown"),
             make_part("History", _show_history(shown, note) if shown else None),
-            make_part("Sessions that met it", _link_sessions(note, shown)) if asked.may_change else None,
+            make_part("Sessions that met it", _link_sessions(note, shown), name="met") if asked.may_change else None,
             make_part("What a brief would say", _offer_brief(note.project)) if asked.may_change else None,
         ],
     )

@@ -195,7 +195,9 @@ def _find_summary(view: ProjectView) -> ProjectSummary | None:
 def _show_scopes(view: ProjectView) -> list[Markup]:
     rows, forms = [], []
     for one in view.scopes:
-        rows.append((name_scope(one.scope), f"{one.sessions:,}", f"{one.notes:,}", f"{one.templates:,}"))
+        notes = link(make_address("/notes", project=view.project), f"{one.notes:,}")
+        templates = link("/templates", f"{one.templates:,}")
+        rows.append((name_scope(one.scope), f"{one.sessions:,}", notes, templates))
         reason = make_field("reason", "Reason (kept on the record)", "", size=40)
         if one.scope == SHARED:
             fixed = {"project": view.project}

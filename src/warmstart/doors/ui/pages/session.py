@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ from msgspec import Struct
 
 from warmstart.doors.cli.sessions import describe_call, describe_session, write_call
 from warmstart.doors.cli.usage import format_figure
-from warmstart.doors.pages.markup import Markup, element, isolate, join
+from warmstart.doors.pages.markup import Markup, element, isolate, join, typeset_code
 from warmstart.doors.render.fitted import cut_at_word, flatten
 from warmstart.doors.render.terminal import format_time
 from warmstart.doors.ui.layout import (
@@ -175,7 +176,9 @@ def _show_note(view: TimelineView, note: str, how: str, result: Any) -> Markup:
     ending = ""
     if result is not None and result[3] is not None:
         ending = "; the call or its retry failed" if result[3] else "; the call worked"
-    return element("li", {}, link(make_address("/notes", note), note), f" {how}{ending}: ", isolate(view.notes[note]))
+    return element(
+        "li", {}, link(make_address("/notes", note), note), f" {how}{ending}: ", typeset_code(view.notes[note])
+    )
 
 
 def _show_evidence(row: SessionRow) -> Markup | None:
@@ -208,7 +211,7 @@ def _show_call(view: TimelineView, call: CallRow, asked: PageRequest) -> Markup:
         {"id": f"call-{call.ordinal}", "class": "failed" if failed else None},
         head,
         element("p", {"class": "intent"}, isolate(cut_at_word(flatten(call.intent), 300))) if call.intent else None,
-        element("pre", {"class": "code", "tabindex": 0}, write_call(call)[:2_000]),
+        element("pre", {"class": "code", "tabindex": 0}, _write_call(call)[:2_000]),
         element("p", {"class": "cause"}, isolate(call.cause)) if call.cause else None,
         element("p", {"class": "cause"}, "A person said: ", isolate(call.words)) if call.words else None,
         element("p", {"class": "cause"}, isolate(", ".join(findings))) if findings else None,
@@ -217,6 +220,15 @@ def _show_call(view: TimelineView, call: CallRow, asked: PageRequest) -> Markup:
         if call.status == "error" and asked.may_change and view.record.session.project
         else None,
     )
+
+
+def _write_call(call: CallRow) -> str:
+    """Write a call as the command line does; arguments that are one text, such as a patch, with their lines."""
+    text = write_call(call)
+    if text.startswith('"'):
+        with suppress(msgspec.DecodeError):
+            return msgspec.json.decode(text, type=str)
+    return text
 
 
 def _show_result(call: CallRow) -> Markup:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from warmstart.doors.cli.sessions import describe_task
 from warmstart.doors.pages.markup import Markup
 from warmstart.doors.render.fitted import cut_at_word, flatten
-from warmstart.doors.ui.layout import link_session, make_badge, make_table, make_time
+from warmstart.doors.ui.layout import keep_together, link, link_session, make_address, make_badge, make_table, make_time
 from warmstart.pipeline import Warmstart
 from warmstart.store import SessionRow
 
@@ -24,9 +24,9 @@ def _make_row(ws: Warmstart, row: SessionRow) -> tuple[str | Markup, ...]:
         link_session(row.key, ws.store.shorten_id(row)),
         cut_at_word(flatten(describe_task(ws, row)), 110),
         make_time(row.started),
-        row.agent,
-        row.model or "",
-        f"{row.calls:,}",
-        f"{row.errors:,}",
+        keep_together(row.agent),
+        keep_together(row.model or ""),
+        link(make_address("/sessions", row.key) + "#calls", f"{row.calls:,}"),
+        link(make_address("/sessions", row.key, errors=1) + "#calls", f"{row.errors:,}") if row.errors else "0",
         make_badge(row.verdict),
     )

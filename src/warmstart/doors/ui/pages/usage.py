@@ -95,7 +95,7 @@ def _link_row(by: str, row: UsageRow) -> Markup | str:
     """Lead to the sessions behind a row, where they can be listed."""
     name = row.name or "unknown"
     if by == "day":
-        return element("time", {}, name)
+        return link(make_address("/usage", by="session", since=name, until=name), name) if row.name else name
     if not row.name or by == "model":
         return name
     if by == "session":
