@@ -179,7 +179,7 @@ def _calls(number: int, chance: random.Random) -> Iterator[tuple[Any, ...]]:
             "error" if failed else "ok",
             *(
                 "exit_code",
-                "runtime" if failed else None,
+                "environment" if failed else None,
                 started + ordinal * 4,
                 ordinal // 2 + 1,
                 started + ordinal * 4 + 2,

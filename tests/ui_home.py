@@ -90,7 +90,7 @@ def make_call(row: SessionRow, ordinal: int, text: str, **facts: Any) -> CallRow
         "excerpt": text,
         "status": "error",
         "basis": "exit_code",
-        "error_kind": "runtime",
+        "error_kind": "environment",
         "at": row.started,
         "turn": ordinal + 1,
         "answered": row.ended,

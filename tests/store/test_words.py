@@ -45,7 +45,7 @@ def test_tasks_tools_commands_paths_and_errors_are_searched(store: Store) -> Non
     put(store, 2, "Write the report")
     for text in ("checkout", "REPAIR checkout", "test_orders.py", "total pytest", "chec", "orders tot"):
         assert find(store, text) == ["id-1"], text
-    for text in ("bash", "gizmo", "E501", "please", "runtime", "basket", "src/shop basket.py"):
+    for text in ("bash", "gizmo", "E501", "please", "environment", "basket", "src/shop basket.py"):
         assert find(store, text) == ["id-2", "id-1"], text
     assert find(store, "unsearchedresult") == [], "results are not indexed: sessions search reads them"
     assert find(store, "repair report") == [], "every word must be there"

@@ -132,7 +132,7 @@ def test_guests_see_no_transcript_and_no_other_scope(tmp_path: Path) -> None:
         for path in ("/errors", "/notes", "/effect"):
             for end in ("", ".json"):
                 answer = guest.get(path + end)
-                assert answer.status_code == 200
+                assert answer.status_code == 200, answer.text
                 text = answer.text.replace("<wbr>", "")
                 assert "private-of-work" not in text and "WorkTool" not in text, path
         assert "notes-of-mine" in guest.get("/notes.json").text

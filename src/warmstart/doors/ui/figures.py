@@ -121,7 +121,7 @@ class Figures:
             figure.done, figure.total = done, total
 
         try:
-            figure.value = self._compute(process, compute, report)
+            figure.value = self._compute(process, entry, compute, report)
             figure.made, figure.problem = self._clock(), ""
         except WarmstartError as error:
             figure.problem = str(error)
@@ -132,8 +132,14 @@ class Figures:
             if running is not None:
                 running.set()
 
-    def _compute(self, process: BackgroundProcess, compute: Compute, progress: Progress) -> Any:
+    def _compute(self, process: BackgroundProcess, entry: _Entry, compute: Compute, progress: Progress) -> Any:
         with self._stores.borrow() as ws:
             if ws.count_sessions() < self._large:
-                return compute(ws, progress)
+                before = ws.store.read_version()
+                value = compute(ws, progress)
+                with self._lock:
+                    state = self._watch.store.read_version()
+                    if ws.store.read_version() == before:  # only the computation itself wrote, to be faster next time
+                        entry.state = state
+                return value
         return process.run(compute, progress)
