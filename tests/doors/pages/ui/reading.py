@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 from warmstart.doors.ui.server import UiServer
 
@@ -40,6 +41,7 @@ class Reader:
         hostile = f"{5:032x}"
         note = self.get_json("/notes.json")[0]["id"]
         template = self.get_json("/templates.json")[0]["name"]
+        project = quote(self.get_json("/projects.json")[0]["project"], safe="")
         lists = (
             "/",
             "/sessions",
@@ -50,7 +52,16 @@ class Reader:
             "/effect",
             "/effect/holdout",
         )
-        more = ("/usage", "/usage?by=project", "/usage?by=session", "/projects", "/review", "/settings", "/live")
+        more = (
+            "/usage",
+            "/usage?by=project",
+            "/usage?by=session",
+            "/projects",
+            "/review",
+            "/confirm",
+            "/settings",
+            "/live",
+        )
         return [
             *lists,
             *more,
@@ -58,5 +69,6 @@ class Reader:
             "/errors/1",
             f"/notes/{note}",
             f"/templates/{template}",
+            f"/projects/{project}",
             "/nothing",
         ]

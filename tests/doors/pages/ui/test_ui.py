@@ -32,8 +32,18 @@ RUN_AXE = """async () => {
 }"""
 
 
-def test_hostile_transcripts_stay_text_on_every_page(reader: Any, server: UiServer) -> None:
-    addresses = reader.list_addresses()
+LOOKS = [(400, "light"), (1000, "dark"), (1600, "light"), (400, "dark"), (1000, "light"), (1600, "dark")]
+SHIFTS = """() => new Promise(done => {
+    let sum = 0;
+    new PerformanceObserver(list => list.getEntries().forEach(entry => { sum += entry.value; }))
+        .observe({type: "layout-shift", buffered: true});
+    setTimeout(() => done(sum), 30);
+})"""
+
+
+def test_every_page_fits_and_hostile_transcripts_stay_text(reader: Any, server: UiServer) -> None:
+    kinds = reader.list_addresses()
+    addresses = [*kinds]
     addresses += [f"/sessions/{number:032x}" for number in range(len(PAYLOADS))]
     addresses += [
         "/errors?top=40",
@@ -54,6 +64,8 @@ def test_hostile_transcripts_stay_text_on_every_page(reader: Any, server: UiServ
         links = page.evaluate("[...document.links].map(link => link.getAttribute('href'))")
         assert all(link.startswith(("/", "#")) and not link.startswith("//") for link in links), address
         seen += page.evaluate("document.querySelector('main').textContent")
+        if address in kinds:
+            check_looks(page, address)
     assert "[U+202E]" in seen, "characters that turn text are written out"
     assert "<script>window.pwned" in seen and "onerror=" in seen and "<form action=//evil" in seen, "as text"
     assert [text for text in reader.complaints if "404" not in text] == []
@@ -61,27 +73,24 @@ def test_hostile_transcripts_stay_text_on_every_page(reader: Any, server: UiServ
     assert outside == []
 
 
+def check_looks(page: Any, address: str) -> None:
+    """Check that a page stays where it is, fits every width, and can be read in both themes."""
+    assert page.evaluate(SHIFTS) < 0.01, f"{address} moves while it is loaded"
+    assert page.evaluate("document.querySelectorAll('h1').length") == 1, address
+    for width, colours in LOOKS if FULL else LOOKS[:2]:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=colours)
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, (address, width)
+        faint = [text for text in page.evaluate(CONTRASTS) if text["ratio"] < 4.5]
+        assert faint == [], (address, colours)
+    page.set_viewport_size({"width": 1600, "height": 900})
+
+
 def test_the_browser_would_refuse_scripts_of_others(reader: Any) -> None:
     page = reader.open("/notes")
     for script in ("document.body.innerHTML = '<b>x</b>'", "document.write('x')", "setTimeout('window.pwned = 1')"):
         refused = page.evaluate(f"(() => {{ try {{ {script}; return null }} catch (e) {{ return e.name }} }})()")
         assert refused in ("TypeError", "EvalError")
-
-
-LOOKS = [(400, "light"), (900, "dark"), (1600, "light"), (400, "dark"), (900, "light"), (1600, "dark")]
-
-
-@pytest.mark.parametrize(("width", "colours"), LOOKS if FULL else LOOKS[:2])
-def test_every_page_fits_and_can_be_read(reader: Any, width: int, colours: str) -> None:
-    reader.page.set_viewport_size({"width": width, "height": 900})
-    reader.page.emulate_media(color_scheme=colours)
-    for address in reader.list_addresses():
-        page = reader.open(address)
-        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, address
-        faint = [text for text in page.evaluate(CONTRASTS) if text["ratio"] < 4.5]
-        assert faint == [], address
-        assert page.evaluate("document.querySelectorAll('h1').length") == 1
-    reader.page.set_viewport_size({"width": 1600, "height": 900})
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason=f"{NO_AGENTS}: axe-core comes with them")
@@ -184,9 +193,11 @@ def test_a_running_session_appears_and_grows(browser: Any, own_home: Any) -> Non
         transcript = folder / "aaaaaaaa-2cad-4dc5-af66-528454d082a1.jsonl"
         transcript.write_text("".join(lines[: len(lines) // 2]))
         page.wait_for_selector(".live li:has-text('calls')", timeout=30_000)
-        first = page.locator(".live li").count()
+        page.click(".live li a >> nth=0")
+        page.wait_for_selector(".timeline > li")
+        calls = page.locator(".timeline > li").count()
         transcript.write_text("".join(lines))
-        page.wait_for_selector(f".live li >> nth={first}", timeout=30_000)
+        page.wait_for_selector(f".timeline > li >> nth={calls}", state="attached", timeout=30_000)
         person.open("/")
         page.click("form[data-action='work/ingest'] button")
         page.wait_for_selector("text=ingest has ended", timeout=30_000)

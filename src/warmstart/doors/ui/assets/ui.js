@@ -100,7 +100,7 @@ function showEvent(list, event) {
   const at = event.at ? event.at.slice(11, 19) : "";
   if (event.kind === "session") {
     if (event.status === "error") item.className = "failed";
-    item.append(`${at} `, make("a", event.task || event.key.slice(0, 8), { href: `/sessions/${encodeURIComponent(event.key)}` }));
+    item.append(`${at} `, make("a", event.task || event.key.slice(0, 8), { href: `/sessions/${encodeURIComponent(event.key)}?live=1` }));
     item.append(` · ${event.agent} · ${event.calls} calls, ${event.errors} errors`);
     if (event.tool) item.append(` · ${event.tool}: ${event.status}${event.cause ? `, ${event.cause}` : ""}`);
   } else if (event.kind === "advice") {
