@@ -8,10 +8,11 @@ Code transcripts. json.loads, then inspect (parse, judge, score), then ingest (r
 too) take turns on one core. CPU time counts, not time on the clock, and the best round of each: other programs on the
 machine can only add to it. Caches are emptied before each turn, as in a new process. Then `inspect` and `ingest` read
 one generated transcript of --big MB (default 1000; 0 skips it) in processes of their own, whose peak memory is measured;
-a tenth of it shows how time grows.
+a tenth of it shows how time grows. Last, a tree of 1,000 files is read twice: the second time none of them may be opened.
 
 JSON keys: `formats` {name: {bytes, json_loads_mb_s, inspect_ratio, ingest_ratio}} (1.0 = json.loads), `big_mb`,
-`inspect_peak_mb`, `ingest_peak_mb`, `ten_times_ratio` (time of the whole / time of a tenth), `made_up`.
+`inspect_peak_mb`, `ingest_peak_mb`, `ten_times_ratio` (time of the whole / time of a tenth), `unchanged` {files, opened,
+us_per_file}, `made_up`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from warmstart.formats.source import Source
 from warmstart.ingest.sources import find_sources
 
 CORPUS = ROOT.parent / "shared" / "corpus"
+UNCHANGED = 1_000  # files that are ingested twice
 FORMATS = ("claude_code", "codex", "openai_chat")
 PACKED = {"codex, long": ("mise", ""), "opencode": ("gatomia", ""), "copilot_cli": ("formats", "copilot")}
 WORDS = (
@@ -59,6 +61,7 @@ def main() -> None:
         report: dict[str, Any] = {
             "formats": {name: measure_speed(folder, Path(scratch), options.rounds) for name, folder in folders.items()},
             "made_up": "made up" in folders,
+            "unchanged": measure_unchanged(Path(scratch)),
         }
         if options.big:
             report |= memory(Path(scratch), options.big)
@@ -144,6 +147,26 @@ def inspect_all(files: list[Path]) -> None:
     for file in files:
         for _scored in warmstart.scan(Source(file), causes=False):  # as the command does
             pass
+
+
+def measure_unchanged(scratch: Path) -> dict[str, Any]:
+    """Ingest a tree of small files twice; return how many were opened the second time, and the CPU time of each file."""
+    tree = scratch / "tree"
+    for number in range(UNCHANGED):
+        file = tree / f"project-{number % 20}" / f"00000000-0000-4000-8000-{number:012d}.jsonl"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        lines = session_lines(random.Random(number), file.stem)
+        file.write_text("".join(json.dumps(next(lines)) + "\n" for _ in range(6)))
+    opened: list[str] = []
+    with warmstart.open(scratch / "home-unchanged") as ws:
+        ws.ingest(tree)
+        sys.addaudithook(lambda event, values: opened.append(str(values[0])) if event == "open" else None)
+        seconds = min(time_cpu(lambda: ws.ingest(tree)) for _ in range(3))
+    return {
+        "files": UNCHANGED,
+        "opened": len({path for path in opened if path.startswith(str(tree))}),
+        "us_per_file": round(seconds * 1e6 / UNCHANGED, 1),
+    }
 
 
 def memory(scratch: Path, size: int) -> dict[str, Any]:
@@ -256,6 +279,10 @@ def show(report: dict[str, Any]) -> None:
             f"{name}: {speed['bytes'] / 1e6:.1f} MB, json.loads {speed['json_loads_mb_s']} MB/s = 1.0x;"
             f" inspect {speed['inspect_ratio']:.2f}x, ingest {speed['ingest_ratio']:.2f}x"
         )
+    unchanged = report["unchanged"]
+    print(
+        f"{unchanged['files']} unchanged files: {unchanged['opened']} opened, {unchanged['us_per_file']} microseconds each"
+    )
     if "big_mb" in report:
         print(
             f"peak memory on {report['big_mb']} MB: inspect {report['inspect_peak_mb']} MB, ingest {report['ingest_peak_mb']} MB"

@@ -25,7 +25,7 @@ from warmstart.calls.prose import (
     without_greeting,
 )
 from warmstart.calls.shapes import command_of, strings_in
-from warmstart.calls.words import FILLER_WORDS, find_parts, split_camel, stem
+from warmstart.calls.words import FILLER_WORDS, find_parts, find_runs, split_camel, stem
 from warmstart.model import Arguments, Message, PastCall, Step, ToolCall
 
 INTENT = 200  # maximum characters
@@ -230,7 +230,7 @@ def _measure_fits(said: Sequence[frozenset[str]], call: ToolCall) -> list[int]:
 
 def _words_of(call: ToolCall) -> frozenset[str]:
     values = call.arguments.values() if isinstance(call.arguments, dict) else (call.arguments,)
-    texts = [text[:_VALUE] for value in values for text in strings_in(value)]
+    texts = [text[:_VALUE] for value in values for text in ((value,) if isinstance(value, str) else strings_in(value))]
     return _stems(" ".join((call.tool, *texts[:12])))
 
 
@@ -242,18 +242,19 @@ def _weigh(text: str) -> int:
 
 @lru_cache(512)
 def _stems(text: str) -> frozenset[str]:
-    return frozenset().union(*map(_ROOTS.__getitem__, find_parts(text)))
+    return frozenset().union(*map(_ROOTS.__getitem__, find_runs(text)))
 
 
 class _Roots(dict[str, frozenset[str]]):
     """What words are compared by: the stems of their parts without those that say nothing. Texts repeat their words."""
 
-    def __missing__(self, word: str) -> frozenset[str]:
+    def __missing__(self, run: str) -> frozenset[str]:
         if len(self) >= _MOST_ROOTS:
             self.clear()
-        parts = [word] if word.islower() else split_camel(word)
+        words = [run] if run.isalpha() else find_parts(run)
+        parts = words if run.islower() else [part for word in words for part in split_camel(word)]
         said = [part for part in parts if len(part) > 1 and part not in FILLER_WORDS]
-        roots = self[word] = frozenset([root for part in said if (root := stem(part).removesuffix("e"))])
+        roots = self[run] = frozenset([root for part in said if (root := stem(part).removesuffix("e"))])
         return roots
 
     cache_clear = dict.clear

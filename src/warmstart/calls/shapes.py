@@ -215,6 +215,8 @@ def strings_in(value: Any) -> Iterable[str]:
     """Yield every string inside a value, including keys."""
     if isinstance(value, str):
         yield value
+    elif value is None or isinstance(value, int | float):
+        return
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             yield str(key)

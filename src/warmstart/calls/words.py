@@ -19,6 +19,7 @@ _DIGIT = re.compile(r"\d")  # every id has one
 _COULD_BE_ID = re.compile(r"\d{3}|[A-Z0-9_-]{5}")
 _CONTRACTED = re.compile(r"(?:n['’]t|['’](?:s|d|m|ll|re|ve))\b", re.I)  # don't, it's: a stop word is left
 _WORD = re.compile(r"[^\W\d_]+")
+_RUN = re.compile(r"[\w-]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _PLURAL_ES = re.compile(r"(?:ss|sh|x|[^aeiou]ch)es\Z")
 _ENDINGS = (("ation", 4), ("ing", 4), ("ed", 4))  # an ending, and how many letters must be left
@@ -83,10 +84,18 @@ def find_parts(text: str) -> list[str]:
     """Return the words of a text as they are written, without ids."""
     if _DIGIT.search(text) and _COULD_BE_ID.search(text):
         text = _ID.sub(" ", text)
-    if "'" in text or "’" in text:
-        text = _CONTRACTED.sub("", text)
-    words: list[str] = _WORD.findall(text)
+    words: list[str] = _WORD.findall(_expand(text))
     return words
+
+
+def find_runs(text: str) -> list[str]:
+    """Return the runs of letters, digits, underscores and hyphens: no word and no id is longer than its run."""
+    runs: list[str] = _RUN.findall(_expand(text))
+    return runs
+
+
+def _expand(text: str) -> str:
+    return _CONTRACTED.sub("", text) if "'" in text or "’" in text else text
 
 
 @lru_cache(4_096)

@@ -190,10 +190,13 @@ class Ingest:
 
     def _read(self, source: Source, named: bool) -> None:
         self._report_progress(source.path.name)
-        uri = self._recorder.name(join_session(source.uri, source.only) if source.only else source.uri)
+        uri = join_session(source.uri, source.only) if source.only else source.uri
         origin = self._origins.get(source.path)
         looks = None if origin else source.look()  # before reading: content appended meanwhile is read next time
         known = self._find_unchanged(uri, looks)
+        if known is None and (hidden := self._recorder.name(uri)) != uri:  # a stored address needs no redaction
+            uri = hidden
+            known = self._find_unchanged(uri, looks)
         if known is not None:
             if (reason := _read_reason(known)) is None:
                 self._repeat(known)

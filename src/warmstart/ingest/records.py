@@ -179,13 +179,9 @@ class _Names:
     """Redacts ids, tool names and paths. They are many and nearly always clean, so they are checked together first."""
 
     def __init__(self, scope: Scope, names: list[str], ids: list[str], known: Collection[str]) -> None:
-        odd = [call_id for call_id in ids if not _CALL_ID.fullmatch(call_id)]
-        plain = not could_hide_secret("\n".join((*names, *odd)))
-        if plain and not known:
-            self._scope = None
-            return
-        joined = "\n".join((*names, *ids))
-        is_clean = plain and not any(value in joined for value in known)
+        odd = "\n".join((*names, *(call_id for call_id in ids if not _CALL_ID.fullmatch(call_id))))
+        joined = "\n".join((odd, *ids)) if known else odd
+        is_clean = not could_hide_secret(odd) and not any(value in joined for value in known)
         self._scope = None if is_clean or scope.identifier(joined) == joined else scope
 
     def clean(self, name: str) -> str:

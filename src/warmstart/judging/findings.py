@@ -27,6 +27,7 @@ def _compile(*patterns: str) -> re.Pattern[str]:
 
 # A row that begins with a place, `file:3:4: `, and what may follow it.
 _PLACE = re.compile(r"\s*(\S{1,240}?):\d+(:\d+)?(?::| -)? ")
+_DIGIT_AFTER = re.compile(r":\d")  # every place has one
 _AFTER_PLACE = _compile(
     r"[CRWEF]\d{4}: .*\(([a-z][\w-]+)\)$",  # pylint
     r"[CWEFR]: (?:\[\w+\] )?([A-Z]\w+(?:/[A-Z]\w+)+): ",  # rubocop
@@ -104,11 +105,15 @@ def find_findings(rows: Sequence[str]) -> tuple[str, ...]:
     """Return the unique findings, the most frequent first: `rule:errcheck`, `code:TS2345`, `test:TestTotal`."""
     text = "\n".join(rows)
     hints = [hint for hint in _HINTS if hint in text]
-    hinted = [row for row in rows if any(hint in row for hint in hints) or _PLACE.match(row)]
+    hinted = [
+        row for row in rows if any(hint in row for hint in hints) or (_DIGIT_AFTER.search(row) and _PLACE.match(row))
+    ]
     counts = Counter(filter(None, map(_name_finding, hinted)))
     counts.update(_name_unittests(hinted))
-    counts.update(_name_pairs(rows))
-    counts.update(_name_mocha(rows))
+    if "-->" in text:
+        counts.update(_name_pairs(rows))
+    if "failing" in text:
+        counts.update(_name_mocha(rows))
     if not counts:
         counts.update(name for row in hinted if (name := _match(_WARNINGS, "rule", row)))
     if not any(name.startswith("test:") for name in counts):
