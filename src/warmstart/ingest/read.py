@@ -270,7 +270,7 @@ class Ingest:
         if not self._records and not self._sources:
             return
         with self._store.writing():
-            changes = [self._store.put_session(record.session, record.calls, record.spent) for record in self._records]
+            changes = self._store.put_sessions([(one.session, one.calls, one.spent) for one in self._records])
             for row in self._sources:
                 self._store.put_source(row)
         report = self.report

@@ -85,32 +85,58 @@ class Store(Protocol):
 
     def put_session(self, row: SessionRow, calls: Sequence[CallRow], spent: Sequence[SpentRow] = ()) -> Change:
         """Store a session. The same content changes nothing; an older, shorter copy never replaces a longer one."""
-        if any(call.session_key != row.key for call in calls) or any(part.session_key != row.key for part in spent):
-            raise ValueError("a call or usage belongs to another session")
+        return self.put_sessions([(row, calls, spent)])[0]
+
+    def put_sessions(
+        self, sessions: Sequence[tuple[SessionRow, Sequence[CallRow], Sequence[SpentRow]]]
+    ) -> list[Change]:
+        """Store sessions in one transaction, the calls of all together, and index their words last.
+
+        SQLite's index of words writes to the disk at every savepoint.
+        """
+        changes: list[Change] = []
+        stored: dict[str, tuple[SessionRow, Sequence[CallRow], Sequence[SpentRow]]] = {}  # one may come twice
         with self.writing():
-            if self.is_forgotten(row.key):
-                return "forgotten"
-            known = self.rows("known_session", (row.key,))
-            if known:
-                digest, source_uri, length = known[0]
-                moved = source_uri != row.source_uri
-                if digest == row.digest and moved:
-                    self.run("move_session", (row.source_uri, row.key))
-                if digest == row.digest or (moved and row.length < length):
-                    return "same"
-                self.run("delete_calls", (row.key,))
-                self.run("delete_spent", (row.key,))
-                self.run("forget_words", (row.key,))
-            self.run("put_session", row.to_columns())
-            self.run_many("put_call", [call.to_columns() for call in calls])
-            self.run_many("put_spent", [part.to_columns() for part in spent])
-            self.index_words([row.key])
-            ((has_trials, has_occurrences),) = self.rows("has_marked")
+            for row, calls, spent in sessions:
+                if any(part.session_key != row.key for part in (*calls, *spent)):
+                    raise ValueError("a call or usage belongs to another session")
+                change = self._put_session(row)
+                changes.append(change)
+                if change == "new" or change == "updated":
+                    stored[row.key] = row, calls, spent
+            if stored:
+                self.run_many("put_call", [call.to_columns() for _, calls, _ in stored.values() for call in calls])
+                self.run_many("put_spent", [part.to_columns() for _, _, spent in stored.values() for part in spent])
+                self.index_words(list(stored))
+                self._mark_changed([row for row, _, _ in stored.values()])
+        return changes
+
+    def _put_session(self, row: SessionRow) -> Change:
+        """Store the facts of a session without its calls and usage; those of an older copy are deleted."""
+        if self.is_forgotten(row.key):
+            return "forgotten"
+        known = self.rows("known_session", (row.key,))
+        if known:
+            digest, source_uri, length = known[0]
+            moved = source_uri != row.source_uri
+            if digest == row.digest and moved:
+                self.run("move_session", (row.source_uri, row.key))
+            if digest == row.digest or (moved and row.length < length):
+                return "same"
+            self.run("delete_calls", (row.key,))
+            self.run("delete_spent", (row.key,))
+            self.run("forget_words", (row.key,))
+        self.run("put_session", row.to_columns())
+        return "updated" if known else "new"
+
+    def _mark_changed(self, rows: Sequence[SessionRow]) -> None:
+        """Mark what must be measured or read again because of new or changed sessions, if there is anything."""
+        ((has_trials, has_occurrences),) = self.rows("has_marked")
+        for row in rows:
             if has_trials:
                 self.run("mark_unmeasured", (row.key,))
             if has_occurrences:
                 self.run("mark_unread", (row.id, row.parent))
-        return "updated" if known else "new"
 
     def forget_session(self, key: str, at: float) -> None:
         """Delete a session, its calls, usage and proposals, and refuse it when its transcript is read again.
