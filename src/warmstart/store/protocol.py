@@ -98,7 +98,9 @@ class Store(Protocol):
         stored: dict[str, tuple[SessionRow, Sequence[CallRow], Sequence[SpentRow]]] = {}  # one may come twice
         with self.writing():
             for row, calls, spent in sessions:
-                if any(part.session_key != row.key for part in (*calls, *spent)):
+                if any(call.session_key != row.key for call in calls) or any(
+                    one.session_key != row.key for one in spent
+                ):
                     raise ValueError("a call or usage belongs to another session")
                 change = self._put_session(row)
                 changes.append(change)
