@@ -113,6 +113,8 @@ def make_store(home: Path, sessions: int) -> None:
     db.close()
     with Warmstart(config.load(home)) as ws:
         SessionWords(ws.store).complete(lambda done, total, _key: _report(f"{done:,} of {total or 0:,} indexed"))
+        # What `learn` does with every new session: its counts are made once, and the figures merge them.
+        ws.insights(progress=lambda done, total, _key: _report(f"{done:,} of {total or 0:,} counted"))
     _report(f"the store is made, {time.monotonic() - began:.0f} s\n")
 
 

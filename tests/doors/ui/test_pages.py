@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from importlib import util
 from pathlib import Path
 from typing import Any
 
@@ -305,3 +306,15 @@ def test_a_slow_figure_is_announced(tmp_path: Path) -> None:
         assert figures.get("slow", lambda *_: "never", wait=None).value == "done"
         broken = figures.get("broken", lambda *_: 1 / 0, wait=None)
         assert "ZeroDivisionError" in broken.problem and not broken.is_current
+
+
+def test_the_benchmark_asks_for_pages_and_queries_that_exist(server: UiServer, owner: httpx.Client) -> None:
+    found = util.spec_from_file_location("bench_ui", Path(__file__).parents[3] / "bench" / "ui.py")
+    assert found is not None and found.loader is not None
+    bench = util.module_from_spec(found)
+    found.loader.exec_module(bench)
+    note, template = owner.get("/notes.json").json()[0]["id"], owner.get("/templates.json").json()[0]["name"]
+    with Warmstart(server.parts.stores.settings) as ws:
+        for name, (path, query, values) in bench.list_pages(10, note, template).items():
+            assert owner.get(path).is_success or name == "session", name
+            ws.store.rows(query, values)
