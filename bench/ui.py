@@ -22,6 +22,7 @@ import http.client
 import json
 import os
 import random
+import signal
 import statistics
 import subprocess
 import sys
@@ -69,6 +70,7 @@ def main() -> None:
     parser.add_argument("--patience", type=float, default=60.0)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server ends too
     if options.home is not None:
         report = measure(options.home, options)
     else:

@@ -55,6 +55,9 @@ def test_faults_are_reported_and_the_next_one_works(tmp_path: Path) -> None:
     with pytest.raises(WarmstartError, match="ZeroDivisionError: by hand"):
         process.run(fail, ignore)
     assert process.run(count, ignore)[1] == number, "one process serves all"
+    with pytest.raises(KeyError):
+        process.run(count, lambda *_: {}["no such bar"])
+    assert process.run(count, ignore)[0] == stored, "no old answer is taken for a new one"
     with pytest.raises(WarmstartError, match="ended with -9"):
         process.run(die, ignore)
     assert process.run(count, ignore)[0] == stored, "another is started"

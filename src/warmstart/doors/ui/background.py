@@ -51,16 +51,20 @@ class BackgroundProcess:
 
     def run(self, compute: Compute, progress: Progress) -> Any:
         """Return the value of a function on the store. Raise WarmstartError if it cannot be computed."""
+        task = pickle.dumps((self._settings, compute))
         process = self._start()
         assert process.stdin is not None and process.stdout is not None
         try:
-            pickle.dump((self._settings, compute), process.stdin)
+            process.stdin.write(task)
             process.stdin.flush()
             while not (answer := _receive(process)).is_end:
                 progress(answer.done, answer.total, "")
         except (OSError, EOFError, pickle.UnpicklingError) as error:
             code = self._end()
             raise WarmstartError(f"the process that computes it ended with {code}; load the page again") from error
+        except BaseException:  # its answer would be taken for that of the next function
+            self._end()
+            raise
         if answer.problem:
             raise WarmstartError(answer.problem)
         return answer.value
