@@ -12,7 +12,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -25,6 +25,9 @@ from warmstart.ports import Progress
 MOMENT = 0.15  # seconds that a page waits
 LARGE = 2_000  # sessions from which processes compute the figures
 _KEPT = 40  # figures
+
+
+FigureCost = Literal["light", "quick", "slow"]  # light: independent of the store's size; slow: reads the whole history
 
 
 class Figure(Struct):
@@ -43,6 +46,7 @@ class _Entry(Struct):
     figure: Figure
     state: int = -1  # of the store when the computation began
     running: threading.Event | None = None
+    cost: FigureCost = "quick"
 
 
 class Figures:
@@ -60,7 +64,9 @@ class Figures:
         self._slow = self._start_workers(2)  # of their own, so that no quick figure waits for a slow one
         self._watch = Warmstart(stores.settings, patience=1.0)  # never writes: its view of others' changes counts them
 
-    def get(self, name: Hashable, compute: Compute, *, wait: float | None = MOMENT, is_slow: bool = False) -> Figure:
+    def get(
+        self, name: Hashable, compute: Compute, *, wait: float | None = MOMENT, cost: FigureCost = "quick"
+    ) -> Figure:
         """Return a figure; compute it unless it is current. `wait`: seconds; None: until it is there."""
         key = repr(name)
         with self._lock:
@@ -70,7 +76,8 @@ class Figures:
             if entry.state != state and entry.running is None:
                 entry.running = threading.Event()
                 entry.state = state
-                (self._slow if is_slow else self._quick).put((entry, compute))
+                entry.cost = cost
+                (self._slow if cost == "slow" else self._quick).put((entry, compute))
             running = entry.running
             while len(self._entries) > _KEPT:
                 self._entries.popitem(last=False)
@@ -134,7 +141,7 @@ class Figures:
 
     def _compute(self, process: BackgroundProcess, entry: _Entry, compute: Compute, progress: Progress) -> Any:
         with self._stores.borrow() as ws:
-            if ws.count_sessions() < self._large:
+            if entry.cost == "light" or ws.count_sessions() < self._large:
                 before = ws.store.read_version()
                 value = compute(ws, progress)
                 with self._lock:

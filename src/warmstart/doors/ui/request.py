@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from warmstart.doors.render.times import read_since
 from warmstart.doors.ui.access import Viewer
 from warmstart.doors.ui.background import Compute
-from warmstart.doors.ui.figures import MOMENT, Figure, Figures
+from warmstart.doors.ui.figures import MOMENT, Figure, FigureCost, Figures
 from warmstart.doors.ui.layout import Content
 from warmstart.doors.ui.work import Work
 from warmstart.errors import NotFound, Refused
@@ -41,7 +41,7 @@ class PageRequest(Struct, frozen=True, kw_only=True):
     def may_change(self) -> bool:
         return self.viewer.role == "owner"
 
-    def figure(self, name: tuple[object, ...], compute: Compute, *, is_slow: bool = False) -> Figure:
+    def figure(self, name: tuple[object, ...], compute: Compute, *, cost: FigureCost = "quick") -> Figure:
         """Return a figure about the whole history. Programs wait for it; a page shows that it is being computed.
 
         `compute` may run in another process: it is a function of a module, or a partial of one.
@@ -49,7 +49,7 @@ class PageRequest(Struct, frozen=True, kw_only=True):
         wait = (
             None if self.is_json else max(0.0, self.began + MOMENT - time.monotonic())
         )  # for all its figures together
-        figure = self.figures.get((self.viewer.role, *name), compute, wait=wait, is_slow=is_slow)
+        figure = self.figures.get((self.viewer.role, *name), compute, wait=wait, cost=cost)
         if self.is_json and figure.problem:
             raise Refused(figure.problem)
         return figure

@@ -79,7 +79,7 @@ def _load(asked: PageRequest) -> EffectView:
         notes = {note.id for note in ws.notes.list() if border.admits(note.scope, note.project)}
         templates = {f"{row.name}@{row.version}" for row, _template in ws.templates.find(border=border)}
         visible = frozenset(notes | templates)
-    figure = asked.figure(("effect", name), partial(measure, name=name), is_slow=True)
+    figure = asked.figure(("effect", name), partial(measure, name=name), cost="slow")
     return EffectView(experiments=rows, name=name, figure=figure, visible=visible)
 
 

@@ -62,7 +62,7 @@ def _gather(asked: PageRequest, number: int | None = None) -> Figure:
     agent, project, since = asked.text("agent"), asked.text("project"), asked.since()
     top = asked.number("top", _TOP, 1_000) or _TOP
     compute = partial(gather, top=top, agent=agent, project=project, since=since, show=number, border=asked.border)
-    return asked.figure(("insights", agent, project, asked.text("since"), top, number), compute, is_slow=True)
+    return asked.figure(("insights", agent, project, asked.text("since"), top, number), compute, cost="slow")
 
 
 def gather(ws: Warmstart, progress: Progress, **wanted: Any) -> Insights:

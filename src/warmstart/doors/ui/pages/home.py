@@ -60,7 +60,7 @@ def _load(asked: PageRequest) -> HomeView:
         jobs=check_jobs(read_sources(ws.settings, None, None)),
         experiment=next((row for row in ws.experiments.list() if row.stopped is None), None),
         holdout=ws.settings.holdout,
-        vanishing=asked.figure(("vanishing",), find_vanishing),
+        vanishing=asked.figure(("vanishing",), find_vanishing, cost="light"),
         work=asked.work.state,
     )
 

@@ -36,7 +36,7 @@ class SettingsView(Struct, frozen=True, kw_only=True):
 
 def _load(asked: PageRequest) -> SettingsView:
     try:
-        doctor = asked.figure(("doctor",), examine_all, is_slow=True)
+        doctor = asked.figure(("doctor",), examine_all, cost="slow")
     except StoreError as error:  # then nothing can be kept in it; the examination says why
         doctor = Figure("", _examine_damaged(asked.ws, error), is_current=True, made=0.0)
     settings = asked.ws.settings
