@@ -16,7 +16,8 @@ from warmstart.pipeline import Warmstart
 HERE = Path(__file__).resolve().parent
 SAMPLES = HERE.parents[1] / "src" / "warmstart" / "samples"
 LARGEST = 150_000  # bytes
-SHOWN = {"ui-errors": ("/errors", 820, "light"), "ui-session": ("", 760, "dark"), "ui-notes": ("/notes", 640, "light")}
+WIDTH = 1260
+SHOWN = {"ui-errors": ("/errors", 1000, "light"), "ui-session": ("", 820, "dark"), "ui-notes": ("/notes", 700, "light")}
 
 
 def make_pictures(chromium: str) -> None:
@@ -30,7 +31,7 @@ def make_pictures(chromium: str) -> None:
         with UiServer(settings, port=0) as server, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
             for name, (address, height, colours) in SHOWN.items():
-                size = {"width": 1100, "height": height}
+                size = {"width": WIDTH, "height": height}
                 page = browser.new_page(viewport=size, color_scheme=colours)
                 page.goto(server.make_link())
                 page.goto(server.url + (address or f"/sessions/{session}?errors=1#calls"))
