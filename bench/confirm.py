@@ -1,12 +1,12 @@
 """The confirmation daemon: durable submits beside bare commits, wake-up, start, races, tampering, kill -9, floods.
 
-    python bench/confirm.py [--json] [--full] [--seconds S] [--only PART ...]
+    python bench/confirm.py [--json] [--full] [--seconds S] [--kills N] [--seed S] [--only PART ...]
 
 Everything goes over HTTP to a daemon in a process of its own, clients in another. Durable submits a second are taken
 twice: from 16 and from 64 clients, while 1,000 requests are pending and 200 long polls wait. They are given as ratios
 to what this disk does in the same run: bare SQLite commits one after the other (WAL, synchronous=FULL), and commits of
 16 rows each. Figures of a shared machine: only the ratios say much. `--only` runs single parts; each but the kills of
---full takes under ten minutes.
+--full takes under ten minutes, and those can be split (--kills 250 --seed 2).
 
 JSON keys, by part. `load`: `bare_commits_per_s`, `grouped_rows_per_s` (16 a commit); `submits_per_s` {16, 64 clients},
 `submit_ratio` (the best to bare commits), `grouped_ratio`, `submit_p50_ms`, `submit_p99_ms` (64 clients); `idle_p50_ms`
@@ -482,11 +482,15 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--full", action="store_true", help="1,000 kills and 1,000 requests in the race")
     parser.add_argument("--seconds", type=float, default=4.0, help="for each rate")
+    parser.add_argument("--kills", type=int, help="kills of the SQLite daemon; default 30, with --full 1,000")
+    parser.add_argument("--seed", type=int, default=1, help="of the moments of the kills")
     parts: dict[str, Callable[[Path], Any]] = {
         "load": lambda folder: measure_load(folder, arguments.seconds),
         "race": lambda folder: measure_race(folder, arguments.full),
         "tampering": lambda folder: {"changes": 1_000, "found": measure_tampering(folder, 1_000)},
-        "kills": lambda folder: STRESS.run_kills(folder / "confirm.db", 1_000 if arguments.full else 30),
+        "kills": lambda folder: STRESS.run_kills(
+            folder / "confirm.db", arguments.kills or (1_000 if arguments.full else 30), seed=arguments.seed
+        ),
         "postgres": lambda folder: measure_postgres(folder, arguments.seconds, arguments.full),
         "flood": measure_flood,
     }

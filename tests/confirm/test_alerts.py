@@ -21,8 +21,8 @@ from warmstart.confirm.notify.alerts import Alerter, skip_alerts, write_alert
 from warmstart.confirm.notify.buttons import TelegramChat, add_ntfy_button, can_have_button, send_telegram
 from warmstart.confirm.notify.channels import make_channels
 from warmstart.confirm.notify.messages import Notification
-from warmstart.confirm.notify.notifier import Channel, Undelivered
 from warmstart.confirm.notify.push import KEY_FILE, PushSender, Subscription, list_subscriptions, load_push_key
+from warmstart.confirm.notify.sending import Channel, Undelivered
 
 pytestmark = pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")
 PAGE = "https://box.example"

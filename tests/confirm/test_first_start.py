@@ -99,7 +99,7 @@ class TestLoginLinks:
             done = run("login", "--db", str(database))
             assert done.exit_code == 1 and "serves https://box.example" in done.stderr, "nor does the file's word"
 
-    def test_no_link_leads_to_a_daemon_that_is_gone(self, tmp_path: Path) -> None:
+    def test_redteam_no_link_leads_to_a_daemon_that_is_gone(self, tmp_path: Path) -> None:
         """A second daemon on the same database once left its address behind, and links led to its dead port."""
         database = tmp_path / "confirm.db"
         with ConfirmationServer(database=database, port=0, ui_port=0) as first:

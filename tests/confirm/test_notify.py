@@ -19,7 +19,8 @@ from loopback import serving
 from warmstart.confirm.model import Request
 from warmstart.confirm.notify.channels import make_channels
 from warmstart.confirm.notify.messages import Notification, cut, escape, write_message
-from warmstart.confirm.notify.notifier import Channel, Notifier, Undelivered
+from warmstart.confirm.notify.notifier import Notifier
+from warmstart.confirm.notify.sending import Channel, Undelivered
 from warmstart.errors import ConfigError
 
 pytest.importorskip("apprise")

@@ -21,7 +21,8 @@ from warmstart.confirm.masking.submission import Submission
 from warmstart.confirm.model import NewRequest
 from warmstart.confirm.notify.digest import SINGLE
 from warmstart.confirm.notify.messages import Notification
-from warmstart.confirm.notify.notifier import Channel, Notifier
+from warmstart.confirm.notify.notifier import Notifier
+from warmstart.confirm.notify.sending import Channel
 from warmstart.confirm.policy.policy import parse_policy
 from warmstart.confirm.tokens.identity import split_token
 from warmstart.doors.cli.main import main

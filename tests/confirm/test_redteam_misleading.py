@@ -7,6 +7,7 @@ import json
 import secrets
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,8 @@ IGNORABLE = """
 00AD 034F 061C 115F..1160 17B4..17B5 180B..180F 200B..200F 202A..202E 2060..206F 3164 FE00..FE0F FEFF FFA0 FFF0..FFF8
 1BCA0..1BCA3 1D173..1D17A E0000..E0FFF
 """.split()
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def kinds(details: Any) -> set[str]:
@@ -181,3 +184,11 @@ def test_redteam_the_terminal_shows_what_to_look_at_first(house: House, monkeypa
 def test_redteam_readable_text_stays_exact() -> None:
     assert write_readable({"a": "ü \u202e x"}) == '{\n  "a": "ü \\u202e x"\n}'
     assert "⟨80,000 invisible characters⟩" in write_readable("\u200b" * 80_000)
+
+
+def test_redteam_the_how_to_promises_no_more_than_the_policy_page() -> None:
+    """It once said that the audit shows tampering, which a program of the same user can avoid."""
+    guide = (ROOT / "docs" / "howto" / "confirm.md").read_text("utf-8")
+    limits = guide.partition("## What it does not protect from")[2].partition("\n## ")[0]
+    assert "whoever can write the database can append entries that look real" in " ".join(limits.split())
+    assert "shows tampering" not in guide

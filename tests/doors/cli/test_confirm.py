@@ -20,7 +20,8 @@ from confirm.serving import RISK, WORK, House, send
 from confirm.signing import TOKEN
 from confirm.tampering import GUARDS
 from warmstart.confirm.notify.messages import Notification
-from warmstart.confirm.notify.notifier import Channel, Notifier, Undelivered
+from warmstart.confirm.notify.notifier import Notifier
+from warmstart.confirm.notify.sending import Channel, Undelivered
 from warmstart.doors.cli.confirm import lay_out
 from warmstart.doors.render.terminal import clean
 

@@ -209,7 +209,7 @@ class MessagePlace:
 
     def write(self, head: ChainHead) -> None:
         from warmstart.confirm.notify.messages import Notification
-        from warmstart.confirm.notify.notifier import Undelivered
+        from warmstart.confirm.notify.sending import Undelivered
 
         text = f"{write_literal(head)}\nCheck later: warmstart confirm verify --anchor {write_literal(head)}"
         try:

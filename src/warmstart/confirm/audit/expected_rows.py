@@ -6,7 +6,7 @@ an entry may hold any JSON: an attacker may have written the entry by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
 import apsw
@@ -54,6 +54,9 @@ class ReplayState:
         """Yield `(id, row)` for every row that was not popped."""
         for id, columns in self._db.execute("SELECT id, columns FROM expected WHERE kind = ? ORDER BY id", (kind,)):
             yield id, _decode(columns)
+
+
+Replay = Callable[[ReplayState, AuditEntry, Details], Iterable[str]]  # yields what is wrong with the entry
 
 
 def _decode(columns: bytes | None) -> ExpectedRow:

@@ -3,12 +3,13 @@ after it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from warmstart.confirm.audit.expected_rows import (
     FIRST_ENTRY,
     Details,
     ExpectedRow,
+    Replay,
     ReplayState,
     make_plain,
     pick,
@@ -122,7 +123,7 @@ def _replay_executed(state: ReplayState, entry: AuditEntry, details: Details) ->
     state.put("request", entry.request, {"executed": entry.at} | row)
 
 
-_REPLAY: dict[str, Callable[[ReplayState, AuditEntry, Details], Iterable[str]]] = {
+_REPLAY: dict[str, Replay] = {
     "submitted": _replay_submitted,
     "vote": _replay_vote,
     "approved": _replay_approved,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from warmstart.confirm.audit.expected_rows import FIRST_ENTRY, Details, ReplayState, make_plain, pick
+from warmstart.confirm.audit.expected_rows import FIRST_ENTRY, Details, Replay, ReplayState, make_plain, pick
 from warmstart.confirm.model import AuditEntry
 from warmstart.confirm.policy import actions
 from warmstart.names import name_key
@@ -13,6 +13,17 @@ from warmstart.names import name_key
 KEY = "key"  # the replay state's kind for the daemon's keys
 key_person = lru_cache(4096)(name_key)
 key_action = lru_cache(4096)(actions.key_of)
+
+
+def replay_ending(kind: str, detail: str, column: str) -> Replay:
+    """Make the replay of an entry that ends a row: `detail` holds the row's id, `column` the time of its end."""
+
+    def replay(state: ReplayState, entry: AuditEntry, details: Details) -> Iterable[str]:
+        id = str(details.get(detail))
+        state.put(kind, id, state.get(kind, id) | {column: entry.at})
+        return ()
+
+    return replay
 
 
 def _replay_keys_created(state: ReplayState, entry: AuditEntry, details: Details) -> Iterator[str]:
@@ -42,12 +53,6 @@ def _replay_token_created(state: ReplayState, entry: AuditEntry, details: Detail
         **pick(details, "scopes", "digest", "expires"),
     }
     state.put("token", id, row)
-
-
-def _replay_token_revoked(state: ReplayState, entry: AuditEntry, details: Details) -> Iterable[str]:
-    id = str(details.get("token"))
-    state.put("token", id, state.get("token", id) | {"revoked": entry.at})
-    return ()
 
 
 def _replay_link_created(state: ReplayState, entry: AuditEntry, details: Details) -> Iterable[str]:
@@ -99,21 +104,15 @@ def _replay_whitelisted(state: ReplayState, entry: AuditEntry, details: Details)
     return ()
 
 
-def _replay_whitelist_removed(state: ReplayState, entry: AuditEntry, details: Details) -> Iterable[str]:
-    id = str(details.get("entry"))
-    state.put("whitelist entry", id, state.get("whitelist entry", id) | {"removed": entry.at})
-    return ()
-
-
-REPLAY_ACCESS = {
+REPLAY_ACCESS: dict[str, Replay] = {
     "keys_created": _replay_keys_created,
     "identity_renewed": _replay_identity_renewed,
     "token_created": _replay_token_created,
-    "token_revoked": _replay_token_revoked,
+    "token_revoked": replay_ending("token", "token", "revoked"),
     "login_link_created": _replay_link_created,
     "login": _replay_login,
     "logout": _replay_logout,
     "sessions_ended": _replay_sessions_ended,
     "whitelisted": _replay_whitelisted,
-    "whitelist_removed": _replay_whitelist_removed,
+    "whitelist_removed": replay_ending("whitelist entry", "entry", "removed"),
 }

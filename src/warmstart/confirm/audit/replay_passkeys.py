@@ -12,8 +12,16 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from warmstart.confirm.audit.expected_rows import FIRST_ENTRY, Details, ExpectedRow, ReplayState, pick, read_details
-from warmstart.confirm.audit.replay_access import key_person
+from warmstart.confirm.audit.expected_rows import (
+    FIRST_ENTRY,
+    Details,
+    ExpectedRow,
+    Replay,
+    ReplayState,
+    pick,
+    read_details,
+)
+from warmstart.confirm.audit.replay_access import key_person, replay_ending
 from warmstart.confirm.model import Assertion, AuditEntry
 from warmstart.confirm.passkeys.signatures import check_assertion
 from warmstart.confirm.passkeys.statements import Terms, fingerprint, state_approval, state_vouching
@@ -59,16 +67,10 @@ def _replay_vouched(state: ReplayState, entry: AuditEntry, details: Details) -> 
     return ()
 
 
-def _replay_removed(state: ReplayState, entry: AuditEntry, details: Details) -> Iterable[str]:
-    id = str(details.get("passkey"))
-    state.put("passkey", id, state.get("passkey", id) | {"removed": entry.at})
-    return ()
-
-
-REPLAY_PASSKEYS = {
+REPLAY_PASSKEYS: dict[str, Replay] = {
     "passkey_added": _replay_added,
     "passkey_vouched": _replay_vouched,
-    "passkey_removed": _replay_removed,
+    "passkey_removed": replay_ending("passkey", "passkey", "removed"),
 }
 
 

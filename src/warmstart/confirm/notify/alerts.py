@@ -7,9 +7,7 @@ undo what it is about.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -17,13 +15,11 @@ from warmstart.confirm.audit.chain import read_head
 from warmstart.confirm.audit.expected_rows import Details, read_details
 from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.desk.desk import Desk
-from warmstart.confirm.model import AuditEntry, Delivery
+from warmstart.confirm.model import AuditEntry
 from warmstart.confirm.notify.messages import Notification, escape
-from warmstart.confirm.notify.notifier import PAUSES, Channel, Undelivered
-from warmstart.errors import StoreError
+from warmstart.confirm.notify.sending import GONE, HELD, PAUSES, Channel, Outcome, Sending
 
 _EVERY = 1.0  # seconds between looks
-_HELD = 60_000  # milliseconds until another attempt may start while one is in progress
 _AT_ONCE = 50
 _OLD = 86_400_000  # milliseconds: nobody is alerted of what happened longer ago
 MARK = "alerts"
@@ -42,38 +38,18 @@ def skip_alerts(desk: Desk) -> None:
     desk.change(lambda tx: tx.store.rows("set_mark", {"name": MARK, "sequence": read_head(tx.store).sequence})).result()
 
 
-class Alerter:
-    """Looks for new access and sends alerts in threads of its own."""
+class Alerter(Sending[Alert]):
+    """Looks for new access and sends alerts."""
 
     def __init__(
         self, desk: Desk, channels: Sequence[Channel], page_url: str, *, pauses: Sequence[float] = PAUSES
     ) -> None:
-        self._desk = desk
-        self._channels = {channel.name: channel for channel in channels}
+        super().__init__(desk, channels, name="alert", threads=2, pauses=pauses)
         self._page_url = page_url
-        self._pauses = pauses
-        self._seen = -1
-        self._ending = threading.Event()
-        self._senders = ThreadPoolExecutor(2, "confirm-alert")
-        self._thread = threading.Thread(target=self._run, name="confirm-alerter", daemon=True)
+        self._seen = -1  # the newest entry that was looked at
         self._thread.start()
 
-    def stop(self) -> None:
-        """End after the attempts in progress. Unsent alerts stay in the table."""
-        self._ending.set()
-        self._thread.join()
-        self._senders.shutdown(wait=True, cancel_futures=True)
-
-    def _run(self) -> None:
-        while True:
-            try:
-                self._look()
-            except StoreError:
-                self._seen = -1  # it may be over at the next look
-            if self._ending.wait(_EVERY):
-                return
-
-    def _look(self) -> None:
+    def _look(self) -> float:
         store = self._desk.feed.store
         head = read_head(store).sequence
         if head != self._seen:
@@ -84,7 +60,8 @@ class Alerter:
         (due,) = store.row("next_alert")
         if due is not None and due <= self._desk.now():
             for alert in self._desk.change(self._claim).result():
-                self._senders.submit(self._deliver, alert)
+                self._send([alert])
+        return _EVERY
 
     def _queue(self, tx: Transaction) -> None:
         """Queue an alert per channel for all new access."""
@@ -102,51 +79,30 @@ class Alerter:
         for sequence, channel, attempts, at, event, actor, details in tx.store.rows(
             "due_alerts", {"now": tx.now, "limit": _AT_ONCE}
         ):
-            mine = {"sequence": sequence, "channel": channel, "now": tx.now, "until": tx.now + _HELD}
+            mine = {"sequence": sequence, "channel": channel, "now": tx.now, "until": tx.now + HELD}
             if tx.store.row("claim_alert", mine) is None:
                 continue
             alert = Alert(AuditEntry(sequence, at, event, "", "", actor, "", details, "", ""), channel, attempts)
             if channel in self._channels:
                 claimed.append(alert)
             else:
-                _settle(tx, alert, "undeliverable", attempts, "the channel is no longer in the settings")
+                self._settle(tx, alert, Outcome("undeliverable", attempts, GONE))
         return claimed
 
-    def _deliver(self, alert: Alert) -> None:
-        channel = self._channels[alert.channel]
-        try:
-            channel.send(write_alert(alert.entry, channel.kind, self._page_url))
-            error = ""
-        except Undelivered as failure:
-            error = self._desk.masker.conceal(str(failure))[:300] or "not delivered"
-        except Exception as failure:  # noqa: BLE001 - from an apprise plug-in; recorded like any other failure
-            error = f"not delivered: {type(failure).__name__}"
-        try:
-            self._desk.change(lambda tx: self._conclude(tx, alert, error)).result()
-        except StoreError:
-            return  # it is still in the table and will be sent again
+    def _write(self, items: list[Alert], channel: Channel) -> Notification:
+        return write_alert(items[0].entry, channel.kind, self._page_url)
 
-    def _conclude(self, tx: Transaction, alert: Alert, error: str) -> None:
-        attempts = alert.attempts + 1
-        if not error:
-            _settle(tx, alert, "sent", attempts, "")
-        elif attempts > len(self._pauses):
-            _settle(tx, alert, "undeliverable", attempts, error)
-        else:
-            _settle(tx, alert, "queued", attempts, error, tx.now + int(self._pauses[attempts - 1] * 1000))
-
-
-def _settle(tx: Transaction, alert: Alert, state: Delivery, attempts: int, error: str, due: int = 0) -> None:
-    change = {"sequence": alert.entry.sequence, "channel": alert.channel, "state": state, "attempts": attempts}
-    tx.store.rows("settle_alert", change | {"due": due, "error": error})
-    if state == "undeliverable":
-        facts: dict[str, Any] = {
-            "entry": alert.entry.sequence,
-            "channel": alert.channel,
-            "attempts": attempts,
-            "error": error,
-        }
-        tx.log("alert_undeliverable", "daemon", **facts)
+    def _settle(self, tx: Transaction, item: Alert, outcome: Outcome) -> None:
+        alert: dict[str, Any] = {"sequence": item.entry.sequence, "channel": item.channel}
+        tx.store.rows("settle_alert", alert | outcome._asdict())
+        if outcome.state == "undeliverable":
+            facts: dict[str, Any] = {
+                "entry": item.entry.sequence,
+                "channel": item.channel,
+                "attempts": outcome.attempts,
+                "error": outcome.error,
+            }
+            tx.log("alert_undeliverable", "daemon", **facts)
 
 
 def write_alert(entry: AuditEntry, kind: str, page_url: str) -> Notification:

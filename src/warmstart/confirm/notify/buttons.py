@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import Request, urlopen
 
 from warmstart.confirm.notify.messages import Notification
-from warmstart.confirm.notify.notifier import Undelivered
+from warmstart.confirm.notify.sending import Undelivered
 
 LABEL = "Open the request"
 NTFY, TELEGRAM = ("ntfy", "ntfys"), ("tgram",)

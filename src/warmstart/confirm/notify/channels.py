@@ -16,7 +16,7 @@ from warmstart.confirm.notify.buttons import (
     send_telegram,
 )
 from warmstart.confirm.notify.messages import Notification
-from warmstart.confirm.notify.notifier import Channel, Undelivered
+from warmstart.confirm.notify.sending import Channel, Undelivered
 from warmstart.errors import ConfigError
 
 _ROOM = 1_000  # characters, if a plug-in does not state its limit

@@ -6,10 +6,8 @@ Notices lie in the outbox, which is written together with the request, so none i
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from warmstart.confirm.audit.feed import Change
 from warmstart.confirm.audit.transaction import Transaction
@@ -17,25 +15,10 @@ from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.model import Delivery, Request
 from warmstart.confirm.notify.digest import SINGLE, Pace, write_digest
 from warmstart.confirm.notify.messages import Notification, write_message
-from warmstart.errors import StoreError
+from warmstart.confirm.notify.sending import GONE, HELD, PAUSES, Channel, Outcome, Sending
 
-PAUSES = (1, 3, 10, 30, 90)  # seconds before the next attempt; after the last there is none
-_HELD = 60_000  # milliseconds until another attempt may start while one is in progress
 _AT_ONCE = 500  # notices claimed at a time; many of them become one message
 _IDLE = 5.0  # seconds between looks when nothing wakes the notifier
-
-
-class Channel(NamedTuple):
-    """A way to reach people."""
-
-    name: str  # kind and position in the settings, such as discord#1; the address itself is a secret
-    kind: str
-    room: int  # characters per message at most
-    send: Callable[[Notification], None]  # raises Undelivered
-
-
-class Undelivered(Exception):
-    """The channel did not accept the message."""
 
 
 class Notice(NamedTuple):
@@ -47,8 +30,8 @@ class Notice(NamedTuple):
     attempts: int
 
 
-class Notifier:
-    """Empties the outbox of a desk in threads of its own. `page_of` returns the link to a request."""
+class Notifier(Sending[Notice]):
+    """Empties the outbox of a desk. `page_of` returns the link to a request."""
 
     def __init__(
         self,
@@ -58,61 +41,41 @@ class Notifier:
         *,
         pauses: Sequence[float] = PAUSES,
     ) -> None:
-        self._desk = desk
-        self._channels = {channel.name: channel for channel in channels}
+        super().__init__(desk, channels, name="notify", threads=4, pauses=pauses)
         self._page_of = page_of
-        self._pauses = pauses
         self._paces: dict[str, Pace] = {}
-        self._woken = threading.Event()
-        self._ending = False
         self._end_listening = desk.feed.listen(self._wake)
-        self._senders = ThreadPoolExecutor(4, "confirm-notify")
-        self._thread = threading.Thread(target=self._run, name="confirm-notifier", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the attempts in progress. Unsent notices stay in the outbox."""
         self._end_listening()
-        self._ending = True
-        self._woken.set()
-        self._thread.join()
-        self._senders.shutdown(wait=True, cancel_futures=True)
+        super().stop()
 
     def _wake(self, _: list[Change]) -> None:
         self._woken.set()
 
-    def _run(self) -> None:
-        while not self._ending:
-            self._woken.clear()
-            try:
-                pause = self._time_to_next()
-                if pause <= 0:
-                    for notices in self._desk.change(self._claim).result():
-                        self._senders.submit(self._deliver, notices)
-            except StoreError:  # it may be over at the next look
-                pause = _IDLE
-            if pause > 0:
-                self._woken.wait(pause)
-
-    def _time_to_next(self) -> float:
-        """Return seconds until the next notice is due."""
+    def _look(self) -> float:
         (due,) = self._desk.feed.store.row("next_notice")
-        return _IDLE if due is None else min(_IDLE, (due - self._desk.now()) / 1000)
+        pause = _IDLE if due is None else min(_IDLE, (due - self._desk.now()) / 1000)
+        if pause <= 0:
+            for notices in self._desk.change(self._claim).result():
+                self._send(notices)
+        return pause
 
     def _claim(self, tx: Transaction) -> list[list[Notice]]:
         """Claim due notices, so that no other daemon sends them at the same time. Each list becomes one message; notices
         beyond a channel's pace are put off, to be sent together."""
         claimed: dict[str, list[Notice]] = {}
         for id, request_id, channel, attempts in tx.store.rows("due_notices", {"now": tx.now, "limit": _AT_ONCE}):
-            mine = tx.store.row("claim_notice", {"id": id, "now": tx.now, "until": tx.now + _HELD})
+            mine = tx.store.row("claim_notice", {"id": id, "now": tx.now, "until": tx.now + HELD})
             request = tx.find(request_id)
             if mine is None or request is None:
                 continue
             notice = Notice(id, request, channel, attempts)
             if channel not in self._channels:
-                _settle(tx, notice, "undeliverable", attempts, "the channel is no longer in the settings")
+                self._settle(tx, notice, Outcome("undeliverable", attempts, GONE))
             elif request.status != "pending" or request.deadline <= tx.now:
-                _settle(tx, notice, "undeliverable", attempts, _explain_too_late(tx, notice))
+                self._settle(tx, notice, Outcome("undeliverable", attempts, _explain_too_late(tx, notice)))
             else:
                 claimed.setdefault(channel, []).append(notice)
         return [part for name, notices in claimed.items() for part in self._pace(tx, name, notices)]
@@ -131,38 +94,17 @@ class Notifier:
             pace.note(now)
         return parts
 
-    def _deliver(self, notices: list[Notice]) -> None:
-        channel, first = self._channels[notices[0].channel], notices[0].request
-        if len(notices) == 1:
-            message = write_message(first, self._page_of(first.id), channel.kind, channel.room)
-        else:
-            page = self._page_of("").removesuffix("request/")
-            message = write_digest([notice.request for notice in notices], page, channel.kind, channel.room)
-        try:
-            channel.send(message)
-            error = ""
-        except Undelivered as failure:
-            error = self._desk.masker.conceal(str(failure))[:300] or "not delivered"
-        except Exception as failure:  # noqa: BLE001 - from an apprise plug-in; recorded like any other failure
-            error = f"not delivered: {type(failure).__name__}"
-        try:
-            self._desk.change(lambda tx: self._conclude_all(tx, notices, error)).result()
-        except StoreError:
-            return  # it is still in the outbox and will be sent again
+    def _write(self, items: list[Notice], channel: Channel) -> Notification:
+        first = items[0].request
+        if len(items) == 1:
+            return write_message(first, self._page_of(first.id), channel.kind, channel.room)
+        page = self._page_of("").removesuffix("request/")
+        return write_digest([notice.request for notice in items], page, channel.kind, channel.room)
 
-    def _conclude_all(self, tx: Transaction, notices: list[Notice], error: str) -> None:
-        for notice in notices:
-            self._conclude(tx, notice, error)
-
-    def _conclude(self, tx: Transaction, notice: Notice, error: str) -> None:
-        attempts = notice.attempts + 1
-        if not error:
-            _settle(tx, notice, "sent", attempts, "")
-        elif attempts > len(self._pauses):
-            _settle(tx, notice, "undeliverable", attempts, error)
-        else:
-            due = tx.now + int(self._pauses[attempts - 1] * 1000)
-            _settle(tx, notice, "queued", attempts, error, due)
+    def _settle(self, tx: Transaction, item: Notice, outcome: Outcome) -> None:
+        tx.store.rows("settle_notice", {"id": item.id} | outcome._asdict())
+        facts: dict[str, Any] = {"channel": item.channel, "attempts": outcome.attempts, "error": outcome.error}
+        tx.log(_EVENTS[outcome.state], "daemon", item.request, **facts)
 
 
 def _explain_too_late(tx: Transaction, notice: Notice) -> str:
@@ -179,9 +121,3 @@ _EVENTS: dict[Delivery, str] = {
     "queued": "notification_failed",
     "undeliverable": "notification_undeliverable",
 }
-
-
-def _settle(tx: Transaction, notice: Notice, state: Delivery, attempts: int, error: str, due: int = 0) -> None:
-    change = {"id": notice.id, "state": state, "attempts": attempts, "due": due, "error": error}
-    tx.store.rows("settle_notice", change)
-    tx.log(_EVENTS[state], "daemon", notice.request, channel=notice.channel, attempts=attempts, error=error)

@@ -22,7 +22,7 @@ from warmstart.confirm.desk.submit import PUSH
 from warmstart.confirm.errors import BadRequest
 from warmstart.confirm.model import Identity
 from warmstart.confirm.notify.messages import Notification
-from warmstart.confirm.notify.notifier import Channel, Undelivered
+from warmstart.confirm.notify.sending import Channel, Undelivered
 from warmstart.confirm.store.protocol import ConfirmStore
 from warmstart.errors import ConfigError
 

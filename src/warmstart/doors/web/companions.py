@@ -12,7 +12,7 @@ from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.desk.submit import PUSH
 from warmstart.confirm.notify.alerts import Alerter, skip_alerts
 from warmstart.confirm.notify.messages import Notification
-from warmstart.confirm.notify.notifier import Channel, Notifier
+from warmstart.confirm.notify.notifier import Notifier
 from warmstart.confirm.notify.push import (
     PushKey,
     PushSender,
@@ -21,6 +21,7 @@ from warmstart.confirm.notify.push import (
     load_push_key,
     make_push_channel,
 )
+from warmstart.confirm.notify.sending import Channel
 from warmstart.doors.web.settings import ServerSettings
 from warmstart.doors.web.views import Addresses
 

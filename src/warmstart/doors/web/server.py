@@ -21,7 +21,7 @@ from warmstart import __version__
 from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.desk.failures import FailureLog
 from warmstart.confirm.notify.channels import make_channels
-from warmstart.confirm.notify.notifier import Channel
+from warmstart.confirm.notify.sending import Channel
 from warmstart.confirm.store.page_address import forget_page
 from warmstart.doors.web.app import make_api, make_page, protect
 from warmstart.doors.web.companions import Companions

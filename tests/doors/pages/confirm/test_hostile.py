@@ -182,3 +182,14 @@ def test_the_session_alone_is_not_enough(alice, daemon):
         f"/confirm/{asked['id']}/approve",
     )
     assert status == 403 and daemon.find(asked["id"])["status"] == "pending"
+
+
+def test_redteam_the_question_shows_the_arguments(alice, daemon):
+    """Above the button once stood only the description, which the agent writes."""
+    script = "\n".join([*["echo ok"] * 3_000, "rm -rf / --no-preserve-root", *["echo ok"] * 3_000])
+    asked = daemon.submit("run_script", {"script": script}, description="Update the docs")
+    alice.show(asked["id"])
+    alice.ask("approve")
+    shown = alice.text("dialog .brief")
+    assert shown.index("rm -rf / --no-preserve-root") < shown.index("echo ok"), "what is dangerous stands first"
+    assert "line 3,001" in shown

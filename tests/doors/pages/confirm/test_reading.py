@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from warmstart.confirm.notify.messages import Notification
-from warmstart.confirm.notify.notifier import Channel, Notifier, Undelivered
+from warmstart.confirm.notify.notifier import Notifier
+from warmstart.confirm.notify.sending import Channel, Undelivered
 
 pytestmark = pytest.mark.slow
 

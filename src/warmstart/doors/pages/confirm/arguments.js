@@ -26,7 +26,7 @@ export function showBriefly(request) {
 /** List what a person should look at first: commands that destroy or hide, encoded text, look-alike words. */
 function showFindings({ findings }) {
   if (!findings?.length) return [];
-  const items = findings.map(({ kind, where, line, note, text }) =>
+  const items = joinFindings(findings).map(({ kind, where, line, note, text }) =>
     make(
       "li",
       {},
@@ -37,6 +37,18 @@ function showFindings({ findings }) {
     ),
   );
   return [make("section", { class: "findings", "aria-label": "Look at this first" }, make("h3", {}, "Look at this first"), make("ul", {}, ...items))];
+}
+
+/** Show a line once, with all that is dangerous in it. */
+function joinFindings(findings) {
+  const joined = [];
+  for (const finding of findings) {
+    const { kind, where, line, text } = finding;
+    const same = text && joined.find((one) => one.kind === kind && one.where === where && one.line === line && one.text === text);
+    if (same) same.note += `; ${finding.note}`;
+    else joined.push({ ...finding });
+  }
+  return joined;
 }
 
 function describeValue({ mask, seen, approved }) {

@@ -50,7 +50,8 @@ export class Requests extends EventTarget {
   /** Return the waiting requests that are wanted, the one with the least time first. */
   waiting() {
     const waiting = [...this.known.values()].filter((request) => request.status === "pending" && this.#isWanted(request));
-    return waiting.sort((a, b) => a.until - b.until || (a.id < b.id ? -1 : 1));
+    const due = ({ deadline }) => Date.parse(deadline); // `until` differs a little with each answer
+    return waiting.sort((a, b) => due(a) - due(b) || (a.id < b.id ? -1 : 1));
   }
 
   /** Return the decided requests, latest first. */
