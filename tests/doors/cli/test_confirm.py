@@ -215,7 +215,7 @@ def test_a_whitelist_entry_can_be_for_exact_details(house: House) -> None:
 
 def test_verify_finds_and_names_what_was_done(house: House) -> None:
     database = ["--db", str(house.database)]
-    assert run("verify", *database).output.startswith("7 entries, all sound")
+    assert run("verify", *database).output.startswith("8 entries, all sound")
     house.submit()
     house.stop()
     saved = house.database.read_bytes()
@@ -228,7 +228,7 @@ def test_verify_finds_and_names_what_was_done(house: House) -> None:
     done = run("verify", *database)
     assert done.exit_code == 1
     assert "NOT SOUND" in done.output
-    assert "entry 9: is not there as it was anchored" in done.output
+    assert "entry 10: is not there as it was anchored" in done.output
     assert json.loads(run("verify", "--json", *database).stdout)["ok"] is False
     copy = anchor.with_name("elsewhere")
     copy.write_bytes(anchor.read_bytes())

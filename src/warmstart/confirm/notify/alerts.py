@@ -17,7 +17,7 @@ from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.model import AuditEntry
 from warmstart.confirm.notify.messages import Notification, escape
-from warmstart.confirm.notify.sending import GONE, HELD, PAUSES, Channel, Outcome, Sending
+from warmstart.confirm.notify.sending import GONE, HELD, PAUSES, Channel, Sending, SendOutcome
 
 _EVERY = 1.0  # seconds between looks
 _AT_ONCE = 50
@@ -86,13 +86,13 @@ class Alerter(Sending[Alert]):
             if channel in self._channels:
                 claimed.append(alert)
             else:
-                self._settle(tx, alert, Outcome("undeliverable", attempts, GONE))
+                self._settle(tx, alert, SendOutcome("undeliverable", attempts, GONE))
         return claimed
 
     def _write(self, items: list[Alert], channel: Channel) -> Notification:
         return write_alert(items[0].entry, channel.kind, self._page_url)
 
-    def _settle(self, tx: Transaction, item: Alert, outcome: Outcome) -> None:
+    def _settle(self, tx: Transaction, item: Alert, outcome: SendOutcome) -> None:
         alert: dict[str, Any] = {"sequence": item.entry.sequence, "channel": item.channel}
         tx.store.rows("settle_alert", alert | outcome._asdict())
         if outcome.state == "undeliverable":

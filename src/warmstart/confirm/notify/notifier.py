@@ -15,7 +15,7 @@ from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.model import Delivery, Request
 from warmstart.confirm.notify.digest import SINGLE, Pace, write_digest
 from warmstart.confirm.notify.messages import Notification, write_message
-from warmstart.confirm.notify.sending import GONE, HELD, PAUSES, Channel, Outcome, Sending
+from warmstart.confirm.notify.sending import GONE, HELD, PAUSES, Channel, Sending, SendOutcome
 
 _AT_ONCE = 500  # notices claimed at a time; many of them become one message
 _IDLE = 5.0  # seconds between looks when nothing wakes the notifier
@@ -73,9 +73,9 @@ class Notifier(Sending[Notice]):
                 continue
             notice = Notice(id, request, channel, attempts)
             if channel not in self._channels:
-                self._settle(tx, notice, Outcome("undeliverable", attempts, GONE))
+                self._settle(tx, notice, SendOutcome("undeliverable", attempts, GONE))
             elif request.status != "pending" or request.deadline <= tx.now:
-                self._settle(tx, notice, Outcome("undeliverable", attempts, _explain_too_late(tx, notice)))
+                self._settle(tx, notice, SendOutcome("undeliverable", attempts, _explain_too_late(tx, notice)))
             else:
                 claimed.setdefault(channel, []).append(notice)
         return [part for name, notices in claimed.items() for part in self._pace(tx, name, notices)]
@@ -101,7 +101,7 @@ class Notifier(Sending[Notice]):
         page = self._page_of("").removesuffix("request/")
         return write_digest([notice.request for notice in items], page, channel.kind, channel.room)
 
-    def _settle(self, tx: Transaction, item: Notice, outcome: Outcome) -> None:
+    def _settle(self, tx: Transaction, item: Notice, outcome: SendOutcome) -> None:
         tx.store.rows("settle_notice", {"id": item.id} | outcome._asdict())
         facts: dict[str, Any] = {"channel": item.channel, "attempts": outcome.attempts, "error": outcome.error}
         tx.log(_EVENTS[outcome.state], "daemon", item.request, **facts)

@@ -34,7 +34,7 @@ class Undelivered(Exception):
     """The channel did not accept the message."""
 
 
-class Outcome(NamedTuple):
+class SendOutcome(NamedTuple):
     """What became of an attempt."""
 
     state: Delivery
@@ -78,7 +78,7 @@ class Sending(ABC, Generic[Item]):
         """Write the message about these rows."""
 
     @abstractmethod
-    def _settle(self, tx: Transaction, item: Item, outcome: Outcome) -> None:
+    def _settle(self, tx: Transaction, item: Item, outcome: SendOutcome) -> None:
         """Store and record what became of a row."""
 
     def stop(self) -> None:
@@ -120,9 +120,9 @@ class Sending(ABC, Generic[Item]):
         for item in items:
             attempts = item.attempts + 1
             if not error:
-                outcome = Outcome("sent", attempts)
+                outcome = SendOutcome("sent", attempts)
             elif attempts > len(self._pauses):
-                outcome = Outcome("undeliverable", attempts, error)
+                outcome = SendOutcome("undeliverable", attempts, error)
             else:
-                outcome = Outcome("queued", attempts, error, tx.now + int(self._pauses[attempts - 1] * 1000))
+                outcome = SendOutcome("queued", attempts, error, tx.now + int(self._pauses[attempts - 1] * 1000))
             self._settle(tx, item, outcome)
