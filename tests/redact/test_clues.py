@@ -62,7 +62,8 @@ NAME_WORDS = """
     signature webhook otp pin pat cookie creds credentials credential_s DB_PASSWORD dbPassword db_password_prod token2 token_b64
     secret_key_base connection_string connectionString seed_phrase recovery_code auth_code motdepasse mot-de-passe kennwort
     rootpw requirepass masterauth passkey max_tokens keyword monkey primary_key tokens secrets passwords key user_pass_default
-    passcode psk clientSecret hash nonce seed xsrf assertion mnemonic pw
+    passcode psk clientSecret hash nonce seed xsrf assertion mnemonic pw token_hash authSession api_key_pin secret_seed key-nonce
+    token_sid auth.pat cookie_sig db_pw user_pat user_pin session auth_csrf jwt_assertion
 """.split()
 SEPARATORS = (
     *(

@@ -7,6 +7,8 @@ a digit or 20 characters, without which `values.is_drawn` accepts nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from warmstart.redact.values import SUFFIXES
 
 _GAP = r"[_\-.]?"
@@ -41,7 +43,6 @@ _ANY_VALUE = (
     r"(?:secret|key)[_\-. ]*base",
 )
 _DRAWN_VALUE = (
-    "assertion",
     "auth",
     _spread("authorization", 4),
     _spread("authtoken", 5),
@@ -49,30 +50,26 @@ _DRAWN_VALUE = (
     "bearer",
     "cookie",
     r"credential[_\-.]?",
-    "cred",
-    "csrf",
+    "creds",
     "dsn",
-    "hash",
     "jwt",
     "key",
     "mnemonic",
-    "nonce",
     "otp",
     "pass",
-    "pat",
-    "pin",
-    "pw",
     "salt",
-    "seed",
-    "sess(?:ion)?(?:id)?",
-    "sid",
-    "sig",
+    "sess(?:ion)?id",
     "signature",
     "token",
     "webhook",
-    "xsrf",
     r"(?:auth|recovery)[_\-. ]*code",
-    r"(?:seed|recovery)[_\-. ]*phrase",
+)
+# Words that `context.NAMED` finds only at the start of a word, and words that it finds only after one of its own.
+_STARTING = r"\bpin|\bsid|\bsig|(?:\b|_)(?:pat|pw)"
+_FOLLOWING = "assertion|cred|csrf|hash|nonce|pat|pin|pw|seed|session|sid|sig|xsrf|(?:seed|recovery)[_\\-. ]*phrase"
+_NAMED = (
+    "pass|kennwort|contrase|senha|pwd|psk|secret|token|cred|key|otp|auth|bearer|cookie|sess|salt|dsn|connection|jwt"
+    f"|mnemonic|webhook|recovery|backup|{_STARTING}"
 )
 _TAIL = rf"s?(?:[_\-. ]*(?:{'|'.join(sorted(SUFFIXES))}|[0-9]+))*[_\-. ]*"
 # The separators of `context.NAMED`, without bounds on their blanks.
@@ -90,16 +87,18 @@ _DIGIT = "|".join(
 _LONG = "|".join(rf"\\*{quote}+(?:[^{quote}\n]{{5}}){{4}}" for quote in _QUOTES)
 _SCHEME = r"(?i:[a-z0-9\-]{3,}[ \t+]+)?"  # `Bearer`, `Basic`
 _OPENED = r"[rbuf@$]{0,2}"
+_FIRST = r"[^\s\"'`<>\\(\[{]"  # of a bare value; one that begins with a bracket is code
 
 
-def _name(words: tuple[str, ...]) -> str:
+def _name(words: Iterable[str]) -> str:
     return rf"(?i:(?:{'|'.join(words)}){_TAIL})"
 
 
+_DRAWN_NAME = _name((*_DRAWN_VALUE, _STARTING, rf"(?:{_NAMED})[a-z0-9_\-.]*(?:{_FOLLOWING})"))
 NAME_CLUES = (
     rf"{_name(_ANY_VALUE)}(?:{_SEPARATOR}|{_COMMA}[\"'`]|>)",
-    rf"{_name(_DRAWN_VALUE)}(?:{_SEPARATOR}(?:{_OPENED}(?:{_DIGIT})|{_SCHEME}(?:[0-9]|[^\s\"'`<>\\]\S*[0-9]))"
+    rf"{_DRAWN_NAME}(?:{_SEPARATOR}(?:{_OPENED}(?:{_DIGIT})|{_SCHEME}(?:[0-9]|{_FIRST}\S*[0-9]))"
     rf"|{_COMMA}(?:{_DIGIT})|>[^<]+</)",
-    rf"{_name(_DRAWN_VALUE)}(?:{_SEPARATOR}(?:{_OPENED}(?:{_LONG})|{_SCHEME}[^\s\"'`<>\\]\S{{4}}(?:\S{{5}}){{3}})"
+    rf"{_DRAWN_NAME}(?:{_SEPARATOR}(?:{_OPENED}(?:{_LONG})|{_SCHEME}{_FIRST}\S{{4}}(?:\S{{5}}){{3}})"
     rf"|{_COMMA}(?:{_LONG}))",
 )

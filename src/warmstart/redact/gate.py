@@ -7,8 +7,8 @@ means that the second is searched for nothing.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Collection, Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +17,17 @@ from warmstart.redact.clues import NAME_CLUES
 from warmstart.redact.context import FLAG, SETTING
 from warmstart.redact.forms import CUT, RULE_SOURCES, STRICT
 from warmstart.redact.matching import Prefilter
-from warmstart.redact.opaque import CORE, HARMLESS, RUN_BYTES, RUN_CLASS, SHORTEST, find_runs
+from warmstart.redact.opaque import (
+    CORES,
+    HARMLESS,
+    ODD,
+    QUICK,
+    RUN_BYTES,
+    RUN_CLASS,
+    SHORTEST,
+    find_runs,
+    remember_harmless,
+)
 from warmstart.redact.scanner import PatternScanner, replace_anchors
 from warmstart.redact.views import WORTH
 
@@ -36,7 +46,7 @@ _PREFILTER = Prefilter(
 )
 EDGE = b"\x02"
 _TO_EDGE = r"[^\x02]*\x02"  # ends every match at the end of its text, so that each text is reported once
-_RUN = rf"{CORE}{RUN_CLASS}*[^{RUN_CLASS[1:]}"
+_RUNS = [rf"{core}{RUN_CLASS}*[^{RUN_CLASS[1:]}" for core in CORES]
 _STEP = 128  # bytes in which the start of a run is first looked for
 
 
@@ -61,24 +71,25 @@ class SearchGate:
     """Finds by Hyperscan what may occur in texts, by RE2 where or while that is not ready. `fast=False`: by RE2 only."""
 
     def __init__(self, *, fast: bool = True) -> None:
-        # Runs apart from the others, because Hyperscan is slower with both in one database.
-        self._parts = PatternScanner(
-            [_make_joined(source) for _part, source in _CLUES],
-            numbers=[part for part, _source in _CLUES],
-        )
+        # Several databases: Hyperscan has its fastest automaton only for one small pattern by itself.
+        announced = [(part, _make_joined(source)) for part, source in _CLUES if part != READINGS]
+        self._parts = PatternScanner([source for _, source in announced], numbers=[part for part, _ in announced])
+        self._readings = PatternScanner([_make_joined(WORTH)], numbers=[READINGS])
         self._rules = PatternScanner(RULE_SOURCES, once=True)
-        self._runs = PatternScanner([_RUN])
+        self._runs = [PatternScanner([source]) for source in _RUNS]
+        self._odd = PatternScanner([_make_joined(ODD)])
+        self._all = (self._parts, self._readings, self._rules, *self._runs, self._odd)
         self._fast = fast
         self._ready = False  # whether Hyperscan can search
 
     def keep_in(self, folder: Path) -> None:
         """Keep the compiled patterns in a folder, so that the next process need not compile them."""
-        for scanner in (self._parts, self._rules, self._runs):
+        for scanner in self._all:
             scanner.keep_in(folder)
 
     def prepare(self) -> bool:
         """Compile the patterns now; return whether Hyperscan is there."""
-        return self._parts.prepare() and self._rules.prepare() and self._runs.prepare()
+        return all(scanner.prepare() for scanner in self._all)
 
     def find(self, data: bytes) -> FoundParts:
         """Return what may occur in a flattened text."""
@@ -94,9 +105,9 @@ class SearchGate:
         joined = b"%b%b%b" % (EDGE, EDGE.join(texts), EDGE)
         starts = list(accumulate((len(data) + 1 for data in texts), initial=1))
         parts: dict[int, set[int]] = {}
-        for part, end in self._parts.scan(joined):
+        for part, end in self._parts.scan(joined) + self._readings.scan(joined):
             parts.setdefault(bisect_right(starts, end - 1) - 1, set()).add(part)
-        runs = _find_spans(joined, starts, self._runs.scan(joined))
+        runs = self._find_spans(joined, starts)
         return {
             number: FoundParts(
                 found := parts.get(number, ()),
@@ -106,10 +117,37 @@ class SearchGate:
             for number in sorted({*parts, *runs})
         }
 
+    def _find_spans(self, joined: bytes, starts: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
+        """Return the spans of the runs of each text, unless all of them are known or seen to hold nothing."""
+        spans: list[tuple[int, int]] = []
+        unknown: dict[bytes, list[int]] = {}  # run -> its starts
+        floor = 0
+        for after in sorted({after for scanner in self._runs for _number, after in scanner.scan(joined)}):
+            end = after - 1
+            start = _find_start(joined, floor, end)
+            floor = end
+            if end - start >= SHORTEST:
+                spans.append((start, end))
+                run = joined[start:end]
+                if run not in HARMLESS:
+                    unknown.setdefault(run, []).append(start)
+        self._sift(unknown)
+        numbers = {bisect_right(starts, start) - 1 for places in unknown.values() for start in places}
+        return {number: _cut_out(spans, starts[number], starts[number + 1]) for number in numbers}
+
+    def _sift(self, unknown: dict[bytes, list[int]]) -> None:
+        """Leave out runs of letters that are not odd: they hold nothing."""
+        runs = [run for run in unknown if len(run) <= QUICK and run.translate(None, b"./").isalpha()]
+        if not runs:
+            return
+        starts = list(accumulate((len(run) + 1 for run in runs), initial=1))
+        odd = {bisect_right(starts, end - 1) - 1 for _, end in self._odd.scan(EDGE + EDGE.join(runs) + EDGE)}
+        for number, run in enumerate(runs):
+            if number not in odd and remember_harmless(run):
+                del unknown[run]
+
     def _is_ready(self, size: int) -> bool:
-        ready = (
-            [scanner.is_ready(size) for scanner in (self._parts, self._rules, self._runs)] if self._fast else [False]
-        )
+        ready = [self._fast and scanner.is_ready(size) for scanner in self._all]  # each counts the size
         self._ready = all(ready)
         return self._ready
 
@@ -121,35 +159,17 @@ def _find_by_re2(data: bytes) -> FoundParts:
     return FoundParts(_PREFILTER.which(data), None, list(find_runs(data)))
 
 
-def _find_spans(
-    joined: bytes, starts: Sequence[int], matches: Iterable[tuple[int, int]]
-) -> dict[int, list[tuple[int, int]]]:
-    """Return the spans of the runs that end one byte before these matches do, by text.
-
-    Texts are left out whose runs are all known to hold nothing.
-    """
-    spans: dict[int, list[tuple[int, int]]] = {}
-    worth: set[int] = set()
-    floor = 0
-    for _pattern, end in matches:
-        end -= 1
-        start = _find_start(joined, floor, end)
-        floor = end
-        if end - start < SHORTEST:
-            continue
-        number = bisect_right(starts, start) - 1
-        origin = starts[number]
-        spans.setdefault(number, []).append((start - origin, end - origin))
-        if joined[start:end] not in HARMLESS:
-            worth.add(number)
-    return {number: spans[number] for number in worth}
+def _cut_out(spans: Sequence[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
+    """Return the spans between two offsets, counted from the first."""
+    inside = spans[bisect_left(spans, (start, start)) : bisect_left(spans, (end, end))]
+    return [(first - start, last - start) for first, last in inside]
 
 
 def _find_start(data: bytes, floor: int, end: int) -> int:
     """Return where the run begins that ends at `end`, not before `floor`."""
     step = _STEP
     while True:
-        begin = max(floor, end - step)
+        begin = end - step if end - step > floor else floor
         kept = len(data[begin:end].rstrip(RUN_BYTES))
         if kept or begin == floor:
             return begin + kept

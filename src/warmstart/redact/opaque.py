@@ -15,12 +15,13 @@ from warmstart.redact.views import from_base64, from_hex
 RUN_CLASS = r"[A-Za-z0-9_+/=~.\-]"
 RUN_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/=~.-"
 # A run of token characters with a core that short names lack: 20 letters and digits in a row, or digits between letters.
-CORE = r"(?:[A-Za-z0-9]{20}|[A-Za-z][0-9]+[A-Za-z]+[0-9]|[0-9][A-Za-z]+[0-9]+[A-Za-z])"
-_RUN = BytesPattern(f"{RUN_CLASS}*{CORE}{RUN_CLASS}*")
+CORES = ("[A-Za-z0-9]{20}", "(?:[A-Za-z][0-9]+[A-Za-z]+[0-9]|[0-9][A-Za-z]+[0-9]+[A-Za-z])")
+_RUN = BytesPattern(f"{RUN_CLASS}*(?:{'|'.join(CORES)}){RUN_CLASS}*")
 SHORTEST = 16
 _SAMPLE = 512  # a longer run is judged by so many characters
 HARMLESS: set[bytes] = set()  # runs that hold nothing: names repeat all the time
 _MOST_HARMLESS = 1 << 15
+LINE = 56  # bytes of the shortest line of base64 that is broken into lines
 
 # The letter pairs that make up 95 % of the pairs in English words and in program names.
 _PAIRS = {
@@ -75,9 +76,11 @@ _SHAPE = Regex(
     )
 )
 _SHAPE_KINDS = {f"token{index}": kind for index, (kind, _source) in enumerate(TOKENS)} | {"id": "hinted", "call": ""}
-_ODD = Prefilter([make_odd(_PAIRS)], loosened=False)
+ODD = make_odd(_PAIRS)  # occurs in every run of letters that holds anything
+_ODD = Prefilter([ODD], loosened=False)
+_MOST_SCORED = 114  # hundredths for each letter of a word: see `_score_atom`
 _NO_MARKS = str.maketrans("", "", "./")
-_QUICK = 96  # bytes of the longest run that is looked at quickly
+QUICK = 96  # bytes of the longest run that is looked at quickly
 _PICTURES = (
     "iVBORw0KGgo",
     "/9j/",
@@ -125,17 +128,25 @@ def find_runs(data: bytes) -> Iterator[tuple[int, int]]:
             yield start, end
 
 
-def remember_harmless(run: bytes) -> None:
-    """Remember a run that holds nothing, so that it is not judged again."""
+def remember_harmless(run: bytes) -> bool:
+    """Remember a run that holds nothing, unless it may be a line of base64 that goes on; return whether it is remembered."""
+    if len(run) >= LINE:
+        return False
     if len(HARMLESS) >= _MOST_HARMLESS:
         HARMLESS.clear()
     HARMLESS.add(run)
+    return True
 
 
 def is_hinted(data: bytes, start: int) -> bool:
     """Return whether the words just before `start` announce a secret."""
     begin = max(data.rfind(b"\n", max(start - 64, 0), start) + 1, start - 64, 0)
-    return _HINT.search(data[begin:start]) is not None
+    return begin < start and _is_hint(data[begin:start])
+
+
+@lru_cache(maxsize=4096)
+def _is_hint(before: bytes) -> bool:
+    return _HINT.search(before) is not None
 
 
 def is_public(data: bytes, start: int) -> bool:
@@ -154,7 +165,7 @@ def is_opaque(value: str) -> bool:
 
 
 def _find_parts(token: str) -> tuple[Part, ...]:
-    if len(token) <= _QUICK and token.translate(_NO_MARKS).isalpha() and not _ODD.which(token.encode()):
+    if len(token) <= QUICK and token.translate(_NO_MARKS).isalpha() and not _ODD.which(token.encode()):
         return ()
     result: list[Part] = []
     offset = 0
@@ -263,12 +274,23 @@ def looks_random(token: str) -> bool:
     length = sum(map(len, _ATOM.findall(text)))
     if length < 10 or text.isdigit() or len(set(text)) < 6 or _ORDERED.search(text) or _FLOAT.match(text):
         return False
-    score = drawn_score(text)
     if text.isalpha():
-        return length >= 20 and score < -8
+        return length >= 20 and _scores_below(text, -800)
     if not any(map(str.isdigit, text)):
-        return length >= 20 and score < -6
-    return score < (-3 if length >= 20 else -5)
+        return length >= 20 and _scores_below(text, -600)
+    return _scores_below(text, -300 if length >= 20 else -500)
+
+
+def _scores_below(text: str, limit: int) -> bool:
+    """Return whether the score of a text is below a limit, in hundredths, as soon as the rest cannot change it."""
+    atoms = _ATOM.findall(text)
+    score, rest = 0, sum(map(len, atoms))
+    for atom in atoms:
+        score += _score_atom(atom)
+        rest -= len(atom)
+        if score + _MOST_SCORED * rest < limit:
+            return True
+    return score < limit
 
 
 def drawn_score(text: str) -> float:

@@ -12,9 +12,9 @@ from urllib.parse import quote, quote_plus
 
 from warmstart.redact.context import find_flagged, find_named
 from warmstart.redact.forms import find_cut, find_forms, find_key_blocks
-from warmstart.redact.gate import CUTS, EDGE, FLAGS, FORMS, GATE, KEYS, NAMES, NOTHING, READINGS, FoundParts, SearchGate
+from warmstart.redact.gate import CUTS, EDGE, FLAGS, FORMS, GATE, KEYS, NAMES, NOTHING, READINGS, SearchGate
 from warmstart.redact.matching import Literals, Regex, as_bytes, word_set
-from warmstart.redact.opaque import HARMLESS, Part, is_hinted, is_public, remember_harmless
+from warmstart.redact.opaque import HARMLESS, LINE, Part, is_hinted, is_public, remember_harmless
 from warmstart.redact.opaque import parts as find_parts
 from warmstart.redact.personal import find_personal
 from warmstart.redact.scope import Hit, Scope, occurrences
@@ -23,7 +23,6 @@ from warmstart.redact.views import View, flatten, from_base64, from_hex
 
 _DEEPEST = 3  # readings inside readings
 _BATCH = 256 << 10  # characters that are searched together
-_LINE = 56  # bytes of the shortest line of base64 that is broken into lines
 
 _PLAIN_NAMES = word_set(
     """
@@ -74,67 +73,61 @@ class Redactor:
         return Scope(self._find, self._find_many)
 
     def _find(self, text: str, opaque: bool) -> list[Hit]:
-        hits = self._search(as_bytes(text), opaque, 0)
+        hits = self._search([as_bytes(text)], opaque, 0)[0]
         for form, value in self._wide.items():
             hits.extend(occurrences(text, form, "env", value))
         return hits
 
     def _find_many(self, texts: Sequence[str]) -> list[list[Hit]]:
         """Return what `_find` returns for each text, opaque tokens included."""
-        if self._share or self._wide:
+        if self._wide:
             return [self._find(text, True) for text in texts]
         hits: list[list[Hit]] = []
         for some in _batch(texts):
-            hits.extend(self._search_many([as_bytes(text) for text in some]))
+            hits.extend(self._search([as_bytes(text) for text in some], True, 0))
         return hits
 
-    def _search_many(self, texts: list[bytes]) -> list[list[Hit]]:
+    def _search(self, texts: Sequence[bytes], opaque: bool, depth: int) -> list[list[Hit]]:
+        """Return the secrets of each text and of its other readings."""
         flat = [flatten(data) for data in texts]
-        found = dict.fromkeys(self._find_known(texts), NOTHING) | self._gate.find_many(flat)
         hits: list[list[Hit]] = [[] for _text in texts]
-        for at, parts in found.items():
-            hits[at] = self._search_parts(texts[at], flat[at], parts, True, 0)
+        found = self._gate.find_many(flat)
+        if self._share or self._exact.literals:
+            found = dict.fromkeys(self._find_known(texts), NOTHING) | found
+        views: list[tuple[int, View]] = []
+        for at, (parts, rules, runs) in found.items():
+            hits[at] = self._search_known(texts[at], flat[at])
+            if runs:
+                hits[at] += self._search_runs(flat[at], runs, opaque, depth)
+            if parts:
+                hits[at] += _search_parts(flat[at], parts, rules)
+            if READINGS in parts and depth < _DEEPEST:
+                views.append((at, View(texts[at])))
+        if views:
+            inside = self._search([view.data for _at, view in views], opaque, depth + 1)
+            for (at, view), inner in zip(views, inside, strict=True):
+                hits[at] += [_map_back(view, hit) for hit in inner]
         return hits
 
-    def _find_known(self, texts: list[bytes]) -> Collection[int]:
-        """Return the numbers of the texts that may hold a known value."""
+    def _find_known(self, texts: Sequence[bytes]) -> Collection[int]:
+        """Return the numbers of the texts that `_search_known` must see."""
         literals = [*self._exact.literals, *self._stretched.literals]
-        if any(EDGE in literal for literal in literals):
+        if self._share or any(EDGE in literal for literal in literals):
             return range(len(texts))
-        if not literals:
-            return ()
         joined = EDGE.join(texts)
         starts = list(accumulate((len(data) + 1 for data in texts), initial=0))
         matches = chain(self._exact.find(joined), self._stretched.find(joined))
         return {bisect_right(starts, start) - 1 for _index, start, _end in matches}
 
-    def _search(self, data: bytes, opaque: bool, depth: int) -> list[Hit]:
-        flat = flatten(data)
-        return self._search_parts(data, flat, self._gate.find(flat), opaque, depth)
-
-    def _search_parts(self, data: bytes, flat: bytes, found: FoundParts, opaque: bool, depth: int) -> list[Hit]:
+    def _search_known(self, data: bytes, flat: bytes) -> list[Hit]:
+        """Return the user's own values in a text; when sharing, people and machines too."""
         hits: list[Hit] = []
-        parts, rules, runs = found
         if self._exact.literals:
             for index, start, end in self._exact.find(data):
                 hits.append(Hit(start, end, 0, "env", self._values[index]))
             hits.extend(Hit(*_base64_run(data, start, end), 0, "env") for _, start, end in self._stretched.find(data))
         if self._share:
             hits.extend(Hit(span.start, span.end, 4, span.kind) for span in find_personal(flat))
-        if runs:
-            hits.extend(self._search_runs(flat, runs, opaque, depth))
-        if not parts:
-            return hits
-        if FORMS in parts:
-            hits.extend(Hit(start, end, 1, kind) for start, end, kind in find_forms(flat, rules))
-        for part, rank, find in _FINDERS:
-            if part in parts:
-                hits.extend(Hit(start, end, rank, kind) for start, end, kind in find(flat))
-        if READINGS in parts and depth < _DEEPEST:
-            view = View(data)
-            for hit in self._search(view.data, opaque, depth + 1):
-                value = hit.value or view.data[hit.start : hit.end].decode("ascii")
-                hits.append(Hit(*view.back(hit.start, hit.end), hit.rank, hit.kind, value))
         return hits
 
     def _search_runs(self, data: bytes, runs: Iterable[tuple[int, int]], opaque: bool, depth: int) -> list[Hit]:
@@ -147,10 +140,10 @@ class Redactor:
             if lines and (data[lines[-1][1] : start].strip() or start - lines[-1][1] > 8):
                 hits.extend(self._search_wrapped(data, lines, opaque, depth))
                 lines.clear()
-            if _LINE <= end - start <= 80 or lines:
+            if LINE <= end - start <= 80 or lines:
                 lines.append((start, end))
             parts = find_parts(run.decode("ascii"))
-            if not parts and end - start < _LINE:
+            if not parts:
                 remember_harmless(run)
             for part in parts:
                 hit = self._judge_part(data, start, part, opaque, depth)
@@ -176,7 +169,7 @@ class Redactor:
 
     def _kind_inside(self, plain: bytes, opaque: bool, depth: int) -> str:
         """Return the kind of secret in a decoded text; "" if there is none."""
-        inner = self._search(plain, opaque, depth + 1) if depth < _DEEPEST else []
+        inner = self._search([plain], opaque, depth + 1)[0] if depth < _DEEPEST else []
         if inner:
             return min(inner, key=lambda hit: hit.rank).kind
         text = plain.decode("ascii").strip()
@@ -196,6 +189,22 @@ class Redactor:
         plain = from_base64(b"".join(data[start:end] for start, end in lines))
         kind = self._kind_inside(plain, opaque, depth) if plain else ""
         return [Hit(lines[0][0], lines[-1][1], 3, kind)] if kind else []
+
+
+def _search_parts(flat: bytes, parts: Collection[int], rules: Sequence[int] | None) -> list[Hit]:
+    hits: list[Hit] = []
+    if FORMS in parts:
+        hits.extend(Hit(start, end, 1, kind) for start, end, kind in find_forms(flat, rules))
+    for part, rank, find in _FINDERS:
+        if part in parts:
+            hits.extend(Hit(start, end, rank, kind) for start, end, kind in find(flat))
+    return hits
+
+
+def _map_back(view: View, hit: Hit) -> Hit:
+    """Return where a secret of another reading stands in the text."""
+    value = hit.value or view.data[hit.start : hit.end].decode("ascii")
+    return Hit(*view.back(hit.start, hit.end), hit.rank, hit.kind, value)
 
 
 def _batch(texts: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -145,6 +145,6 @@ def spell_spaces(source: str) -> str:
 
 
 def replace_anchors(source: str, edge: bytes) -> str:
-    r"""Replace `^` and `\z` by a byte that stands before and behind each of many texts."""
+    r"""Replace `^`, `\A` and `\z` by a byte that stands before and behind each of many texts."""
     mark = f"\\x{edge.hex()}"
-    return source.replace("(?:^|", f"(?:{mark}|").replace(r"\z", mark)
+    return source.replace("(?:^|", f"(?:{mark}|").replace(r"\A", mark).replace(r"\z", mark)
