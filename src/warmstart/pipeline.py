@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from warmstart.review import Reviews
     from warmstart.scopes import Border
     from warmstart.stats.designs import DesignPower
+    from warmstart.store.copying import CopiedStore
     from warmstart.store.search import FoundCalls
     from warmstart.store.words import FoundSessions
     from warmstart.templates.forget import Forgotten
@@ -577,6 +578,29 @@ class Warmstart:
 
         notes = ReviewedNotes(self.notes, NoteStore(self.store).roots)
         return Reviews(self.store, self.settings, self._clock, notes)
+
+    def copy_store(
+        self,
+        source: str,
+        target: str,
+        *,
+        projects: Iterable[str] | None = None,
+        personal: bool = True,
+        progress: Progress | None = None,
+    ) -> CopiedStore:
+        """Copy one store into another, empty one, and verify it. `projects`: only these; `personal`: also personal scopes."""
+        from warmstart.ingest.project_book import ProjectBook
+        from warmstart.store import open_store
+        from warmstart.store.copying import CopyChoice, StoreCopy
+
+        if not may_exist(source):
+            raise Refused(f"there is no store at {source}")
+        with open_store(source) as opened, open_store(target) as other:
+            names = None
+            if projects is not None:
+                book = ProjectBook(opened, self._clock)
+                names = [book.find(name).name for name in projects]
+            return StoreCopy(opened, other, CopyChoice(names, personal=personal)).run(progress)
 
     def record(self, session: str, path: Path | str) -> TrialRow:
         """Measure a session's trial with a transcript that you name."""

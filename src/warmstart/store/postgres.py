@@ -88,6 +88,25 @@ class PostgresStore(PostgresConnection, Store):
         with self._asking(), self.part() if self._inside else super().writing():
             yield
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"):
+            yield
+
+    def ask(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._asking():
+            return self._first(translate(sql), values or None).fetchall()
+
+    def put_rows(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        marks = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
+        with self.part():
+            self._ask_many(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
+
+    def renumber(self, tables: Sequence[str]) -> None:
+        for table in tables:
+            sequence = f"pg_get_serial_sequence('{table}', 'id')"
+            self.ask(f"SELECT setval({sequence}, max(id)) FROM {table} HAVING max(id) IS NOT NULL")
+
     def index_words(self, keys: Sequence[str]) -> None:
         for key in keys:
             for texts in self.rows("session_texts", (key,)):

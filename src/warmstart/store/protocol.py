@@ -55,6 +55,20 @@ class Store(Protocol):
     def part(self) -> AbstractContextManager[None]:
         """Run a part of a transaction: an error undoes this part only."""
 
+    # Whole tables, for copies of a store
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Read what was there at one moment, whatever others write meanwhile."""
+
+    def ask(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Execute a statement that has no name, with `?` for its values, and return its rows."""
+
+    def put_rows(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Insert rows as they are, in a transaction that the caller has begun."""
+
+    def renumber(self, tables: Sequence[str]) -> None:
+        """Go on counting after the largest `id` of tables into which rows were put with theirs."""
+
     # Words
 
     def index_words(self, keys: Sequence[str]) -> None:

@@ -103,6 +103,23 @@ class SqliteStore(SqliteFile, Store):
         if (held := time.monotonic() - began) > 0.02:
             time.sleep(min(0.003, held / 20))  # otherwise the next transaction would overtake those that wait
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        with self._transaction("BEGIN"):
+            yield
+
+    def ask(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._asking():
+            return self._fetch(self._db.execute(sql, values))
+
+    def put_rows(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        marks = ", ".join("?" * len(columns))
+        with self.part():
+            self._db.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
+
+    def renumber(self, tables: Sequence[str]) -> None:
+        """Do nothing: SQLite counts on from the largest id by itself."""
+
     def index_words(self, keys: Sequence[str]) -> None:
         for key in keys:
             self.run("index_words", (self.number_session(key), key))

@@ -46,6 +46,7 @@ COMMANDS = {  # name -> module and attribute
     "experiment": "effect:experiment",
     "insights": "insights:insights",
     "usage": "usage:usage",
+    "store": "store:store",
     "ui": "ui:ui",
     "review": "review:review",
     "hook": "hook:hook",
