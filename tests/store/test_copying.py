@@ -55,7 +55,8 @@ def copy(source: str, target: str, **choice: object):
 def read_all(url: str) -> dict[str, list[object]]:
     with open_store(url) as store:
         return {
-            table.name: store.ask(f"SELECT {', '.join(table.columns)} FROM {table.name}") for table in list_tables()
+            table.name: sorted(store.ask(f"SELECT {', '.join(table.columns)} FROM {table.name}"), key=repr)
+            for table in list_tables()
         }
 
 

@@ -27,7 +27,7 @@ class ReceivedItem(Struct, frozen=True, kw_only=True):
 
     type: str
     file: str
-    change: str  # new, updated, same, known, conflict, older, yours, retired, retirement proposed, refused
+    change: str  # new, updated, same, known, conflict, older, approved, yours, retired, retirement proposed, refused
     name: str = ""  # the note's id or the template's name here; empty: nothing is stored
     title: str = ""
     status: str = ""  # here
@@ -199,7 +199,7 @@ class ItemReceiver:
             self._notes.approve(item.name, reason=reason)
         else:
             self._templates.approve(item.name, reason=reason)
-        return structs.replace(item, status="active")
+        return structs.replace(item, status="active", change="approved" if item.change == "same" else item.change)
 
     def list_waiting(self) -> tuple[WaitingItem, ...]:
         """Return what came from any bundle and waits for a decision."""

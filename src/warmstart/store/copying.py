@@ -244,7 +244,7 @@ class StoreCopy:
     def _recount(self, table: _Table, batch: list[Row]) -> list[Row]:
         """Return the counts of words as the chosen examples have them."""
         at = {name: place for place, name in enumerate(table.columns)}
-        counted = []
+        counted: list[Row] = []
         for row in batch:
             count = self._shelves[row[at["scope"]], row[at["term"]]]
             changed = list(row)

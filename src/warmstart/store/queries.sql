@@ -877,11 +877,14 @@ SELECT project, folder, count(*), max(coalesce(ended, started)) FROM sessions
 WHERE project IS NOT NULL GROUP BY project, folder ORDER BY project, folder NULLS FIRST;
 
 -- name: known_projects
+-- Notes and templates may have come from others, before the first session.
 SELECT DISTINCT project FROM sessions WHERE project IS NOT NULL
-UNION SELECT DISTINCT project FROM templates WHERE project <> '' ORDER BY 1;
+UNION SELECT DISTINCT project FROM templates WHERE project <> ''
+UNION SELECT DISTINCT project FROM notes WHERE project <> '' ORDER BY 1;
 
 -- name: is_known_project
-SELECT EXISTS (SELECT 1 FROM sessions WHERE project = ?1) OR EXISTS (SELECT 1 FROM templates WHERE project = ?1);
+SELECT EXISTS (SELECT 1 FROM sessions WHERE project = ?1) OR EXISTS (SELECT 1 FROM templates WHERE project = ?1)
+    OR EXISTS (SELECT 1 FROM notes WHERE project = ?1);
 
 -- name: has_sessions_of
 SELECT EXISTS (SELECT 1 FROM sessions WHERE project = :project);

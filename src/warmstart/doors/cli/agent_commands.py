@@ -122,12 +122,12 @@ def print_brief(ws: Warmstart, options: BriefOptions) -> None:
     named = None if project is None else ws.projects.find(project).name
     name = named or ws.projects.find(str(folder)).name
     sessions = ws.sessions(project=name, limit=200)
-    if not sessions:
+    if not sessions and not ws.notes.list(project=name):  # notes may have come from a team's bundle
         hint = "see: warmstart projects list"
         raise NotFound(
             f"no session of {name} is stored; {hint}" if project else f"no session of this folder is stored; {hint}"
         )
-    used = Counter(session.agent for session in sessions).most_common(1)[0][0]
+    used = next((agent for agent, _count in Counter(session.agent for session in sessions).most_common(1)), None)
     brief = ws.brief_project(named, folder, options.task, agent=options.agent or used, budget=options.budget)
     if options.as_json:
         from warmstart.doors.render.as_json import describe_brief
