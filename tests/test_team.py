@@ -55,7 +55,7 @@ def test_three_people_follow_the_page(tmp_path: Path, postgres: Postgres) -> Non
     assert "uv run pytest -q" in printed["ben"][1]  # the brief of a person who had no session yet
     assert "uv run pytest -q" in printed["cleo"][0]
     assert "copied and verified" in printed["anna"][2]
-    assert "orders-api" in printed["ben"][-1]
+    assert "7 sessions considered" in printed["ben"][-1]  # four of Anna and three of his own
     assert "uv run pytest -q" in printed["cleo"][1]
     assert "copied and verified" in printed["anna"][-1]
     postgres.recycle_store(server)
