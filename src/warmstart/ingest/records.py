@@ -32,6 +32,7 @@ from warmstart.scopes import ScopeNamer
 from warmstart.store import CallRow, SessionRow, SpentRow
 from warmstart.usage.amounts import Tally
 
+_TOGETHER = 1_000  # calls that are searched for secrets together
 TASK = 1_200  # maximum characters; results and arguments arrive already clipped
 _CALL_ID = re.compile(  # an id that an agent generated: it reveals nothing
     r"(?:toolu_(?:vrtx_|bdrk_)?|call_(?:\d+_)?|fc_|msg_|chatcmpl-(?:tool-)?)[A-Za-z0-9]{8,40}"
@@ -212,16 +213,21 @@ class _Place(NamedTuple):
 def _calls(
     session: Session, answered: Answered, numbered: list[int], key: str, scope: Scope, names: _Names
 ) -> list[CallRow]:
-    written = [(_encode(call.arguments).decode(), answer.text if answer else "") for call, answer in answered]
-    scope.screen([*(step.text for step in session.steps if isinstance(step, Message)), *map("\n".join, written)])
+    scope.screen(step.text for step in session.steps if isinstance(step, Message))
     clean = lru_cache(None)(scope.text)  # both look at the same messages
     intents = state_intents(session.steps, clean, scope.screen)
     served = find_served(session.steps, clean)
     turns = [turn for step, turn in zip(session.steps, numbered, strict=True) if isinstance(step, ToolCall)]
-    places = (_Place(key, at, turn, intents[at] or None, served[at]) for at, turn in enumerate(turns))
-    rows = [
-        _call(*pair, texts, place, scope, names) for pair, texts, place in zip(answered, written, places, strict=True)
-    ]
+    places = [_Place(key, at, turn, intents[at] or None, served[at]) for at, turn in enumerate(turns)]
+    rows: list[CallRow] = []
+    for start in range(0, len(answered), _TOGETHER):  # a session may have 50,000 calls
+        some = slice(start, start + _TOGETHER)
+        written = [(_encode(call.arguments).decode(), answer.text if answer else "") for call, answer in answered[some]]
+        joined = list(map("\n".join, written))
+        scope.screen(joined)
+        parts = zip(answered[some], written, places[some], strict=True)
+        rows += [_call(*pair, texts, place, scope, names) for pair, texts, place in parts]
+        scope.forget(joined)
     return [_hide_replaced(row, scope) for row in rows] if scope.kinds else rows
 
 

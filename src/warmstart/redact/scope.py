@@ -67,6 +67,11 @@ class Scope:
         waiting = [text for text in dict.fromkeys(texts) if text not in self._screened and _START not in text]
         self._screened.update(zip(waiting, self._search_many(waiting), strict=True))
 
+    def forget(self, texts: Iterable[str]) -> None:
+        """Drop what `screen` knows about texts that will not be redacted again, to save memory."""
+        for text in texts:
+            self._screened.pop(text, None)
+
     def identifier(self, text: str) -> str:
         """Redact an id, a tool or model name or a path: its opaque parts are left, because they belong there."""
         return self._redact(text, opaque=False)
