@@ -45,6 +45,7 @@ def main() -> None:
     parser.add_argument("--coverage", action="store_true")
     parser.add_argument("--gguf", type=Path)
     parser.add_argument("--tasks", type=int, default=100)
+    parser.add_argument("--arms", default=",".join(bfcl_run.ARMS))
     parser.add_argument("--out", type=Path, default=Path("bfcl-run"))
     parser.add_argument("--report", action="store_true")
     parser.add_argument("--json", action="store_true")
@@ -54,7 +55,7 @@ def main() -> None:
         print(json.dumps(coverage)) if options.json else show_coverage(coverage)
         return
     if not options.report:
-        run(options.gguf, options.tasks, options.out)
+        run(options.gguf, options.tasks, options.arms.split(","), options.out)
     report = summarise(options.out)
     print(json.dumps(report)) if options.json else show(report)
 
@@ -63,7 +64,7 @@ def is_tested(task: BfclTask) -> bool:
     return task.number % 2 == 1
 
 
-def run(gguf: Path | None, most: int, folder: Path) -> None:
+def run(gguf: Path | None, most: int, arms: list[str], folder: Path) -> None:
     from warmstart.lab.models.local import LocalLLM, describe_weights, find_weights
 
     weights = gguf or find_weights()
@@ -73,10 +74,10 @@ def run(gguf: Path | None, most: int, folder: Path) -> None:
         json.dumps({"name": facts.name, "digest": facts.digest, "runtime": facts.runtime})
     )
     tasks = load_tasks()
-    tested = [task for task in tasks if is_tested(task) and task.turns[0].calls]
-    spread = tested[:: max(1, len(tested) // most)][:most]  # a small run has tasks of every kind
+    tested = bfcl_run.order_tasks([task for task in tasks if is_tested(task) and task.turns[0].calls], most)
     llm = LocalLLM(weights, threads=1)
-    bfcl_run.run(tasks, spread, llm, folder, lambda text: print(text, file=sys.stderr, flush=True))
+    report = bfcl_run.RunOptions(arms, lambda text: print(text, file=sys.stderr, flush=True))
+    bfcl_run.run(tasks, tested, llm, folder, report)
 
 
 def summarise(folder: Path) -> dict[str, Any]:

@@ -11,19 +11,19 @@ import io
 import json
 import random
 import tempfile
+import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bfcl_coverage import FOLDS, WHOLE_TURNS, compose_turns, fold_of, make_tfidf, open_history
-from bfcl_data import BfclTask, BfclTurn, execute
+from bfcl_data import BfclTask, execute
 from warmstart.dialects.compose import inject
 from warmstart.dialects.tokens import estimate
 from warmstart.endpoints.chat import LLM, write_body
 from warmstart.lab.models.tool_calls import make_harmless, read_arguments, write_turn
 from warmstart.model import Task
-from warmstart.pipeline import Warmstart
 
 ARMS = ("cold", "warm", "nearest", "random")
 ANSWERS = 8  # maximum answers of a session
@@ -31,20 +31,58 @@ ANSWER_TOKENS = 160
 SYSTEM = "You meet the user's request by calling tools, one after the other. When it is met, say so in a few words."
 _RESULT = 600  # characters of a result that the model sees
 
+_ORDER = 18  # of the shuffle that decides which tasks a small run has
+
 Note = dict[str, Any]
+Messages = Sequence[Any]
 
 
-def run(
-    tasks: Sequence[BfclTask], tested: Sequence[BfclTask], llm: LLM, folder: Path, progress: Callable[[str], None]
-) -> None:
-    """Run every task that has no result yet in every arm; each result is appended as one line to `results.jsonl`."""
+class RunOptions(NamedTuple):
+    """Which arms to play, and where to report progress."""
+
+    arms: Sequence[str]
+    progress: Callable[[str], None]
+
+
+def order_tasks(tested: Sequence[BfclTask], most: int) -> list[BfclTask]:
+    """Return the first `most` tasks of a fixed shuffle, those with the same tools side by side: a prefix that is cached."""
+    shuffled = sorted(tested, key=lambda task: task.number)
+    random.Random(_ORDER).shuffle(shuffled)
+    return sorted(shuffled[:most], key=lambda task: (task.entry["involved_classes"], task.tools, task.number))
+
+
+def run(tasks: Sequence[BfclTask], tested: Sequence[BfclTask], llm: LLM, folder: Path, options: RunOptions) -> None:
+    """Play every task in every arm that has no result yet; each result is appended as one line to `results.jsonl`."""
     file = folder / "results.jsonl"
     done = {(note["task"], note["arm"]) for note in read_results(folder)}
+    left = [task for task in tested if any((task.number, arm) not in done for arm in options.arms)]
+    seeds = make_seeds(tasks, left) if left else {}
+    for place, task in enumerate(left, 1):
+        for arm in options.arms:
+            if (task.number, arm) in done:
+                continue
+            started = time.time()
+            note = {"task": task.number, "arm": arm, **play(task, seeds[task.number][arm], llm)}
+            with file.open("a", encoding="utf-8") as out:
+                out.write(json.dumps(note) + "\n")
+            how = "solved" if note["solved"] else explain(note)
+            options.progress(f"{place}/{len(left)} task {task.number} {arm}: {how} ({time.time() - started:.0f} s)")
+
+
+def read_results(folder: Path) -> list[Note]:
+    file = folder / "results.jsonl"
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+
+
+def make_seeds(tasks: Sequence[BfclTask], tested: Sequence[BfclTask]) -> dict[int, dict[str, Messages]]:
+    """Return the seed of each arm by task, each from the history of the other folds.
+
+    The baselines show recorded turns as they are, composed like any seed.
+    """
+    seeds: dict[int, dict[str, Messages]] = {}
     for fold in range(FOLDS):
-        left = [
-            task for task in tested if fold_of(task) == fold and any((task.number, arm) not in done for arm in ARMS)
-        ]
-        if not left:
+        own = [task for task in tested if fold_of(task) == fold]
+        if not own:
             continue
         history = [task for task in tasks if fold_of(task) != fold]
         turns = [turn for task in history for turn in task.turns if turn.calls]
@@ -53,31 +91,18 @@ def run(
             tempfile.TemporaryDirectory(prefix="warmstart-bench-") as home,
             open_history(history, Path(home), approve=False) as ws,
         ):
-            for task in left:
-                ranked = [turns[at] for at in rank(task.turns[0].request)]
-                usable = [turn for turn in ranked if turn.tools <= set(task.tools)]
-                for arm, seed in make_seeds(ws, task, usable):
-                    if (task.number, arm) in done:
-                        continue
-                    note = {"task": task.number, "arm": arm, **play(task, seed, llm)}
-                    with file.open("a", encoding="utf-8") as out:
-                        out.write(json.dumps(note) + "\n")
-                    progress(f"task {task.number} {arm}: {'solved' if note['solved'] else note['why']}")
-
-
-def read_results(folder: Path) -> list[Note]:
-    file = folder / "results.jsonl"
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
-
-
-def make_seeds(ws: Warmstart, task: BfclTask, usable: Sequence[BfclTurn]) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Yield each arm with its seed. The baselines show recorded turns as they are, composed like any seed."""
-    seed = ws.provision(Task(text=task.turns[0].request, tools=task.tools, examples=ws.settings.examples))
-    chance = random.Random(task.number)
-    yield "cold", ()
-    yield "warm", seed.messages
-    yield "nearest", compose_turns(usable[:WHOLE_TURNS]).messages
-    yield "random", compose_turns(chance.sample(list(usable), min(4, len(usable)))).messages
+            for task in own:
+                request = task.turns[0].request
+                usable = [turn for turn in (turns[at] for at in rank(request)) if turn.tools <= set(task.tools)]
+                chance = random.Random(task.number)
+                warm = ws.provision(Task(text=request, tools=task.tools, examples=ws.settings.examples))
+                seeds[task.number] = {
+                    "cold": (),
+                    "warm": warm.messages,
+                    "nearest": compose_turns(usable[:WHOLE_TURNS]).messages,
+                    "random": compose_turns(chance.sample(usable, min(4, len(usable)))).messages,
+                }
+    return seeds
 
 
 def play(task: BfclTask, seed: Sequence[Any], llm: LLM) -> Note:
@@ -118,8 +143,29 @@ def play(task: BfclTask, seed: Sequence[Any], llm: LLM) -> Note:
         "calls": calls,
         "invalid": invalid,
         "seed": estimate(shown) if seed else 0,
-        "needed": len(task.turns[0].calls),
+        "needed": list(task.truth[0]),
+        "tools": sorted(task.turns[0].tools),
+        "shown": sorted(task.turns[0].tools & _list_tools(seed)),
     }
+
+
+def _list_tools(seed: Messages) -> set[str]:
+    return {call["function"]["name"] for message in seed for call in message.get("tool_calls") or ()}
+
+
+def explain(note: Note) -> str:
+    """Return why a session did not solve its task, by its calls beside those of the ground truth."""
+    called = {call.partition("(")[0] for call in note["calls"]}
+    needed = set(note["tools"])
+    if not note["calls"]:
+        return "no call" if note["why"] == "words" else "no valid call"
+    if not called & needed:
+        return "other tools"
+    if needed - called:
+        return "some tools not called"
+    if called - needed:
+        return "needed tools and others"
+    return "other arguments" if len(note["calls"]) >= len(note["needed"]) else "too few calls"
 
 
 def judge(task: BfclTask, calls: Sequence[str]) -> bool:

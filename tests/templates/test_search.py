@@ -226,6 +226,18 @@ class TestComplement:
         options = [self.option(10.0, "a"), self.option(9.0, "a"), self.option(6.0, "b", "c"), self.option(5.5, "b")]
         assert complement(options, 3) == [0, 2, 1]
 
+    def test_what_similar_requests_need_comes_before_what_one_of_them_needed(self) -> None:
+        rare = [self.option(5.2, name) for name in ("a", "b", "c")]
+        common = [self.option(5.0, "look-up") for _ in range(3)]
+        assert complement([*rare, *common], 1) == [3]
+
+    def test_a_clear_match_beats_what_others_usually_need(self) -> None:
+        assert complement([self.option(12.0, "a"), *(self.option(5.0, "look-up") for _ in range(3))], 1) == [0]
+
+    def test_the_nearest_request_is_the_third_at_the_latest(self) -> None:
+        longer = [self.option(6.3, "a", "b", "c"), self.option(6.2, "d", "e"), self.option(6.1, "f", "g")]
+        assert complement([*longer, self.option(6.8, "a")], 4).index(3) == 2
+
     def test_being_usual_only_breaks_ties(self) -> None:
         assert complement([self.option(5.0, "a", usual=1.0), self.option(5.0, "b", usual=9.0)], 1) == [1]
         assert complement([self.option(5.1, "a", usual=1.0), self.option(5.0, "b", usual=9.0)], 1) == [0]

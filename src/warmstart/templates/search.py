@@ -22,7 +22,8 @@ MIN_SHARE = 0.25  # share of a sentence's known words that an example must conta
 _LONG = 12  # known words; a longer sentence asks for no more
 _SEVERAL = 0.7  # an example with n kinds of calls is worth more than one by n to the power of 1 minus this
 _RELEVANT = 0.15  # minimum match of an example, relative to the best one
-_AGAIN = 0.5  # factor for each time that a kind of call is already shown
+_AGAIN = 0.25  # factor for each time that a kind of call is already shown
+_NEAREST = 3  # place among the chosen by which the nearest request is shown
 _SAME_KIND = 0.2  # factor for another example of a kind that is already shown
 _ALL_SHOWN = 0.9  # the same factor once the nearest template has no other kind to show
 _FIT, _KIN, _USUAL = 0.9, 0.2, 0.4  # worth without a match of its own, of its template, and without support
@@ -138,18 +139,25 @@ def is_similar(match: Match, known: int, asked: int) -> bool:
 
 
 def complement(options: Sequence[Option], limit: int) -> list[int]:
-    """Return the indices of the examples to show, in the order in which they are taken: the nearest to the task first.
+    """Return the indices of the examples to show, in the order in which they are taken.
 
-    An example is worth its own match times what it adds: kinds of calls that are not shown yet. So what is like the request
-    comes first, and then what complements it. Being usual only breaks ties. The same calls are shown once, and nothing that
-    is much farther from the request than the nearest.
+    An example is worth its own match times what it adds: kinds of calls that are not shown yet, each by how many of the
+    similar requests needed it. So a request that says much is answered by what is like it; where many are alike, because it
+    says little, the calls that such requests usually need come first. The nearest request itself is the third at the
+    latest. The number of sessions behind an example only breaks ties. The same calls are shown once, and nothing that is much
+    farther from the request than the nearest.
     """
-    least = _RELEVANT * max((option.match for option in options), default=0.0)
+    if not options:
+        return []
+    nearest = max(range(len(options)), key=lambda at: (options[at].match, -at))
+    need = _share_kinds(options)
     taken: list[int] = []
     shown: Counter[str] = Counter()
-    left = {at for at, option in enumerate(options) if option.match >= least}
+    left = {at for at, option in enumerate(options) if option.match >= _RELEVANT * options[nearest].match}
     while len(taken) < limit and left:
-        best = max(left, key=lambda at: (_weigh_option(options[at], shown), options[at].usual, -at))
+        best = max(left, key=lambda at: (_weigh_option(options[at], need, shown), options[at].usual, -at))
+        if len(taken) == _NEAREST - 1 and nearest in left:
+            best = nearest
         taken.append(best)
         call = options[best].call
         left -= {best, *(at for at in left if call is not None and options[at].call == call)}
@@ -157,9 +165,19 @@ def complement(options: Sequence[Option], limit: int) -> list[int]:
     return taken
 
 
-def _weigh_option(option: Option, shown: Mapping[str, int]) -> float:
+def _share_kinds(options: Sequence[Option]) -> dict[str, float]:
+    """Return for each kind of call the share of the options that make such calls, weighted by their match."""
+    votes: Counter[str] = Counter()
+    for option in options:
+        for kind in set(option.kinds):
+            votes[kind] += option.match  # type: ignore[assignment]
+    total = sum(option.match for option in options) or 1.0
+    return {kind: vote / total for kind, vote in votes.items()}
+
+
+def _weigh_option(option: Option, need: Mapping[str, float], shown: Mapping[str, int]) -> float:
     kinds = set(option.kinds)
-    new: float = sum(_AGAIN ** shown.get(kind, 0) for kind in kinds) / len(kinds) ** _SEVERAL
+    new: float = sum(math.sqrt(need[kind]) * _AGAIN ** shown.get(kind, 0) for kind in kinds) / len(kinds) ** _SEVERAL
     return option.match * new * (_CORRECTED if option.example.correction else 1.0)
 
 
