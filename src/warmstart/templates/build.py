@@ -58,6 +58,24 @@ def merge_drafts(drafts: Iterable[Template], max_examples: int) -> Template:
     )
 
 
+def count_elsewhere(drafts: Iterable[Template], built: Template) -> dict[str, int]:
+    """Return how many sessions the merge left out, by where they are from."""
+    home = built.provenance
+    left: dict[str, set[str]] = {}
+    for draft in drafts:
+        if _came_from(draft) == _came_from(built):
+            continue
+        facts = draft.provenance
+        if facts.agent != home.agent:
+            reason = f"of another agent than most: {facts.agent}"
+        elif facts.scope != home.scope:
+            reason = "of another person than most"
+        else:
+            reason = f"of another project than most: {facts.project or 'none'}"
+        left.setdefault(reason, set()).update(draft.source_sessions)
+    return {reason: len(sessions) for reason, sessions in left.items()}
+
+
 def drop_equal(examples: Iterable[Example]) -> tuple[Example, ...]:
     """Return the examples without repetitions of the same call: of two, the first is kept."""
     kept: dict[tuple[str, str], Example] = {}

@@ -1,13 +1,14 @@
-"""Choose the stored sessions that a named template is built from: by source, length and description."""
+"""Choose the stored sessions that a named template is built from: by source, project, length and description."""
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from warmstart.errors import NotFound
 from warmstart.plurals import format_count
+from warmstart.projects.resolve import find_project
 from warmstart.scopes import Border
-from warmstart.store import SessionRow, Store
+from warmstart.store import ProjectStore, SessionRow, Store
 from warmstart.templates.build import rank_by_description
 
 MIN_MESSAGES, MAX_SESSIONS = 4, 20
@@ -22,6 +23,7 @@ class BuildSources(Struct, frozen=True, kw_only=True):
     agent: str | None = None  # where no source is named; None: every agent
     min_messages: int = MIN_MESSAGES  # with calls and results
     max_sessions: int = MAX_SESSIONS
+    project: str | None = None  # its name, the end of it, or a folder; None: every project
     border: Border | None = None  # nothing beyond it exists; None: the machine's owner asks
 
 
@@ -30,11 +32,18 @@ def find_build_sources(store: Store, wanted: BuildSources, description: str = ""
 
     Raises NotFound, with what is there instead, if there are none.
     """
+    if wanted.project is not None:
+        wanted = structs.replace(wanted, project=find_project(ProjectStore(store), wanted.project).name)
     rows = _list_of_source(store, wanted)
     long_enough = [row for row in rows if row.length >= wanted.min_messages]
     if not long_enough:
         longest = max((row.length for row in rows), default=0)
-        there = f"the longest of {format_count(len(rows), 'session')} has {longest}" if rows else "no session is stored"
+        where = f" of the project {wanted.project}" if wanted.project is not None else ""
+        there = (
+            f"the longest of {format_count(len(rows), 'session')} has {longest}"
+            if rows
+            else f"no session{where} is stored"
+        )
         raise NotFound(f"no session with {wanted.min_messages} messages or more: {there}")
     if description:
         long_enough = long_enough[:_COMPARED]
@@ -52,11 +61,12 @@ def find_build_sources(store: Store, wanted: BuildSources, description: str = ""
 def _list_of_source(store: Store, wanted: BuildSources) -> list[SessionRow]:
     """Return the sessions of a source within the border, the latest first."""
     if not wanted.source:
-        return _admit(store.list_sessions(None, agent=wanted.agent), wanted.border)
-    of_agent = _admit(store.list_sessions(None, agent=wanted.source), wanted.border)
-    rows = of_agent or _admit(store.list_sessions(None, source=wanted.source.lower()), wanted.border)
+        return _admit(store.list_sessions(None, agent=wanted.agent, project=wanted.project), wanted.border)
+    of_agent = store.list_sessions(None, agent=wanted.source, project=wanted.project)
+    of_place = store.list_sessions(None, source=wanted.source.lower(), project=wanted.project)
+    rows = _admit(of_agent, wanted.border) or _admit(of_place, wanted.border)
     if not rows:
-        known = _admit(store.list_sessions(None), wanted.border)
+        known = _admit(store.list_sessions(None, project=wanted.project), wanted.border)
         agents = ", ".join(sorted({row.agent for row in known})) or "none yet"
         places = ", ".join(sorted({row.source for row in known if row.source})) or "none yet"
         raise NotFound(

@@ -32,7 +32,7 @@ from warmstart.ports import Progress
 from warmstart.scopes import SHARED, Border, mark_name
 from warmstart.store import SessionRow, TemplateRow, TrialRow
 from warmstart.store.history import decode_session, read_history
-from warmstart.templates.build import BuildRequest, Built, explain_refusal, merge_drafts
+from warmstart.templates.build import BuildRequest, Built, count_elsewhere, explain_refusal, merge_drafts
 from warmstart.templates.build_sources import BuildSources, find_build_sources
 from warmstart.templates.bundles import read_bundles
 from warmstart.templates.export import redact_template, write_bundle
@@ -178,7 +178,7 @@ class TemplateLibrary(LearnedTemplates):
         with self._store.writing():
             kept = self._keep(template)
             self._make_room({kind_of(template)}, {kept.name})
-        return Built(self._refresh(kept), mined.refused)
+        return Built(self._refresh(kept), mined.refused | count_elsewhere(mined.drafts, template))
 
     def find_sessions(self, sources: BuildSources, description: str = "") -> list[SessionRow]:
         """Return the sessions to build a template from: of a source, long enough, and about the description."""

@@ -310,6 +310,20 @@ def test_build(sessions):
     assert "their sources: none yet" in run("templates", "build", "x", "--source", "fax", code=1).stderr
 
 
+def test_build_of_one_project(sessions, tmp_path):
+    """A template is of one project; the sessions of another are named, not dropped silently."""
+    for lines in cart_sessions(2):
+        moved = json.loads(json.dumps(lines).replace("/home/dev/shop", "/home/dev/bakery").replace("cart-", "bread-"))
+        write_jsonl(tmp_path / "more" / f"{moved[0]['sessionId']}.jsonl", moved)
+    run("ingest", tmp_path / "more")
+    both = run_json("templates", "build", "most")
+    assert (both["considered"], both["template"]["sessions"]) == (5, 3)
+    assert both["refused"] == {"of another project than most: /home/dev/bakery": 2}
+    own = run_json("templates", "build", "breads", "--project", "bakery")
+    assert (own["considered"], own["template"]["sessions"], own["refused"]) == (2, 2, {})
+    assert "of the project /nowhere" in run("templates", "build", "x", "--project", "/nowhere", code=1).stderr
+
+
 def test_what_a_person_sees_of_an_older_file(sessions, tmp_path):
     old = old_template("older") | {"source_session": "cart-1", "usage_count": 17, "created_at": "2025-03-04T05:06:07Z"}
     old["tags"] = ["shop", "old"]

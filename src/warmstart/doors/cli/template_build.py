@@ -6,6 +6,7 @@ import click
 
 from warmstart.doors.cli.agent_commands import split
 from warmstart.doors.cli.main import json_option
+from warmstart.doors.cli.options import project_option
 from warmstart.doors.render.terminal import clean, print_json
 from warmstart.errors import NotFound
 from warmstart.pipeline import Warmstart
@@ -27,6 +28,7 @@ from warmstart.templates.build_sources import MAX_SESSIONS, MIN_MESSAGES, BuildS
 @click.option(
     "--max-sessions", type=click.IntRange(1), default=MAX_SESSIONS, show_default=True, help="Sessions at most."
 )
+@project_option
 @click.option("--tags", help="Words to find it by, separated by commas.")
 @click.option("--description", default="", help="The work: only sessions about it are used, the nearest first.")
 @click.option("--addendum", default="", help="Guidance that sessions get beside the examples.")
@@ -38,6 +40,7 @@ def build_template(
     source: str,
     min_messages: int,
     max_sessions: int,
+    project: str | None,
     tags: str | None,
     description: str,
     addendum: str,
@@ -45,9 +48,10 @@ def build_template(
 ) -> None:
     """Make one template NAME from several sessions, or say why not (exit 1). Equal calls are shown once.
 
-    Without --description the latest sessions are used.
+    Without --description the latest sessions are used. A template is of one project: without --project, of the one that
+    most of them are from.
     """
-    sources = BuildSources(source=source, min_messages=min_messages, max_sessions=max_sessions)
+    sources = BuildSources(source=source, project=project, min_messages=min_messages, max_sessions=max_sessions)
     library = ws.templates
     try:
         rows = library.find_sessions(sources, description)
