@@ -1,7 +1,7 @@
 """Measure seeds on a benchmark that others wrote: BFCL v4, multi-turn, the first turns of its tasks with odd numbers.
 
     python bench/bfcl.py --coverage [--json]
-    python bench/bfcl.py [--gguf FILE] [--tasks N] [--out DIR] [--report] [--json]
+    python bench/bfcl.py [--gguf FILE] [--tasks N] [--arms A,B] [--out DIR] [--report] [--json]
 
 It needs BFCL's data, classes and checker (`pip install --no-deps bfcl-eval && pip install mpmath`), and for the second form
 `warmstart[lab]` with a model (docs/howto/lab.md). The tasks are in five folds. The ground-truth sessions of the tasks in
@@ -13,20 +13,20 @@ the share of tasks all of whose tools it shows. Beside it: two whole turns of th
 turns that the task's tools can do, as many of those as the budget holds, and two random ones.
 
 **With a model**, every task runs in four arms: `cold`; `warm`, the seed of `provision`; `nearest`, two whole turns by TF-IDF;
-`random`, up to four random turns. BFCL's own checker judges; see `bench/bfcl_run.py` for when a session ends. A stopped run
-goes on in the same DIR, and `--report` prints what is there.
+`random`, up to four random turns. BFCL's own checker judges; see `bench/bfcl_run.py` for when a session ends. `--tasks N` plays
+the first N of a fixed shuffle, `--arms` some arms. A stopped run goes on in the same DIR, and `--report` prints what is there.
 
 JSON keys: `coverage`: `tasks`, `templates`, `waiting`, `ours`, `tfidf`, `tfidf_same_tools`, `tfidf_same_budget`, `random`
-{needed_tools, all_tools, examples, tokens}, `minus_tfidf` {mean, low, high}; the model's run: `model`, `tasks` (those
-finished in every arm), `solved` {arm: share}, `minus_cold` {arm: {mean, low, high}}, `parroted`, `placeholders`, `invalid`,
-`calls` {arm: n}, `ended` {arm: {why: n}}.
+{needed_tools, all_tools, examples, tokens}, `minus_tfidf` {mean, low, high}; the model's run: `model`, `tasks`, `solved`,
+`parroted` (sessions that ended with words out of their seed), `placeholders`, `invalid`, `calls` {arm: n}, `minus` {"arm - arm":
+{mean, low, high, tasks}, paired}, `ended` and `reasons` {arm: {why: n}}, `by_task` {number: {arm: how it went}}.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
-import statistics
 import sys
 from collections import Counter
 from pathlib import Path
@@ -81,32 +81,51 @@ def run(gguf: Path | None, most: int, arms: list[str], folder: Path) -> None:
 
 
 def summarise(folder: Path) -> dict[str, Any]:
-    """Return the figures of the tasks that are finished in every arm."""
+    """Return the figures of a run. An arm is compared with another on the tasks that both have finished."""
     notes = bfcl_run.read_results(folder)
-    by_task: dict[int, dict[str, dict[str, Any]]] = {}
-    for note in notes:
-        by_task.setdefault(note["task"], {})[note["arm"]] = note
-    whole = {number: arms for number, arms in sorted(by_task.items()) if len(arms) == len(bfcl_run.ARMS)}
+    by_arm = {arm: {note["task"]: note for note in notes if note["arm"] == arm} for arm in bfcl_run.ARMS}
+    by_arm = {arm: of_arm for arm, of_arm in by_arm.items() if of_arm}
     model = json.loads((folder / "model.json").read_text()) if (folder / "model.json").exists() else {}
-    if not whole:
-        return {"model": model, "tasks": 0}
-    rows = {arm: [arms[arm] for arms in whole.values()] for arm in bfcl_run.ARMS}
+    rows = {arm: list(of_arm.values()) for arm, of_arm in by_arm.items()}
     return {
         "model": model,
-        "tasks": len(whole),
-        "solved": {arm: round(statistics.fmean(row["solved"] for row in rows[arm]), 3) for arm in rows},
-        "minus_cold": {
-            arm: bfcl_coverage.interval(
-                [a["solved"] - b["solved"] for a, b in zip(rows[arm], rows["cold"], strict=True)]
-            )
-            for arm in rows
-            if arm != "cold"
+        "tasks": {arm: len(of_arm) for arm, of_arm in rows.items()},
+        "solved": {arm: sum(row["solved"] for row in of_arm) for arm, of_arm in rows.items()},
+        "minus": {
+            f"{arm} - {other}": compare(by_arm[arm], by_arm[other])
+            for arm, other in itertools.combinations(reversed(rows), 2)
+            if by_arm[arm].keys() & by_arm[other].keys()
         },
-        "parroted": {arm: sum(row["parroted"] for row in rows[arm]) for arm in rows},
-        "placeholders": {arm: sum(row["placeholders"] for row in rows[arm]) for arm in rows},
-        "invalid": {arm: sum(row["invalid"] for row in rows[arm]) for arm in rows},
-        "calls": {arm: sum(len(row["calls"]) for row in rows[arm]) for arm in rows},
-        "ended": {arm: dict(Counter(row["why"] for row in rows[arm])) for arm in rows},
+        **{
+            name: {arm: sum(row[name] for row in of_arm) for arm, of_arm in rows.items()}
+            for name in ("parroted", "placeholders", "invalid")
+        },
+        "calls": {arm: sum(len(row["calls"]) for row in of_arm) for arm, of_arm in rows.items()},
+        "ended": {arm: dict(Counter(row["why"] for row in of_arm)) for arm, of_arm in rows.items()},
+        "reasons": {
+            arm: dict(Counter(bfcl_run.explain(row) for row in of_arm if not row["solved"]))
+            for arm, of_arm in rows.items()
+        },
+        "by_task": {
+            number: {arm: describe(of_arm[number]) for arm, of_arm in by_arm.items() if number in of_arm}
+            for number in sorted({note["task"] for note in notes})
+        },
+    }
+
+
+def compare(ours: dict[int, dict[str, Any]], others: dict[int, dict[str, Any]]) -> dict[str, float]:
+    """Return the difference of the solved shares on the tasks that both arms have, with its interval."""
+    both = sorted(ours.keys() & others.keys())
+    differences = [ours[number]["solved"] - others[number]["solved"] for number in both]
+    return bfcl_coverage.interval(differences) | {"tasks": len(both)}
+
+
+def describe(note: dict[str, Any]) -> dict[str, Any]:
+    """Return how a session went, with its calls beside those of the ground truth where it failed."""
+    if note["solved"]:
+        return {"result": "solved"}
+    return {"result": bfcl_run.explain(note), "ended": note["why"], "needed": note["needed"]} | {
+        name: note[name] for name in ("shown", "calls", "words")
     }
 
 
@@ -125,18 +144,19 @@ def show_coverage(coverage: dict[str, Any]) -> None:
 
 
 def show(report: dict[str, Any]) -> None:
-    print(f"{report['model'].get('name', 'no model')}: {report['tasks']} tasks finished in every arm")
-    for arm, share in report.get("solved", {}).items():
-        difference = report["minus_cold"].get(arm)
-        against = (
-            f", minus cold {difference['mean']:+.3f} [{difference['low']:+.3f}, {difference['high']:+.3f}]"
-            if difference
-            else ""
-        )
+    print(report["model"].get("name", "no model"))
+    for arm, tasks in report["tasks"].items():
         print(
-            f"{arm:8} solved {share:.1%}{against}; ended by {report['ended'][arm]}; invalid {report['invalid'][arm]} of "
-            f"{report['calls'][arm]} calls; parroted {report['parroted'][arm]}; placeholders {report['placeholders'][arm]}"
+            f"{arm:8} solved {report['solved'][arm]} of {tasks}; ended by {report['ended'][arm]}; unsolved: "
+            f"{report['reasons'][arm]}; invalid {report['invalid'][arm]} of {report['calls'][arm]} calls; "
+            f"parroted {report['parroted'][arm]}; placeholders {report['placeholders'][arm]}"
         )
+    for name, difference in report["minus"].items():
+        interval = f"{difference['mean']:+.3f} [{difference['low']:+.3f}, {difference['high']:+.3f}]"
+        print(f"{name}: {interval} on {difference['tasks']} tasks")
+    for number, arms in report["by_task"].items():
+        results = ", ".join(f"{arm}: {row['result']}" for arm, row in arms.items())
+        print(f"task {number}: {results}")
 
 
 if __name__ == "__main__":

@@ -112,7 +112,7 @@ def play(task: BfclTask, seed: Sequence[Any], llm: LLM) -> Note:
     messages = inject(seed, opening)
     tools = [_describe(doc) for doc in task.docs]
     calls: list[str] = []
-    invalid, words, why = 0, "", "limit"
+    invalid, words, why, result = 0, "", "limit", ""
     for number in range(ANSWERS):
         request = {"messages": messages, "tools": tools, "temperature": 0.0, "max_tokens": ANSWER_TOKENS}
         reply = llm.ask(write_body(request))
@@ -138,7 +138,7 @@ def play(task: BfclTask, seed: Sequence[Any], llm: LLM) -> Note:
         "solved": judge(task, calls),
         "why": why,
         "words": words[:300],
-        "parroted": bool(words.strip()) and len(words.strip()) > 3 and json.dumps(words.strip())[1:-1] in shown,
+        "parroted": _is_parroted(words.strip(), shown, result),
         "placeholders": sum("SECRET:" in call or "EXAMPLE-" in call for call in calls),
         "calls": calls,
         "invalid": invalid,
@@ -147,6 +147,14 @@ def play(task: BfclTask, seed: Sequence[Any], llm: LLM) -> Note:
         "tools": sorted(task.turns[0].tools),
         "shown": sorted(task.turns[0].tools & _list_tools(seed)),
     }
+
+
+def _is_parroted(words: str, seed: str, result: str) -> bool:
+    """Return whether a session's last words are out of its seed; naming its own last result in the seed's form is not."""
+    if len(words) <= 3 or json.dumps(words)[1:-1] not in seed:
+        return False
+    echo = words.removeprefix("[result: ").removesuffix("]").removesuffix(" [...]")
+    return echo not in " ".join(result.split()).translate(str.maketrans("", "", '"{}'))
 
 
 def _list_tools(seed: Messages) -> set[str]:

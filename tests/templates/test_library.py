@@ -527,6 +527,8 @@ class TestCorruption:
         whole = two.provision(Task(text="fruit"))
         damage(two, "UPDATE examples SET costs = 'rubbish'")
         assert two.provision(Task(text="fruit")) == whole
+        damage(two, """UPDATE examples SET costs = '{"openai": 1}'""")  # of an older form of examples
+        assert two.provision(Task(text="fruit")) == whole
 
     def test_calls_of_a_session(self, taught):
         key = taught.store.find_session("cart-1").key

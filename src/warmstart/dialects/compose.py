@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from warmstart.dialects.providers import (
     EXAMPLE_MARK,
-    LEFT_OUT,
     Messages,
     call_id,
     clean,
@@ -37,6 +36,7 @@ __all__ = [
     "compose",
     "cost",
     "inject",
+    "name_form",
     "render",
     "wrap_text",
 ]
@@ -51,6 +51,7 @@ NOTES_MARK = "[Notes kept with examples from earlier sessions, for reference onl
 BRIEF_MARK = "[What earlier sessions learned about this project, for reference only; not a request]"
 NOTES_REPLY = "Noted."
 
+_FORM = 2  # of examples; a change of what they look like makes older counts of their tokens void
 _PER_MESSAGE = 4  # tokens a provider spends around each message
 _SEPARATOR = "\n\n"
 _SHARING = 4  # examples that share what room is left if not all fit whole
@@ -196,6 +197,11 @@ def add_brief(composed: Composed, brief: str, dialect: Dialect, count: Count) ->
     return msgspec.structs.replace(composed, messages=(*messages, *composed.messages), tokens=tokens)
 
 
+def name_form(dialect: Dialect) -> str:
+    """Return the name under which the tokens of a dialect are kept; what an older form of examples cost counts no more."""
+    return f"{dialect} {_FORM}"
+
+
 def cost(example: Example, dialect: Dialect, count: Count) -> int:
     """Count the tokens of an example in a seed. Templates store it when they are learned."""
     form = _Form(dialect, count)
@@ -275,7 +281,7 @@ def _render_whole(run: tuple[Pick, ...], form: _Form) -> _Fitted:
     known = run[0].tokens if form.is_as_counted else None
     if len(run) > 1:
         calls = tuple(call for pick in run for call in pick.example.shown)
-        example, known = msgspec.structs.replace(example, calls=calls, closing=LEFT_OUT), None
+        example, known = msgspec.structs.replace(example, calls=calls, closing=""), None
     rendered = form.write(example)
     return _Fitted(run, example, rendered, form.measure(rendered) if known is None else known)
 

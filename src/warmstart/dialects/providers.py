@@ -22,12 +22,13 @@ from warmstart.model import Arguments, Dialect, Example, ExampleCall
 Messages = list[dict[str, Any]]
 
 EXAMPLE_MARK = "[Example from an earlier session, for reference only; not a request]"
-LEFT_OUT = "[the rest of that session is left out]"  # where no last words are shown: nothing may look like the agent's
 NO_OUTPUT = "(no output)"  # providers refuse empty content
 UNSIGNED = "skip_thought_signature_validator"  # Gemini's documented stand-in for a signature that was never made
 
 _INTENT_LIMIT = 700
 _CLOSING_LIMIT = 200
+_ECHO_LIMIT = 60
+_JSON_SIGNS = str.maketrans("", "", '"{}')
 _PLACEHOLDER = "{{SECRET:"
 _CORRECTION_LIMIT = 300
 _MAX_DEPTH = 40
@@ -185,8 +186,14 @@ def _wrap_arguments(arguments: Arguments) -> dict[str, Any]:
 
 
 def write_closing(example: Example) -> str:
-    """Return the assistant's last turn: its own words, else a mark: servers want a turn, and nobody said anything there."""
-    return clean(first(example.closing.strip(), _CLOSING_LIMIT)) or LEFT_OUT
+    """Return the assistant's last turn: its own words, else the last result in brackets.
+
+    Strict servers want a turn there. A fixed mark was repeated by small models as their last words; who repeats this form
+    names the result of the own last call.
+    """
+    result = " ".join(_write_result(example.shown[-1]).split())
+    plain = result if _PLACEHOLDER in result else result.translate(_JSON_SIGNS)
+    return clean(first(example.closing.strip(), _CLOSING_LIMIT)) or f"[result: {first(plain, _ECHO_LIMIT)}]"
 
 
 def _write_result(call: ExampleCall) -> str:
@@ -229,7 +236,7 @@ def _write_text(example: Example) -> str:
         lines.append(f"  Call {number} that worked: {written}" if several else f"  Call that worked: {written}")
         lines.append("  Result:")
         lines += [f"    {line}" for line in _write_result(call).splitlines()]
-    if example.closing.strip() and example.closing != LEFT_OUT:
+    if example.closing.strip():
         lines.append(f"  Then the agent said: {_join_lines(write_closing(example))}")
     return "\n".join(lines)
 

@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 from warmstart.arms import draw
 from warmstart.calls.commonplace import is_coding, teaches_nothing
 from warmstart.calls.shapes import kind, mask_call
+from warmstart.dialects.compose import name_form
 from warmstart.model import Example, Omission, Pick, Task, Template, name_job
 from warmstart.names import name_key
 from warmstart.scopes import EVERYWHERE, SHARED, Border
@@ -296,7 +297,10 @@ class ExampleChooser:
 
     def _make_pick(self, row: FoundRow, example: Example, task: Task) -> Pick:
         return Pick(
-            template=row.name, version=row.version, example=example, tokens=self._templates.cost(row, task.dialect)
+            template=row.name,
+            version=row.version,
+            example=example,
+            tokens=self._templates.cost(row, name_form(task.dialect)),
         )
 
     def _facts(self, row: FoundRow) -> Template | None:

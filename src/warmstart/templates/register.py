@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from warmstart.config import Settings
-from warmstart.dialects.compose import cost
+from warmstart.dialects.compose import cost, name_form
 from warmstart.dialects.tokens import estimate
 from warmstart.errors import NotFound, Refused
 from warmstart.model import DIALECTS, Decision, Effect, Example, Origin, Problem, Template, TemplateStatus
@@ -356,7 +356,10 @@ class TemplateRegister:
 
 def _count_costs(examples: Iterable[Example]) -> list[tuple[Example, dict[str, int]]]:
     """Return examples with their tokens per dialect."""
-    return [(example, {dialect: cost(example, dialect, estimate) for dialect in DIALECTS}) for example in examples]
+    return [
+        (example, {name_form(dialect): cost(example, dialect, estimate) for dialect in DIALECTS})
+        for example in examples
+    ]
 
 
 def _session_name(key: str) -> str:
