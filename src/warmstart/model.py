@@ -414,6 +414,7 @@ class Pick(Struct, frozen=True, kw_only=True):
     version: int
     example: Example
     tokens: int | None = None  # in the dialect of the task, if counted before
+    match: float = 0.0  # how near its request is to the task; the nearest is shown last
 
 
 class Omission(Struct, frozen=True):

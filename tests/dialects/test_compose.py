@@ -245,6 +245,17 @@ def test_the_nearest_comes_last(dialect: Dialect) -> None:
     assert [one.example.intent for one in composed.used] == ["nearest", "second", "third"]
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_nearest_is_shown_last_whatever_gets_room_first(dialect: Dialect) -> None:
+    tasks = {"Count them": 5.0, "List them all": 7.0, "Sort them": 6.0}
+    composed = seed(
+        *(msgspec.structs.replace(pick(example(task)), match=match) for task, match in tasks.items()), dialect=dialect
+    )
+    text = written(composed)
+    assert text.index("Count them") < text.index("Sort them") < text.index("List them all")
+    assert [chosen.example.intent for chosen in composed.used] == list(tasks)
+
+
 STEPS = [
     example("Move a into b", arguments={"command": command}, session="s", step=step)
     for step, command in enumerate(("mkdir b", "mv a b/", "ls b"))

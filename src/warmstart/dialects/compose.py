@@ -1,6 +1,6 @@
 """Compose a seed: as many examples as the budget holds, in the provider's dialect, the most similar last.
 
-Picks come best first and are taken in that order. The result of an example that does not fit is shortened before the example
+Picks come best first and get room in that order. The result of an example that does not fit is shortened before the example
 is left out; each omission says how many tokens were missing. The same input gives the same bytes.
 """
 
@@ -163,7 +163,7 @@ def compose(
     else:
         messages = _write_notes(notes, dialect)
         tokens = form.measure(messages) + sum(example.tokens for example in fitted)
-        for example in reversed(fitted):
+        for example in _order(fitted):
             messages += example.rendered  # type: ignore[arg-type]
     reason = _summarise(sum(len(example.picks) for example in fitted), len(picks), tokens, budget, omitted)
     return Composed(
@@ -256,6 +256,12 @@ def _fit_examples(picks: Sequence[Pick], room: int, form: _Form, omitted: list[O
     return fitted
 
 
+def _order(fitted: Sequence[_Fitted]) -> list[_Fitted]:
+    """Return the examples in the order of the seed: the nearest to the task last, where models imitate most."""
+    nearest_first = sorted(fitted, key=lambda example: -max(pick.match for pick in example.picks))
+    return nearest_first[::-1]
+
+
 def _shorten(whole: _Fitted, room: int, form: _Form) -> _Fitted:
     """Return the example with as much of its results as fits the room, or its shortest form if nothing fits."""
     longest = max(len(call.result) for call in whole.example.shown)
@@ -332,7 +338,7 @@ def _settle_text(
     """Return the text and its true count. Its parts may add up to less than the whole: then the last part is dropped."""
     while fitted or notes:
         listed = [_list_notes(notes)] if notes else []
-        text = _SEPARATOR.join([TEXT_HEADER, *listed, *(str(fit.rendered) for fit in reversed(fitted))])
+        text = _SEPARATOR.join([TEXT_HEADER, *listed, *(str(fit.rendered) for fit in _order(fitted))])
         tokens = count(text)
         if tokens <= budget:
             return text, tokens

@@ -177,7 +177,10 @@ class ExampleChooser:
             )
             for row, example in fitting
         ]
-        picks = tuple(self._make_pick(*fitting[place], task) for place in complement(options, task.examples))
+        picks = tuple(
+            structs.replace(self._make_pick(*fitting[place], task), match=round(options[place].match, 3))
+            for place in complement(options, task.examples)
+        )
         shown = {f"{pick.template}@{pick.version}" for pick in picks}
         for row, _example in fitting:
             omitted.setdefault(f"{row.name}@{row.version}", "others fit better")
