@@ -18,7 +18,7 @@ $(VENV)/.core: pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(PIP) -e ".[mcp,confirm,push,postgres,remote,dev,sdks,loops]"
+	$(PIP) -e ".[mcp,confirm,push,postgres,remote,lake,engine,dev,sdks,loops]"
 	@touch $@
 
 $(VENV)/.lab: $(VENV)/.core

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from warmstart.ingest.records import Record
     from warmstart.insights import Insights
     from warmstart.insights.errors import NoteFinder
+    from warmstart.lake.library import LakeLibrary
     from warmstart.model import Task
     from warmstart.notes.adviser import Adviser
     from warmstart.notes.briefs import ProjectBriefs
@@ -311,6 +312,36 @@ class Warmstart:
         )
         return structs.replace(learned, notes=self.notes.learn(project=project))
 
+    def lake(self, url: str, *, engine: str | None = None, jobs: int = 1) -> LakeLibrary:
+        """Open a lake at a folder or address: ingest, insights, usage, compact, delete.
+
+        `engine`: address of a Dask scheduler that runs the work; without one, `jobs` processes of this machine do.
+        """
+        from warmstart.lake.engines import open_engine
+        from warmstart.lake.library import LakeLibrary
+
+        return LakeLibrary(url, self.settings, open_engine(engine, jobs))
+
+    def insights_of(
+        self,
+        lake: LakeLibrary,
+        *,
+        top: int = 10,
+        agent: str | None = None,
+        project: str | None = None,
+        since: float | None = None,
+        progress: Progress | None = None,
+    ) -> Insights:
+        """Return the insights of a lake's sessions, with this store's notes about errors."""
+        notes = self.find_known_notes()
+        return lake.insights(top=top, agent=agent, project=project, since=since, find_note=notes, progress=progress)
+
+    def learn_from(self, lake: LakeLibrary, *, progress: Progress | None = None) -> Learned:
+        """Mine a lake's sessions for templates and notes of this store. What was learned of other sessions stays."""
+        merged = lake.count_notes(progress=progress)
+        learned = self.templates.learn(history=lake.sessions(), progress=progress)
+        return structs.replace(learned, notes=self.notes.learn(merged=merged))
+
     def capture(
         self,
         session: str,
@@ -360,9 +391,9 @@ class Warmstart:
         merged = MergedDigests(self.store)
         counts = merged.count_insights(wanted, progress)
         occurrences = merged.find_occurrences(wanted, show, counts) if show is not None else []
-        return counts.freeze(top, find_note=self._find_notes(), show=show, occurrences=occurrences)
+        return counts.freeze(top, find_note=self.find_known_notes(), show=show, occurrences=occurrences)
 
-    def _find_notes(self) -> NoteFinder | None:
+    def find_known_notes(self) -> NoteFinder | None:
         """Return what finds the note about an error; without any notes there is nothing to find."""
         from warmstart.notes.of_errors import ErrorNotes
 

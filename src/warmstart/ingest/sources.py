@@ -69,23 +69,29 @@ def find_sources(name: Path | str, problems: list[Problem] | None = None) -> Ite
     The problems of archives and other holders are added to `problems`; those of a transcript are its own.
     """
     for place, named in find_places(name, _ignore):
-        yield from _expand(place, named, [] if problems is None else problems)
+        yield from expand_source(place, named, [] if problems is None else problems)
 
 
 def _ignore(_name: str, _reason: str) -> None:
     return None
 
 
-def _expand(place: Source | Holder, named: bool, problems: list[Problem]) -> Iterator[Source]:
+def expand_source(
+    place: Source | Holder, named: bool, problems: list[Problem], skip: Skip | None = None
+) -> Iterator[Source]:
+    """Yield the transcripts in a file or holder; a file that was not named itself and is no transcript is skipped."""
+    skip = skip or _ignore
     if isinstance(place, Source):
         holder = find_holder(place)
         if holder is None:
-            if named or find_reason_to_skip(place) is None:
+            if named or (reason := find_reason_to_skip(place)) is None:
                 yield place
+            else:
+                skip(place.shown, reason)
             return
         place = holder
-    for source in place.sources(_ignore):
-        yield from _expand(source, place.single, problems)
+    for source in place.sources(skip):
+        yield from expand_source(source, place.single, problems, skip)
     problems += place.problems
 
 

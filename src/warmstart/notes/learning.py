@@ -18,6 +18,7 @@ from warmstart.notes.types import Note, NoteKind
 from warmstart.ports import Progress
 from warmstart.scopes import SHARED
 
+MergedNotes = Mapping[tuple[str, str], Mapping[str, NoteCounts]]  # project and scope -> agent -> what its sessions met
 ALONE: frozenset[NoteKind] = frozenset(("path", "command", "environment", "refusal"))  # proposed after one session
 _UNSUPPORTED = "its sessions no longer support it"
 _STALE = 90 * 86_400.0  # seconds without a sighting after which a note is retired
@@ -26,11 +27,18 @@ _STALE = 90 * 86_400.0  # seconds without a sighting after which a note is retir
 class NoteLearner(TriedNotes):
     """Makes notes of stored sessions and decides what becomes of them."""
 
-    def learn(self, *, project: str | None = None, progress: Progress | None = None) -> LearnedNotes:
-        """Make the notes of every project, or of one, from all its sessions. New sessions only add their digests."""
+    def learn(
+        self, *, project: str | None = None, progress: Progress | None = None, merged: MergedNotes | None = None
+    ) -> LearnedNotes:
+        """Make the notes of every project, or of one, from all its sessions. New sessions only add their digests.
+
+        `merged`: what sessions elsewhere met, such as those of a lake, in place of the store's. Notes of other projects stay.
+        """
+        is_whole = project is None and merged is None
         self.close_occurrences()
         shown = self._notes.sessions_shown()
-        merged = MergedDigests(self._store).count_notes(project, progress)
+        if merged is None:
+            merged = MergedDigests(self._store).count_notes(project, progress)
         totals = [0, 0, 0, 0]
         by_agent: dict[str, dict[str, NoteCounts]] = {}
         for (name, scope), counts in merged.items():
@@ -44,7 +52,8 @@ class NoteLearner(TriedNotes):
         if project is None:
             for agent, projects in sorted(by_agent.items()):
                 _add(totals, self._keep(find_rules(agent, projects), "", "", agent))
-            self._forget_projects({name for name, _scope in merged})
+            if is_whole:
+                self._forget_projects({name for name, _scope in merged})
         self.write_indexes()
         active, proposed, new, retired = totals
         return LearnedNotes(projects=len(merged), notes=active, proposed=proposed, new=new, retired=retired)

@@ -78,17 +78,27 @@ class TemplateLibrary(LearnedTemplates):
         source: str | None = None,
         limits: LearnLimits | None = None,
         progress: Progress | None = None,
+        history: Iterable[PastSession | None] | None = None,
     ) -> Learned:
         """Mine the stored sessions and settle the learned templates, in one transaction.
+
+        `history`: sessions elsewhere, such as those of a lake, in place of the store's.
 
         With a filter or limits, only templates change all of whose sessions match; without them, the learned templates
         become those that the whole history leads to.
         """
         wanted = {name: value for name, value in structs.asdict(limits or LearnLimits()).items() if value is not None}
-        is_whole = not wanted and all(one is None for one in (agent, since, project, verdict, source))
-        history = read_history(
-            self._store, agent=agent, since=since, project=project, verdict=verdict, source=source, progress=progress
-        )
+        is_whole = not wanted and all(one is None for one in (agent, since, project, verdict, source, history))
+        if history is None:
+            history = read_history(
+                self._store,
+                agent=agent,
+                since=since,
+                project=project,
+                verdict=verdict,
+                source=source,
+                progress=progress,
+            )
         lessons = _Lessons(self, history)
         mined = mine(lessons, self._options(limits), seeded=lessons.seeded)
         with self._store.writing():

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from warmstart.doors.cli.main import PATH, json_option
-from warmstart.doors.cli.options import agent_option, project_option, since_option
+from warmstart.doors.cli.options import agent_option, lake_option, project_option, since_option
 from warmstart.doors.render.as_json import describe_insights, describe_occurrences
 from warmstart.doors.render.insights import (
     NOTES,
@@ -36,6 +36,7 @@ from warmstart.plurals import format_count
 @agent_option
 @project_option
 @since_option
+@lake_option
 @click.option("--top", default=10, show_default=True, type=click.IntRange(1, 1_000), help="Rows of each table.")
 @click.option("--show", type=click.IntRange(1), help="List the occurrences of the repeated error in this row instead.")
 @click.option("--html", "page", type=PATH, help="Also write one page with plots to this file, readable only by you.")
@@ -46,14 +47,22 @@ def insights(
     agent: str | None,
     project: str | None,
     since: float | None,
+    lake: str | None,
     top: int,
     show: int | None,
     page: Path | None,
     as_json: bool,
 ) -> None:
     """Show repeated errors and their fixes, error rates, errors along the session, and costs."""
+    if lake is not None and show is not None:
+        raise click.UsageError("--show reads the store; ask the lake's calls with DuckDB instead")
     with progress_bar("reading sessions") as progress:
-        gathered = ws.insights(top=top, agent=agent, project=project, since=since, show=show, progress=progress)
+        if lake is not None:
+            gathered = ws.insights_of(
+                ws.lake(lake), top=top, agent=agent, project=project, since=since, progress=progress
+            )
+        else:
+            gathered = ws.insights(top=top, agent=agent, project=project, since=since, show=show, progress=progress)
     if show is not None:
         _show_row(gathered, show, as_json=as_json)
         return

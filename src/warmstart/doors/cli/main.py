@@ -33,6 +33,7 @@ COMMANDS = {  # name -> module and attribute
     "sessions": "sessions:sessions",
     "projects": "projects:projects",
     "archive": "archive:archive",
+    "lake": "lake:lake",
     "learn": "templates:learn",
     "capture": "templates:capture",
     "templates": "templates:templates",

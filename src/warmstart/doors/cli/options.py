@@ -35,6 +35,16 @@ since_option = click.option(
     "--since", type=Since(), help="Only sessions started in the last DAYS days, or on or after DATE (UTC)."
 )
 
+lake_option = click.option(
+    "--lake", metavar="DIR_OR_URL", help="Use the lake in this folder or at this address instead of the store."
+)
+engine_option = click.option(
+    "--engine", metavar="URL", help="With --lake: run the work on the Dask cluster of this scheduler, tcp://host:8786."
+)
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(1, 512), default=1, show_default=True, help="With --lake: processes to use."
+)
+
 
 @contextmanager
 def offer_anyway() -> Iterator[None]:

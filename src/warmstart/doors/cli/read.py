@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from warmstart.doors.cli.main import json_lines_option, json_option
+from warmstart.doors.cli.options import engine_option, jobs_option
 from warmstart.doors.render.fitted import Column, print_fitted
 from warmstart.doors.render.terminal import (
     clean,
@@ -27,6 +29,9 @@ from warmstart.ingest.sources import find_sources
 from warmstart.model import Problem
 from warmstart.pipeline import Warmstart
 from warmstart.plurals import format_count
+
+if TYPE_CHECKING:
+    from warmstart.lake.library import LakeLibrary
 
 SOURCE = click.Path()  # a string: a Path would change addresses
 
@@ -144,9 +149,24 @@ def _print_problems(problems: list[Problem], recorder: Recorder, as_json: bool) 
 @click.command()
 @click.argument("paths", nargs=-1, type=SOURCE)
 @click.option("--archive", "archived", is_flag=True, help="Read the archived transcripts that agents have deleted.")
+@click.option(
+    "--lake", metavar="DIR_OR_URL", help="Write to a lake in this folder or at this address, not to the store."
+)
+@jobs_option
+@engine_option
+@click.option("--personal", is_flag=True, help="With --lake: also write sessions of other profiles, chats and people.")
 @json_option
 @click.pass_obj
-def ingest(ws: Warmstart, paths: tuple[str, ...], archived: bool, as_json: bool) -> None:
+def ingest(
+    ws: Warmstart,
+    paths: tuple[str, ...],
+    archived: bool,
+    lake: str | None,
+    jobs: int,
+    engine: str | None,
+    personal: bool,
+    as_json: bool,
+) -> None:
     """Read transcripts and store their sessions.
 
     They are files, folders, archives, git:PATH#BRANCH, and https://, s3:// or gs:// addresses; without a path, those in the
@@ -159,6 +179,13 @@ def ingest(ws: Warmstart, paths: tuple[str, ...], archived: bool, as_json: bool)
         raise click.ClickException(
             "no transcripts in the agents' usual places (see: warmstart doctor); name a file or folder"
         )
+    if lake is not None:
+        if archived:
+            raise click.UsageError("--archive reads into the store; give either it or --lake")
+        _fill_lake(ws, ws.lake(lake, engine=engine, jobs=jobs), paths, personal=personal, as_json=as_json)
+        return
+    if engine is not None or jobs > 1 or personal:
+        raise click.UsageError("--jobs, --engine and --personal belong to --lake: a store has one writer at a time")
     with progress_bar("ingesting") as report_progress:
         report = ws.ingest_archive(report_progress) if archived else ws.ingest(*paths, progress=report_progress)
     if as_json:
@@ -183,4 +210,29 @@ def ingest(ws: Warmstart, paths: tuple[str, ...], archived: bool, as_json: bool)
                 )
         _print_problems(report.problems, Recorder(ws.settings.secrets), as_json=False)
     if report.problems and not (report.sessions or report.unchanged):
+        sys.exit(1)
+
+
+def _fill_lake(ws: Warmstart, lake: LakeLibrary, paths: tuple[str, ...], *, personal: bool, as_json: bool) -> None:
+    places: list[Path | str] = [*paths] or [path for _agent, path in ws.places()]
+    with progress_bar("filling the lake") as report_progress:
+        report = lake.ingest(places, personal=personal, progress=report_progress)
+    lake.close()
+    if as_json:
+        print_json(report)
+    else:
+        click.echo(
+            f"{format_count(report.sessions, 'session')} read, {report.new} new in the lake, "
+            f"{format_count(report.calls, 'tool call')}, {format_count(report.errors, 'error')}"
+        )
+        if report.personal:
+            click.echo(f"left out: {format_count(report.personal, 'session')} of other scopes; --personal writes them")
+        if report.forgotten:
+            click.echo(
+                f"not written again: {format_count(report.forgotten, 'session')} that were deleted from the lake"
+            )
+        for skip in report.skips:
+            click.echo(f"skipped {format_count(skip.files, 'file')}: {skip.reason}, such as {clean(skip.example)}")
+        _print_problems(report.problems, Recorder(ws.settings.secrets), as_json=False)
+    if report.problems and not report.sessions:
         sys.exit(1)

@@ -12,7 +12,14 @@ import click
 from warmstart.doors.cli.agent_commands import split
 from warmstart.doors.cli.locate import locate_session
 from warmstart.doors.cli.main import PATH, json_option
-from warmstart.doors.cli.options import agent_option, offer_anyway, project_option, since_option, source_option
+from warmstart.doors.cli.options import (
+    agent_option,
+    lake_option,
+    offer_anyway,
+    project_option,
+    since_option,
+    source_option,
+)
 from warmstart.doors.cli.template_build import build_template
 from warmstart.doors.render.as_json import describe_template, summarise_template
 from warmstart.doors.render.terminal import (
@@ -59,6 +66,7 @@ _CATEGORIES = click.Choice(["coding", "research", "ops", "general"])
     metavar="REASON",
     help="Skip sessions that ended for this reason, besides errors and crashes; repeatable.",
 )
+@lake_option
 @json_option
 @click.pass_obj
 def learn(
@@ -71,19 +79,26 @@ def learn(
     min_calls: int | None,
     max_error_rate: float | None,
     skip_ended: tuple[str, ...],
+    lake: str | None,
     as_json: bool,
 ) -> None:
     """Mine the stored sessions for templates. Well-supported, unsuspicious ones become active."""
+    if lake is not None and any((agent, source, project, since, verdict, min_calls, max_error_rate, skip_ended)):
+        raise click.UsageError("--lake learns from all sessions of the lake; give no filters with it")
     limits = LearnLimits(min_calls=min_calls, max_error_rate=max_error_rate, skip_end_reasons=skip_ended or None)
     with progress_bar("learning") as report:
-        learned = ws.learn(
-            agent=agent,
-            since=since,
-            project=project,
-            verdict=verdict,
-            source=source.lower() if source else None,
-            limits=limits,
-            progress=report,
+        learned = (
+            ws.learn_from(ws.lake(lake), progress=report)
+            if lake is not None
+            else ws.learn(
+                agent=agent,
+                since=since,
+                project=project,
+                verdict=verdict,
+                source=source.lower() if source else None,
+                limits=limits,
+                progress=report,
+            )
         )
     if as_json:
         print_json(learned)

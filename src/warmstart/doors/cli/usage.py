@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from warmstart.doors.cli.main import json_option
-from warmstart.doors.cli.options import agent_option, project_option, since_option
+from warmstart.doors.cli.options import agent_option, lake_option, project_option, since_option
 from warmstart.model import LiveUsage, Usage
 from warmstart.pipeline import Warmstart
 from warmstart.usage.amounts import day_of
@@ -63,6 +63,7 @@ class _Time(click.ParamType[float]):
 @agent_option
 @project_option
 @since_option
+@lake_option
 @click.option("--until", type=_Day(), help="Only usage up to and including this day (UTC).")
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Rows shown; totals cover all.")
 @json_option
@@ -73,6 +74,7 @@ def usage(
     agent: str | None,
     project: str | None,
     since: float | None,
+    lake: str | None,
     until: str | None,
     limit: int,
     as_json: bool,
@@ -87,12 +89,18 @@ def usage(
         return
     ws = ctx.find_object(Warmstart)
     assert ws is not None
-    report = ws.usage.report(by, since=day_of(since) or None, until=until, agent=agent, project=project)
+    if lake is not None:
+        from warmstart.usage.report import UsageQuery
+
+        query = UsageQuery(by=by, since=day_of(since) or None, until=until, agent=agent, project=project)
+        report = ws.lake(lake).usage(query)
+    else:
+        report = ws.usage.report(by, since=day_of(since) or None, until=until, agent=agent, project=project)
     if as_json:
         from warmstart.doors.render.terminal import print_json
 
         print_json(report)
-    elif not report.totals.sessions and ws.count_sessions():
+    elif not report.totals.sessions and lake is None and ws.count_sessions():
         click.echo("no session with usage matches the filters; see: warmstart usage")
     else:
         show_usage(report, limit)

@@ -1,0 +1,155 @@
+"""Engines: where the units of a large piece of work run. The work knows only `Engine`; engines know nothing of the work."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, Generic, Protocol, TypeVar
+
+from msgspec import Struct
+
+from warmstart.errors import ConfigError
+
+_U = TypeVar("_U")
+_R = TypeVar("_R")
+
+
+class FailedUnit(Struct, Generic[_U]):
+    """A unit of work that could not be done, and why."""
+
+    unit: _U
+    reason: str
+
+
+class Engine(Protocol):
+    """Runs a function on units of work, somewhere."""
+
+    def map(self, function: Callable[[_U], _R], units: Sequence[_U]) -> Iterator[_R | FailedUnit[_U]]:
+        """Yield the result of each unit as soon as it is done, or why it failed. A lost worker's unit runs again."""
+
+    def close(self) -> None:
+        """Stop the workers that this engine started."""
+
+
+class InProcess:
+    """Runs units one after the other, in this process."""
+
+    def map(self, function: Callable[[_U], _R], units: Sequence[_U]) -> Iterator[_R | FailedUnit[_U]]:
+        for unit in units:
+            try:
+                yield function(unit)
+            except Exception as error:  # noqa: BLE001 - the edge of a unit: one that fails must not stop the others
+                yield FailedUnit(unit, f"{type(error).__name__}: {error}")
+
+    def close(self) -> None:
+        return None
+
+
+class Processes:
+    """Runs units in processes of this machine. A unit whose process dies runs again by itself; then it is reported."""
+
+    def __init__(self, jobs: int) -> None:
+        self._jobs = jobs
+        self._pools: list[ProcessPoolExecutor] = []
+
+    def map(self, function: Callable[[_U], _R], units: Sequence[_U]) -> Iterator[_R | FailedUnit[_U]]:
+        lost: list[_U] = []
+        for unit, result in self._run(function, units, self._jobs):
+            if isinstance(result, BrokenProcessPool):
+                lost.append(unit)  # or of another unit that ran beside it
+            else:
+                yield _describe(unit, result)
+        for unit in lost:
+            for _unit, result in self._run(function, [unit], 1):
+                if isinstance(result, BrokenProcessPool):
+                    yield FailedUnit(unit, "the process that read it was killed, twice")
+                else:
+                    yield _describe(unit, result)
+
+    def _run(
+        self, function: Callable[[_U], _R], units: Sequence[_U], jobs: int
+    ) -> Iterator[tuple[_U, _R | BaseException]]:
+        context = multiprocessing.get_context("spawn")
+        pool = ProcessPoolExecutor(min(jobs, max(1, len(units))), context, initializer=_follow_parent)
+        self._pools.append(pool)
+        try:
+            futures: dict[Future[_R], _U] = {pool.submit(function, unit): unit for unit in units}
+            for future in as_completed(futures):
+                error = future.exception()
+                yield futures.pop(future), future.result() if error is None else error
+        finally:
+            _stop(pool)
+            self._pools.remove(pool)
+
+    def close(self) -> None:
+        for pool in self._pools:
+            _stop(pool)
+
+
+def _describe(unit: _U, result: _R | BaseException) -> _R | FailedUnit[_U]:
+    return FailedUnit(unit, f"{type(result).__name__}: {result}") if isinstance(result, BaseException) else result
+
+
+def _stop(pool: ProcessPoolExecutor) -> None:
+    """End a pool's processes, whatever they are doing."""
+    workers = list((pool._processes or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for worker in workers:
+        worker.terminate()
+    for worker in workers:
+        worker.join(5)
+
+
+def _follow_parent() -> None:
+    """End this worker together with the process that started it; Ctrl-C is that process's business."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+class DaskEngine:
+    """Runs units on a Dask cluster, which gives a lost worker's units to others."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            from distributed import Client
+        except ImportError as error:
+            raise ConfigError("--engine needs Dask; install it: pip install 'warmstart[engine]'") from error
+        try:
+            connect: Any = Client
+            self._client = connect(url, timeout=20, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise ConfigError(f"no Dask scheduler answers at {url}: {error}") from error
+
+    def map(self, function: Callable[[_U], _R], units: Sequence[_U]) -> Iterator[_R | FailedUnit[_U]]:
+        from distributed import as_completed as take_done
+
+        next_done: Any = take_done
+        futures = {
+            future.key: (future, unit)
+            for unit, future in zip(units, self._client.map(function, list(units), pure=False), strict=True)
+        }
+        for future in next_done([future for future, _unit in futures.values()]):
+            _future, unit = futures.pop(future.key)
+            yield _describe(unit, future.exception() if future.status == "error" else future.result())
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def open_engine(url: str | None = None, jobs: int = 1) -> Engine:
+    """Return the engine at an address (tcp://host:8786, tls://...), else processes of this machine."""
+    if url is not None:
+        return DaskEngine(url)
+    return Processes(jobs) if jobs > 1 else InProcess()

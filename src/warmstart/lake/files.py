@@ -1,0 +1,140 @@
+"""The files of a lake: immutable Parquet files, each named by the hash of its bytes, below TABLE/project=.../month=.../.
+
+A name that does not fit its bytes is a file that was never written to its end. Writing the same rows again writes the same
+file, so any number of writers may do the same work, and no clock is compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple
+from urllib.parse import quote
+
+from msgspec import Struct, field
+
+from warmstart.errors import ConfigError, StoreError, WarmstartError
+from warmstart.model import Problem
+
+VERSION = 1  # of the tables; files of a newer version are refused, older ones are read with defaults
+VERSION_KEY = b"warmstart.lake"
+TableName = Literal["sessions", "calls", "digests"]
+_NAME = re.compile(r"(?P<name>(?:[0-9a-f]{32}-)?[0-9a-f]{32})\.parquet")
+_LONG = 150  # characters of a folder's name
+_HASH = 16  # bytes
+
+
+class LakeFile(NamedTuple):
+    """A file of a lake."""
+
+    table: TableName
+    project: str  # as its folder is named
+    month: str  # 2026-11, or unknown
+    name: str  # hash of its bytes; digests: hash of what they are made of, and of the bytes
+    path: str
+
+
+class Lake(Struct):
+    """A folder of Parquet files, local or at any address that fsspec opens."""
+
+    url: str
+    files: Any  # fsspec.AbstractFileSystem
+    root: str
+    problems: list[Problem] = field(default_factory=list)
+
+    def list_files(self, table: TableName) -> Sequence[LakeFile]:
+        """Return the files of a table, sorted. Unfinished files have other names."""
+        base = posixpath.join(self.root, table)
+        found = []
+        self.files.invalidate_cache()
+        for path in self.files.find(base) if self.files.exists(base) else ():
+            parts = path[len(base) :].strip("/").split("/")
+            if len(parts) == 3 and (match := _NAME.fullmatch(parts[2])):
+                project, month = (part.partition("=")[2] for part in parts[:2])
+                found.append(LakeFile(table, project, month, match["name"], path))
+        return sorted(found)
+
+    def write(self, table: TableName, project: str, month: str, body: bytes, made_of: str = "") -> str:
+        """Write a file unless it is there, and return its name. It appears under its name only when it is complete."""
+        digest = hashlib.blake2b(body, digest_size=_HASH).hexdigest()
+        name = f"{made_of}-{digest}" if made_of else digest
+        folder = posixpath.join(self.root, table, f"project={name_folder(project)}", f"month={month}")
+        path = posixpath.join(folder, f"{name}.parquet")
+        try:
+            if not self.files.exists(path):
+                self.files.makedirs(folder, exist_ok=True)
+                if self._is_local:
+                    part = f"{path}.{hashlib.blake2b(body[-64:], digest_size=4).hexdigest()}.part"
+                    self.files.pipe_file(part, body)
+                    self.files.mv(part, path)
+                else:
+                    self.files.pipe_file(path, body)  # a bucket shows an object only when it is complete
+        except OSError as error:
+            raise StoreError(f"{self.url}: {error.strerror or error}; nothing of this file was added") from error
+        return name
+
+    def read(self, file: LakeFile) -> bytes | None:
+        """Return the bytes of a file; None, and a problem, if they are not those that were written."""
+        try:
+            body = self.files.cat_file(file.path)
+        except FileNotFoundError:
+            return None  # compacted by another process
+        if hashlib.blake2b(body, digest_size=_HASH).hexdigest() != file.name.rpartition("-")[2]:
+            self.problems.append(
+                Problem(file.path, "the file is damaged or was not written to its end; it was left out")
+            )
+            return None
+        assert isinstance(body, bytes)
+        return body
+
+    def delete(self, files: Iterable[LakeFile]) -> None:
+        """Delete files; those that are gone already are no error."""
+        for file in files:
+            try:
+                self.files.rm_file(file.path)
+            except FileNotFoundError:
+                continue
+
+    def list_deleted(self) -> set[str]:
+        """Return the keys of the sessions that a person deleted."""
+        base = posixpath.join(self.root, "deleted")
+        return {posixpath.basename(path) for path in self.files.find(base)} if self.files.exists(base) else set()
+
+    def mark_deleted(self, key: str) -> None:
+        """Remember that a session was deleted, so that no writer brings it back."""
+        base = posixpath.join(self.root, "deleted")
+        self.files.makedirs(base, exist_ok=True)
+        self.files.pipe_file(posixpath.join(base, key), b"")
+
+    @property
+    def _is_local(self) -> bool:
+        protocol = self.files.protocol
+        return "file" in ((protocol,) if isinstance(protocol, str) else protocol)
+
+
+def open_lake(url: str) -> Lake:
+    """Open a lake at a folder or an address such as s3://bucket/lake. It is made when the first file is written."""
+    try:
+        import pyarrow.parquet  # noqa: F401
+        from fsspec.core import url_to_fs
+    except ImportError as error:
+        raise ConfigError("a lake needs pyarrow and fsspec; install them: pip install 'warmstart[lake]'") from error
+    try:
+        files, root = url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        raise ConfigError(f"{url}: {error}") from error
+    return Lake(url, files, root.rstrip("/"))
+
+
+def name_folder(project: str) -> str:
+    """Return the name of a project's folder: readable, and never a path of its own."""
+    name = quote(project or "none", safe="")
+    if len(name) <= _LONG and name not in (".", ".."):
+        return name
+    return f"{name[: _LONG // 2]}-{hashlib.blake2b(project.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
+
+
+class NewerLake(WarmstartError):
+    """A file of the lake was written by a newer Warmstart; upgrade this one."""
