@@ -12,6 +12,7 @@ import pytest
 
 import warmstart
 from command_line import run, run_json
+from lake.making import fill, hash_files, write_sessions
 from notes.stored import RIGHT, WRONG, sessions
 from transcripts import write_jsonl
 from warmstart.errors import StoreError
@@ -32,24 +33,6 @@ def ws():
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return write_sessions(tmp_path / "transcripts", 5)
-
-
-def write_sessions(folder: Path, count: int, first: int = 0, *calls) -> Path:
-    folder.mkdir(exist_ok=True)
-    for number, lines in enumerate(sessions(count, *(calls or (WRONG, RIGHT)), first=first), first):
-        write_jsonl(folder / f"{number:03}.jsonl", lines)
-    return folder
-
-
-def hash_files(lake: Path) -> dict[str, str]:
-    return {
-        str(file.relative_to(lake)): hashlib.sha256(file.read_bytes()).hexdigest()
-        for file in sorted(lake.rglob("*.parquet"))
-    }
-
-
-def fill(ws, lake: Path | str, folder: Path, **how):
-    return ws.lake(str(lake), **how).ingest([folder])
 
 
 def test_the_lake_answers_as_the_store_does(ws, folder, tmp_path):

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from warmstart.errors import ConfigError
 
+_PATIENCE = 10  # seconds to wait for a scheduler
 _U = TypeVar("_U")
 _R = TypeVar("_R")
 
@@ -128,7 +129,7 @@ class DaskEngine:
             raise ConfigError("--engine needs Dask; install it: pip install 'warmstart[engine]'") from error
         try:
             connect: Any = Client
-            self._client = connect(url, timeout=20, set_as_default=False)
+            self._client = connect(url, timeout=_PATIENCE, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise ConfigError(f"no Dask scheduler answers at {url}: {error}") from error
 
@@ -140,7 +141,7 @@ class DaskEngine:
             future.key: (future, unit)
             for unit, future in zip(units, self._client.map(function, list(units), pure=False), strict=True)
         }
-        for future in next_done([future for future, _unit in futures.values()]):
+        for future in next_done([future for future, _unit in futures.values()], loop=self._client.loop):
             _future, unit = futures.pop(future.key)
             yield _describe(unit, future.exception() if future.status == "error" else future.result())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
@@ -147,5 +148,10 @@ def read_records(lake: Lake, sessions: LakeFile, calls: LakeFile | None) -> Iter
 
 def _make_row(kind: type[_R], facts: dict[str, Any]) -> _R:
     """Make a row; a null where the row has a default is that default."""
-    defaults = {one.name for one in msgspec.structs.fields(kind) if not one.required}
+    defaults = _list_defaults(kind)
     return kind(**{name: value for name, value in facts.items() if value is not None or name not in defaults})
+
+
+@cache
+def _list_defaults(kind: type[Row]) -> frozenset[str]:
+    return frozenset(one.name for one in msgspec.structs.fields(kind) if not one.required)
