@@ -36,7 +36,7 @@ from warmstart.notes.digest import digest_both
 from warmstart.notes.register import RULES, encode
 from warmstart.store.history import decode_session
 
-UNIT_BYTES, UNIT_FILES = 16_000_000, 200  # of transcripts in one unit
+UNIT_BYTES, UNIT_FILES = 4_000_000, 200  # of transcripts in one unit
 
 
 class UnitSource(NamedTuple):
