@@ -6,6 +6,7 @@ WarmstartError
  ├── StoreError           the database cannot be used
  │    ├── StoreTooNew     a newer Warmstart wrote it; it was left untouched
  │    ├── StoreFull       the disk is full; acknowledged changes are safe
+ │    ├── StoreDenied     the role may not see or change that
  │    └── StoreUnreachable  the database server does not answer, or the connection was lost
  ├── ConfigError          a setting is wrong
  ├── NotFound             no session or template has that name
@@ -49,6 +50,10 @@ class StoreTooNew(StoreError):
 
 class StoreFull(StoreError):
     """The disk is full; changes acknowledged before are safe."""
+
+
+class StoreDenied(StoreError):
+    """The database role may not see or change that."""
 
 
 class StoreUnreachable(StoreError):

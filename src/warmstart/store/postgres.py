@@ -13,10 +13,12 @@ from typing import Any
 
 import psycopg
 
+from warmstart.errors import StoreDenied
 from warmstart.store.postgres_address import PostgresServer, Waits, read_server
 from warmstart.store.postgres_connection import PostgresConnection, PostgresKind
 from warmstart.store.postgres_dialect import list_words, make_adapters, match_words, translate
 from warmstart.store.protocol import Store
+from warmstart.store.rows import CallRow, Change, SessionRow, SpentRow
 from warmstart.store.sqlite import HERE, MIGRATIONS, QUERIES
 from warmstart.store.sqlite_file import Migration, load_queries
 
@@ -25,6 +27,8 @@ FIRST = 16  # PostgreSQL's first migration makes the schema of SQLite's sixteent
 WRITE_LOCK = 0x57524D53  # id of the advisory lock that writers take
 _LONGEST_THOUGHT = 50.0  # seconds between two statements of one change
 _SHORTEST_ANSWER = 5.0  # seconds
+_FOREIGN = "row-level security"  # in the error about a row of somebody else
+_SKIPPED = frozenset(("put_note",))  # where somebody else has the row under the same key, hers stays
 
 STATEMENTS = {name: translate(sql) for name, sql in (QUERIES | load_queries(HERE / "queries_postgres.sql")).items()}
 
@@ -70,6 +74,14 @@ class PostgresStore(PostgresConnection, Store):
         super().__init__(server, kind, waits)
 
     def run(self, query: str, values: Sequence[Any] = ()) -> None:
+        if query in _SKIPPED and self._inside:
+            try:
+                with self.part():
+                    self._ask(STATEMENTS[query], values)
+            except StoreDenied as error:
+                if _FOREIGN not in str(error):
+                    raise
+            return
         with self._asking():
             self._first(STATEMENTS[query], values)
 
@@ -82,6 +94,15 @@ class PostgresStore(PostgresConnection, Store):
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._asking():
             return self._first(STATEMENTS[query], values).fetchall()
+
+    def put_session(self, row: SessionRow, calls: Sequence[CallRow], spent: Sequence[SpentRow] = ()) -> Change:
+        """Store a session; the same one of somebody else stays hers."""
+        try:
+            return super().put_session(row, calls, spent)
+        except StoreDenied as error:
+            if _FOREIGN not in str(error):
+                raise
+            return "same"
 
     @contextmanager
     def writing(self) -> Iterator[None]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 
 import psycopg
 
-from warmstart.errors import StoreError, StoreFull, StoreTooNew, StoreUnreachable
+from warmstart.errors import StoreDenied, StoreError, StoreFull, StoreTooNew, StoreUnreachable
 from warmstart.store.postgres_address import PostgresServer, Waits, connect
 from warmstart.store.sqlite_file import Migration
 
@@ -242,9 +242,8 @@ class PostgresConnection:
                     f"{self.place}: the server took longer than {self._waits.answer:.0f} s, so nothing was kept; try again"
                 ) from None
             except psycopg.errors.InsufficientPrivilege as error:
-                raise StoreError(
-                    f"{self.place}: your role may not do that: {self._server.describe_error(error)}; "
-                    "see docs/howto/team.md"
+                raise StoreDenied(
+                    f"{self.place}: your role may not do that: {self._server.describe_error(error)}"
                 ) from None
             except psycopg.Error as error:
                 raise self._explain(error) from None

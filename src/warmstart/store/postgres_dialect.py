@@ -23,6 +23,7 @@ _WORDS = (
     (r"\bLIKE\b", "ILIKE"),  # SQLite's ignores the case of ASCII letters, as ours does: the columns collate as "C"
     (r"\bCROSS JOIN\b", "JOIN"),  # keeps SQLite's order of joins
     (r"(?<=[\s(])\+(?=[a-z]\.)", ""),  # keeps SQLite from an index
+    (r"\bON CONFLICT \((uri|folder|name)\)", r"ON CONFLICT (\1, owner)"),  # places on somebody's disk are her own
     (r"\bjson_each\(", "json_list("),
     (r"\bjson_extract\((?=[a-z.]+, '\$\.tokens')", "json_number("),
     (r"\bjson_extract\(", "json_get("),

@@ -257,6 +257,9 @@ FROM templates WHERE name = :name AND version = :version;
 SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect, scope
 FROM templates WHERE name_key = :name_key ORDER BY version DESC;
 
+-- name: latest_version
+SELECT max(version) FROM templates WHERE name_key = :name_key;
+
 -- name: list_templates
 SELECT name, version, name_key, status, reason, category, task_type, project, strength, body, digest, created, used, last_used, effect, scope
 FROM templates

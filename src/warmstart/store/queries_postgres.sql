@@ -3,6 +3,10 @@
 -- name: put_migration
 INSERT INTO migrations (number, name, applied) VALUES (:number, :name, extract(epoch FROM clock_timestamp()));
 
+-- name: latest_version
+-- Also those of others, which this role may not see: a version is never given twice.
+SELECT latest_version(:name_key);
+
 -- name: session_texts
 -- The texts whose words are searched, as index_words of SQLite reads them.
 SELECT s.task,

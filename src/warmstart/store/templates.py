@@ -47,6 +47,10 @@ class TemplateStore:
         """Return every version of a template, latest first."""
         return [TemplateRow.from_columns(row) for row in self.store.rows("template_versions", (name_key,))]
 
+    def next_version(self, name_key: str) -> int:
+        """Return the number of a template's next version."""
+        return int(self.store.rows("latest_version", (name_key,))[0][0] or 0) + 1
+
     def find(
         self, status: TemplateStatus | None = None, category: str | None = None, task_type: str | None = None
     ) -> list[TemplateRow]:

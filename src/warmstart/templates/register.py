@@ -90,7 +90,7 @@ class TemplateRegister:
         template = structs.replace(
             draft,
             name=versions[0].name if versions else name,
-            version=versions[0].version + 1 if versions else 1,
+            version=self._templates.next_version(name_key(name)),
             provenance=structs.replace(draft.provenance, parent=parent),
         )
         row = TemplateRow(

@@ -47,7 +47,6 @@ COMMANDS = {  # name -> module and attribute
     "experiment": "effect:experiment",
     "insights": "insights:insights",
     "usage": "usage:usage",
-    "store": "store:store",
     "ui": "ui:ui",
     "review": "review:review",
     "hook": "hook:hook",
@@ -55,6 +54,7 @@ COMMANDS = {  # name -> module and attribute
     "confirm": "confirm:confirm",
     "jobs": "jobs:jobs",
     "lab": "lab:lab",
+    "store": "store:store",
     "doctor": "doctor:doctor",
     "demo": "demo:demo",
 }
@@ -139,7 +139,10 @@ def _one_line(error: WarmstartError | str) -> str:
 @click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="warmstart")
 @click.option("--home", type=PATH, help="Where Warmstart keeps its data (default: WARMSTART_HOME or ~/.warmstart).")
-@click.option("--store", help="Another store: a path or sqlite:///path (default: warmstart.db in the home).")
+@click.option(
+    "--store",
+    help="Another store: a path, or postgresql://user@host/database (default: warmstart.db in the home).",
+)
 @click.pass_context
 def main(ctx: click.Context, home: Path | None, store: str | None) -> None:
     """Agents that start experienced: learn from transcripts which tool calls really worked."""

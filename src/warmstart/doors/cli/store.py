@@ -13,3 +13,20 @@ def store() -> None:
 
 
 store.add_command(copy_store)
+
+
+@store.command()
+@json_option
+def roles(as_json: bool) -> None:
+    """Print the SQL that makes the roles of a team's PostgreSQL store.
+
+    It makes the roles warmstart_member and warmstart_hook and the policies that keep what is personal to its owner. Review
+    it, then run it with psql and the role that owns the store; its head says how to give people access to projects.
+    """
+    from warmstart.store.roles import read_roles
+
+    sql = read_roles()
+    if as_json:
+        print_json({"sql": sql})
+    else:
+        click.echo(sql, nl=False)

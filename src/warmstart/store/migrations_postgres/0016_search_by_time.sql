@@ -41,14 +41,15 @@ CREATE TABLE migrations (
 );
 
 CREATE TABLE sources (
-    uri      text COLLATE "C" PRIMARY KEY,
+    uri      text COLLATE "C" NOT NULL,
     size     bigint NOT NULL,
     mtime_ns bigint NOT NULL,
     inode    bigint,
     reader   bigint NOT NULL,
     read_at  double precision NOT NULL,
     problems text COLLATE "C" NOT NULL,
-    owner    text COLLATE "C" NOT NULL DEFAULT current_user
+    owner    text COLLATE "C" NOT NULL DEFAULT current_user,
+    PRIMARY KEY (uri, owner)
 );
 
 CREATE TABLE sessions (
@@ -168,7 +169,8 @@ CREATE TABLE decisions (
     status  text COLLATE "C" NOT NULL,
     by      text COLLATE "C" NOT NULL,
     reason  text COLLATE "C" NOT NULL,
-    at      double precision NOT NULL
+    at      double precision NOT NULL,
+    owner   text COLLATE "C" NOT NULL DEFAULT current_user
 );
 
 CREATE TABLE trials (
@@ -279,21 +281,24 @@ CREATE TABLE proposals (
 CREATE TABLE reviews (
     session_key text COLLATE "C" PRIMARY KEY,
     steps       bigint NOT NULL,
-    at          double precision NOT NULL
+    at          double precision NOT NULL,
+    owner       text COLLATE "C" NOT NULL DEFAULT current_user
 );
 
 CREATE TABLE forgotten (
-    key text COLLATE "C" PRIMARY KEY,
-    at  double precision NOT NULL
+    key   text COLLATE "C" PRIMARY KEY,
+    at    double precision NOT NULL,
+    owner text COLLATE "C" NOT NULL DEFAULT current_user
 );
 
 CREATE TABLE project_names (
-    name    text COLLATE "C" PRIMARY KEY,
+    name    text COLLATE "C" NOT NULL,
     project text COLLATE "C" NOT NULL,
     root    text COLLATE "C",
     by      text COLLATE "C" NOT NULL,
     at      double precision NOT NULL,
-    owner   text COLLATE "C" NOT NULL DEFAULT current_user
+    owner   text COLLATE "C" NOT NULL DEFAULT current_user,
+    PRIMARY KEY (name, owner)
 );
 
 CREATE TABLE live_counters (
@@ -332,7 +337,8 @@ CREATE TABLE note_decisions (
     status text COLLATE "C" NOT NULL,
     by     text COLLATE "C" NOT NULL,
     reason text COLLATE "C" NOT NULL,
-    at     double precision NOT NULL
+    at     double precision NOT NULL,
+    owner  text COLLATE "C" NOT NULL DEFAULT current_user
 );
 
 CREATE TABLE showings (
@@ -340,6 +346,7 @@ CREATE TABLE showings (
     session text COLLATE "C" NOT NULL,
     how     text COLLATE "C" NOT NULL,
     at      double precision NOT NULL,
+    owner   text COLLATE "C" NOT NULL DEFAULT current_user,
     PRIMARY KEY (note, session, how)
 );
 
@@ -362,16 +369,18 @@ CREATE TABLE occurrences (
     transcript text COLLATE "C",
     content    text COLLATE "C",
     unread     bigint NOT NULL DEFAULT 1,
+    owner      text COLLATE "C" NOT NULL DEFAULT current_user,
     PRIMARY KEY (note, session)
 );
 
 CREATE TABLE settled_folders (
-    folder   text COLLATE "C" PRIMARY KEY,
+    folder   text COLLATE "C" NOT NULL,
     project  text COLLATE "C" NOT NULL,
     root     text COLLATE "C",
     is_rival bigint NOT NULL,
     facts    text COLLATE "C" NOT NULL,
-    owner    text COLLATE "C" NOT NULL DEFAULT current_user
+    owner    text COLLATE "C" NOT NULL DEFAULT current_user,
+    PRIMARY KEY (folder, owner)
 );
 
 CREATE TABLE weighings (
@@ -430,3 +439,17 @@ CREATE TABLE session_words (
 );
 
 CREATE INDEX session_words_by_word ON session_words USING gin (words);
+
+-- What a machine knows of its own disk: two people may have other files under the same path.
+ALTER TABLE sources ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+ALTER TABLE project_names ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+ALTER TABLE settled_folders ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY own ON sources USING (owner = current_user);
+CREATE POLICY own ON project_names USING (owner = current_user);
+CREATE POLICY own ON settled_folders USING (owner = current_user);
+
+-- Names of templates are one person's and everybody's: the next version of a name, whoever may see the others.
+CREATE FUNCTION latest_version(wanted text) RETURNS bigint LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT AS $$
+    SELECT max(version) FROM templates WHERE name_key = wanted
+$$;
