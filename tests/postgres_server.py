@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -75,11 +78,30 @@ class Postgres:
     def cut_connections(self) -> None:
         self.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname ~ '^d[0-9]'")
 
+    def kill(self) -> None:
+        """Kill the server and all its processes, as a power cut would."""
+        first = self._running.get_pid()
+        numbers = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+        processes = [first, *(number for number in numbers if _read_stat(number)[1:2] == [str(first)])]
+        for process in processes:
+            with suppress(ProcessLookupError):  # some end by themselves when the first is gone
+                os.kill(process, signal.SIGKILL)
+        while any(_read_stat(process)[:1] not in ([], ["Z"]) for process in processes):
+            time.sleep(0.01)
+
     def switch_off(self) -> None:
         self._running.stop()
 
     def switch_on(self) -> None:
         self._running.ensure_postgres_running()
+
+
+def _read_stat(process: int) -> list[str]:
+    """Return the state of a process and its parent; nothing if it is gone."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[:2]
+    except OSError:
+        return []
 
 
 @contextmanager

@@ -57,7 +57,8 @@ KIND = PostgresKind(
 
 def open_server(url: str, patience: float) -> PostgresStore:
     """Open a server's store, creating or upgrading its schema."""
-    store = PostgresStore(read_server(url, "warmstart"), patience)
+    waits = Waits(patience, _LONGEST_THOUGHT, max(_SHORTEST_ANSWER, 2 * patience))
+    store = PostgresStore(read_server(url, "warmstart"), waits)
     try:
         store.migrate()
     except BaseException:
@@ -69,9 +70,8 @@ def open_server(url: str, patience: float) -> PostgresStore:
 class PostgresStore(PostgresConnection, Store):
     """The store of protocol.py, where most of its methods are described."""
 
-    def __init__(self, server: PostgresServer, patience: float, kind: PostgresKind = KIND) -> None:
-        waits = Waits(patience, _LONGEST_THOUGHT, max(_SHORTEST_ANSWER, 2 * patience))
-        super().__init__(server, kind, waits)
+    def __init__(self, server: PostgresServer, waits: Waits) -> None:
+        super().__init__(server, KIND, waits)
 
     def run(self, query: str, values: Sequence[Any] = ()) -> None:
         if query in _SKIPPED and self._inside:

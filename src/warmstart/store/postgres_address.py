@@ -56,6 +56,7 @@ class Waits:
     patience: float  # for other writers
     silence: float  # until the server ends a client that began a change and says nothing more
     answer: float  # for the answer to one statement; 0: as long as it takes
+    spare: float = 2.0  # after which we give the connection up, where the server itself reports no timeout
 
 
 def read_server(url: str, program: str) -> PostgresServer:

@@ -23,7 +23,6 @@ from warmstart.store.postgres_address import PostgresServer, Waits, connect
 from warmstart.store.sqlite_file import Migration
 
 _LOOK = 0.25  # seconds between two looks at a statement's deadline
-_SPARE = 2.0  # seconds that the server has to report a timeout itself
 
 
 class PostgresKind(NamedTuple):
@@ -57,7 +56,7 @@ class PostgresConnection:
         self._db: psycopg.Connection[Any] | None = None
         self._inside = False  # a transaction
         self._pause = (0.0, "")  # no new connection attempt until this time, and why
-        self._watch = _Watch(waits.answer + _SPARE) if waits.answer else None
+        self._watch = _Watch(waits.answer + waits.spare) if waits.answer else None
 
     def __enter__(self) -> Self:
         return self
@@ -253,7 +252,7 @@ class PostgresConnection:
         if self._db is not None and not self._db.closed:
             return StoreError(f"{self.place}: {message}")
         if self._watch is not None and self._watch.has_cut:
-            message = f"no answer within {self._waits.answer + _SPARE:.0f} s"
+            message = f"no answer within {self._waits.answer + self._waits.spare:.0f} s"
         return StoreUnreachable(f"{self.place}: the connection was lost: {message}")
 
 

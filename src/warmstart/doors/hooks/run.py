@@ -185,9 +185,16 @@ class _Hook:
         return _join(parts)
 
     def admit(self) -> None:
-        """Open a session without an opening: it began before the hook was there."""
-        from warmstart.store import TrialStore
+        """Open a session without an opening: it began before the hook was there.
 
+        A server is not asked at a call: the next prompt opens the session.
+        """
+        from warmstart.store import TrialStore, locate_store
+
+        if locate_store(self._settings.store_url) is None:
+            with SessionFile(str(self._settings.home), self._session) as state:
+                state.start(advises=False, knows_files=False)
+            return
         with self._open(_SHORT_PATIENCE) as ws:
             known = TrialStore(ws.store).trial(self._session)
             self._remember(ws, known.given if known else ws.provision(self._opening(examples=0)).arm)
