@@ -7,18 +7,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 
-from warmstart.errors import StoreDenied
+from warmstart.errors import StoreDenied, StoreError
 from warmstart.store.postgres_address import PostgresServer, Waits, read_server
 from warmstart.store.postgres_connection import PostgresConnection, PostgresKind
 from warmstart.store.postgres_dialect import list_words, make_adapters, match_words, translate
-from warmstart.store.protocol import Store
-from warmstart.store.rows import CallRow, Change, SessionRow, SpentRow
+from warmstart.store.protocol import SECONDS, Store
+from warmstart.store.rows import CallRow, Change, SessionRow
 from warmstart.store.sqlite import HERE, MIGRATIONS, QUERIES
 from warmstart.store.sqlite_file import Migration, load_queries
 
@@ -88,17 +89,18 @@ class PostgresStore(PostgresConnection, Store):
     def run_many(self, query: str, rows: Sequence[Sequence[Any]]) -> None:
         if not rows:
             return
-        with self.part():
+        with self._asking():
             self._ask_many(STATEMENTS[query], rows)
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._asking():
             return self._first(STATEMENTS[query], values).fetchall()
 
-    def put_session(self, row: SessionRow, calls: Sequence[CallRow], spent: Sequence[SpentRow] = ()) -> Change:
-        """Store a session; the same one of somebody else stays hers."""
+    def _put_session(self, row: SessionRow) -> Change:
+        """Store the facts of a session; the same one of somebody else stays hers."""
         try:
-            return super().put_session(row, calls, spent)
+            with self.part():
+                return super()._put_session(row)
         except StoreDenied as error:
             if _FOREIGN not in str(error):
                 raise
@@ -131,7 +133,17 @@ class PostgresStore(PostgresConnection, Store):
     def index_words(self, keys: Sequence[str]) -> None:
         for key in keys:
             for texts in self.rows("session_texts", (key,)):
-                self.run("index_words", (self.number_session(key), list_words(texts)))
+                self._index(key, texts)
+
+    def index_session(self, row: SessionRow, calls: Sequence[CallRow]) -> None:
+        self._index(row.key, _list_texts(row, calls))
+
+    def _index(self, key: str, texts: Iterable[str | None]) -> None:
+        words = list_words(texts)
+        for later in range(SECONDS):
+            if self.rows("index_words", (key, later, words)):
+                return
+        raise StoreError(f"session {key} cannot be indexed: it is not stored, or too many started at the same time")
 
     def make_match(self, words: Sequence[str]) -> str:
         return match_words(words)
@@ -158,3 +170,14 @@ class PostgresStore(PostgresConnection, Store):
                 "calls": calls,
                 "sources": sources,
             }
+
+
+def _list_texts(row: SessionRow, calls: Sequence[CallRow]) -> Iterator[str | None]:
+    """Yield the texts of a session whose words are searched, as `session_texts` reads them from the database."""
+    yield row.task
+    for call in calls:
+        yield call.tool
+        yield re.sub(r"\\[ntr]", " ", call.arguments[:1000])
+        yield call.intent and call.intent[:400]
+        if call.status not in ("ok", "unknown"):
+            yield from (call.error_kind, call.cause, call.findings, call.words)

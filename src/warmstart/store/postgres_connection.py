@@ -22,6 +22,7 @@ from warmstart.errors import StoreDenied, StoreError, StoreFull, StoreTooNew, St
 from warmstart.store.postgres_address import PostgresServer, Waits, connect
 from warmstart.store.sqlite_file import Migration
 
+_VERSION = "SELECT coalesce(max(number), 0) FROM migrations"
 _LOOK = 0.25  # seconds between two looks at a statement's deadline
 
 
@@ -79,8 +80,8 @@ class PostgresConnection:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Run a transaction: all of it is on the disk when this returns, or none of it after an error."""
-        with self._transaction("BEGIN READ WRITE", locked=True):
-            self._check_version()  # upgraded since we opened?
+        with self._transaction("BEGIN READ WRITE", locked=True, then=_VERSION) as cursor:
+            self._check_version(cursor)  # upgraded since we opened?
             yield
             self._commit()
 
@@ -101,18 +102,21 @@ class PostgresConnection:
             self._ask("RELEASE SAVEPOINT part")
 
     @contextmanager
-    def _transaction(self, begin: str, *, locked: bool = False) -> Iterator[None]:
-        """Run a transaction and roll back what the body did not commit. `locked`: no other writer runs meanwhile."""
+    def _transaction(self, begin: str, *, locked: bool = False, then: str = "") -> Iterator[psycopg.Cursor[Any]]:
+        """Run a transaction and roll back what the body did not commit. `locked`: no other writer runs meanwhile.
+
+        Yield the answer of `then`, which goes to the server with the beginning: others wait as long as we hold the lock.
+        """
         with self._asking():
             if self._inside:
                 raise StoreError(f"{self.place}: a transaction inside another")
-            self._inside = False
-            self._first(begin)
-            self._inside = True
-            try:
-                if locked:  # the server ends the transaction if this client falls silent: see `connect`
-                    self._ask(f"SELECT pg_advisory_xact_lock({self._kind.lock})")
-                yield
+            lock = f"SELECT pg_advisory_xact_lock({self._kind.lock})" if locked else ""
+            try:  # the server ends the transaction if this client falls silent: see `connect`
+                cursor = self._first("; ".join(filter(None, (begin, lock, then))))
+                self._inside = True
+                while cursor.nextset():
+                    pass
+                yield cursor
             finally:
                 self._inside = False
                 db = self._db
@@ -162,8 +166,8 @@ class PostgresConnection:
                     self._kind.put_migration(self._connection(), migration)
             self._commit()
 
-    def _check_version(self) -> int:
-        row = self._first("SELECT coalesce(max(number), 0) FROM migrations").fetchone()
+    def _check_version(self, cursor: psycopg.Cursor[Any] | None = None) -> int:
+        row = (cursor or self._first(_VERSION)).fetchone()
         number = int(row[0]) if row else 0
         if number > self._kind.number:
             raise StoreTooNew(
@@ -194,10 +198,19 @@ class PostgresConnection:
             return db.execute(sql, values)
 
     def _ask_many(self, sql: str, rows: Sequence[Any]) -> None:
-        """Run a statement once per row, without waiting for each answer."""
+        """Run a statement once per row as a part of a transaction, without waiting for each answer."""
+        if not self._inside:
+            raise StoreError(f"{self.place}: no transaction has begun, or an earlier error has already undone it")
         db = self._connection()
-        with self._watch.over(db) if self._watch else nullcontext(), db.cursor() as cursor:
-            cursor.executemany(sql, rows)
+        try:
+            with self._watch.over(db) if self._watch else nullcontext(), db.pipeline(), db.cursor() as cursor:
+                db.execute("SAVEPOINT part")
+                cursor.executemany(sql, rows)
+                db.execute("RELEASE SAVEPOINT part")
+        except psycopg.Error:
+            if not db.closed:
+                self._ask("ROLLBACK TO SAVEPOINT part; RELEASE SAVEPOINT part")
+            raise
 
     def _connection(self) -> psycopg.Connection[Any]:
         if self._closed:

@@ -23,7 +23,10 @@ _WORDS = (
     (r"\bLIKE\b", "ILIKE"),  # SQLite's ignores the case of ASCII letters, as ours does: the columns collate as "C"
     (r"\bCROSS JOIN\b", "JOIN"),  # keeps SQLite's order of joins
     (r"(?<=[\s(])\+(?=[a-z]\.)", ""),  # keeps SQLite from an index
-    (r"\bON CONFLICT \((uri|folder|name)\)", r"ON CONFLICT (\1, owner)"),  # places on somebody's disk are her own
+    (  # places on somebody's disk, and counts of what she may see, are her own
+        r"\bON CONFLICT \((uri|folder|name|kind, project, scope, agent, level, number)\)",
+        r"ON CONFLICT (\1, owner)",
+    ),
     (r"\bjson_each\(", "json_list("),
     (r"\bjson_extract\((?=[a-z.]+, '\$\.tokens')", "json_number("),
     (r"\bjson_extract\(", "json_get("),

@@ -16,7 +16,7 @@ from warmstart.model import Verdict
 from warmstart.store.rows import CallRow, Change, SessionRow, SourceRow, SpentRow
 
 _ALL = (1 << 63) - 1  # rows: more than there can be
-_SECONDS = 1_000  # in which a session's number in the index of words is looked for, 4096 each
+SECONDS = 1_000  # in which a session's number in the index of words is looked for, 4096 each
 _SHORT = 16  # characters of a shortened id
 _PLAIN_ID = re.compile(r"[\w.:-]+")
 
@@ -74,9 +74,13 @@ class Store(Protocol):
     def index_words(self, keys: Sequence[str]) -> None:
         """Make the words of sessions searchable that are not in the index, in a transaction that the caller has begun."""
 
+    def index_session(self, row: SessionRow, calls: Sequence[CallRow]) -> None:
+        """Make the words of a session searchable that was just stored."""
+        self.index_words([row.key])
+
     def number_session(self, key: str) -> int:
         """Return the session's new number in the index of words, which follows the time at which it started."""
-        for later in range(_SECONDS):
+        for later in range(SECONDS):
             if numbered := self.rows("number_session", (key, later)):
                 return int(numbered[0][0])
         raise StoreError(f"session {key} cannot be numbered: it is not stored, or too many started at the same time")
@@ -123,17 +127,17 @@ class Store(Protocol):
             if stored:
                 self.run_many("put_call", [call.to_columns() for _, calls, _ in stored.values() for call in calls])
                 self.run_many("put_spent", [part.to_columns() for _, _, spent in stored.values() for part in spent])
-                self.index_words(list(stored))
+                for row, calls, _spent in stored.values():
+                    self.index_session(row, calls)
                 self._mark_changed([row for row, _, _ in stored.values()])
         return changes
 
     def _put_session(self, row: SessionRow) -> Change:
         """Store the facts of a session without its calls and usage; those of an older copy are deleted."""
-        if self.is_forgotten(row.key):
+        ((digest, source_uri, length, is_forgotten),) = self.rows("known_session", (row.key,))
+        if is_forgotten:
             return "forgotten"
-        known = self.rows("known_session", (row.key,))
-        if known:
-            digest, source_uri, length = known[0]
+        if digest is not None:
             moved = source_uri != row.source_uri
             if digest == row.digest and moved:
                 self.run("move_session", (row.source_uri, row.key))
@@ -143,7 +147,7 @@ class Store(Protocol):
             self.run("delete_spent", (row.key,))
             self.run("forget_words", (row.key,))
         self.run("put_session", row.to_columns())
-        return "updated" if known else "new"
+        return "new" if digest is None else "updated"
 
     def _mark_changed(self, rows: Sequence[SessionRow]) -> None:
         """Mark what must be measured or read again because of new or changed sessions, if there is anything."""

@@ -21,7 +21,10 @@ SELECT uri, size, mtime_ns, inode, reader, read_at, problems FROM sources ORDER 
 SELECT uri, size, mtime_ns, inode, reader, read_at, problems FROM sources WHERE uri = :uri;
 
 -- name: known_session
-SELECT digest, source_uri, messages + calls + results FROM sessions WHERE key = :key;
+-- What is stored under a key, null if nothing is, and whether a person deleted it.
+SELECT s.digest, s.source_uri, s.messages + s.calls + s.results, f.key IS NOT NULL
+FROM (SELECT CAST(:key AS TEXT) AS key) AS w
+LEFT JOIN sessions AS s ON s.key = w.key LEFT JOIN forgotten AS f ON f.key = w.key;
 
 -- name: move_session
 UPDATE sessions SET source_uri = :source_uri WHERE key = :key;
@@ -201,7 +204,7 @@ WHERE f.session_words MATCH ?1 AND +f.rowid IN (
 ORDER BY f.rowid DESC LIMIT ?8;
 
 -- name: count_project
-SELECT count(*) FROM (SELECT 1 FROM sessions WHERE project = :project LIMIT :most);
+SELECT count(*) FROM (SELECT 1 FROM sessions WHERE project = :project LIMIT :most) AS some;
 
 -- name: count_sessions
 SELECT count(*) FROM sessions

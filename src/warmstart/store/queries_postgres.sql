@@ -20,7 +20,17 @@ SELECT s.task,
 FROM sessions AS s WHERE s.key = :key;
 
 -- name: index_words
-INSERT INTO session_words (id, words) VALUES (:id, array_to_tsvector(:words));
+-- Also number_session, in one statement: each costs a way to the server and back.
+WITH numbered AS (
+    INSERT INTO worded_sessions (id, session_key)
+    SELECT coalesce((SELECT max(w.id) + 1 FROM worded_sessions AS w WHERE w.id >= b.first AND w.id < b.first + 4096), b.first), b.key
+    FROM (SELECT key, (CASE WHEN started > 9e9 THEN 9000000000 WHEN started > 0 THEN CAST(started AS BIGINT) ELSE 0 END + ?2)
+                      * 4096 AS first
+          FROM sessions WHERE key = ?1) AS b
+    WHERE NOT EXISTS (SELECT 1 FROM worded_sessions AS w WHERE w.id = b.first + 4095)
+    RETURNING id),
+worded AS (INSERT INTO session_words (id, words) SELECT id, array_to_tsvector(?3) FROM numbered)
+SELECT id FROM numbered;
 
 -- name: snapshot
 -- Another one after every commit.

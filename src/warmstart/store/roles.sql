@@ -56,9 +56,8 @@ GRANT UPDATE (used, last_used) ON templates TO warmstart_hook;
 GRANT UPDATE (body) ON seeds TO warmstart_hook;
 GRANT UPDATE (summary) ON session_places TO warmstart_hook;
 
--- One policy per table and kind: `seen` for reading, `own` for changing what is somebody's own, `common` for what members
--- keep together.
-CREATE OR REPLACE PROCEDURE guard(guarded text, seen text, changed text) LANGUAGE plpgsql AS $$
+-- The policies of a table: the rows that are seen, those that may be changed or deleted, and those that may be added, if others.
+CREATE OR REPLACE PROCEDURE guard(guarded text, seen text, changed text, added text DEFAULT NULL) LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format('ALTER TABLE warmstart.%I ENABLE ROW LEVEL SECURITY', guarded);
     EXECUTE format('DROP POLICY IF EXISTS seen ON warmstart.%I', guarded);
@@ -66,7 +65,7 @@ BEGIN
     EXECUTE format('DROP POLICY IF EXISTS changed ON warmstart.%I', guarded);
     EXECUTE format('DROP POLICY IF EXISTS deleted ON warmstart.%I', guarded);
     EXECUTE format('CREATE POLICY seen ON warmstart.%I FOR SELECT USING (%s)', guarded, seen);
-    EXECUTE format('CREATE POLICY added ON warmstart.%I FOR INSERT WITH CHECK (%s)', guarded, changed);
+    EXECUTE format('CREATE POLICY added ON warmstart.%I FOR INSERT WITH CHECK (%s)', guarded, coalesce(added, changed));
     EXECUTE format('CREATE POLICY changed ON warmstart.%I FOR UPDATE USING (%s)', guarded, changed);
     EXECUTE format('CREATE POLICY deleted ON warmstart.%I FOR DELETE USING (%s)', guarded, changed);
 END $$;
@@ -101,7 +100,8 @@ CALL guard('unmeasured', 'EXISTS (SELECT FROM sessions AS s WHERE s.key = sessio
 CALL guard('worded_sessions', 'EXISTS (SELECT FROM sessions AS s WHERE s.key = session_key)',
     'EXISTS (SELECT FROM sessions AS s WHERE s.key = session_key)');
 CALL guard('session_words', 'EXISTS (SELECT FROM worded_sessions AS w WHERE w.id = session_words.id)',
-    'EXISTS (SELECT FROM worded_sessions AS w WHERE w.id = session_words.id)');
+    'EXISTS (SELECT FROM worded_sessions AS w WHERE w.id = session_words.id)',
+    'true'); -- one statement adds a number and its words, and sees only what was there before
 CALL guard('examples', 'EXISTS (SELECT FROM templates AS t WHERE t.name = examples.name AND t.version = examples.version)',
     'EXISTS (SELECT FROM templates AS t WHERE t.name = examples.name AND t.version = examples.version)');
 CALL guard('postings', 'EXISTS (SELECT FROM examples AS e WHERE e.id = example)',

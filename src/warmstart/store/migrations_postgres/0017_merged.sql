@@ -12,5 +12,9 @@ CREATE TABLE merged_digests (
     number      bigint NOT NULL,   -- position among those of its level, from 0
     fingerprint text COLLATE "C" NOT NULL,      -- of the content of its sessions and of the rules; with another one it is made anew
     body        bytea NOT NULL,      -- msgpack
-    PRIMARY KEY (kind, project, scope, agent, level, number)
+    owner       text COLLATE "C" NOT NULL DEFAULT current_user, -- who sees these sessions; others may see more or fewer
+    PRIMARY KEY (kind, project, scope, agent, level, number, owner)
 );
+
+ALTER TABLE merged_digests ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY own ON merged_digests USING (owner = current_user);
