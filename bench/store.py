@@ -40,7 +40,7 @@ from warmstart.store import open_store
 FORKS: Any = importlib.import_module("forks")
 POSTGRES: Any = importlib.import_module("postgres_server")
 TRANSCRIPTS: Any = importlib.import_module("transcripts")
-FAULTS: Any = importlib.import_module("store.test_faults")
+WRITERS: Any = importlib.import_module("store.writers")
 
 Report = dict[str, Any]
 ASKED = 200  # seeds of a round
@@ -137,7 +137,7 @@ def provision(ws: Warmstart, texts: list[str], round_number: int | None) -> floa
 def write_at_once(store: str, writers: int, changes: int) -> Report:
     """Let processes write at the same time, and look for every change that was acknowledged."""
     open_store(store).close()
-    code = FAULTS.MAKE + FAULTS.WRITER + f"join([fork(write, me, count) for me in range({writers})])"
+    code = WRITERS.MAKE + WRITERS.WRITER + f"join([fork(write, me, count) for me in range({writers})])"
     began = time.perf_counter()
     errors = ""
     process = FORKS.start_forker(code, store, changes)

@@ -76,7 +76,7 @@ ArchiveMode = Literal["off", "plain", "redacted"]
 class FileSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys of config.toml."""
 
-    store: str = ""  # URL or path of the store (WARMSTART_STORE); empty: warmstart.db under the home
+    store: str = ""  # path or postgresql://... of the store (WARMSTART_STORE); empty: warmstart.db under the home
     tools: dict[str, str] = field(default_factory=dict)  # your tool names -> base tool, for judging and kinds of calls
     trivial_tools: tuple[str, ...] = ()  # additional tools whose calls teach nothing
     min_support: Annotated[int, Meta(ge=2)] = 2  # sessions that must support a mined template before it may activate

@@ -204,7 +204,7 @@ WHERE f.session_words MATCH ?1 AND +f.rowid IN (
 ORDER BY f.rowid DESC LIMIT ?8;
 
 -- name: count_project
-SELECT count(*) FROM (SELECT 1 FROM sessions WHERE project = :project LIMIT :most) AS some;
+SELECT count(*) FROM (SELECT 1 FROM sessions WHERE project = :project LIMIT :most) AS found;
 
 -- name: count_sessions
 SELECT count(*) FROM sessions

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
+from warmstart.doors.cli.main import json_option
 from warmstart.doors.cli.store_copy import copy_store
+from warmstart.doors.render.terminal import print_json
 
 
 @click.group()
