@@ -10,7 +10,9 @@ TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent
 SRC = ROOT / "src"
 DATA = TESTS / "data"
-HOWTO = ROOT / "docs" / "howto"
+DOCS = ROOT / "docs"
+HOWTO = DOCS / "howto"
+SAMPLES = SRC / "warmstart" / "samples"
 AGENTS = ROOT / ".agent-programs"  # real agents; `make agents` installs them
 CORPUS = ROOT.parent / "shared" / "corpus"  # real transcripts, beside the clone and not part of it
 

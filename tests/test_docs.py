@@ -20,21 +20,14 @@ import warmstart
 from command_line import run
 from doors.hooks.events import wait_for_quiet
 from loopback import serving
-from places import DATA, ROOT, SRC
+from page_blocks import PROGRAMS, read_blocks, run_sh
+from places import DATA, DOCS, ROOT, SAMPLES, SRC
 from warmstart import config
 from warmstart.doors.cli.main import COMMANDS, main
 
-DOCS = ROOT / "docs"
 README = (ROOT / "README.md").read_text()
 TUTORIAL = (DOCS / "tutorial.md").read_text()
 PAGES = [*ROOT.glob("*.md"), *DOCS.glob("**/*.md")]
-SAMPLES = SRC / "warmstart" / "samples"
-PROGRAMS = Path(sys.executable).parent
-
-
-def read_blocks(text: str, language: str) -> list[str]:
-    """Return the fenced blocks of a language; an empty one names those without."""
-    return [block for name, block in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.S | re.M) if name == language]
 
 
 def test_generated_pages_are_current():
@@ -108,14 +101,6 @@ def test_quoted_messages_exist():
 
 def test_the_picture_is_small():
     assert 10_000 < (DOCS / "images" / "insights.png").stat().st_size < 200_000
-
-
-def run_sh(script: str, folder: Path, **variables: str) -> str:
-    """Run a block of a page as a person would paste it, and return what it printed."""
-    environ = os.environ | {"PATH": f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"} | variables
-    done = subprocess.run(["bash", "-ec", script], cwd=folder, env=environ, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
 
 
 def squash(text: str) -> list[str]:

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from bundles.team import git, make_repository
+from page_blocks import read_blocks, run_sh
+from places import HOWTO, SAMPLES
 from postgres_server import Postgres
-from test_docs import DOCS, SAMPLES, read_blocks, run_sh
 
-PAGE = (DOCS / "howto" / "team.md").read_text()
+PAGE = (HOWTO / "team.md").read_text()
 PEOPLE = {"anna": "claude_code", "ben": "codex", "cleo": None}  # and whose sessions they have
 
 
