@@ -79,20 +79,30 @@ class Postgres:
         self.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname ~ '^d[0-9]'")
 
     def kill(self) -> None:
-        """Kill the server and all its processes, as a power cut would."""
+        """Kill the server and all its processes, as a power cut would.
+
+        The first is stopped before, so that it starts no others meanwhile. Its lock files go, too: they name a
+        process that stays a zombie where nobody waits for it, and a new server would take that for a running one.
+        """
         first = self._running.get_pid()
+        os.kill(first, signal.SIGSTOP)
         numbers = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
         processes = [first, *(number for number in numbers if _read_stat(number)[1:2] == [str(first)])]
         for process in processes:
             with suppress(ProcessLookupError):  # some end by themselves when the first is gone
                 os.kill(process, signal.SIGKILL)
-        while any(_read_stat(process)[:1] not in ([], ["Z"]) for process in processes):
+        deadline = time.monotonic() + 10
+        while any(_read_stat(process)[:1] not in ([], ["Z"], ["X"]) for process in processes):
+            assert time.monotonic() < deadline, "a process of the server survives SIGKILL"
             time.sleep(0.01)
+        for name in ("postmaster.pid", ".s.PGSQL.5432.lock"):
+            (self._running.pgdata / name).unlink(missing_ok=True)
 
     def switch_off(self) -> None:
         self._running.stop()
 
     def switch_on(self) -> None:
+        """Start the server and wait until it takes connections, after a crash until it has recovered."""
         self._running.ensure_postgres_running()
 
 

@@ -53,7 +53,7 @@ def test_three_people_follow_the_page(tmp_path: Path, postgres: Postgres) -> Non
     assert "branch main, commit" in printed["anna"][1]
     assert "do not trust" not in printed["ben"][0].splitlines()[-1]
     assert "waits for" in printed["ben"][0]
-    assert "uv run pytest -q" in printed["ben"][1]  # the brief of a person who had no session yet
+    assert "uv run pytest -q" in printed["ben"][1]  # the brief of a person who has ingested no session yet
     assert "uv run pytest -q" in printed["cleo"][0]
     assert "copied and verified" in printed["anna"][2]
     assert "7 sessions considered" in printed["ben"][-1]  # four of Anna and three of his own

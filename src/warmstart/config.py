@@ -11,12 +11,13 @@ import msgspec
 from msgspec import Meta, Struct, field, structs
 
 from warmstart import lazy_regex as re
+from warmstart.addresses import find_passwords
 from warmstart.errors import ConfigError
 from warmstart.model import Price
 
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASS|PWD|PASSPHRASE|CREDENTIALS?|AUTH|APIKEY|PAT|DSN|COOKIE|PRIVATE)(?:$|_)"
-    r"|(?:^|_)(?:DATABASE|REDIS|MONGO|MONGODB|POSTGRES|AMQP|BROKER)_UR[IL]$",
+    r"|^PGPASSWORD$|(?:^|_)(?:DATABASE|REDIS|MONGO|MONGODB|POSTGRES|AMQP|BROKER)_UR[IL]$",
     re.I,
 )
 _NO_SECRET = frozenset(("PWD", "OLDPWD", "SSH_AUTH_SOCK", "GPG_KEY", "XDG_SESSION_COOKIE"))
@@ -101,6 +102,10 @@ class Settings(FileSettings, frozen=True, kw_only=True):
     places: dict[str, Path] = field(default_factory=dict)  # folders that agents' own variables point to
     user_home: Path = Path("~")  # folder under which agents' usual places are looked up
 
+    def __repr__(self) -> str:
+        """Name the home only: the other values may be secret, and tools print the repr of what they hold."""
+        return f"Settings(home={str(self.home)!r})"
+
     @property
     def store_url(self) -> str:
         """The URL or path of the store."""
@@ -139,7 +144,9 @@ def load(
         **keys,
         home=chosen,
         review_key=review_key,
-        secrets=_find_secrets(env) | ({file.review.key_env: review_key} if review_key else {}),
+        secrets=_find_secrets(env)
+        | ({file.review.key_env: review_key} if review_key else {})
+        | _find_store_passwords(store, env.get("WARMSTART_STORE"), file.store),
         places={name: Path(env[name]).expanduser() / folder for name, folder in PLACES.items() if env.get(name)},
         user_home=user_home,
     )
@@ -192,6 +199,12 @@ def _read(path: Path) -> FileSettings:
 
 def _find_secrets(env: Mapping[str, str]) -> dict[str, str]:
     return {k: v for k, v in env.items() if len(v) >= 6 and _SECRET_NAME.search(k) and k not in _NO_SECRET}
+
+
+def _find_store_passwords(*addresses: str | None) -> dict[str, str]:
+    """Return the passwords in the addresses of stores, also of one that another overrides, under names of ours."""
+    passwords = dict.fromkeys(found for address in addresses if address for found in find_passwords(address))
+    return {f"STORE_{number}_PASSWORD": password for number, password in enumerate(passwords)}
 
 
 class ConfirmationSettings(Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import apsw
 
+from warmstart.addresses import could_be_mistyped
 from warmstart.errors import ConfigError, StoreError
 from warmstart.store.places import PlaceStore
 from warmstart.store.projects import ProjectFolder, ProjectStore
@@ -107,6 +108,8 @@ def locate_store(url: str | Path) -> Path | None:
     elif "://" in text:  # which may hold a password
         kind = text.partition("://")[0]
         raise ConfigError(f"{kind}://: not the address of a store; give a path, sqlite:///path or postgresql://...")
+    elif could_be_mistyped(text):
+        raise ConfigError("neither a path nor the address of a server; give postgresql://USER@HOST:PORT/DATABASE")
     if not text or "\0" in text:
         raise ConfigError(f"{str(url)!r} names no file; give a path or sqlite:///path")
     return Path(text).expanduser().resolve()

@@ -1,6 +1,6 @@
 """Read queued transcripts, close trials and learn, in a background process that outlives the agent's session.
 
-`python -m warmstart.doors.hooks.catch_up HOME [STORE]`. One works at a time, at the lowest priority and without output.
+`python -m warmstart.doors.hooks.catch_up HOME`. One works at a time, at the lowest priority and without output.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ _SETTLE = 1.0  # seconds: agents write a transcript's end shortly after they rep
 
 
 def start_catching_up(home: Path, store: str | None) -> None:
-    """Start the process, detached. `-P`: it starts in the user's working folder and must not import from there."""
+    """Start the process, detached. `-P`: it starts in the user's working folder and must not import from there.
+
+    The environment names the store: everybody on the machine can read the words of a command.
+    """
     import subprocess
 
-    words = [sys.executable, "-P", "-m", __name__, str(home.absolute()), *([store] if store else [])]
+    words = [sys.executable, "-P", "-m", __name__, str(home.absolute())]
     flags = 0
     if os.name == "nt":
         flags = subprocess.DETACHED_PROCESS | subprocess.BELOW_NORMAL_PRIORITY_CLASS  # type: ignore[attr-defined]
@@ -34,16 +37,17 @@ def start_catching_up(home: Path, store: str | None) -> None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
         creationflags=flags,
+        env={**os.environ, "WARMSTART_STORE": store} if store else None,
     )
 
 
-def main(home: str, store: str | None = None) -> None:
+def main(home: str) -> None:
     """Run the process."""
     if hasattr(os, "nice"):
         os.nice(19)
     time.sleep(_SETTLE)
     try:
-        catch_up(config.load(home, store))
+        catch_up(config.load(home))
     except Exception as error:  # noqa: BLE001 - the edge of a process without output: the log reports it
         log_trouble(Path(home), "catching up", error)
 
@@ -101,4 +105,4 @@ def _review(settings: config.Settings, transcript: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    main(sys.argv[1])

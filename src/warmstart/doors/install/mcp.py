@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from warmstart import config
 from warmstart.config import Settings
-from warmstart.doors.install.program import find_program
+from warmstart.doors.install.program import check_store, find_program
 from warmstart.doors.settings_edit import json_text, toml_text, yaml_text
 from warmstart.doors.settings_edit.file import Editor, SettingsFile
 from warmstart.doors.settings_edit.json_text import Insertion
@@ -84,14 +84,17 @@ class McpEntry:
     def __init__(self, client: Client, settings: Settings, project: Path | None) -> None:
         self._language, self._client = client.language, client
         self.path = _find_settings(client, settings, project)
-        self._entry = _make_entry(client, settings, project)
+        self._settings, self._project = settings, project
         language = client.language
         editor = Editor(language.parse, lambda text: language.remove_entry(text, language.section, NAME))
         self._file = SettingsFile(self.path, settings.home, "mcp", editor)
 
     def install(self) -> bool:
-        """Add the entry; return False if it is there. Ours from elsewhere is replaced, any other refused."""
-        language, entry = self._language, self._entry
+        """Add the entry; return False if it is there. Ours from elsewhere is replaced, any other refused.
+
+        Raises ConfigError if it would hold a password.
+        """
+        language, entry = self._language, _make_entry(self._client, self._settings, self._project)
         try:
             known = self._find()
             if known is not None:
@@ -134,7 +137,10 @@ def _make_entry(client: Client, settings: Settings, project: Path | None) -> dic
     if settings.home != settings.user_home / ".warmstart":
         words += ["--home", str(settings.home.absolute())]
     if settings.store and settings.store != config.load(settings.home, environ={}).store:
-        words += ["--store", settings.store if "://" in settings.store else str(Path(settings.store).absolute())]
+        words += [
+            "--store",
+            check_store(settings.store) if "://" in settings.store else str(Path(settings.store).absolute()),
+        ]
     return {**client.more, "command": words[0], "args": [*words[1:], "mcp"]}
 
 

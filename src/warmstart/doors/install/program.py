@@ -11,6 +11,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from warmstart.addresses import drop_passwords, find_passwords
+from warmstart.errors import ConfigError
+
 
 def find_program(*, shared: bool = False) -> list[str]:
     """Return the words that start this installation: its console script, or else its interpreter.
@@ -28,6 +31,17 @@ def find_isolated_program() -> list[str]:
     and the like, and the user's own packages unless Warmstart is one of them."""
     is_users = Path(__file__).is_relative_to(site.getusersitepackages())
     return [sys.executable, "-EP" if is_users else "-I", "-m", "warmstart"]
+
+
+def check_store(address: str) -> str:
+    """Return the address or path of a store that other programs' files shall name. Raises ConfigError for a password in it."""
+    if find_passwords(address):
+        raise ConfigError(
+            "the address of the store holds a password, which is never written into other programs' files. Keep it in "
+            "~/.pgpass (or a service file, PGPASSFILE or PGPASSWORD, if the agent has them), and leave it out here: "
+            f"--store {drop_passwords(address)}"
+        )
+    return address
 
 
 def join_words(words: Sequence[str]) -> str:
