@@ -2,13 +2,14 @@
 
 Hyperscan is fast on long input, and Python calls are slow. So texts are joined before they are scanned, with an `EDGE`
 before, between and behind them. It ends a pattern as the end of a text does. A match that takes two texts together only
-means that the second is searched for nothing.
+means that the second is searched for nothing. A single text has databases of its own: for short input each scan costs
+more than what it scans.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
@@ -47,6 +48,7 @@ _PREFILTER = Prefilter(
 EDGE = b"\x02"
 _TO_EDGE = r"[^\x02]*\x02"  # ends every match at the end of its text, so that each text is reported once
 _RUNS = [rf"{core}{RUN_CLASS}*[^{RUN_CLASS[1:]}" for core in CORES]
+_RUNS_OF_ONE = rf"(?:{'|'.join(CORES)}){RUN_CLASS}*(?:[^{RUN_CLASS[1:]}|\z)"
 _STEP = 128  # bytes in which the start of a run is first looked for
 
 
@@ -78,30 +80,46 @@ class SearchGate:
         self._rules = PatternScanner(RULE_SOURCES, once=True)
         self._runs = [PatternScanner([source]) for source in _RUNS]
         self._odd = PatternScanner([_make_joined(ODD)])
-        self._all = (self._parts, self._readings, self._rules, *self._runs, self._odd)
+        self._of_many = (self._parts, self._readings, self._rules, *self._runs, self._odd)
+        # Two for a single text: each scan takes 2 us however short the text.
+        sources = [source for _, source in _CLUES]
+        self._parts_of_one = PatternScanner(sources, numbers=[part for part, _ in _CLUES], once=True)
+        self._runs_of_one = PatternScanner([_RUNS_OF_ONE])
+        self._of_one = (self._parts_of_one, self._runs_of_one, self._rules)
         self._fast = fast
-        self._ready = False  # whether Hyperscan can search
+        self._searched = 0  # bytes
+        self._many_ready = self._one_ready = False  # whether Hyperscan can search
 
     def keep_in(self, folder: Path) -> None:
         """Keep the compiled patterns in a folder, so that the next process need not compile them."""
-        for scanner in self._all:
+        for scanner in (*self._of_many, *self._of_one):
             scanner.keep_in(folder)
 
     def prepare(self) -> bool:
         """Compile the patterns now; return whether Hyperscan is there."""
-        return all(scanner.prepare() for scanner in self._all)
+        return all(scanner.prepare() for scanner in (*self._of_many, *self._of_one))
 
     def find(self, data: bytes) -> FoundParts:
         """Return what may occur in a flattened text."""
-        if not (self._ready or self._is_ready(len(data))):
-            return _find_by_re2(data)
-        return self.find_many((data,)).get(0, NOTHING)
+        if not self._one_ready:
+            self._one_ready = self._is_ready(self._of_one, len(data))
+            if not self._one_ready:
+                return _find_by_re2(data)
+        matches = self._parts_of_one.scan(data)
+        ends = self._runs_of_one.scan(data)
+        if not matches and not ends:
+            return NOTHING
+        parts = {part for part, _end in matches}
+        rules = sorted(rule for rule, _end in self._rules.scan(data)) if FORMS in parts else ()
+        return FoundParts(parts, rules, _find_spans_of_one(data, ends))
 
     def find_many(self, texts: Sequence[bytes]) -> dict[int, FoundParts]:
         """Return what may occur in flattened texts, by the numbers of those in which anything may."""
-        if not (self._ready or self._is_ready(sum(map(len, texts)))):
-            each = enumerate(map(_find_by_re2, texts))
-            return {number: found for number, found in each if found.parts or found.runs}
+        if not self._many_ready:
+            self._many_ready = self._is_ready(self._of_many, sum(map(len, texts)))
+            if not self._many_ready:
+                each = enumerate(map(_find_by_re2, texts))
+                return {number: found for number, found in each if found.parts or found.runs}
         joined = b"%b%b%b" % (EDGE, EDGE.join(texts), EDGE)
         starts = list(accumulate((len(data) + 1 for data in texts), initial=1))
         parts: dict[int, set[int]] = {}
@@ -146,10 +164,9 @@ class SearchGate:
             if number not in odd and remember_harmless(run):
                 del unknown[run]
 
-    def _is_ready(self, size: int) -> bool:
-        ready = [self._fast and scanner.is_ready(size) for scanner in self._all]  # each counts the size
-        self._ready = all(ready)
-        return self._ready
+    def _is_ready(self, scanners: Iterable[PatternScanner], size: int) -> bool:
+        self._searched += size
+        return self._fast and all(scanner.is_ready(self._searched) for scanner in scanners)
 
 
 GATE = SearchGate()  # of the process: its patterns are compiled once
@@ -157,6 +174,19 @@ GATE = SearchGate()  # of the process: its patterns are compiled once
 
 def _find_by_re2(data: bytes) -> FoundParts:
     return FoundParts(_PREFILTER.which(data), None, list(find_runs(data)))
+
+
+def _find_spans_of_one(data: bytes, ends: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the spans of the runs that end at or one byte before these offsets."""
+    spans = []
+    floor = 0
+    for _number, end in ends:
+        end -= data[end - 1] not in RUN_BYTES
+        start = _find_start(data, floor, end)
+        if end - start >= SHORTEST:
+            spans.append((start, end))
+        floor = end
+    return spans
 
 
 def _cut_out(spans: Sequence[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from urllib.parse import quote, quote_plus
 
 from warmstart.redact.context import find_flagged, find_named
 from warmstart.redact.forms import find_cut, find_forms, find_key_blocks
-from warmstart.redact.gate import CUTS, EDGE, FLAGS, FORMS, GATE, KEYS, NAMES, NOTHING, READINGS, SearchGate
+from warmstart.redact.gate import CUTS, EDGE, FLAGS, FORMS, GATE, KEYS, NAMES, NOTHING, READINGS, FoundParts, SearchGate
 from warmstart.redact.matching import Literals, Regex, as_bytes, word_set
 from warmstart.redact.opaque import HARMLESS, LINE, Part, is_hinted, is_public, remember_harmless
 from warmstart.redact.opaque import parts as find_parts
@@ -73,7 +73,7 @@ class Redactor:
         return Scope(self._find, self._find_many)
 
     def _find(self, text: str, opaque: bool) -> list[Hit]:
-        hits = self._search([as_bytes(text)], opaque, 0)[0]
+        hits = self._search_one(as_bytes(text), opaque, 0)
         for form, value in self._wide.items():
             hits.extend(occurrences(text, form, "env", value))
         return hits
@@ -84,29 +84,48 @@ class Redactor:
             return [self._find(text, True) for text in texts]
         hits: list[list[Hit]] = []
         for some in _batch(texts):
-            hits.extend(self._search([as_bytes(text) for text in some], True, 0))
+            hits.extend(self._search_many([as_bytes(text) for text in some], True, 0))
         return hits
 
-    def _search(self, texts: Sequence[bytes], opaque: bool, depth: int) -> list[list[Hit]]:
-        """Return the secrets of each text and of its other readings."""
+    def _search_one(self, data: bytes, opaque: bool, depth: int) -> list[Hit]:
+        """Return the secrets of a text and of its other readings."""
+        flat = flatten(data)
+        found = self._gate.find(flat)
+        if found is NOTHING and not self._exact.literals and not self._share:
+            return []
+        hits = self._search_found(data, flat, found, opaque, depth)
+        if READINGS in found.parts and depth < _DEEPEST:
+            view = View(data)
+            hits += [_map_back(view, hit) for hit in self._search_one(view.data, opaque, depth + 1)]
+        return hits
+
+    def _search_many(self, texts: Sequence[bytes], opaque: bool, depth: int) -> list[list[Hit]]:
+        """Return what `_search_one` returns for each text."""
+        if len(texts) == 1:
+            return [self._search_one(texts[0], opaque, depth)]
         flat = [flatten(data) for data in texts]
         hits: list[list[Hit]] = [[] for _text in texts]
         found = self._gate.find_many(flat)
         if self._share or self._exact.literals:
             found = dict.fromkeys(self._find_known(texts), NOTHING) | found
         views: list[tuple[int, View]] = []
-        for at, (parts, rules, runs) in found.items():
-            hits[at] = self._search_known(texts[at], flat[at])
-            if runs:
-                hits[at] += self._search_runs(flat[at], runs, opaque, depth)
-            if parts:
-                hits[at] += _search_parts(flat[at], parts, rules)
-            if READINGS in parts and depth < _DEEPEST:
+        for at, seen in found.items():
+            hits[at] = self._search_found(texts[at], flat[at], seen, opaque, depth)
+            if READINGS in seen.parts and depth < _DEEPEST:
                 views.append((at, View(texts[at])))
         if views:
-            inside = self._search([view.data for _at, view in views], opaque, depth + 1)
+            inside = self._search_many([view.data for _at, view in views], opaque, depth + 1)
             for (at, view), inner in zip(views, inside, strict=True):
                 hits[at] += [_map_back(view, hit) for hit in inner]
+        return hits
+
+    def _search_found(self, data: bytes, flat: bytes, found: FoundParts, opaque: bool, depth: int) -> list[Hit]:
+        """Return the secrets of a text in which the gate found something, without its other readings."""
+        hits = self._search_known(data, flat)
+        if found.runs:
+            hits += self._search_runs(flat, found.runs, opaque, depth)
+        if found.parts:
+            hits += _search_parts(flat, found.parts, found.rules)
         return hits
 
     def _find_known(self, texts: Sequence[bytes]) -> Collection[int]:
@@ -169,7 +188,7 @@ class Redactor:
 
     def _kind_inside(self, plain: bytes, opaque: bool, depth: int) -> str:
         """Return the kind of secret in a decoded text; "" if there is none."""
-        inner = self._search([plain], opaque, depth + 1)[0] if depth < _DEEPEST else []
+        inner = self._search_one(plain, opaque, depth + 1) if depth < _DEEPEST else []
         if inner:
             return min(inner, key=lambda hit: hit.rank).kind
         text = plain.decode("ascii").strip()

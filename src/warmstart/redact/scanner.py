@@ -31,7 +31,7 @@ class PatternScanner:
         self._database: Any = None
         self._missing = False
         self._folder: Path | None = None
-        self._searched = 0
+        self._tried = False
         self._compiling = threading.Lock()
         self._scratch = threading.local()
 
@@ -39,14 +39,15 @@ class PatternScanner:
         """Keep the compiled patterns in a folder, from which another process loads them; the first folder named counts."""
         self._folder = self._folder or folder
 
-    def is_ready(self, size: int) -> bool:
-        """Return whether `scan` can be called. `size` is the length of the text to search, which counts towards compiling."""
+    def is_ready(self, searched: int) -> bool:
+        """Return whether `scan` can be called. `searched`: bytes so far in this process; after many, compiling is worth it."""
         if self._database is not None or self._missing:
             return not self._missing
-        first, self._searched = not self._searched, self._searched + max(size, 1)
-        if not first and self._searched < _WORTH_COMPILING:
+        compiling = searched >= _WORTH_COMPILING
+        if self._tried and not compiling:
             return False
-        return self.prepare(compiling=self._searched >= _WORTH_COMPILING)
+        self._tried = True
+        return self.prepare(compiling=compiling)
 
     def prepare(self, *, compiling: bool = True) -> bool:
         """Load the compiled patterns, or compile them; return whether `scan` can be called."""

@@ -162,7 +162,7 @@ class Scope:
 
         Spans that are already replaced must be masked with `MASK`.
         """
-        known = self._screened.get(text)
+        known = self._screened.get(text) if self._screened else None
         hits = self._search(text, opaque) if known is None or (known and not opaque) else known.copy()
         if self._learned and self._learned_words.find(_as_utf8(text)):  # one pass: there may be many
             for value, kind in self._learned.items():
@@ -171,7 +171,7 @@ class Scope:
         return hits
 
     def _redact(self, text: str, *, opaque: bool) -> str:
-        if not self._learned and self._screened.get(text) == []:
+        if self._screened and not self._learned and self._screened.get(text) == []:
             return text
         for _ in range(_ROUNDS):
             masked = _PLACEHOLDER.sub(lambda match: MASK * len(match.group()), text) if _START in text else text
