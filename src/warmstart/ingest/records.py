@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -218,17 +219,20 @@ def _calls(
     intents = state_intents(session.steps, clean, scope.screen)
     served = find_served(session.steps, clean)
     turns = [turn for step, turn in zip(session.steps, numbered, strict=True) if isinstance(step, ToolCall)]
-    places = [_Place(key, at, turn, intents[at] or None, served[at]) for at, turn in enumerate(turns)]
+    places = (_Place(key, at, turn, intents[at] or None, served[at]) for at, turn in enumerate(turns))
     rows: list[CallRow] = []
     for start in range(0, len(answered), _TOGETHER):  # a session may have 50,000 calls
         some = slice(start, start + _TOGETHER)
         written = [(_encode(call.arguments).decode(), answer.text if answer else "") for call, answer in answered[some]]
         joined = list(map("\n".join, written))
         scope.screen(joined)
-        parts = zip(answered[some], written, places[some], strict=True)
+        parts = zip(answered[some], written, islice(places, _TOGETHER), strict=True)
         rows += [_call(*pair, texts, place, scope, names) for pair, texts, place in parts]
         scope.forget(joined)
-    return [_hide_replaced(row, scope) for row in rows] if scope.kinds else rows
+    if scope.kinds:
+        for at, row in enumerate(rows):  # in place: a second list would be the peak of a long session
+            rows[at] = _hide_replaced(row, scope)
+    return rows
 
 
 def _hide_replaced(row: CallRow, scope: Scope) -> CallRow:

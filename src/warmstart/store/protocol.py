@@ -18,6 +18,7 @@ from warmstart.store.rows import CallRow, Change, SessionRow, SourceRow, SpentRo
 _ALL = (1 << 63) - 1  # rows: more than there can be
 SECONDS = 1_000  # in which a session's number in the index of words is looked for, 4096 each
 _SHORT = 16  # characters of a shortened id
+_TOGETHER = 5_000  # calls that are written together: a session may have 50,000
 _PLAIN_ID = re.compile(r"[\w.:-]+")
 
 
@@ -125,7 +126,9 @@ class Store(Protocol):
                 if change == "new" or change == "updated":
                     stored[row.key] = row, calls, spent
             if stored:
-                self.run_many("put_call", [call.to_columns() for _, calls, _ in stored.values() for call in calls])
+                every = [call for _, calls, _ in stored.values() for call in calls]
+                for start in range(0, len(every), _TOGETHER):
+                    self.run_many("put_call", [call.to_columns() for call in every[start : start + _TOGETHER]])
                 self.run_many("put_spent", [part.to_columns() for _, _, spent in stored.values() for part in spent])
                 for row, calls, _spent in stored.values():
                     self.index_session(row, calls)
