@@ -81,7 +81,7 @@ class SearchGate:
         self._runs = [PatternScanner([source]) for source in _RUNS]
         self._odd = PatternScanner([_make_joined(ODD)])
         self._of_many = (self._parts, self._readings, self._rules, *self._runs, self._odd)
-        # Two for a single text: each scan takes 2 us however short the text.
+        # Two for a single text: calling a scan costs more than a short text does.
         sources = [source for _, source in _CLUES]
         self._parts_of_one = PatternScanner(sources, numbers=[part for part, _ in _CLUES], once=True)
         self._runs_of_one = PatternScanner([_RUNS_OF_ONE])
