@@ -7,6 +7,7 @@ WarmstartError
  │    ├── StoreTooNew     a newer Warmstart wrote it; it was left untouched
  │    ├── StoreFull       the disk is full; acknowledged changes are safe
  │    ├── StoreDenied     the role may not see or change that
+ │    ├── StoreTooLong    an id, name or path is too long for the database's index
  │    └── StoreUnreachable  the database server does not answer, or the connection was lost
  ├── ConfigError          a setting is wrong
  ├── NotFound             no session or template has that name
@@ -54,6 +55,10 @@ class StoreFull(StoreError):
 
 class StoreDenied(StoreError):
     """The database role may not see or change that."""
+
+
+class StoreTooLong(StoreError):
+    """The database's index cannot hold so long an id, name or path; nothing of the change was kept."""
 
 
 class StoreUnreachable(StoreError):

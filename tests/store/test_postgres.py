@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import random
+import string
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,10 @@ from msgspec import structs
 
 from postgres_server import Postgres
 from store.rows import make_calls, make_session
+from transcripts import claude_lines, write_jsonl
+from warmstart import config
 from warmstart.errors import ConfigError, StoreError, StoreTooNew, StoreUnreachable
+from warmstart.pipeline import Warmstart
 from warmstart.store import Store, locate_store, open_file, open_store
 from warmstart.store import postgres as module
 from warmstart.store.postgres_dialect import fold, list_words, match_words, translate
@@ -191,3 +196,27 @@ def test_health_names_the_server_and_the_role(store: Store) -> None:
     health = store.health()
     assert health["bytes"] > 0 and health["path"].startswith("postgresql://")
     assert (health["schema"], health["integrity"], health["role"]) == (len(MIGRATIONS), "ok", "postgres")
+
+
+# Long values
+
+
+@pytest.mark.parametrize("place", ["session", "cwd", "model"])
+def test_what_is_too_long_for_an_index_costs_one_file(database: str, tmp_path: Path, place: str) -> None:
+    """SQLite holds any length. Random letters: the server compresses others."""
+    chance = random.Random(1)
+    parts = ["".join(chance.choices(string.ascii_letters, k=60)) for _ in range(100)]
+    facts = {"session": "s-1", "cwd": "/home/dev"} | ({"cwd": "/" + "/".join(parts)} if place == "cwd" else {})
+    lines = claude_lines(**(facts | ({"session": "-".join(parts)} if place == "session" else {})))
+    for line in lines if place == "model" else []:
+        if line["type"] == "assistant":
+            line["message"] |= {"model": "-".join(parts), "usage": {"input_tokens": 5, "output_tokens": 3}}
+    write_jsonl(tmp_path / "in" / "a.jsonl", lines)
+    write_jsonl(tmp_path / "in" / "b.jsonl", claude_lines("s-2"))
+    with Warmstart(config.load()) as ws:
+        for new in (1, 0):  # the second time it is read and reported again
+            report = ws.ingest(tmp_path / "in")
+            assert report.new == new
+            (problem,) = report.problems
+            assert "a.jsonl" in problem.path and "too long" in problem.reason
+        assert [row.id for row in ws.store.list_sessions()] == ["s-2"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from warmstart import formats
-from warmstart.errors import SourceError
+from warmstart.errors import SourceError, StoreTooLong
 from warmstart.formats.openai_chat import from_messages
 from warmstart.formats.source import Looks, Source
 from warmstart.ingest.places import add_place
@@ -25,7 +26,7 @@ from warmstart.judging.score import score as score_session
 from warmstart.judging.stops import add_words
 from warmstart.model import Problem, Score, Session, ToolResult
 from warmstart.ports import Progress
-from warmstart.store import ProjectStore, SessionRow, SourceRow, Store
+from warmstart.store import Change, ProjectStore, SessionRow, SourceRow, Store
 
 Conversation = Session | Sequence[Mapping[str, Any]]
 
@@ -129,6 +130,7 @@ class Ingest:
         self._clock = clock
         self._origins = origins or {}
         self._records: list[Record] = []
+        self._unfit: set[str] = set()  # addresses of files with sessions that the store could not hold
         self._sources: list[SourceRow] = []
         self._calls = 0
         self._folders: set[str] = set()  # of the sessions that are new or have changed
@@ -269,10 +271,10 @@ class Ingest:
         """Store the batch in one commit, because every commit costs a disk sync."""
         if not self._records and not self._sources:
             return
-        with self._store.writing():
-            changes = self._store.put_sessions([(one.session, one.calls, one.spent) for one in self._records])
-            for row in self._sources:
-                self._store.put_source(row)
+        try:
+            changes = self._put(self._records, self._sources)
+        except StoreTooLong:
+            changes = self._put_what_fits()
         report = self.report
         for record, change in zip(self._records, changes, strict=True):
             report.new += change == "new"
@@ -284,6 +286,31 @@ class Ingest:
             report.calls += record.session.calls
             report.errors += record.session.errors
         self._records, self._sources, self._calls = [], [], 0
+
+    def _put(self, records: Sequence[Record], sources: Sequence[SourceRow]) -> list[Change]:
+        with self._store.writing():
+            changes = self._store.put_sessions([(one.session, one.calls, one.spent) for one in records])
+            for row in sources:
+                self._store.put_source(row)
+        return changes
+
+    def _put_what_fits(self) -> list[Change]:
+        """Store the batch one by one and report the sessions that do not fit. Their files are read again next time."""
+        changes: list[Change] = []
+        fitting: list[Record] = []
+        for record in self._records:
+            try:
+                changes += self._put([record], [])
+                fitting.append(record)
+            except StoreTooLong as error:
+                uri = record.session.source_uri
+                self._unfit.add(uri.partition("#")[0])
+                self.report.problems += self._clean([Problem(uri, str(error))])
+        for row in self._sources:
+            with suppress(StoreTooLong):
+                self._put([], [row] if row.uri not in self._unfit else [])
+        self._records = fitting
+        return changes
 
 
 def move_session(session: Session, copy: Source, origin: Path) -> Session:

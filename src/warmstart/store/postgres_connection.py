@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 
 import psycopg
 
-from warmstart.errors import StoreDenied, StoreError, StoreFull, StoreTooNew, StoreUnreachable
+from warmstart.errors import StoreDenied, StoreError, StoreFull, StoreTooLong, StoreTooNew, StoreUnreachable
 from warmstart.store.postgres_address import PostgresServer, Waits, connect
 from warmstart.store.sqlite_file import Migration
 
@@ -247,6 +247,10 @@ class PostgresConnection:
                 yield
             except psycopg.errors.DiskFull:
                 raise StoreFull(f"{self.place}: no space left; nothing of this change was kept") from None
+            except psycopg.errors.ProgramLimitExceeded:
+                raise StoreTooLong(
+                    f"{self.place}: an id, name or path is too long for its index (about 2,700 bytes); nothing of it was kept"
+                ) from None
             except psycopg.errors.LockNotAvailable:
                 raise StoreError(f"{self.place}: other writers kept it busy for too long; try again") from None
             except psycopg.errors.QueryCanceled:
