@@ -17,7 +17,7 @@ from warmstart.errors import StoreError
 
 
 @pytest.fixture
-def database(house: House) -> Path:
+def stopped(house: House) -> Path:
     """The database of a stopped daemon, with a login."""
     house.log_in("dora")
     house.stop()
@@ -39,9 +39,9 @@ def cut_audit(database: Path) -> None:
 TROUBLES = [spoil_anchor, take_anchor, cut_audit]
 
 
-def test_an_anchor_that_cannot_be_read_is_no_dead_end(database: Path, house: House) -> None:
-    spoil_anchor(database)
-    where = ["--db", str(database)]
+def test_an_anchor_that_cannot_be_read_is_no_dead_end(stopped: Path, house: House) -> None:
+    spoil_anchor(stopped)
+    where = ["--db", str(stopped)]
     done = run("verify", *where)
     assert (done.exit_code, "cannot be read" in done.output, "NOT SOUND" in done.output) == (1, True, True)
     for refused in (["login"], ["token", "create", "--scope", "admin", "--subject", "x"]):
@@ -57,26 +57,26 @@ def test_an_anchor_that_cannot_be_read_is_no_dead_end(database: Path, house: Hou
 
 @pytest.mark.slow
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_somebody_can_always_be_shut_out(database: Path, house: House, trouble) -> None:
-    with open_store(database) as store:
+def test_somebody_can_always_be_shut_out(stopped: Path, house: House, trouble) -> None:
+    with open_store(stopped) as store:
         token = next(one for one in list_tokens(store) if one.subject == "alice")
-    trouble(database)
-    before = anchor_of(database).path.read_bytes() if anchor_of(database).path.exists() else None
-    where = ["--db", str(database)]
+    trouble(stopped)
+    before = anchor_of(stopped).path.read_bytes() if anchor_of(stopped).path.exists() else None
+    where = ["--db", str(stopped)]
     assert run_json("token", "revoke", token.id, *where)["good"] is False
     assert run_json("logout", "dora", *where) == {"ended": 1}
-    after = anchor_of(database).path.read_bytes() if anchor_of(database).path.exists() else None
+    after = anchor_of(stopped).path.read_bytes() if anchor_of(stopped).path.exists() else None
     assert after == before, "the evidence stays"
     with pytest.raises(StoreError):
-        change_database(database, lambda tx: create_login(tx, "x", by="test"))
+        change_database(stopped, lambda tx: create_login(tx, "x", by="test"))
     assert run("verify", "--accept", "--yes", *where).exit_code == 0
     house.start()
     assert house.approve(house.submit().body["id"]).status == 401
 
 
-def test_a_copy_of_the_anchor_that_cannot_be_read_is_a_flaw(database: Path) -> None:
-    copy = database.with_name("elsewhere")
+def test_a_copy_of_the_anchor_that_cannot_be_read_is_a_flaw(stopped: Path) -> None:
+    copy = stopped.with_name("elsewhere")
     copy.write_text("{")
-    verdict = json.loads(run("verify", "--json", "--anchor", str(copy), "--db", str(database)).stdout)
+    verdict = json.loads(run("verify", "--json", "--anchor", str(copy), "--db", str(stopped)).stdout)
     assert (verdict["ok"], verdict["flaws"]) == (False, 1)
-    assert check(database).ok
+    assert check(stopped).ok

@@ -24,30 +24,30 @@ def home() -> Path:
 
 
 @pytest.fixture
-def database(home: Path) -> Path:
+def opencode_file(home: Path) -> Path:
     path = home / ".local" / "share" / "opencode" / "opencode.db"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"SQLite format 3\0")
     return path
 
 
-def test_a_session_of_the_database_is_named(database: Path):
+def test_a_session_of_the_database_is_named(opencode_file: Path):
     settings = config.load()
-    assert find_transcripts(OPENCODE, settings, str(database)) == [database]
-    named = find_transcripts(OPENCODE, settings, f"{database}#{SESSION}")
-    assert named == [database.with_name(f"opencode.db#{SESSION}")]
-    assert split_session(str(named[0])) == (str(database), SESSION)
+    assert find_transcripts(OPENCODE, settings, str(opencode_file)) == [opencode_file]
+    named = find_transcripts(OPENCODE, settings, f"{opencode_file}#{SESSION}")
+    assert named == [opencode_file.with_name(f"opencode.db#{SESSION}")]
+    assert split_session(str(named[0])) == (str(opencode_file), SESSION)
 
 
 @pytest.mark.parametrize("session", ["", "../x", "a/b", "a' OR 1", "a#b", "a b", "\0", "x" * 5_000 + "/"])
-def test_a_strange_session_is_refused(database: Path, session: str):
-    assert find_transcripts(OPENCODE, config.load(), f"{database}#{session}") == []
+def test_a_strange_session_is_refused(opencode_file: Path, session: str):
+    assert find_transcripts(OPENCODE, config.load(), f"{opencode_file}#{session}") == []
 
 
-def test_a_database_elsewhere_is_refused(database: Path, tmp_path: Path, home: Path):
+def test_a_database_elsewhere_is_refused(opencode_file: Path, tmp_path: Path, home: Path):
     elsewhere = tmp_path / "opencode.db"
     elsewhere.write_bytes(b"SQLite format 3\0")
-    link = database.with_name("linked.db")
+    link = opencode_file.with_name("linked.db")
     link.symlink_to(elsewhere)
     for path in (elsewhere, link, home / ".config" / "opencode" / "opencode.db"):
         assert find_transcripts(OPENCODE, config.load(), f"{path}#{SESSION}") == []

@@ -56,17 +56,17 @@ def take_stock(place: Path) -> list[tuple[str, int, int, bytes]]:
 
 
 @pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def orders(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return make_database(tmp_path_factory.mktemp("database"))
 
 
 @pytest.fixture
-def workshop(database: bytes, outside: Path) -> Iterator[Workshop]:
+def workshop(orders: bytes, outside: Path) -> Iterator[Workshop]:
     files: dict[str, str | bytes] = {
         "a.txt": "one\ntwo\nthree\n",
         "logs/app.log": "INFO start\nERROR disk full\n",
         "logs/web.log": "ERROR timeout\n",
-        "shop.db": database,
+        "shop.db": orders,
         "pixel.bin": b"\x00\xff\xfe",
         "été.txt": "naïve\n",
     }
@@ -427,12 +427,12 @@ def test_whatever_is_asked_gets_an_answer(outside: Path, tool: str, arguments: d
 
 
 @pytest.mark.slow
-def test_the_same_calls_give_the_same_bytes(database: bytes) -> None:
+def test_the_same_calls_give_the_same_bytes(orders: bytes) -> None:
     """With and without bubblewrap."""
     files = {f"{name}.txt": f"{name}\n" for name in "hgfedcba"} | {
         "s/x.txt": "x\n",
         "s/y.txt": "x\n",
-        "d.db": database,
+        "d.db": orders,
     }
     calls = [
         *(ChoreCall("terminal", {"command": command}) for command in (
