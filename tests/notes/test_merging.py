@@ -173,6 +173,51 @@ def test_an_unreadable_session_is_counted(ws):
     assert ws.learn().notes is not None
 
 
+@pytest.mark.parametrize(
+    ("change", "left_out"),
+    [
+        ("UPDATE calls SET error_kind = 'of another version' WHERE error_kind IS NOT NULL", 0),
+        ("UPDATE calls SET basis = 'of another version'", 0),
+        ("UPDATE calls SET status = 'of another version' WHERE status = 'error'", 3),
+        ("UPDATE sessions SET verdict = 'of another version', category = 'more', task_type = 'more'", 0),
+        ('UPDATE sessions SET usage = \'{"input": 5, "basis": "of another version"}\'', 0),
+        ("UPDATE spent SET basis = 'of another version'", 0),
+    ],
+)
+def test_values_of_another_version_are_counted(ws, change, left_out):
+    """A store may hold words that this version does not know: from an older or a newer one, or from a person."""
+    teach(ws, *sessions(3, WRONG, RIGHT))
+    ws.store._db.execute(change)
+    assert ws.store._db.changes()
+    for _again in range(2):  # when digests are made, and when they are read
+        found = ws.insights(show=1)
+        assert (found.sessions, found.unreadable, found.calls) == (3, 0, 6)
+        assert found.left_out["unknown"] == left_out
+        assert bool(found.repeated) is not bool(left_out)
+    assert ws.learn().considered == 3
+    assert ws.usage.report().totals.sessions == 3
+    check(ws)
+
+
+def test_stored_counts_of_another_version_are_counted(ws):
+    """Counts that were stored with an unknown kind of error keep it; counts that cannot be read are reported as such."""
+    teach(ws, *sessions(3, WRONG, RIGHT))
+    ws.insights()
+    (key, body), *_others = ws.store._db.execute("SELECT session_key, figures FROM digests").fetchall()
+    kind = next(iter(decode_counts(body).errors.groups))[1]
+    assert kind is not None
+    made = body.replace(kind.encode(), b"x" * len(kind))
+    assert made != body
+    ws.store._db.execute("UPDATE digests SET figures = ? WHERE session_key = ?", (made, key))
+    ws.store._db.execute("DELETE FROM merged_digests")
+    found = ws.insights()
+    assert (found.sessions, found.seen_once, found.unreadable) == (3, 1, 0)
+    ws.store._db.execute("UPDATE digests SET figures = x'c1' WHERE session_key = ?", (key,))
+    ws.store._db.execute("DELETE FROM merged_digests")
+    found = ws.insights()
+    assert (found.sessions, found.unreadable) == (2, 1)
+
+
 def test_counts_are_small():
     """The stored figures of a session grow with its errors, not with its calls."""
     short = len(encode_counts(digest_both(session(*[GOOD] * 10, FAIL))[1]))

@@ -23,7 +23,7 @@ from warmstart.insights.costs import CostMeter, CostTally, FailureSpan
 from warmstart.insights.fixes import Ending, describe_next
 from warmstart.insights.times import AT_END, Moment, find_latest, make_moment
 from warmstart.insights.types import FixedBy, How, KnownNote, Occurrence, RepeatedError
-from warmstart.model import ErrorKind, PastCall, PastSession
+from warmstart.model import PastCall, PastSession
 
 MESSAGE, EXAMPLE, SHAPE = 110, 160, 160  # characters kept
 FIXES, EXAMPLES = 3, 3  # fixes shown per error, examples per fix
@@ -49,7 +49,9 @@ _TAG = re.compile(r"</?[a-z_]+>")
 _LETTER = re.compile(r"[^\W\d_]")
 
 _T = TypeVar("_T")
-Key = tuple[str, ErrorKind | None, str, str]  # tool, kind, message in lower case, shape ("" where the message decides)
+Key = tuple[
+    str, str | None, str, str
+]  # tool, kind (also one of another version), message in lower case, shape ("" where the message decides)
 Causes = Mapping[int, Collection[str]]  # index of a failed call -> the specific causes that its message names
 _BEFORE = -math.inf
 

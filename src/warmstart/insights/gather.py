@@ -162,6 +162,14 @@ encode_counts = msgspec.msgpack.Encoder().encode
 decode_counts = msgspec.msgpack.Decoder(InsightCounts).decode
 
 
+def read_counts(body: bytes) -> InsightCounts:
+    """Return the stored counts of one session; counts that cannot be read count as one unreadable session."""
+    try:
+        return decode_counts(body)
+    except (msgspec.DecodeError, RecursionError):
+        return InsightCounts(unreadable=1)
+
+
 def find_occurrences(session: PastSession, key: Key) -> list[Occurrence]:
     """Return the occurrences of an error in a session."""
     return list_occurrences(session, find_failures(session), key)

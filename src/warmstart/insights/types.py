@@ -5,7 +5,6 @@ from __future__ import annotations
 from msgspec import Struct
 
 from warmstart.calls.changes import FixKind
-from warmstart.model import ErrorKind
 
 How = FixKind
 
@@ -73,7 +72,7 @@ class RepeatedError(Struct, frozen=True, kw_only=True):
 
     number: int  # its row, for `insights --show`
     tool: str
-    error_kind: ErrorKind | None
+    error_kind: str | None  # of `model.ErrorKind`, or as another version named it
     shape: str  # of the arguments; the commonest of several
     shapes: int  # number of different shapes
     message: str  # paths, numbers, ids and quoted text masked; "" if the tool returned none

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from warmstart.ingest.projects import ProjectSettler
 from warmstart.ingest.records import Record
-from warmstart.insights.gather import InsightCounts, decode_counts, encode_counts
+from warmstart.insights.gather import InsightCounts, decode_counts, encode_counts, read_counts
 from warmstart.lake.engines import Engine, FailedUnit, InProcess
 from warmstart.lake.files import Lake, LakeFile, open_lake
 from warmstart.lake.tables import read_records, read_table
@@ -259,7 +259,7 @@ def merge_unit(unit: MergingUnit) -> MergedPart:
             if (file.name, row["key"]) in unit.left_out or not _is_wanted(unit, row):
                 continue
             if unit.kind == "insights":
-                insights.merge(decode_counts(row["figures"]))
+                insights.merge(read_counts(row["figures"]))
             elif row["project"] and (digest := decode_digest(row["notes"])) is not None:
                 notes.setdefault((row["project"], row["scope"], row["agent"]), NoteCounts()).add(digest)
     packed = [(*place, encode_note_counts(counts)) for place, counts in sorted(notes.items())]

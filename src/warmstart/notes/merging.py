@@ -12,7 +12,7 @@ from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 import msgspec
 
 from warmstart.errors import StoreError
-from warmstart.insights.gather import InsightCounts, decode_counts, encode_counts, find_occurrences
+from warmstart.insights.gather import InsightCounts, decode_counts, encode_counts, find_occurrences, read_counts
 from warmstart.insights.types import Occurrence
 from warmstart.model import PastSession
 from warmstart.notes.counts import NoteCounts, decode_note_counts, encode_note_counts
@@ -74,7 +74,7 @@ class _Kind(NamedTuple, Generic[_C]):
 
 def _read_figures(notes: NoteStore, key: str) -> InsightCounts | None:
     figures = notes.digest_figures(key)
-    return decode_counts(figures) if figures else None
+    return read_counts(figures) if figures else None
 
 
 def _read_notes(notes: NoteStore, key: str) -> NoteCounts | None:

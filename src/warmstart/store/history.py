@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from warmstart.model import Arguments, Evidence, Outcome, PastCall, PastSession, Usage, Verdict
+from warmstart.model import Arguments, Evidence, Outcome, PastCall, PastSession, Verdict
 from warmstart.ports import Progress
+from warmstart.store.known import know_call, know_session, read_usage
 from warmstart.store.protocol import Store
 from warmstart.store.rows import CallRow, SessionRow
 
@@ -26,12 +27,13 @@ _CALL = frozenset(PastCall.__struct_fields__) & frozenset(CallRow.__struct_field
 
 def decode_session(row: SessionRow, calls: Iterable[CallRow]) -> PastSession | None:
     """Return the session as a value; None if its record cannot be decoded."""
+    row = know_session(row)
     try:
         return PastSession(
             **{name: getattr(row, name) for name in _SESSION},
             task=row.task or "",
-            calls=tuple(map(_decode_call, calls)),
-            usage=msgspec.json.decode(row.usage, type=Usage) if row.usage else None,
+            calls=tuple(map(_decode_call, map(know_call, calls))),
+            usage=read_usage(row.usage) if row.usage else None,
             signs=_read_signs(row.score) if row.verdict == "failure" else (),
         )
     except (msgspec.DecodeError, RecursionError):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from warmstart.model import Spent, Usage
+from warmstart.store.known import know_token_basis
 from warmstart.store.protocol import Store
 from warmstart.store.rows import CounterRow, LiveRow, SpentRow
 
@@ -82,6 +83,6 @@ class UsageStore:
 
 def to_spent(row: SpentRow | LiveRow) -> Spent:
     """Return a row as a value."""
-    basis = row.basis if isinstance(row, SpentRow) else "reported"
+    basis = know_token_basis(row.basis) if isinstance(row, SpentRow) else "reported"
     usage = Usage(row.input, row.output, row.cache_read, row.cache_write, row.reasoning, row.cost, basis)
     return Spent(usage, row.model, row.day)
