@@ -105,6 +105,14 @@ def test_a_session_on_two_days_with_two_models_is_one_session(by):
     )
 
 
+def test_costs_add_up_to_the_same_in_any_order():
+    """A store and a lake list sessions in other orders; the last digit of a sum of floats would depend on it."""
+    amounts = [0.1, 0.2, 0.3, 1e-9, 402.1290980000001, 0.046963499, 1 / 3, 7e-7]
+    accounts = [account(f"s{n}", spent(input=1, cost=amount)) for n, amount in enumerate(amounts * 40)]
+    assert grouped(*accounts) == grouped(*reversed(accounts)) == grouped(*sorted(accounts, key=lambda one: one.id))
+    assert grouped(*accounts).totals.cost == round(40 * sum(round(amount, 9) for amount in amounts), 9)
+
+
 def test_a_period_takes_the_days_in_it():
     one = account("1", spent(input=10, output=1), spent("m", NEXT, input=5, output=1))
     undated = Account("2", "a", "m", None, "", (spent(day="", input=7, output=1),))

@@ -17,6 +17,7 @@ from warmstart.usage.amounts import FIGURES, TOKENS, add_up, count_tokens, share
 By = Literal["day", "agent", "model", "project", "session"]
 BYS: tuple[By, ...] = ("day", "agent", "model", "project", "session")
 
+_PLACES = 9  # decimal places of a cost
 Pricing = Callable[[Usage, str], float | None]  # tokens of a model -> US dollars
 
 
@@ -252,6 +253,13 @@ def _is_completed(cell: UsageCell) -> bool:
 def _count_figure(row: UsageRow, name: str, value: float | None, is_estimated: bool) -> None:
     if value is None:
         return
-    setattr(row, name, (getattr(row, name) or 0) + value)
+    setattr(row, name, _add(getattr(row, name) or 0, value))
     if is_estimated:
-        row.estimated[name] = row.estimated.get(name, 0) + value
+        row.estimated[name] = _add(row.estimated.get(name, 0), value)
+
+
+def _add(total: float, value: float) -> float:
+    """Add an amount. Costs are whole billionths of a dollar, so that a sum (below a million) does not depend on the order."""
+    if isinstance(value, int):
+        return total + value
+    return round(total + round(value, _PLACES), _PLACES)
