@@ -99,6 +99,7 @@ def processor_seconds() -> float:
 def cost_of(work: Callable[[], Any], repeats: int = 1) -> tuple[Cost, Any]:
     """Return the least cost of some repetitions of a piece of work, and its result."""
     costs = []
+    result: Any = None
     for _repeat in range(repeats):
         before = processor_seconds()
         seconds, result = time_it(work)
