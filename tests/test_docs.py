@@ -74,21 +74,34 @@ def find_commands(text: str) -> Iterator[str]:
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
 def test_commands_and_options_exist(page):
     for shown in find_commands(page.read_text()):
-        words = [word.strip("[]") for word in shown.split("&&")[0].split("|")[0].split()]
-        command: click.Command = main
-        known = {option for parameter in main.params for option in parameter.opts}
-        while (
-            isinstance(command, click.Group)
-            and words
-            and (child := command.get_command(click.Context(command), words[0]))
-        ):
-            command = child
-            words.pop(0)
-            known |= {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
-        only_holds = isinstance(command, click.Group) and not command.invoke_without_command
-        assert not only_holds or not words or not re.fullmatch("[a-z-]+", words[0]), f"no command: {shown}"
-        unknown = [word for word in words if word.startswith("--") and word.partition("=")[0] not in known]
-        assert not unknown, shown
+        check_command(shown)
+
+
+def test_commands_that_the_pages_name_exist():
+    named = {
+        shown.strip()
+        for path in (SRC / "warmstart" / "doors" / "ui").rglob("*.py")
+        for shown in re.findall(r"\bwarmstart (?!import )([a-z][^\"`,.;\n]*)", path.read_text())
+    }
+    assert {"hook uninstall --all", "confirm login"} <= named
+    for shown in named:
+        check_command(shown)
+
+
+def check_command(shown: str) -> None:
+    words = [word.strip("[]") for word in shown.split("&&")[0].split("|")[0].split()]
+    command: click.Command = main
+    known = {option for parameter in main.params for option in parameter.opts}
+    while (
+        isinstance(command, click.Group) and words and (child := command.get_command(click.Context(command), words[0]))
+    ):
+        command = child
+        words.pop(0)
+        known |= {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    only_holds = isinstance(command, click.Group) and not command.invoke_without_command
+    assert not only_holds or not words or not re.fullmatch("[a-z-]+", words[0]), f"no command: {shown}"
+    unknown = [word for word in words if word.startswith("--") and word.partition("=")[0] not in known]
+    assert not unknown, shown
 
 
 def test_quoted_messages_exist():

@@ -97,6 +97,10 @@ class Store(Protocol):
     def read_version(self) -> int:
         """Return a number that differs after every change that another connection has made."""
 
+    def is_current(self) -> bool:
+        """Return whether its place still holds the store that was opened, with the schema that it had then."""
+        return True
+
     def health(self) -> dict[str, Any]:
         """Return facts for `warmstart doctor`; `integrity` is "ok" if nothing is wrong."""
 

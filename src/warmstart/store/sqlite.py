@@ -65,6 +65,7 @@ class SqliteStore(SqliteFile, Store):
     """The store of protocol.py, where most of its methods are described."""
 
     def __init__(self, path: Path, *, patience: float = 60.0) -> None:
+        self._file = _identify(path)  # first: a file that takes its place meanwhile is noticed
         super().__init__(path, KIND, patience)
         self.place = str(path)
 
@@ -142,6 +143,15 @@ class SqliteStore(SqliteFile, Store):
         with self._asking():
             return int(self._db.pragma("data_version"))
 
+    def is_current(self) -> bool:
+        if self._file is None or _identify(self.path) != self._file:
+            return False
+        try:
+            with self._asking():
+                return bool(self._db.pragma("user_version") == KIND.schema)
+        except StoreError:
+            return False
+
     def health(self) -> dict[str, Any]:
         """Return facts for `warmstart doctor`. Reads the whole file to check its integrity."""
         with self._asking():
@@ -162,6 +172,15 @@ class SqliteStore(SqliteFile, Store):
                 "calls": calls,
                 "sources": sources,
             }
+
+
+def _identify(path: Path) -> tuple[int, int] | None:
+    """Return the device and number of a file; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def make_match(words: Sequence[str]) -> str:

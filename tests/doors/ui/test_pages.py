@@ -318,3 +318,16 @@ def test_the_benchmark_asks_for_pages_and_queries_that_exist(server: UiServer, o
         for name, (path, query, values) in bench.list_pages(10, note, template).items():
             assert owner.get(path).is_success or name == "session", name
             ws.store.rows(query, values)
+
+
+def test_calls_that_a_person_cancelled_did_not_fail(tmp_path: Path) -> None:
+    settings = make_settings(tmp_path)
+    with Warmstart(settings) as ws:
+        row = make_session(1, calls=2, errors=1)
+        calls = [make_call(row, 0, "it failed"), make_call(row, 1, "it was stopped", status="cancelled")]
+        ws.store.put_session(row, calls, [])
+    with UiServer(settings, port=0) as server, log_in(server) as client:
+        whole = client.get(f"/sessions/{row.key}").text
+        assert "Only the 1 that failed" in whole and whole.count('class="failed"') == 1
+        only = client.get(f"/sessions/{row.key}?errors=1").text
+        assert only.count('id="call-') == 1 and 'id="call-0"' in only

@@ -19,7 +19,6 @@ from msgspec import Struct
 from warmstart.doors.ui.background import BackgroundProcess, Compute
 from warmstart.doors.ui.stores import OpenStores
 from warmstart.errors import Refused, WarmstartError
-from warmstart.pipeline import Warmstart
 from warmstart.ports import Progress
 
 MOMENT = 0.15  # seconds that a page waits
@@ -62,7 +61,7 @@ class Figures:
         self._processes: list[BackgroundProcess] = []
         self._quick = self._start_workers(1)
         self._slow = self._start_workers(2)  # of their own, so that no quick figure waits for a slow one
-        self._watch = Warmstart(stores.settings, patience=1.0)  # never writes: its view of others' changes counts them
+        self._watch = stores.open()  # never writes: its view of others' changes counts them
 
     def get(
         self, name: Hashable, compute: Compute, *, wait: float | None = MOMENT, cost: FigureCost = "quick"
@@ -70,6 +69,9 @@ class Figures:
         """Return a figure; compute it unless it is current. `wait`: seconds; None: until it is there."""
         key = repr(name)
         with self._lock:
+            if not self._watch.is_current():  # what was computed is about another store
+                self._watch.close()
+                self._entries.clear()
             state = self._watch.store.read_version()
             entry = self._entries.setdefault(key, _Entry(Figure(key)))
             self._entries.move_to_end(key)

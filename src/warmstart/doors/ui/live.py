@@ -13,13 +13,14 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from warmstart.config import Settings
 from warmstart.doors.pages.markup import reveal
 from warmstart.doors.render.fitted import cut_at_word, flatten
 from warmstart.doors.render.terminal import format_iso
+from warmstart.doors.ui.stores import OpenStores
 from warmstart.errors import SourceError, WarmstartError
 from warmstart.formats import find_files
 from warmstart.pipeline import Warmstart
+from warmstart.plurals import format_count
 from warmstart.store import SessionRow
 
 EVERY = 2.0  # seconds between two readings
@@ -30,14 +31,15 @@ _QUIET = 15.0  # seconds after which a listener hears that the line is open
 class LiveFeed:
     """Reads transcripts while there are listeners, and sends what changed to all of them."""
 
-    def __init__(self, settings: Settings, clock: Callable[[], float] = time.time) -> None:
-        self._settings = settings
+    def __init__(self, stores: OpenStores, clock: Callable[[], float] = time.time) -> None:
+        self._stores = stores
         self._clock = clock
         self._lock = threading.Lock()
         self._listeners: set[tuple[asyncio.AbstractEventLoop, asyncio.Queue[dict[str, Any]]]] = set()
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
         self._known: dict[Path, tuple[int, int]] = {}  # recent transcripts as they were read
+        self._sent: set[tuple[object, ...]] = set()  # what the last reading sent
 
     async def follow(self) -> AsyncIterator[dict[str, Any]]:
         """Yield what changes from now on, until the listener goes away."""
@@ -69,27 +71,34 @@ class LiveFeed:
 
     def _run(self) -> None:
         since = self._clock()
-        self._known = {}
-        with Warmstart(self._settings, patience=1.0) as ws:
-            while not self._stopping.is_set():
-                with self._lock:
-                    if not self._listeners:
-                        self._thread = None
-                        return
-                try:
+        self._known, self._sent = {}, set()
+        while not self._stopping.is_set():
+            with self._lock:
+                if not self._listeners:
+                    self._thread = None
+                    return
+            try:
+                with self._stores.borrow() as ws:
                     since = self._read(ws, since)
-                except (WarmstartError, OSError) as error:
-                    self._send({"kind": "problem", "text": str(error)})
-                self._stopping.wait(EVERY)
+            except (WarmstartError, OSError) as error:
+                self._send({"kind": "problem", "text": str(error)})
+            self._stopping.wait(EVERY)
 
     def _read(self, ws: Warmstart, since: float) -> float:
         now = self._clock()
         if changed := self._find_changed(ws, now):
             ws.ingest(*changed)
+        sent: set[tuple[object, ...]] = set()  # the next reading begins before this one's changes and finds them again
         for columns in ws.store.rows("changed_sessions", (since,)):
-            self._send(describe_change(ws, SessionRow.from_columns(columns)))
+            row = SessionRow.from_columns(columns)
+            sent.add(("session", row.key, row.updated))
+            if ("session", row.key, row.updated) not in self._sent:
+                self._send(describe_change(ws, row))
         for note, session, how, at in ws.store.rows("new_showings", (since,)):
-            self._send({"kind": "advice", "note": note, "session": session, "how": how, "at": format_iso(at)})
+            sent.add(("advice", note, session, how, at))
+            if ("advice", note, session, how, at) not in self._sent:
+                self._send({"kind": "advice", "note": note, "session": session, "how": how, "at": format_iso(at)})
+        self._sent = sent
         return now
 
     def _find_changed(self, ws: Warmstart, now: float) -> list[Path]:
@@ -147,6 +156,7 @@ def describe_change(ws: Warmstart, row: SessionRow) -> dict[str, Any]:
         "project": reveal(row.project or ""),
         "calls": row.calls,
         "errors": row.errors,
+        "counts": f"{format_count(row.calls, 'call')}, {format_count(row.errors, 'error')}",
         "tool": reveal(tool),
         "status": status,
         "cause": cut_at_word(flatten(reveal(cause or "")), 160),

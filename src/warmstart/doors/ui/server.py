@@ -74,7 +74,7 @@ class UiServer:
             figures=Figures(stores, self._clock, large=self._large),
             work=Work(self._settings, self._clock),
             access=self.access,
-            live=LiveFeed(self._settings, self._clock),
+            live=LiveFeed(stores, self._clock),
             cookie=f"warmstart_ui_{self.port}",  # browsers send cookies to every port, so that two servers need two names
         )
         self._thread = threading.Thread(target=self._run, name="warmstart-ui", daemon=True)

@@ -22,8 +22,18 @@ function make(name, text, attributes = {}) {
   return made;
 }
 
+const ENDED = "The server of this page does not answer; it has probably ended. Run `warmstart ui` again and open the link that it prints.";
+
+async function ask(address, options) {
+  try {
+    return await fetch(address, options);
+  } catch {
+    throw new Error(ENDED);
+  }
+}
+
 async function send(action, body) {
-  const answer = await fetch(`/do/${action}`, {
+  const answer = await ask(`/do/${action}`, {
     method: "POST",
     headers: { "Content-Type": "application/json", "X-Warmstart-Token": localStorage.getItem(TOKEN) || "" },
     body: JSON.stringify(body),
@@ -73,7 +83,16 @@ if (sessionStorage.getItem("said")) {
 
 async function askPending(shown) {
   const key = shown.dataset.pending || "";
-  const state = await (await fetch(`/pending.json?key=${encodeURIComponent(key)}`)).json();
+  let state;
+  try {
+    const answer = await ask(`/pending.json?key=${encodeURIComponent(key)}`);
+    if (!answer.ok) return location.reload(); // the login has ended, and the page says so
+    state = await answer.json();
+  } catch (problem) {
+    say(problem.message, true);
+    setTimeout(askPending, 5000, shown); // it may have been started again
+    return;
+  }
   const part = shown.dataset.work ? state.work : state.figure;
   const isReady = !part || (shown.dataset.work ? part.ended !== null : part.is_current);
   if (isReady) return location.reload();
@@ -101,7 +120,7 @@ function showEvent(list, event) {
   if (event.kind === "session") {
     if (event.status === "error") item.className = "failed";
     item.append(`${at} `, make("a", event.task || event.key.slice(0, 8), { href: `/sessions/${encodeURIComponent(event.key)}?live=1` }));
-    item.append(` · ${event.agent} · ${event.calls} calls, ${event.errors} errors`);
+    item.append(` · ${event.agent} · ${event.counts}`);
     if (event.tool) item.append(` · ${event.tool}: ${event.status}${event.cause ? `, ${event.cause}` : ""}`);
   } else if (event.kind === "advice") {
     item.append(`${at} note `, make("a", event.note, { href: `/notes/${encodeURIComponent(event.note)}` }));
@@ -120,8 +139,11 @@ const live = document.querySelector("[data-live]");
 const timeline = document.querySelector("[data-session]");
 if (live || (timeline && new URLSearchParams(location.search).has("live"))) {
   const source = new EventSource("/events");
+  const lead = live && document.querySelector(".lead");
   source.addEventListener("message", (message) => {
     const event = JSON.parse(message.data);
+    if (said.textContent === ENDED) say("");
+    if (lead) lead.hidden = false;
     if (live) {
       live.dataset.live = "open";
       showEvent(live, event);
@@ -129,5 +151,14 @@ if (live || (timeline && new URLSearchParams(location.search).has("live"))) {
       location.reload();
     }
   });
-  addEventListener("pagehide", () => source.close());
+  let isLeaving = false;
+  source.addEventListener("error", () => {
+    if (isLeaving) return;
+    if (lead) lead.hidden = true; // it says that transcripts are read
+    say(ENDED, true);
+  });
+  addEventListener("pagehide", () => {
+    isLeaving = true;
+    source.close();
+  });
 }

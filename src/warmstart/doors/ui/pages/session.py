@@ -88,7 +88,7 @@ def _find_text(asked: PageRequest, note: str) -> str:
 def _show(view: TimelineView, asked: PageRequest) -> Content:
     row, calls = view.record.session, view.record.calls
     only_errors = asked.text("errors") is not None
-    wanted = [call for call in calls if not only_errors or call.status not in ("ok", "unknown")]
+    wanted = [call for call in calls if not only_errors or call.status == "error"]
     at = asked.number("call", 0)
     start = asked.number("offset", 0)
     if asked.text("call") is not None:
@@ -190,7 +190,7 @@ def _show_evidence(row: SessionRow) -> Markup | None:
 
 
 def _show_call(view: TimelineView, call: CallRow, asked: PageRequest) -> Markup:
-    failed = call.status not in ("ok", "unknown")
+    failed = call.status == "error"
     took = f"{call.answered - call.at:.1f} s" if call.at is not None and call.answered is not None else ""
     known = f"known by {_BASES.get(call.basis, call.basis)}"
     facts = [known, call.error_kind and f"{call.error_kind} error", call.turn and f"turn {call.turn}", took]

@@ -73,7 +73,7 @@ def _show(view: SettingsView, _asked: PageRequest) -> Content:
         make_part(
             "Hooks",
             make_table(columns, hooks, "Hooks"),
-            lead="Install or remove them with: warmstart hook install --all, warmstart hook remove --all",
+            lead="Install or remove them with: warmstart hook install --all, warmstart hook uninstall --all",
         ),
         make_part("Confirmations", _show_confirm()),
     ]
