@@ -384,6 +384,13 @@ class LearnedNotes(Struct, frozen=True, kw_only=True):
     retired: int  # that no longer hold
 
 
+class NoteOmission(Struct, frozen=True):
+    """An active note that was left out of a brief, and why."""
+
+    note: str  # its id
+    reason: str
+
+
 class Brief(Struct, frozen=True, kw_only=True):
     """What a project knows, in a few lines for the start of a session."""
 
@@ -393,6 +400,7 @@ class Brief(Struct, frozen=True, kw_only=True):
     budget: int = 300
     notes: tuple[str, ...] = ()  # ids of the notes in it
     files: tuple[str, ...] = ()  # that requests like the task's edited, relative to the project
+    omitted: tuple[NoteOmission, ...] = ()  # the active notes that are not in it
 
 
 class MetNote(Struct, frozen=True, kw_only=True):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from notes.making import make_note
 from notes.past import bash, failed, notes_of, ok, past, read
 from warmstart.dialects.tokens import estimate
 from warmstart.notes.brief import write_brief
@@ -63,3 +66,31 @@ def test_messages_are_quoted_only_where_they_are_plain():
     notes = notes_of(*many(3, failed("Bash", {"command": "deploy"}, hostile)))
     assert "\x1b" not in write_brief(notes, estimate).text
     assert "<script>" not in write_brief(notes, estimate).text
+
+
+@pytest.mark.parametrize("kind", ["path", "environment", "baseline", "large", "check", "works"])
+def test_a_persons_sentence_is_a_line_of_its_own(kind):
+    sentence = "Merge conflicts: rebase onto main first"
+    note = make_note(kind, "docs/plan.md", text=sentence, written=True, rate=0.5)
+    other = make_note(kind, "docs/other.md", rate=0.9)
+    brief = write_brief([other, note], estimate)
+    assert brief.text.splitlines()[1] == f"- {sentence} (7)"
+    assert set(brief.notes) == {note.id, other.id}
+
+
+def test_a_sentence_of_an_older_version_is_a_persons_too():
+    edited = make_note(text="Ask Ann", rate=0.5, decision="edited by a person")
+    own = make_note("environment", "Ask Bob", text="Ask Bob", rate=0.5, key="person:Ask Bob")
+    assert {"- Ask Ann (7)", "- Ask Bob (7)"} <= set(write_brief([edited, own], estimate).text.splitlines())
+
+
+def test_a_persons_decision_overrides_rarity_and_other_omissions_have_reasons():
+    approved = make_note(subject="a.md", rate=0.0, decision="approved by a person")
+    rare = make_note(subject="b.md", rate=0.01, decision="policy: met in 7 sessions")
+    brief = write_brief([approved, rare], estimate)
+    assert brief.notes == (approved.id,)
+    ((note, reason),) = [(one.note, one.reason) for one in brief.omitted]
+    assert note == rare.id and "too rare: fewer than 5.0%" in reason
+    small = write_brief([approved, rare], estimate, budget=3)
+    assert not small.notes and {one.note for one in small.omitted} == {approved.id, rare.id}
+    assert "the budget is used up" in {one.reason for one in small.omitted}

@@ -47,3 +47,29 @@ def test_reasons_are_kept_on_the_record(tmp_path: Path) -> None:
         ws.notes.edit(note.id, "Another sentence", reason="shorter")
         reasons = [one.reason for one in ws.notes.show(note.id).decisions[-3:]]
         assert reasons == ["retired: not true any more", "approved", f"edited: shorter: was: {note.text}"]
+
+
+def test_a_persons_sentence_survives_learning_and_later_decisions(tmp_path: Path) -> None:
+    sentence = "The checkout test needs a running redis; start it with make redis"
+    with Warmstart(make_settings(tmp_path)) as ws:
+        ws.ingest(SAMPLES)
+        ws.learn()
+        note = next(one for one in ws.notes.list(status="active") if one.kind in ("path", "environment", "baseline"))
+        ws.notes.edit(note.id, sentence)
+        ws.notes.approve(note.id)
+        ws.learn()
+        assert ws.notes.show(note.id).note.text == sentence
+        assert f"- {sentence} ({note.support})" in ws.brief_project(note.project, None, "").text.splitlines()
+        with pytest.raises(Refused, match="at most 300 characters; yours has 301"):
+            ws.notes.edit(note.id, "x" * 301)
+
+
+def test_the_reason_why_a_brief_leaves_a_note_out_is_shown(tmp_path: Path) -> None:
+    with Warmstart(structs.replace(make_settings(tmp_path), brief=0)) as ws:
+        ws.ingest(SAMPLES)
+        ws.learn()
+        note = ws.notes.list(status="active")[0]
+        assert ws.notes.show(note.id).omitted == "the budget is used up"
+    with Warmstart(make_settings(tmp_path)) as ws:
+        ws.notes.edit(note.id, "Ask Ann")
+        assert ws.notes.show(note.id).omitted is None

@@ -9,8 +9,8 @@ from msgspec import Struct, structs
 from warmstart import lazy_regex as re
 from warmstart.calls.prose import shorten
 from warmstart.calls.words import GENERIC_WORDS, find_words, stem
-from warmstart.model import Brief
-from warmstart.notes.types import Note, NoteKind
+from warmstart.model import Brief, NoteOmission
+from warmstart.notes.types import LONGEST_SENTENCE, Note, NoteKind
 from warmstart.notes.where import Where
 
 BUDGET = 300
@@ -19,6 +19,7 @@ PLACES = "From earlier sessions in this project:"
 _LARGEST_PART = 3  # the line about files takes a third of the budget at most
 LEAST = 0.05  # share of recent sessions that meet a note: a rarer one is not worth a line for everyone
 _DEAR: dict[NoteKind, float] = {"refusal": 3.0, "slow": 2.0, "baseline": 1.3, "check": 1.2, "where": 1.5, "works": 0.5}
+_FULL = "the budget is used up"
 _GROUPS: dict[NoteKind, str] = {
     "path": "Not here: ",
     "environment": "Not available here: ",
@@ -31,6 +32,7 @@ _CODES = 0.4  # the weight of such a code, relative to a rule
 _NAME = 60  # characters of a test's name
 _ITEMS = 8  # notes in the line of a group
 _MOST: dict[NoteKind, int] = {"baseline": 3}
+_CHOSEN = 0.25  # the least rate by which a note is weighed that a person decided to use
 _FIT = 2.0  # how much more a note is worth that shares a rare word with the task
 
 
@@ -52,21 +54,41 @@ def write_brief(
     said: str = "",
     project: str | None = None,
 ) -> Brief:
-    """Return the brief of a task. `count` counts tokens; `said`: the instructions in the repository's own files."""
-    items = sorted((_make_item(note, task) for note in notes if _deserves(note, said)), key=lambda item: -item.value)
+    """Return the brief of a task. `count` counts tokens; `said`: the instructions in the repository's own files.
+
+    Sentences that a person wrote come first, each on a line of its own.
+    """
+    omitted: list[NoteOmission] = []
+    items: list[_Item] = []
+    for note in notes:
+        if reason := _find_objection(note, said):
+            omitted.append(NoteOmission(note.id, reason))
+        else:
+            items.append(_make_item(note, task))
+    items.sort(key=lambda item: (not item.note.is_written, -item.value))
     chosen: list[_Item] = []
-    tokens, text = 0, ""
+    tokens, text, is_full = 0, "", False
     for item in items:
-        if sum(other.group == item.group for other in chosen) >= _MOST.get(item.note.kind, _ITEMS) and item.group:
+        most = _MOST.get(item.note.kind, _ITEMS)
+        if item.group and sum(other.group == item.group for other in chosen) >= most:
+            omitted.append(NoteOmission(item.note.id, f"its line names {most} others already"))
             continue
-        longer = _compose([*chosen, item])
-        size = count(longer)
-        if size <= budget:
+        longer = "" if is_full else _compose([*chosen, item])
+        size = 0 if is_full else count(longer)
+        if is_full or size > budget:
+            is_full = is_full or tokens > budget * 0.95
+            omitted.append(NoteOmission(item.note.id, _FULL))
+        else:
             chosen.append(item)
             tokens, text = size, longer
-        elif tokens > budget * 0.95:
-            break
-    return Brief(project=project, text=text, tokens=tokens, budget=budget, notes=tuple(item.note.id for item in chosen))
+    return Brief(
+        project=project,
+        text=text,
+        tokens=tokens,
+        budget=budget,
+        notes=tuple(item.note.id for item in chosen),
+        omitted=tuple(omitted),
+    )
 
 
 def reserve_line(where: Where, count: Callable[[str], int], budget: int) -> int:
@@ -85,25 +107,30 @@ def add_where(brief: Brief, where: Where, count: Callable[[str], int], budget: i
     return structs.replace(brief, text=text, tokens=tokens, files=where.named)
 
 
-def _deserves(note: Note, said: str) -> bool:
+def _find_objection(note: Note, said: str) -> str:
+    """Return why a note is not worth a line, whatever the budget; "" if it is. A person's decision overrides rarity."""
+    if not note.text:
+        return "it has no sentence"
     is_code = note.kind == "check" and _CODE.fullmatch(note.subject) is not None
-    if note.rate < (LEAST / _CODES if is_code else LEAST) or not note.text:
-        return False
-    return not (said and _is_said(note, said))
+    least = LEAST / _CODES if is_code else LEAST
+    if note.rate < least and not note.is_chosen:
+        return f"too rare: fewer than {least:.1%} of the recent sessions met it"
+    return "the repository's own instructions say it" if said and _is_said(note, said) else ""
 
 
 def _is_said(note: Note, said: str) -> bool:
     """Return whether the repository's own instructions already say it: they name the subject and its fix."""
     if note.text in said:  # published
         return True
-    return bool(note.fix) and note.subject in said and note.fix in said
+    return bool(note.fix) and not note.is_written and note.subject in said and note.fix in said
 
 
 def _make_item(note: Note, task: str) -> _Item:
     group, text = _place(note)
     cost = len(text) / 4 + 2
     worth = _DEAR.get(note.kind, 1.0) * (_CODES if note.kind == "check" and _CODE.fullmatch(note.subject) else 1.0)
-    return _Item(note, group, text, note.rate * worth * _fit(note, task) / cost**0.5)
+    rate = max(note.rate, _CHOSEN) if note.is_chosen else note.rate
+    return _Item(note, group, text, rate * worth * _fit(note, task) / cost**0.5)
 
 
 def _fit(note: Note, task: str) -> float:
@@ -116,6 +143,9 @@ def _fit(note: Note, task: str) -> float:
 
 def _place(note: Note) -> tuple[str, str]:
     """Return the group of a note and its text inside that group; "" for a line of its own."""
+    where = "" if note.project else " in all projects"
+    if note.is_written:  # as written: a group would replace the person's sentence by the note's subject
+        return "", f"{shorten(' '.join(note.text.split()), LONGEST_SENTENCE)} ({note.support}{where})"
     heading = _GROUPS.get(note.kind, "")
     if note.kind == "check":
         use = f", `{note.fix}` mends it" if note.fix else ""
@@ -134,7 +164,6 @@ def _place(note: Note) -> tuple[str, str]:
         if note.fix.endswith(" first"):
             use = f", run `{note.fix[:-6]}` first"
         return heading, f"`{note.subject}`{use} ({note.support})"
-    where = "" if note.project else " in all projects"
     return "", f"{note.text} ({note.support}{where})"
 
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec import structs
+
 from warmstart.dialects.tokens import estimate
-from warmstart.model import Brief
+from warmstart.model import Brief, NoteOmission
 from warmstart.notes.brief import add_where, reserve_line, write_brief
 from warmstart.notes.register import RULES, NoteRegister
 from warmstart.notes.types import Note
@@ -53,11 +55,13 @@ class ProjectBriefs(NoteRegister):
         notes = () if adds else self.notes_for(project, scope, agent)
         if root is not None and not root.is_dir():  # another machine's folder: nothing can be checked there
             root = None
-        if root is not None:
-            notes = tuple(note for note in notes if still_holds(note, root))
+        gone = {note.id for note in notes if not still_holds(note, root)} if root is not None else set()
+        notes = tuple(note for note in notes if note.id not in gone)
         said = read_own_files(root) if root is not None else ""
         room = budget - reserve_line(where, estimate, budget)
         brief = write_brief(notes, estimate, task=task, budget=room, said=said, project=project)
+        disproved = tuple(NoteOmission(name, f"not true any more in {root}") for name in sorted(gone))
+        brief = structs.replace(brief, omitted=(*disproved, *brief.omitted))
         return add_where(brief, where, estimate, budget)
 
     def where(

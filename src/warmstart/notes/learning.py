@@ -112,14 +112,11 @@ class NoteLearner(TriedNotes):
     def _decide(self, note: Note, old: Note | None, by_person: str | None, newest: float) -> Note:
         """Return a mined note with its status: a person's word stands, else the policy decides."""
         suspicions = find_suspicions(note)
-        text = (
-            old.text if old is not None and by_person == "active" and old.decision.startswith("edited") else note.text
-        )
+        if old is not None and by_person is not None and old.is_written:
+            note = structs.replace(note, text=old.text, written=True)
         shared = old is not None and old.scope == SHARED  # a person let every scope use it
         source = old.source if old is not None else None
-        note = structs.replace(
-            note, suspicions=suspicions, text=text, scope=SHARED if shared else note.scope, source=source
-        )
+        note = structs.replace(note, suspicions=suspicions, scope=SHARED if shared else note.scope, source=source)
         if by_person is not None and old is not None:
             return structs.replace(note, status=old.status, decision=old.decision)
         if note.last_seen is not None and newest - note.last_seen > _STALE:

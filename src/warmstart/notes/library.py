@@ -19,7 +19,7 @@ from warmstart.notes.mine import add_up, make_id
 from warmstart.notes.note_trials import NoteTrial
 from warmstart.notes.publish import Published, prepare
 from warmstart.notes.register import PERSON, RULES, encode
-from warmstart.notes.types import Note, NoteSource, NoteStatus
+from warmstart.notes.types import BY_PERSON, DECIDED, LONGEST_SENTENCE, Note, NoteSource, NoteStatus
 from warmstart.redact import Redactor
 from warmstart.scopes import SHARED
 from warmstart.store.history import decode_session
@@ -38,6 +38,7 @@ class ShownNote(Struct, frozen=True, kw_only=True):
     before: Recurrence  # sessions that met it before it was first shown
     since: Recurrence
     trial: NoteTrial | None = None  # None: never drawn
+    omitted: str | None = None  # why the brief of a new session leaves the active note out; None: the brief has it
 
 
 class NoteLibrary(NoteLearner, ProjectBriefs, ReceivedNotes):
@@ -58,7 +59,22 @@ class NoteLibrary(NoteLearner, ProjectBriefs, ReceivedNotes):
             before=before,
             since=since,
             trial=self._find_trial(note.id),
+            omitted=self._explain_omission(note),
         )
+
+    def _explain_omission(self, note: Note) -> str | None:
+        """Return why the brief of a new session, checked on the project's disk, leaves an active note out."""
+        if note.status != "active":
+            return None
+        roots = (Path(root) for root in self._notes.roots(note.project)) if note.project else ()
+        brief = self.brief(
+            project=note.project or None,
+            agent=note.agent or None,
+            scope="" if note.scope == SHARED else note.scope,
+            root=next((root for root in roots if root.is_dir()), None),
+            budget=self._settings.brief,
+        )
+        return next((omission.reason for omission in brief.omitted if omission.note == note.id), None)
 
     def approve(self, name: str, *, reason: str = "") -> Note:
         """Activate a note: a person's decision. `reason` is kept on the record."""
@@ -70,12 +86,12 @@ class NoteLibrary(NoteLearner, ProjectBriefs, ReceivedNotes):
 
     def edit(self, name: str, text: str, *, reason: str = "") -> Note:
         """Replace the sentence of a note: a person's decision, which also activates it. The old sentence is recorded."""
-        text = self._write(text)
+        text = self._write_sentence(text)
         if not text:
             raise Refused("a note needs a text")
         old = self._find(name)
         record = ": ".join(filter(None, (self._write(reason), f"was: {old.text}")))
-        return self._store_decision(structs.replace(old, text=text), "active", "edited", record)
+        return self._store_decision(structs.replace(old, text=text, written=True), "active", "edited", record)
 
     def make(self, session: str, call: int, text: str = "") -> Note:
         """Make a note of a failed call, numbered from 0: a person's decision, which also activates it.
@@ -89,14 +105,14 @@ class NoteLibrary(NoteLearner, ProjectBriefs, ReceivedNotes):
             raise Refused(f"session {row.id} belongs to no project that a note could be about")
         if not 0 <= call < len(past.calls):
             raise Refused(f"session {row.id} has no call {call}; it has {len(past.calls)}, counted from 0")
-        text = self._write(text)
+        text = self._write_sentence(text)
         mined = self._mine(past, call)
         if mined is None and not text:
             raise Refused("no specific cause was recognised in this message; write the note's sentence yourself")
         note = mined or self._write_note(past, text)
-        return self._store_decision(
-            structs.replace(note, text=text or note.text), "active", "edited" if text else "made"
-        )
+        if not text:
+            return self._store_decision(note, "active", "made")
+        return self._store_decision(structs.replace(note, text=text, written=True), "active", "made")
 
     def _mine(self, past: PastSession, call: int) -> Note | None:
         """Return the note about the cause of a call: as it is known, else as this session alone shows it."""
@@ -110,7 +126,7 @@ class NoteLibrary(NoteLearner, ProjectBriefs, ReceivedNotes):
         return next((notes[key] for key in keys for notes in (known, mined) if key in notes), None)
 
     def _write_note(self, past: PastSession, text: str) -> Note:
-        key = f"person:{text}"
+        key = f"{BY_PERSON}{text}"
         seen = past.ended or past.started
         return Note(
             id=make_id(past.project or "", past.scope, key),
@@ -126,6 +142,15 @@ class NoteLibrary(NoteLearner, ProjectBriefs, ReceivedNotes):
             first_seen=seen,
             last_seen=seen,
         )
+
+    def _write_sentence(self, text: str) -> str:
+        """Return a note's sentence as a person wrote it, on one line and without secrets; refuse one that is too long."""
+        text = self._write(text)
+        if len(text) > LONGEST_SENTENCE:
+            raise Refused(
+                f"a note's sentence has at most {LONGEST_SENTENCE} characters; yours has {len(text)}: shorten it"
+            )
+        return text
 
     def _write(self, text: str) -> str:
         """Return a person's words on one line, without secrets."""
@@ -170,7 +195,7 @@ class NoteLibrary(NoteLearner, ProjectBriefs, ReceivedNotes):
     def _store_decision(self, note: Note, status: NoteStatus, verb: str, reason: str = "") -> Note:
         why = ": ".join(filter(None, (verb, self._write(reason))))
         now = self._clock()
-        decided = structs.replace(note, status=status, decision=f"{verb} by a person")
+        decided = structs.replace(note, status=status, decision=f"{verb}{DECIDED}")
         with self._store.writing():
             self._notes.put(
                 NoteRow(note.id, note.project, decided.scope, note.kind, status, encode(decided).decode(), now)

@@ -13,6 +13,9 @@ KINDS: tuple[NoteKind, ...] = (
     *("path", "command", "works", "check", "baseline", "tool", "large", "slow", "refusal", "environment", "where"),
 )
 NoteStatus = Literal["proposed", "active", "retired"]
+BY_PERSON = "person:"  # the beginning of the key of a note whose cause no rule recognises
+DECIDED = " by a person"  # the end of a decision that a person made
+LONGEST_SENTENCE = 300  # characters that a person may write
 Level = Literal["off", "tell", "correct", "stop"]
 Action = Literal["none", "tell", "correct", "stop"]
 
@@ -54,6 +57,17 @@ class Note(Struct, frozen=True, kw_only=True):
     shown: int = 0  # sessions that it was shown to
     recurred: int = 0  # of those, sessions that met it all the same
     source: NoteSource | None = None  # None: your own sessions
+    written: bool = False  # a person wrote the sentence; see is_written
+
+    @property
+    def is_written(self) -> bool:
+        """Whether a person wrote the sentence. Older versions recorded that in the decision or the key only."""
+        return self.written or self.decision.startswith("edited") or self.key.startswith(BY_PERSON)
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether a person decided to use it, however rare it is."""
+        return self.is_written or (self.status == "active" and self.decision.endswith(DECIDED))
 
     @property
     def certainty(self) -> float:

@@ -130,9 +130,9 @@ def print_brief(ws: Warmstart, options: BriefOptions) -> None:
     used = next((agent for agent, _count in Counter(session.agent for session in sessions).most_common(1)), None)
     brief = ws.brief_project(named, folder, options.task, agent=options.agent or used, budget=options.budget)
     if options.as_json:
-        from warmstart.doors.render.as_json import describe_brief
+        from warmstart.doors.render.as_json import describe_whole_brief
 
-        print_json(describe_brief(brief))
+        print_json(describe_whole_brief(brief))
     elif brief.text:
         sys.stdout.write(clean_lines(brief.text) + "\n")
         sys.stdout.flush()

@@ -131,6 +131,8 @@ def show_note(ws: Warmstart, note: str, as_json: bool) -> None:
         click.echo(f"  {'met by' if number == 0 else '':<10} {clean(session)}")
     if len(shown.met) > _MET:
         click.echo(f"  {'':<10} and {len(shown.met) - _MET} earlier ones; --json lists them")
+    if shown.omitted:
+        click.echo(f"  not in the brief of a new session: {clean(shown.omitted)}")
     before, since = shown.before, shown.since
     if shown.sessions:
         click.echo(
@@ -346,6 +348,7 @@ def describe_shown_note(shown: ShownNote) -> dict[str, Any]:
         "before": shown.before,
         "since": shown.since,
         "trial": shown.trial,
+        "omitted": shown.omitted,
     }
 
 

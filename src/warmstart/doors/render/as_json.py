@@ -98,8 +98,15 @@ def describe_note_effects(effects: NoteEffects) -> dict[str, Any]:
 
 
 def describe_brief(brief: Brief) -> dict[str, Any]:
-    """Describe a brief."""
+    """Describe a brief, as agents get it: without the notes that it leaves out."""
     return {"text": brief.text, "tokens": brief.tokens, "notes": brief.notes, "project": brief.project}
+
+
+def describe_whole_brief(brief: Brief) -> dict[str, Any]:
+    """Describe a brief with the active notes that it leaves out, and why."""
+    return describe_brief(brief) | {
+        "omitted": [{"note": one.note, "reason": one.reason} for one in brief.omitted],
+    }
 
 
 def describe_advice(advice: Advice) -> dict[str, Any]:
