@@ -43,6 +43,12 @@ def test_merging_asks_unless_told():
     assert len(run_json("projects", "list")) == 2
 
 
+def test_scopes_of_an_unknown_project_are_an_error():
+    ingest_two()
+    assert run_json("projects", "scopes", "shop")
+    assert "no project 'nope'" in run("projects", "scopes", "nope", code=1).stderr
+
+
 def test_usage_and_insights_take_the_end_of_a_name():
     ingest_two()
     assert run_json("usage", "--by", "project", "--project", "shop")["rows"][0]["name"] == "/home/ann/shop"

@@ -135,6 +135,7 @@ def test_guests_see_no_transcript_and_no_other_scope(tmp_path: Path) -> None:
                 assert answer.status_code == 200, answer.text
                 text = answer.text.replace("<wbr>", "")
                 assert "private-of-work" not in text and "WorkTool" not in text, path
+                assert 'href="/sessions' not in text and "What to do" not in text, "guests have no such page"
         assert "notes-of-mine" in guest.get("/notes.json").text
         assert guest.get(f"/notes/{private.id}").status_code == 404
         for path in (

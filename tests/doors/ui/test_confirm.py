@@ -52,7 +52,8 @@ def test_requests_that_wait_are_listed_and_decided_elsewhere(tmp_path: Path, dae
                 assert refused.status_code == 403 and "delete_data" not in refused.text
         daemon.stop()
         gone = client.get("/confirm")
-        assert gone.is_success and client.get("/confirm.json").json()["state"] == "no daemon"
+        assert gone.is_success and client.get("/confirm.json").json()["state"] == "unreachable"
+        assert "cannot be reached" in gone.text and "No confirmation daemon" not in gone.text
         assert client.get("/").is_success
 
 

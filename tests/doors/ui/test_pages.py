@@ -147,6 +147,7 @@ def test_a_note_lists_the_sessions_that_met_it(server: UiServer, owner: httpx.Cl
         ("/notes/ffffff", 404, "no note"),
         ("/templates/nope", 404, "no template"),
         ("/effect/nope", 404, "nope"),
+        ("/errors?since=yesterday", 400, "neither a number of days nor a date"),
         ("/sessions?since=yesterday", 400, "neither a number of days nor a date"),
         ("/sessions?verdict=maybe", 400, "maybe"),
         ("/sessions?offset=-1", 400, "offset"),
@@ -161,6 +162,8 @@ def test_wrong_addresses_are_explained(owner: httpx.Client, path: str, status: i
         answer = owner.get(address)
         assert answer.status_code == status, address
         assert why in answer.text
+        has_form = place in ("/sessions", "/errors") and status == 400 and address == path
+        assert ('class="filter"' in answer.text) == has_form, "what was asked for can be corrected"
 
 
 def test_a_row_that_is_not_there(owner: httpx.Client) -> None:
@@ -331,3 +334,15 @@ def test_calls_that_a_person_cancelled_did_not_fail(tmp_path: Path) -> None:
         assert "Only the 1 that failed" in whole and whole.count('class="failed"') == 1
         only = client.get(f"/sessions/{row.key}?errors=1").text
         assert only.count('id="call-') == 1 and 'id="call-0"' in only
+
+
+def test_a_project_may_be_called_like_a_file(tmp_path: Path) -> None:
+    settings = make_settings(tmp_path)
+    with Warmstart(settings) as ws:
+        ws.store.put_session(make_session(1, project="/srv/shop.json", folder="/srv/shop.json"), [], [])
+    with UiServer(settings, port=0) as server, log_in(server) as client:
+        page = client.get("/projects/%2Fsrv%2Fshop.json")
+        assert page.is_success and "Scopes and sharing" in page.text
+        assert client.get("/projects/%2Fsrv%2Fshop.json.json").json()["project"] == "/srv/shop.json"
+        missing = client.get("/projects/%2Fsrv%2Fother.json")
+        assert missing.status_code == 404 and "no project" in missing.json()["error"]

@@ -10,6 +10,7 @@ import msgspec
 
 from warmstart.doors.cli.main import json_option
 from warmstart.doors.render.terminal import clean, format_iso, format_time, print_json, print_table
+from warmstart.errors import NotFound
 from warmstart.plurals import format_count
 
 if TYPE_CHECKING:
@@ -103,6 +104,8 @@ def list_scopes(ws: Warmstart, project: str, as_json: bool) -> None:
     from warmstart.doors.cli.templates import name_scope
 
     rows = ws.sharing.list(ws.projects.find(project).name)
+    if not rows:
+        raise NotFound(f"no project {project!r}; see: warmstart projects list")
     if as_json:
         print_json(rows)
         return

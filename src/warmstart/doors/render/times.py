@@ -6,13 +6,13 @@ import re
 import time
 from datetime import UTC, datetime
 
-_DAY = 86_400.0
+_DAY, _HOUR = 86_400.0, 3_600.0
 
 
 def read_since(text: str) -> float:
-    """Return the time, in seconds since 1970, of a number of days back from now or of a date (UTC)."""
-    if re.fullmatch(r"\d{1,5}", text):
-        return time.time() - int(text) * _DAY
+    """Return the time, in seconds since 1970, of a number of days (30, 30d) or hours (24h) back from now, or of a date (UTC)."""
+    if back := re.fullmatch(r"(\d{1,5})([dh]?)", text, re.ASCII):
+        return time.time() - int(back[1]) * (_HOUR if back[2] == "h" else _DAY)
     try:
         return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()
     except ValueError:

@@ -30,7 +30,7 @@ from warmstart.doors.ui.request import PageRequest, find_page
 from warmstart.doors.ui.stores import OpenStores
 from warmstart.doors.ui.work import Work
 from warmstart.doors.web.gate import Gate
-from warmstart.errors import NotFound, StoreError, WarmstartError
+from warmstart.errors import NotFound, Refused, StoreError, WarmstartError
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -45,6 +45,7 @@ _FILES = {
     "insights.css": (INSIGHTS_STYLE, "text/css; charset=utf-8"),
 }
 _HTML = "text/html; charset=utf-8"
+_TITLES = {404: "Not found", 403: "Not for guests", 503: "The store cannot be read", 400: "This cannot be shown"}
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 AnyRequest = Request[Any, Any, Any]
 
@@ -149,8 +150,17 @@ def make_app(parts: UiParts, hosts: Iterable[str], origins: Iterable[str]) -> AS
 def _serve(parts: UiParts, viewer: Viewer, request: AnyRequest) -> Response[bytes]:
     """Answer with a page or its JSON. A fault of the store is shown on the page; the other pages go on."""
     path = request.url.path.strip("/")
-    is_json = path.endswith(".json")
-    section, _, name = path.removesuffix(".json").partition("/")
+    if path.endswith(".json"):
+        answer = _serve_named(parts, viewer, request, path.removesuffix(".json"), is_json=True)
+        if answer.status_code != 404 or "/" not in path:
+            return answer
+        page = _serve_named(parts, viewer, request, path, is_json=False)  # of a thing whose name ends so
+        return answer if page.status_code == 404 else page
+    return _serve_named(parts, viewer, request, path, is_json=False)
+
+
+def _serve_named(parts: UiParts, viewer: Viewer, request: AnyRequest, path: str, *, is_json: bool) -> Response[bytes]:
+    section, _, name = path.partition("/")
     section = section or "home"
     query = {key: value for key, value in request.query_params.items() if isinstance(value, str)}
     try:
@@ -167,10 +177,18 @@ def _serve(parts: UiParts, viewer: Viewer, request: AnyRequest) -> Response[byte
                 query=query,
                 is_json=is_json,
             )
-            value = page.load(asked)
-            if is_json:
-                return _answer_json(page.describe(value))
-            content = page.show(value, asked)
+            try:
+                value = page.load(asked)
+            except Refused as error:
+                if is_json or page.make_form is None:
+                    raise
+                content = Content(
+                    title=_TITLES[400], body=[make_warning(str(error)), page.make_form(asked)], status=400
+                )
+            else:
+                if is_json:
+                    return _answer_json(page.describe(value))
+                content = page.show(value, asked)
         return _answer(make_page(content, section, viewer), _HTML, content.status)
     except NotFound as error:
         return _show_problem(str(error), 404, viewer, is_json, section)
@@ -196,11 +214,10 @@ def _act(parts: UiParts, name: str, body: dict[str, str]) -> Response[bytes]:
 def _show_problem(text: str, status: int, viewer: Viewer, is_json: bool, section: str = "") -> Response[bytes]:
     if is_json:
         return _answer_json({"error": text}, status)
-    titles = {404: "Not found", 403: "Not for guests", 503: "The store cannot be read", 400: "This cannot be shown"}
     body = [make_warning(text)]
     if status == 503:
         body.append(make_note("The other pages work as far as they do not need it. Settings shows the details."))
-    content = Content(title=titles.get(status, "A problem"), body=body, status=status)
+    content = Content(title=_TITLES.get(status, "A problem"), body=body, status=status)
     return _answer(make_page(content, section, viewer), _HTML, status)
 
 

@@ -8,6 +8,7 @@ from typing import Any, cast, get_args
 
 from msgspec import Struct, field
 
+from warmstart.doors.pages.markup import Markup
 from warmstart.doors.render.times import read_since
 from warmstart.doors.ui.access import Viewer
 from warmstart.doors.ui.background import Compute
@@ -88,6 +89,7 @@ class UiPage(Struct, frozen=True):
     load: Callable[[PageRequest], Any]
     show: Callable[[Any, PageRequest], Content]
     describe: Callable[[Any], Any]
+    make_form: Callable[[PageRequest], Markup] | None = None  # to ask for something else, if what was asked is refused
 
 
 def find_page(pages: Mapping[str, tuple[UiPage, UiPage | None]], section: str, name: str) -> UiPage:

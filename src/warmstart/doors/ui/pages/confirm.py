@@ -18,7 +18,7 @@ from warmstart.doors.ui.request import PageRequest, UiPage
 from warmstart.errors import ConfigError, NotFound
 from warmstart.plurals import format_count
 
-DaemonState = Literal["listed", "no token", "no daemon", "problem"]
+DaemonState = Literal["listed", "no token", "no daemon", "unreachable", "problem"]
 _SECONDS, _AT_ONCE = 2.0, 0.2  # seconds that pages wait for the daemon
 _LISTED = 200
 _COLUMNS = ("request", "action", "risk", "asked by", "time left", "description")
@@ -45,7 +45,7 @@ def ask_daemon(settings: Settings) -> ConfirmView:
         waiting, page = _reach(daemon)
         listed = call(daemon, "GET", f"/confirm?status=pending&limit={_LISTED}", timeout=_SECONDS)
     except Unreachable as error:
-        return ConfirmView(state="no daemon", problem=str(error))
+        return ConfirmView(state="unreachable", problem=str(error))
     except (Unauthorized, NotAllowed) as error:
         return _ask_without_token(settings, str(error))
     except (ConfirmationError, ConfigError, NotFound) as error:
@@ -69,7 +69,7 @@ def _ask_without_token(settings: Settings, why: str) -> ConfirmView:
     except Unauthorized:
         return ConfirmView(state="no daemon", problem=f"no token of a daemon is in {settings.home}")
     except Unreachable as error:
-        return ConfirmView(state="no daemon", problem=str(error))
+        return ConfirmView(state="unreachable", problem=str(error))
     except (ConfirmationError, ConfigError) as error:
         return ConfirmView(state="problem", problem=str(error))
     return ConfirmView(state="no token", waiting=waiting, page=page, problem=why)
@@ -108,6 +108,8 @@ def _show(view: ConfirmView, _asked: PageRequest) -> Content:
                      "warmstart confirm serve"),
             make_note(view.problem),
         ]  # fmt: skip
+    elif view.state == "unreachable":
+        body += [make_warning(view.problem), _explain("To start the daemon: ", "warmstart confirm serve")]
     else:
         body.append(make_warning(view.problem))
     if view.page:

@@ -96,7 +96,7 @@ def _show(view: ErrorsView, asked: PageRequest) -> Content:
     elif insights is not None:
         body += [
             describe_figures(insights),
-            make_part("What to do", show_advice(insights, _offer)),
+            make_part("What to do", show_advice(insights, _offer) if asked.may_change else None),
             make_part(
                 "The most repeated errors",
                 show_errors(insights, lambda error: _lead_on(error, wanted)),
@@ -104,7 +104,11 @@ def _show(view: ErrorsView, asked: PageRequest) -> Content:
             ),
             make_part("Error rate along the session", show_windows(insights)),
             make_part("Error rate by kind of work", show_work(insights), lead=NOTES["work"]),
-            make_part("Where errors come from", show_rates(insights, _find_place), lead=NOTES["rates"]),
+            make_part(
+                "Where errors come from",
+                show_rates(insights, _find_place) if asked.may_change else show_rates(insights),
+                lead=NOTES["rates"],
+            ),
             make_part("Error rate by week", show_weeks(insights)),
             *(make_note(remark) for remark in remarks_of(insights)),
         ]
@@ -221,5 +225,5 @@ def _describe(view: ErrorsView) -> dict[str, Any]:
     return describe_insights(view.insights) if view.number is None else describe_occurrences(view.insights)
 
 
-PAGE = UiPage(_load, _show, _describe)
+PAGE = UiPage(_load, _show, _describe, lambda asked: _show_filter(_wanted(asked)))
 ROW = UiPage(_load_one, _show_one, _describe)

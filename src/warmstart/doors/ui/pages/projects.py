@@ -85,12 +85,12 @@ def _show(view: ProjectList, asked: PageRequest) -> Content:
 def _make_row(one: ProjectSummary) -> tuple[str | Markup, ...]:
     folders = ", ".join(one.folders[:3]) + (f" and {len(one.folders) - 3} more" if len(one.folders) > 3 else "")
     return (
-        link(make_address("/projects", one.project), one.project),
+        element("div", {"class": "long"}, link(make_address("/projects", one.project), one.project)),
         link(make_address("/sessions", project=one.project), f"{one.sessions:,}"),
         link(make_address("/notes", project=one.project), "notes"),
         one.by,
         ", ".join(one.names),
-        folders,
+        element("div", {"class": "long"}, isolate(folders)),
         make_time(one.last_seen),
     )
 

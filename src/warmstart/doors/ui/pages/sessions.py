@@ -97,4 +97,4 @@ def _describe(view: SessionList) -> dict[str, Any]:
     }
 
 
-PAGE = UiPage(_load, _show, _describe)
+PAGE = UiPage(_load, _show, _describe, _show_filter)
