@@ -398,7 +398,7 @@ class Warmstart:
         from warmstart.notes.of_errors import ErrorNotes
 
         notes = self.notes.list()
-        return ErrorNotes(notes).find if notes else None
+        return ErrorNotes(notes) if notes else None
 
     @property
     def archive(self) -> TranscriptArchive:

@@ -73,3 +73,23 @@ def test_the_reason_why_a_brief_leaves_a_note_out_is_shown(tmp_path: Path) -> No
     with Warmstart(make_settings(tmp_path)) as ws:
         ws.notes.edit(note.id, "Ask Ann")
         assert ws.notes.show(note.id).omitted is None
+
+
+def test_a_note_of_an_unrecognised_error_belongs_to_its_row_and_sessions(tmp_path: Path) -> None:
+    with Warmstart(make_settings(tmp_path)) as ws:
+        for number in (1, 2):
+            row = make_session(number)
+            vague = make_call(row, 0, "hm", tool="Oracle", findings=None, words=None, cause=None)
+            ws.store.put_session(row, [vague], [])
+        (error,) = ws.insights(show=1).repeated
+        assert error.note is None
+        note = ws.notes.make(row.key, 0, "Ask the oracle politely")
+        shown = ws.notes.show(note.id)
+        assert len(shown.met) == note.support == 2
+        assert [one.reason for one in shown.decisions] == ["made"]
+        known = ws.insights(show=1).shown
+        assert known is not None and known.note is not None and known.note.id == note.id
+        assert ws.notes.make(make_session(1).key, 0, "Ask the oracle politely.").id == note.id
+        assert len(ws.notes.list()) == 1
+        ws.learn()
+        assert ws.notes.show(note.id).met == shown.met

@@ -63,3 +63,12 @@ def test_a_note_of_another_project_or_scope_is_not_this_one(ws):
     note = only(ws, "command", project="/home/dev/shop")
     ws.notes.share(note.id)
     assert [error["note"] and error["note"]["id"] for error in ask(ws)["repeated"]] == [note.id]
+
+
+def test_an_error_is_advised_about_once_and_never_called_unfixed_where_a_fix_is_known(ws):
+    teach(ws, *sessions(2, WRONG, RIGHT), *sessions(3, WRONG, first=2))
+    ws.learn()
+    insights = ask(ws)
+    (error,) = insights["repeated"]
+    assert error["unfixed"] == 3 and error["fixes"] and error["note"]["status"] == "active"
+    assert [advice["command"].split()[1] for advice in insights["advice"]] == ["notes", "experiment"]

@@ -805,3 +805,11 @@ class TestWrittenByHand:
     def test_what_is_refused(self, ws, template, reason):
         with pytest.raises(Refused, match=reason):
             ws.templates.save(template)
+
+
+def test_a_transcript_cannot_say_that_it_belongs_to_all_projects(ws):
+    teach(ws, *(work_lines(f"cart-{n}", *CART, day=n + 1, cwd="*") for n in range(3)))
+    ws.learn()
+    projects = [row.project for row, _template in ws.templates.find()]
+    assert projects and set(projects) == {"./*"}
+    assert not ws.provision(Task(text="fix the cart tests", project="/home/dev/elsewhere")).templates

@@ -29,7 +29,7 @@ from warmstart.model import (
 from warmstart.names import could_hide_secret
 from warmstart.redact import Redactor, Scope
 from warmstart.redact.gate import GATE
-from warmstart.scopes import ScopeNamer
+from warmstart.scopes import EVERYWHERE, ScopeNamer
 from warmstart.store import CallRow, SessionRow, SpentRow
 from warmstart.usage.amounts import Tally
 
@@ -89,7 +89,7 @@ class Recorder:
             format=session.format,
             agent=session.agent,
             model=names.maybe(session.model),
-            project=names.maybe(session.project),
+            project=names.maybe(_name_folder(session.project)),
             source_uri=names.clean(session.source_uri),
             task=hide(scope.text(first(find_request(session), TASK))) if session.task else None,
             started=session.started,
@@ -112,12 +112,17 @@ class Recorder:
             first_seen=now,
             updated=now,
             turns=max(turns, default=0),
-            folder=names.maybe(session.project),
+            folder=names.maybe(_name_folder(session.project)),
             remote=names.maybe(session.remote),
             scope=session.scope or self._scopes.name(session.owner, session.id),
             source=names.maybe(session.source),
         )
         return Record(structs.replace(row, digest=_digest(row, calls, spent)), calls, spent)
+
+
+def _name_folder(folder: str | None) -> str | None:
+    """Return the folder that a transcript names; the word for all projects, which it may not say, as a file's name."""
+    return f"./{folder}" if folder == EVERYWHERE else folder
 
 
 def find_request(session: Session) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from warmstart.excerpt import first
 from warmstart.insights.types import Along, Insights, Rate, Recommendation, RepeatedError
 from warmstart.plurals import format_count
 
+_Advised = tuple[RepeatedError, Recommendation]
 _MESSAGE = 70  # characters of an error message in a sentence
 
 
@@ -45,11 +48,19 @@ def advise(insights: Insights) -> tuple[Recommendation, ...]:
     """Return up to four pieces of advice that follow from the figures, each with the next command."""
     if not insights.overall.judged:
         return ()
-    deciding, learning = _advise_deciding(insights), _advise_learning(insights)
-    if deciding and learning and deciding.note == learning.note:
-        learning = None
-    pieces = [deciding, learning, _advise_looking(insights), _advise_measuring(insights)]
-    return tuple(advice for advice in pieces if advice is not None)
+    pieces: list[Recommendation] = []
+    left = list(insights.repeated)  # each row is advised about once
+    for advise_about in (_advise_deciding, _advise_learning, _advise_looking):
+        if (advised := advise_about(left)) is not None:
+            error, advice = advised
+            pieces.append(advice)
+            left = [
+                other
+                for other in left
+                if other.number != error.number
+                and (error.note is None or other.note is None or other.note.id != error.note.id)
+            ]
+    return (*pieces, _advise_measuring(insights))
 
 
 def _compare(start: Rate, end: Rate) -> str:
@@ -62,13 +73,13 @@ def _compare(start: Rate, end: Rate) -> str:
     return "the intervals overlap, so this shows no change"
 
 
-def _advise_deciding(insights: Insights) -> Recommendation | None:
+def _advise_deciding(errors: Sequence[RepeatedError]) -> _Advised | None:
     """Offer the note that waits about the error that was seen in most sessions."""
-    waiting = [(error, error.note) for error in insights.repeated if error.note and error.note.status == "proposed"]
+    waiting = [(error, error.note) for error in errors if error.note and error.note.status == "proposed"]
     if not waiting:
         return None
     error, note = max(waiting, key=lambda pair: (pair[0].sessions, pair[0].count))
-    return Recommendation(
+    return error, Recommendation(
         text=f"{_name(error)} was met in {format_count(error.sessions, 'session')}. A note about it waits "
         f"for your decision; read it with: warmstart notes show {note.id}.",
         command=f"warmstart notes approve {note.id}",
@@ -76,34 +87,36 @@ def _advise_deciding(insights: Insights) -> Recommendation | None:
     )
 
 
-def _advise_learning(insights: Insights) -> Recommendation | None:
-    fixed = [(error, fix) for error in insights.repeated for fix in error.fixes if fix.how != "retry"]
+def _advise_learning(errors: Sequence[RepeatedError]) -> _Advised | None:
+    fixed = [(error, fix) for error in errors for fix in error.fixes if fix.how != "retry"]
     if not fixed:
         return None
     most, fix = max(fixed, key=lambda pair: (pair[1].sessions, pair[0].count))
     fixed_by = f"{_name(most)} was fixed in {format_count(fix.sessions, 'session')}: {first(fix.what, _MESSAGE)}."
     if most.note is None or most.note.status != "active":
-        return Recommendation(
+        return most, Recommendation(
             text=f"{fixed_by} Examples of the corrected calls can spare new sessions the failure.",
             command="warmstart learn",
             note=most.note.id if most.note else None,
         )
     shown = f"shown to {format_count(most.note.shown, 'session')} so far" if most.note.shown else "not shown yet"
-    return Recommendation(
+    return most, Recommendation(
         text=f"{fixed_by} An active note informs new sessions about it ({shown}).",
         command=f"warmstart notes show {most.note.id}",
         note=most.note.id,
     )
 
 
-def _advise_looking(insights: Insights) -> Recommendation | None:
-    unfixed = [error for error in insights.repeated if error.unfixed > 1 and not error.check]
+def _advise_looking(errors: Sequence[RepeatedError]) -> _Advised | None:
+    """Name the error that no session has fixed. What was fixed in some sessions has a corrected call to learn from."""
+    unfixed = [error for error in errors if error.unfixed > 1 and not error.fixes and not error.check]
     if not unfixed:
         return None
     worst = max(unfixed, key=lambda error: (error.unfixed, error.count))
-    return Recommendation(
-        text=f"{_name(worst)}: no fix was seen in {worst.unfixed} of {format_count(worst.sessions, 'session')}, so there "
-        "is no corrected call to learn from. Look at one session and fix the cause.",
+    so = "there is no corrected call to learn from" if worst.note is None else "its note can only warn"
+    return worst, Recommendation(
+        text=f"{_name(worst)}: no fix was seen in {worst.unfixed} of {format_count(worst.sessions, 'session')}, so {so}. "
+        "Look at one session and fix the cause.",
         command=f"warmstart sessions show {worst.last_session[:12]}",
     )
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct, field
 
@@ -65,7 +65,14 @@ class PlacedCause(NamedTuple):
     cause: str
 
 
-NoteFinder = Callable[[PlacedCause], KnownNote | None]
+class NoteFinder(Protocol):
+    """Finds the notes about errors."""
+
+    def find(self, met: PlacedCause) -> KnownNote | None:
+        """Return the note about a cause."""
+
+    def find_made(self, error: str, origins: Collection[int]) -> KnownNote | None:
+        """Return the note that a person made of an error, by its name, in one of these origins."""
 
 
 class Failure(Struct, frozen=True):
@@ -195,7 +202,7 @@ class ErrorTally(Struct, omit_defaults=True):
             check=2 * group.checks > group.count,
             passed=len(self._settle(group.passed)),
             cost=group.cost.freeze(),
-            note=_choose_note(group, find_note) if find_note else None,
+            note=_choose_note(key, group, find_note) if find_note else None,
         )
 
     def _add_parent(self, name: int, origin: int) -> None:
@@ -211,13 +218,20 @@ def number_origin(origin: str) -> int:
     return int.from_bytes(blake2b(origin.encode("utf-8", "replace"), digest_size=8).digest())
 
 
-def _choose_note(group: ErrorGroup, find_note: NoteFinder) -> KnownNote | None:
-    """Return the note about most of an error's occurrences."""
+def _choose_note(key: Key, group: ErrorGroup, find_note: NoteFinder) -> KnownNote | None:
+    """Return the note about most of an error's occurrences, else the one that a person made of it."""
     notes: Counter[KnownNote] = Counter()
     for cause, count in group.causes.items():
-        if (note := find_note(cause)) is not None:
+        if (note := find_note.find(cause)) is not None:
             notes[note] += count
-    return max(notes, key=lambda note: (notes[note], note.id), default=None)
+    found = max(notes, key=lambda note: (notes[note], note.id), default=None)
+    return found or find_note.find_made(name_error(key), group.sessions)
+
+
+def name_error(key: Key) -> str:
+    """Return a short name of an error."""
+    text = "\0".join(part or "" for part in key)
+    return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def _add_counts(counts: dict[_T, int], others: Mapping[_T, int]) -> None:

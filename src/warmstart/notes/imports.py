@@ -49,6 +49,8 @@ class ReceivedNotes(NoteRegister):
             suspicions=find_suspicions(note),
             shown=0,
             recurred=0,
+            errors=(),
+            sessions=(),
         )
         old = known.get(fresh.id)
         if old is None:

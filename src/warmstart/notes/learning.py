@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import structs
 
+from warmstart.errors import NotFound, Refused
 from warmstart.model import LearnedNotes
 from warmstart.notes.counts import NoteCounts
 from warmstart.notes.merging import MergedDigests
@@ -73,6 +74,19 @@ class NoteLearner(TriedNotes):
             for note in self.list(status="retired"):
                 if note.decision == f"{POLICY}: {_UNSUPPORTED}":  # not active, so no index holds it
                     self._notes.delete(note.id)
+            for note in self.list():
+                kept = tuple(session for session in note.sessions if self._is_stored(session))
+                if kept != note.sessions:
+                    self._put(structs.replace(note, sessions=kept), note, self._clock())
+
+    def _is_stored(self, session: str) -> bool:
+        try:
+            self._store.find_session(session)
+        except NotFound:
+            return False
+        except Refused:  # several sessions have this id
+            return True
+        return True
 
     def _keep(
         self, mined: Iterable[Note], project: str, scope: str, agent: str | None = None
@@ -114,6 +128,8 @@ class NoteLearner(TriedNotes):
         suspicions = find_suspicions(note)
         if old is not None and by_person is not None and old.is_written:
             note = structs.replace(note, text=old.text, written=True)
+        if old is not None and old.errors:
+            note = structs.replace(note, errors=old.errors, sessions=old.sessions)
         shared = old is not None and old.scope == SHARED  # a person let every scope use it
         source = old.source if old is not None else None
         note = structs.replace(note, suspicions=suspicions, scope=SHARED if shared else note.scope, source=source)

@@ -7,21 +7,24 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
+from warmstart.calls.origins import find_origin
 from warmstart.errors import Refused
-from warmstart.model import PastSession
+from warmstart.insights.errors import make_error_key, name_error, number_origin
+from warmstart.model import PastCall, PastSession
 from warmstart.notes.briefs import ProjectBriefs
 from warmstart.notes.digest import digest_session, read_calls
 from warmstart.notes.effect import MOST, EffectReader, NoteEffects, Recurrence
 from warmstart.notes.imports import ReceivedNotes
 from warmstart.notes.learning import NoteLearner
 from warmstart.notes.marks import Place
+from warmstart.notes.merging import MergedDigests, WantedSessions
 from warmstart.notes.mine import add_up, make_id
 from warmstart.notes.note_trials import NoteTrial
 from warmstart.notes.publish import Published, prepare
 from warmstart.notes.register import PERSON, RULES, encode
 from warmstart.notes.types import BY_PERSON, DECIDED, LONGEST_SENTENCE, Note, NoteSource, NoteStatus
 from warmstart.redact import Redactor
-from warmstart.scopes import SHARED
+from warmstart.scopes import SHARED, Border
 from warmstart.store.history import decode_session
 from warmstart.store.notes import NoteDecision, NoteRow, Showing
 
@@ -55,7 +58,7 @@ class NoteLibrary(NoteLearner, ProjectBriefs, ReceivedNotes):
             note=note,
             decisions=tuple(self._notes.decisions(note.id)),
             sessions=tuple(dict.fromkeys(showing.session for showing in showings)),
-            met=self._effects.list_met(note, MET),
+            met=tuple(dict.fromkeys((*self._effects.list_met(note, MET), *note.sessions)))[:MET],
             before=before,
             since=since,
             trial=self._find_trial(note.id),
@@ -109,10 +112,36 @@ class NoteLibrary(NoteLearner, ProjectBriefs, ReceivedNotes):
         mined = self._mine(past, call)
         if mined is None and not text:
             raise Refused("no specific cause was recognised in this message; write the note's sentence yourself")
-        note = mined or self._write_note(past, text)
+        known = {note.id: note for note in self.list(project=past.project) if note.scope in (past.scope, SHARED)}
+        note = mined
+        if note is None or (text and note.id not in known):  # the same sentence again is the same note
+            same = (one for one in known.values() if one.status != "retired" and _is_same_sentence(one, text))
+            note = next(same, None) or note or self._write_note(past, text)
+        note = self._link(note, past, past.calls[call])
+        old = known.get(note.id)
         if not text:
             return self._store_decision(note, "active", "made")
-        return self._store_decision(structs.replace(note, text=text, written=True), "active", "made")
+        note = structs.replace(note, text=text, written=True)
+        if old is None or old.text == text:
+            return self._store_decision(note, "active", "made")
+        return self._store_decision(note, "active", "edited", f"was: {old.text}")
+
+    def _link(self, note: Note, past: PastSession, call: PastCall) -> Note:
+        """Return a note that names the error that it is made of, and the sessions that met that error."""
+        key = make_error_key(call)
+        error = (name_error(key), number_origin(find_origin(past)))
+        wanted = WantedSessions(project=past.project, border=Border(past.scope, past.project or ""))
+        rows = [self._store.find_session(one) for one in MergedDigests(self._store).find_sessions(wanted, key)]
+        rows.sort(key=lambda row: -(row.ended or row.started or 0.0))
+        sessions = tuple(
+            dict.fromkeys((*(row.parent or row.id for row in rows), past.parent or past.id, *note.sessions))
+        )
+        return structs.replace(
+            note,
+            errors=tuple(dict.fromkeys((*note.errors, error))),
+            sessions=sessions[:MET],
+            support=len(sessions) if note.key.startswith(BY_PERSON) else note.support,
+        )
 
     def _mine(self, past: PastSession, call: int) -> Note | None:
         """Return the note about the cause of a call: as it is known, else as this session alone shows it."""
@@ -223,3 +252,7 @@ class NoteLibrary(NoteLearner, ProjectBriefs, ReceivedNotes):
     @property
     def _effects(self) -> EffectReader:
         return EffectReader(self._notes, RULES)
+
+
+def _is_same_sentence(note: Note, text: str) -> bool:
+    return note.is_written and note.text.casefold().rstrip(".") == text.casefold().rstrip(".")

@@ -12,6 +12,7 @@ from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 import msgspec
 
 from warmstart.errors import StoreError
+from warmstart.insights.errors import Key
 from warmstart.insights.gather import InsightCounts, decode_counts, encode_counts, find_occurrences, read_counts
 from warmstart.insights.types import Occurrence
 from warmstart.model import PastSession
@@ -116,6 +117,16 @@ class MergedDigests:
             for session in parts.find(sessions, lambda part: key in part.errors.groups):
                 found += [one for past in self._decode(session) for one in find_occurrences(past, key)]
         return found
+
+    def find_sessions(self, wanted: WantedSessions, key: Key) -> list[str]:
+        """Return the keys of the wanted sessions that met an error."""
+        return [
+            session
+            for place, sessions in self._list(wanted).items()
+            for session in _Parts(self._notes, _INSIGHTS, place, wanted).find(
+                sessions, lambda part: key in part.errors.groups
+            )
+        ]
 
     def count_notes(
         self, project: str | None = None, progress: Progress | None = None

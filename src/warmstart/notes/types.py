@@ -57,6 +57,8 @@ class Note(Struct, frozen=True, kw_only=True):
     shown: int = 0  # sessions that it was shown to
     recurred: int = 0  # of those, sessions that met it all the same
     source: NoteSource | None = None  # None: your own sessions
+    errors: tuple[tuple[str, int], ...] = ()  # that a person made it of, each as its name and the number of its origin
+    sessions: tuple[str, ...] = ()  # root sessions that had met those errors by then, the latest first
     written: bool = False  # a person wrote the sentence; see is_written
 
     @property

@@ -293,7 +293,9 @@ def export_notes(ws: Warmstart, file: Path, project: str | None, as_json: bool) 
     """Write notes to FILE as JSON lines. Personal scopes and folders of yours are left out."""
     chosen = [note for note in ws.notes.list(project=_find(ws, project)) if note.scope in ("", "*")]
     encode = msgspec.json.Encoder(order="deterministic").encode
-    data = b"".join(encode(structs.replace(note, shown=0, recurred=0)) + b"\n" for note in chosen)
+    data = b"".join(
+        encode(structs.replace(note, shown=0, recurred=0, errors=(), sessions=())) + b"\n" for note in chosen
+    )
     write_whole(file, data)
     if as_json:
         print_json({"file": str(file), "notes": len(chosen)})
