@@ -54,7 +54,7 @@ def refuse(body: dict[str, Any]) -> Answer:
 def overflow(body: dict[str, Any]) -> Answer:
     """A context in which a seed and a result do not fit together."""
     text = json.dumps(body)
-    if "echo 17" not in text.partition(TASK)[2]:
+    if "echo 17" not in text.rpartition(TASK)[2]:  # the seed may show the same request and its call
         return ONE_CALL[0]
     if EXAMPLE_MARK in text:
         return Answer("This model's maximum context length is 64000 tokens. However, you requested 64100.", status=400)
