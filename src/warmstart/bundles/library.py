@@ -126,19 +126,20 @@ class Bundles:
                 raise Refused(f"project {project} cannot be shared: {reason}")
         selection = selector.select(frozenset(projects))
         with self._open(address, branch, create=True) as place:
-            for attempt in range(_TRIES):
+            attempt, where = 1, ""
+            while True:
                 found = place.read()
                 present, problems = _read_items(found)
                 plan = plan_push(present, found.files, selection.items, signer)
                 facts = CommitFacts(message=summarise(plan.items), author=identity, now=self._clock())
                 try:
-                    where = place.write(plan.files, facts) if plan.files and not dry else ""
+                    if plan.files and not dry:
+                        where = place.write(plan.files, facts)
                     break
                 except PushRejected:
-                    if attempt + 1 == _TRIES:
+                    if attempt == _TRIES:
                         raise
-            else:  # pragma: no cover
-                raise AssertionError("the loop ends by break or an error")
+                    attempt += 1
             return Pushed(
                 place=place.shown,
                 where=where,
