@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 
 from places import DATA
@@ -16,4 +17,6 @@ def check_golden(name: str, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     assert path.exists(), f"no golden file {name}: run the test with WARMSTART_GOLDENS=write and read what it wrote"
-    assert text == path.read_text(), f"{name} changed; if that is intended: WARMSTART_GOLDENS=write, and git diff"
+    stored = path.read_text()
+    changes = "\n".join(list(difflib.unified_diff(stored.splitlines(), text.splitlines(), lineterm="", n=1))[:40])
+    assert text == stored, f"{name} changed; if that is intended: WARMSTART_GOLDENS=write, and git diff\n{changes}"
