@@ -44,6 +44,17 @@ def write_whole(path: Path, data: bytes | Iterable[bytes], *, mode: int = 0o600,
         sync_folder(path.parent)
 
 
+def write_once(path: Path, data: bytes) -> None:
+    """Write a file that is not there yet. Of several processes that do so at the same time, the first wins."""
+    with write_beside(path, data, synced=True) as unfinished:
+        try:
+            os.link(unfinished, path)
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without links
+            unfinished.replace(path)
+
+
 def sync_folder(folder: Path) -> None:
     """Flush a folder to disk, and with it the renames in it, on systems that support this."""
     with suppress(OSError):

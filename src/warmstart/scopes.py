@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from warmstart.atomic_files import write_beside
+from warmstart.atomic_files import write_once
 from warmstart.digests import blake2b
 from warmstart.model import SessionOwner
 
@@ -63,13 +63,7 @@ def _load_key(home: Path) -> bytes:
     path = home / KEY_FILE
     if not path.exists():
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with write_beside(path, os.urandom(32), synced=True) as unfinished:
-            try:
-                os.link(unfinished, path)
-            except FileExistsError:
-                pass
-            except OSError:  # a file system without links
-                unfinished.replace(path)
+        write_once(path, os.urandom(32))
     return path.read_bytes()[:64]
 
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from warmstart import lazy_regex as re
-from warmstart.atomic_files import lock_file, write_beside, write_whole
+from warmstart.atomic_files import lock_file, write_once, write_whole
 from warmstart.bundles.items import BundleItem, ItemSignature, get_signed_bytes
 from warmstart.confirm.tokens.ed25519 import derive_public
 from warmstart.confirm.tokens.ed25519 import verify as verify_in_python
@@ -64,7 +64,7 @@ def load_key(home: Path, name: str | None = None) -> SigningKey:
         raise ConfigError(f"{name[:60]!r}: a signer's name has up to 40 letters, digits and . _ + - characters")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not path.exists():
-        _create(path, SigningKey(seed=os.urandom(32).hex(), name=name or ""))
+        write_once(path, msgspec.json.encode(SigningKey(seed=os.urandom(32).hex(), name=name or "")))
     try:
         key = msgspec.json.decode(path.read_bytes(), type=SigningKey)
         derive_public(bytes.fromhex(key.seed))
@@ -74,17 +74,6 @@ def load_key(home: Path, name: str | None = None) -> SigningKey:
         key = structs.replace(key, name=name)
         write_whole(path, msgspec.json.encode(key), synced=True)
     return key
-
-
-def _create(path: Path, key: SigningKey) -> None:
-    """Write a new key. Of several processes that make it at the same time, the first wins."""
-    with write_beside(path, msgspec.json.encode(key), synced=True) as unfinished:
-        try:
-            os.link(unfinished, path)
-        except FileExistsError:
-            pass
-        except OSError:  # a file system without links
-            unfinished.replace(path)
 
 
 class TrustedKeys:
