@@ -1,8 +1,13 @@
 """More cores and more machines: the speed of `--jobs`, the same lake from a cluster whose workers die, the cost of one session.
 
-    python bench/engine.py [--part jobs|cluster|session|all] [--sessions N] [--stored 100000] [--json]
+    python bench/engine.py [--part jobs|store_jobs|cluster|session|all] [--sessions N] [--stored 100000]
+        [--transcripts PATH...] [--json]
 
-`jobs`: the time of reading 6,000 sessions into a lake with one process over that with two. `cluster`: a local Dask cluster of
+`jobs`: the time of reading 6,000 sessions into a lake with one process over that with two. `store_jobs`: the same into a store,
+by `ingest --jobs`, with the processor time of the writing process (`parent`) and of those that read (`children`, with their
+start). `parent_share` is the writer's processor time over that of the whole work by one process; no number of jobs is faster than
+its inverse, `bound`. Where another program holds a core, the ratio of seconds says more about that program. `--transcripts`
+names others than those made for this. `cluster`: a local Dask cluster of
 three workers reads 1,500 sessions, in units of 50, three times; each time another worker is killed with SIGKILL when the first
 files are written. Every file must have the bytes that one process wrote, and the kill must come before the work ends. `session`:
 the time to ingest one transcript and make its digest in a store with `--stored` sessions, over that in an empty store; medians
@@ -16,6 +21,7 @@ import argparse
 import hashlib
 import json
 import os
+import resource
 import signal
 import statistics
 import sys
@@ -40,8 +46,8 @@ from warmstart.store import SpentRow
 from warmstart.store.notes import NoteStore
 
 _REPEATS = 9
-_SESSIONS = {"jobs": 6_000, "cluster": 1_500}
-_IN_UNIT = 50  # sessions of a unit of the cluster
+_SESSIONS = {"jobs": 6_000, "store_jobs": 6_000, "cluster": 1_500}
+_IN_UNIT = 50  # sessions of a file: of a unit of the cluster
 _BASE, _BATCH, _FILLING = 500, 250, 120.0  # sessions that are copied, per transaction; seconds
 
 
@@ -68,6 +74,43 @@ def measure_jobs(scratch: Path, sessions: int) -> dict[str, Any]:
         "ratio": seconds[1] / seconds[2],
         "same_bytes": hashes[0] == hashes[1],
     }
+
+
+def use_processor() -> list[float]:
+    """Return the processor seconds of this process, and of its children that ended."""
+    used = [resource.getrusage(kind) for kind in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return [one.ru_utime + one.ru_stime for one in used]
+
+
+def list_rows(ws: Warmstart) -> list[Any]:
+    """Return what a store holds, without the times of reading."""
+    rows = sorted(ws.sessions(limit=None), key=lambda row: row.key)
+    return [(structs.replace(row, first_seen=0, updated=0), ws.store.calls_of(row.key)) for row in rows]
+
+
+def measure_store_jobs(scratch: Path, sessions: int, paths: list[Path]) -> dict[str, Any]:
+    write_transcripts(scratch / "warm", 0, 2)
+    with open_home(scratch / "warm") as ws:
+        ws.ingest(scratch / "warm")
+    if not paths:
+        write_transcripts(scratch / "p", 0, sessions, _IN_UNIT)
+        paths = [scratch / "p"]
+    found: dict[str, Any] = {}
+    stored = []
+    for name, jobs in (("one", 1), ("two", 2)):
+        (scratch / name).mkdir()
+        with open_home(scratch / name) as ws:
+            before = use_processor()
+            seconds, report = time_it(partial(ws.ingest, *paths, jobs=jobs))
+            parent, children = (end - begin for begin, end in zip(before, use_processor(), strict=True))
+            found[name] = {"seconds": seconds, "parent": parent, "children": children}
+            stored.append((report, list_rows(ws)))
+    found["sessions"] = stored[0][0].sessions
+    found["ratio"] = found["one"]["seconds"] / found["two"]["seconds"]
+    found["parent_share"] = found["two"]["parent"] / found["one"]["parent"]
+    found["bound"] = 1 / found["parent_share"]
+    found["same_rows"] = stored[0] == stored[1]
+    return found
 
 
 class Killer(threading.Thread):
@@ -211,8 +254,9 @@ def measure_session(scratch: Path, wanted: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--part", choices=("jobs", "cluster", "session", "all"), default="all")
-    parser.add_argument("--sessions", type=int, help="of the parts jobs and cluster")
+    parser.add_argument("--part", choices=("jobs", "store_jobs", "cluster", "session", "all"), default="all")
+    parser.add_argument("--sessions", type=int, help="of the parts jobs, store_jobs and cluster")
+    parser.add_argument("--transcripts", type=Path, nargs="+", default=[], help="of the part store_jobs")
     parser.add_argument("--stored", type=int, default=100_000)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -220,6 +264,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="warmstart-bench-") as name:
         if options.part in ("jobs", "all"):
             found["jobs"] = measure_jobs(Path(name), options.sessions or _SESSIONS["jobs"])
+        if options.part in ("store_jobs", "all"):
+            number = options.sessions or _SESSIONS["store_jobs"]
+            found["store_jobs"] = measure_store_jobs(Path(name), number, options.transcripts)
         if options.part in ("cluster", "all"):
             found["cluster"] = measure_cluster(Path(name), options.sessions or _SESSIONS["cluster"])
         if options.part in ("session", "all"):

@@ -152,8 +152,8 @@ def copy_digests(lake: Any, wanted: int) -> int:
 
 def count_copies(lake: Any) -> dict[str, float]:
     """Time insights and mining over every file with digests, as LakeHistory merges them."""
+    from warmstart.engines import FailedUnit
     from warmstart.insights.gather import InsightCounts, decode_counts
-    from warmstart.lake.engines import FailedUnit
     from warmstart.lake.history import MergingUnit, merge_unit
     from warmstart.notes.counts import NoteCounts, decode_note_counts
 

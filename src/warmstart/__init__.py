@@ -39,8 +39,9 @@ if TYPE_CHECKING:
         WarmstartError,
     )
     from warmstart.formats.source import Source
-    from warmstart.ingest.read import Ingested, Inspection, Scored, inspect, judge, scan, score
+    from warmstart.ingest.read import Inspection, Scored, inspect, judge, scan, score
     from warmstart.ingest.records import Record
+    from warmstart.ingest.run import Ingested
     from warmstart.insights import Insights
     from warmstart.jobs.prompt import JobPrompt, build_job_prompt
     from warmstart.judging.job_answer import JobOutput, classify_job_output
@@ -177,7 +178,8 @@ _HOMES = {
     "Spent Step Task Template ToolCall ToolResult Usage",
     "notes.types": "Advice CallEvent Note",
     "pipeline": "Warmstart",
-    "ingest.read": "Ingested Inspection Scored inspect judge scan score",
+    "ingest.read": "Inspection Scored inspect judge scan score",
+    "ingest.run": "Ingested",
     "review": "Reviewed ReviewRuntime spawn_review",
     "usage.report": "UsageReport",
 }

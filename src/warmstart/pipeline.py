@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from warmstart.dialects.compose import Seed
     from warmstart.exports.formats import ExportFormat
     from warmstart.exports.otlp import SentSpans
+    from warmstart.ingest.parallel import Workers
     from warmstart.ingest.project_book import ProjectBook
-    from warmstart.ingest.read import Ingested
     from warmstart.ingest.records import Record
+    from warmstart.ingest.run import Ingested
     from warmstart.insights import Insights
     from warmstart.insights.errors import NoteFinder
     from warmstart.lake.library import LakeLibrary
@@ -97,14 +98,16 @@ class Warmstart:
 
         return list(usual_places(self.settings.user_home, self.settings.places, find_current_folder()))
 
-    def ingest(self, *paths: Path | str, progress: Progress | None = None) -> Ingested:
+    def ingest(self, *paths: Path | str, progress: Progress | None = None, jobs: int = 1) -> Ingested:
         """Read transcripts and store their sessions. Reading the same transcripts again changes nothing.
 
-        Without a path, read the usual places of agents and the transcripts that their hooks queued.
+        Without a path, read the usual places of agents and the transcripts that their hooks queued. `jobs`: processes that
+        read new and changed files, while this one stores what they read; the result is the same. A script that asks for
+        several needs `if __name__ == "__main__":`, because each of them imports it.
         """
         if paths:
-            return self._ingest(paths, progress)
-        report = self._ingest_queued([path for _agent, path in self.places()], progress)
+            return self._ingest(paths, progress, jobs=jobs)
+        report = self._ingest_queued([path for _agent, path in self.places()], progress, jobs)
         self.index_words(progress)
         return report
 
@@ -112,7 +115,7 @@ class Warmstart:
         """Read only the transcripts that agents' hooks queued."""
         return self._ingest_queued([])
 
-    def _ingest_queued(self, places: list[Path], progress: Progress | None = None) -> Ingested:
+    def _ingest_queued(self, places: list[Path], progress: Progress | None = None, jobs: int = 1) -> Ingested:
         from warmstart.ingest.queue import Queue, split_session
 
         queue = Queue(self.settings.home)
@@ -124,7 +127,7 @@ class Warmstart:
             for path, file in zip(waiting, files, strict=True)
             if not any(file.is_relative_to(place) for place in places)
         ]
-        report = self._ingest([*places, *elsewhere], progress)
+        report = self._ingest([*places, *elsewhere], progress, jobs=jobs)
         report.problems += self._archive_queued(files)
         queue.forget(taken)
         return report
@@ -138,7 +141,7 @@ class Warmstart:
         except OSError as error:
             return [Problem(str(self.settings.home / "archive"), explain(error))]
 
-    def ingest_archive(self, progress: Progress | None = None) -> Ingested:
+    def ingest_archive(self, progress: Progress | None = None, *, jobs: int = 1) -> Ingested:
         """Read the archived transcripts that are no longer in their old places, and store their sessions.
 
         A redacted copy of a stored session is left out: where a secret was in the request, the copy has another key.
@@ -150,25 +153,45 @@ class Warmstart:
             and not (entry.redacted and any(self.store.rows("session_by_key", (one.key,)) for one in entry.sessions))
         ]
         with self.archive.unpack(gone) as copies:
-            return self._ingest(copies, progress, {copy: Path(entry.path) for copy, entry in copies.items()})
+            origins = {copy: Path(entry.path) for copy, entry in copies.items()}
+            return self._ingest(copies, progress, origins, jobs=jobs)
 
     def _ingest(
         self,
         paths: Iterable[Path | str],
         progress: Progress | None = None,
         origins: Mapping[Path, Path] | None = None,
+        jobs: int = 1,
     ) -> Ingested:
-        from warmstart.ingest.read import Ingest
         from warmstart.ingest.records import Recorder
+        from warmstart.ingest.run import Ingest
 
         recorder = Recorder(self.settings.secrets, self.settings.home)
-        run = Ingest(self.store, recorder, self.settings.tools, self._clock, origins)
+        workers = self._start_workers(jobs) if jobs > 1 else None
+        run = Ingest(self.store, recorder, self.settings.tools, self._clock, origins, workers)
         report = run.run(paths, progress)
         if TrialStore(self.store).has_unmeasured():
             closed = self.experiments.close()
             report.trials, report.retired, report.promoted = closed.trials, closed.retired, closed.promoted
         self.notes.close_occurrences()
         return report
+
+    def _start_workers(self, jobs: int) -> Workers:
+        """Return processes that read for `ingest`; they start when there is something to read."""
+        from warmstart.engines import Processes
+        from warmstart.formats.places import find_current_folder
+        from warmstart.ingest.parallel import Workers
+        from warmstart.ingest.units import ReaderSetup
+
+        settings = self.settings
+        setup = ReaderSetup(
+            store=settings.store_url,
+            secrets=settings.secrets,
+            home=settings.home,
+            tools=settings.tools,
+            folder=find_current_folder(),
+        )
+        return Workers(Processes(jobs), setup)
 
     def sessions(
         self,
@@ -317,7 +340,7 @@ class Warmstart:
 
         `engine`: address of a Dask scheduler that runs the work; without one, `jobs` processes of this machine do.
         """
-        from warmstart.lake.engines import open_engine
+        from warmstart.engines import open_engine
         from warmstart.lake.library import LakeLibrary
 
         return LakeLibrary(url, self.settings, open_engine(engine, jobs))

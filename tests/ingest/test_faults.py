@@ -192,7 +192,7 @@ def test_problems_do_not_stop_the_rest(tmp_path):
 
 
 INGEST = """
-import warmstart, warmstart.ingest.read
+import warmstart, warmstart.ingest.run
 
 def ingest():
     with warmstart.open() as ws:

@@ -11,8 +11,8 @@ import pytest
 
 import warmstart
 from lake.making import fill, hash_files, write_sessions
+from warmstart.engines import open_engine
 from warmstart.errors import ConfigError
-from warmstart.lake.engines import open_engine
 
 pytestmark = pytest.mark.filterwarnings("default")  # of Dask, while a worker dies
 

@@ -15,8 +15,8 @@ from command_line import run, run_json
 from lake.making import fill, hash_files, write_sessions
 from notes.stored import RIGHT, WRONG, sessions
 from transcripts import write_jsonl
+from warmstart.engines import FailedUnit, InProcess, Processes
 from warmstart.errors import StoreError
-from warmstart.lake.engines import FailedUnit, InProcess, Processes
 from warmstart.lake.files import NewerLake, name_folder, open_lake
 from warmstart.lake.tables import SESSIONS
 from warmstart.usage.report import UsageQuery
@@ -155,9 +155,15 @@ def double_or_die(number: int) -> int:
 
 
 def test_a_killed_process_costs_only_its_own_unit():
-    results = list(Processes(2).map(double_or_die, range(6)))
+    taken: list[int] = []
+    ahead = []
+    results = []
+    for result in Processes(2).map(double_or_die, (taken.append(unit) or unit for unit in range(9))):
+        results.append(result)
+        ahead.append(len(taken) - len(results))
+    assert max(ahead) <= 4, "units wait where they come from"
     failed = {one.unit: one.reason for one in results if isinstance(one, FailedUnit)}
-    assert sorted(one for one in results if not isinstance(one, FailedUnit)) == [0, 2, 4, 10]
+    assert sorted(one for one in results if not isinstance(one, FailedUnit)) == [0, 2, 4, 10, 12, 14, 16]
     assert "killed" in failed[3] and failed[4] == "ValueError: poison"
 
 
@@ -231,7 +237,8 @@ def test_commands(folder, tmp_path):
     assert run_json("usage", "--lake", lake, "--json")["totals"]["sessions"] == 5
     assert run_json("learn", "--lake", lake, "--json")["considered"] == 5
     assert "1 file of sessions became 1" in run("lake", "compact", lake).stdout
-    assert "belong to --lake" in run("ingest", str(folder), "--jobs", "2", code=2).stderr
+    for wrong in (("--engine", "tcp://127.0.0.1:9"), ("--personal",)):
+        assert f"{wrong[0]} belongs to --lake" in run("ingest", str(folder), *wrong, code=2).stderr
 
 
 def test_the_columns_that_people_query_stay():

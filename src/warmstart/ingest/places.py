@@ -14,9 +14,14 @@ from warmstart.store import PlaceStore, Store
 _AGENTS = frozenset(("hermes",))  # whose programs name places; other agents' files are read without looking
 
 
+def may_have_place(session: Session) -> bool:
+    """Return whether a program may have named the session's place."""
+    return session.agent in _AGENTS
+
+
 def add_place(store: Store, session: Session) -> Session:
     """Return a session with its folder, where its file names none, and with the scope that its program named."""
-    if session.agent not in _AGENTS:
+    if not may_have_place(session):
         return session
     place = PlaceStore(store).find(session.id, session.agent)
     if place is None:

@@ -67,6 +67,10 @@ class Recorder:
             return text
         return self._redactor.scope().identifier(text)
 
+    def redact(self, text: str) -> str:
+        """Redact a text that is shown."""
+        return self._redactor.scope().text(text)
+
     def record(self, session: Session, score: Score, now: float) -> Record:
         """Return the redacted rows of a session."""
         scope = self._redactor.scope()

@@ -28,20 +28,60 @@ def is_remote(name: str) -> bool:
     return bool(mark) and scheme.lower() in _EXTRAS
 
 
+class RemoteFiles:
+    """The files of a storage that fsspec reads. Other processes can use it too."""
+
+    def __init__(self, address: str) -> None:
+        """Find the storage of an address. Raises SourceError if a package is missing."""
+        self.shown = _strip(address)
+        self._address = address
+        self._scheme = urlsplit(address).scheme.lower()
+        with self.explained():
+            from fsspec.core import url_to_fs
+
+            self.storage, self.root = url_to_fs(address)
+
+    @property
+    def is_web(self) -> bool:
+        return self._scheme in _WEB
+
+    def open(self, path: str) -> Any:
+        options = {"block_size": 0} if self.is_web else {}  # one request, also of servers without ranges
+        return self.storage.open(path, "rb", **options)
+
+    def fetch(self, path: str) -> Spool:
+        with self.explained(), self.open(path) as stream:
+            return Spool(stream)
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Raise SourceError for whatever the storage raises, without the secrets that an address may have."""
+        try:
+            yield
+        except ImportError as error:
+            extra = _EXTRAS[self._scheme]
+            reason = f"reading {self._scheme}:// needs more packages: pip install 'warmstart[{extra}]'"
+            raise SourceError(self.shown, reason) from error
+        except FileNotFoundError as error:
+            raise SourceError(self.shown, "there is no such file or folder") from error
+        except PermissionError as error:
+            raise SourceError(self.shown, "permission denied") from error
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}".replace(self._address, self.shown)
+            raise SourceError(self.shown, f"it cannot be read: {reason}") from error
+
+
 class RemoteFolder:
     """The transcripts at a remote address: one file, or all files below a folder."""
 
     def __init__(self, address: str) -> None:
         """List the files. Raises SourceError if there are none, or if a package is missing."""
-        self.uri = self.shown = _strip(address)
+        self._files = RemoteFiles(address)
+        self.uri = self.shown = self._files.shown
         self.problems: list[Problem] = []
-        self._address = address
-        self._scheme = urlsplit(address).scheme.lower()
-        with self._explained():
-            from fsspec.core import url_to_fs
-
-            self._files, self._root = url_to_fs(address)
-            self.single = self._scheme in _WEB or self._files.isfile(self._root)
+        self._root = self._files.root
+        with self._files.explained():
+            self.single = self._files.is_web or self._files.storage.isfile(self._root)
             self._facts = self._list()
 
     def look(self) -> Looks | None:
@@ -58,24 +98,23 @@ class RemoteFolder:
             elif (_size(facts) or 0) > MAX_SPOOLED:
                 skip(name.shown, TOO_LARGE)
             else:
-                yield SpooledSource(name, partial(self._fetch, path), _find_looks(facts))
+                yield SpooledSource(name, partial(self._files.fetch, path), _find_looks(facts))
 
     def read_single(self, at_most: int) -> bytes:
         """Return the bytes of the one file at the address."""
-        with self._explained():
-            options = {"block_size": 0} if self._scheme in _WEB else {}
-            with self._files.open(self._root, "rb", **options) as stream:
-                data = bytearray()
-                while len(data) <= at_most and (block := stream.read(1 << 20)):
-                    data += block
+        with self._files.explained(), self._files.open(self._root) as stream:
+            data = bytearray()
+            while len(data) <= at_most and (block := stream.read(1 << 20)):
+                data += block
         if len(data) > at_most:
             raise SourceError(self.shown, f"larger than {at_most >> 20} MB")
         return bytes(data)
 
     def _list(self) -> dict[str, Mapping[str, Any]]:
+        storage = self._files.storage
         if self.single:
-            return {self._root: self._files.info(self._root)}
-        found = self._files.find(self._root, detail=True)
+            return {self._root: storage.info(self._root)}
+        found = storage.find(self._root, detail=True)
         if not found:
             raise FileNotFoundError
         if len(found) > _MAX_FILES:
@@ -88,29 +127,6 @@ class RemoteFolder:
         else:
             holder, name = self.shown.rstrip("/"), path.removeprefix(self._root).strip("/")
         return SpooledName(holder, holder, unquote(name), mark="/")
-
-    def _fetch(self, path: str) -> Spool:
-        with self._explained():
-            options = {"block_size": 0} if self._scheme in _WEB else {}  # one request, also of servers without ranges
-            with self._files.open(path, "rb", **options) as stream:
-                return Spool(stream)
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Raise SourceError for whatever the storage raises, without the secrets that an address may have."""
-        try:
-            yield
-        except ImportError as error:
-            extra = _EXTRAS[self._scheme]
-            reason = f"reading {self._scheme}:// needs more packages: pip install 'warmstart[{extra}]'"
-            raise SourceError(self.shown, reason) from error
-        except FileNotFoundError as error:
-            raise SourceError(self.shown, "there is no such file or folder") from error
-        except PermissionError as error:
-            raise SourceError(self.shown, "permission denied") from error
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}".replace(self._address, self.shown)
-            raise SourceError(self.shown, f"it cannot be read: {reason}") from error
 
 
 def fetch_file(address: str, at_most: int) -> bytes:

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
+from warmstart.engines import Engine, FailedUnit, InProcess
 from warmstart.ingest.projects import ProjectSettler
 from warmstart.ingest.records import Record
 from warmstart.insights.gather import InsightCounts, decode_counts, encode_counts, read_counts
-from warmstart.lake.engines import Engine, FailedUnit, InProcess
 from warmstart.lake.files import Lake, LakeFile, open_lake
 from warmstart.lake.tables import read_records, read_table
 from warmstart.lake.units import DigestingUnit, UnitReport, digest_unit, name_digests, place_row

@@ -8,9 +8,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from warmstart.config import Settings
+from warmstart.engines import Engine, FailedUnit, InProcess
 from warmstart.insights.errors import NoteFinder
 from warmstart.insights.types import Insights
-from warmstart.lake.engines import Engine, FailedUnit, InProcess
 from warmstart.lake.files import LakeFile, open_lake
 from warmstart.lake.history import LakeHistory
 from warmstart.lake.tables import read_records, read_table

@@ -16,7 +16,8 @@ from msgspec import Struct, field, structs
 
 from warmstart.errors import SourceError
 from warmstart.formats.source import Source
-from warmstart.ingest.read import READER, SkippedFiles, scan
+from warmstart.ingest.place_reader import SkippedFiles
+from warmstart.ingest.read import READER, scan
 from warmstart.ingest.records import Record, Recorder
 from warmstart.ingest.skips import Skip
 from warmstart.ingest.sources import expand_source, find_places, find_sources

@@ -10,8 +10,8 @@ import msgspec
 
 from warmstart.config import Settings
 from warmstart.errors import NotFound, Refused
-from warmstart.ingest.read import Ingest
 from warmstart.ingest.records import Recorder
+from warmstart.ingest.run import Ingest
 from warmstart.ports import NoteDesk
 from warmstart.review.memory import MemoryFolder
 from warmstart.review.skills import SkillFolder, change_text, read_skill

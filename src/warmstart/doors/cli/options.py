@@ -42,7 +42,11 @@ engine_option = click.option(
     "--engine", metavar="URL", help="With --lake: run the work on the Dask cluster of this scheduler, tcp://host:8786."
 )
 jobs_option = click.option(
-    "--jobs", type=click.IntRange(1, 512), default=1, show_default=True, help="With --lake: processes to use."
+    "--jobs",
+    type=click.IntRange(1, 512),
+    default=1,
+    show_default=True,
+    help="Processes that read; each file or archive is read by one of them.",
 )
 
 

@@ -184,10 +184,18 @@ def ingest(
             raise click.UsageError("--archive reads into the store; give either it or --lake")
         _fill_lake(ws, ws.lake(lake, engine=engine, jobs=jobs), paths, personal=personal, as_json=as_json)
         return
-    if engine is not None or jobs > 1 or personal:
-        raise click.UsageError("--jobs, --engine and --personal belong to --lake: a store has one writer at a time")
+    if engine is not None:
+        raise click.UsageError("--engine belongs to --lake: a store is filled from one machine; use --jobs")
+    if personal:
+        raise click.UsageError(
+            "--personal belongs to --lake: a store keeps the sessions of every profile, chat and person"
+        )
     with progress_bar("ingesting") as report_progress:
-        report = ws.ingest_archive(report_progress) if archived else ws.ingest(*paths, progress=report_progress)
+        report = (
+            ws.ingest_archive(report_progress, jobs=jobs)
+            if archived
+            else ws.ingest(*paths, progress=report_progress, jobs=jobs)
+        )
     if as_json:
         print_json(report)
     else:

@@ -6,9 +6,10 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
@@ -30,7 +31,7 @@ class FailedUnit(Struct, Generic[_U]):
 class Engine(Protocol):
     """Runs a function on units of work, somewhere."""
 
-    def map(self, function: Callable[[_U], _R], units: Sequence[_U]) -> Iterator[_R | FailedUnit[_U]]:
+    def map(self, function: Callable[[_U], _R], units: Iterable[_U]) -> Iterator[_R | FailedUnit[_U]]:
         """Yield the result of each unit as soon as it is done, or why it failed. A lost worker's unit runs again."""
 
     def close(self) -> None:
@@ -40,7 +41,7 @@ class Engine(Protocol):
 class InProcess:
     """Runs units one after the other, in this process."""
 
-    def map(self, function: Callable[[_U], _R], units: Sequence[_U]) -> Iterator[_R | FailedUnit[_U]]:
+    def map(self, function: Callable[[_U], _R], units: Iterable[_U]) -> Iterator[_R | FailedUnit[_U]]:
         for unit in units:
             try:
                 yield function(unit)
@@ -52,40 +53,55 @@ class InProcess:
 
 
 class Processes:
-    """Runs units in processes of this machine. A unit whose process dies runs again by itself; then it is reported."""
+    """Runs units in processes of this machine. A unit whose process dies runs again by itself; then it is reported.
+
+    Units are taken as processes get free, so that there may be any number of them. Without a unit no process starts.
+    """
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
         self._pools: list[ProcessPoolExecutor] = []
 
-    def map(self, function: Callable[[_U], _R], units: Sequence[_U]) -> Iterator[_R | FailedUnit[_U]]:
-        lost: list[_U] = []
-        for unit, result in self._run(function, units, self._jobs):
-            if isinstance(result, BrokenProcessPool):
-                lost.append(unit)  # or of another unit that ran beside it
-            else:
-                yield _describe(unit, result)
-        for unit in lost:
-            for _unit, result in self._run(function, [unit], 1):
-                if isinstance(result, BrokenProcessPool):
-                    yield FailedUnit(unit, "the process that read it was killed, twice")
-                else:
-                    yield _describe(unit, result)
+    def map(self, function: Callable[[_U], _R], units: Iterable[_U]) -> Iterator[_R | FailedUnit[_U]]:
+        waiting = iter(units)
+        while lost := (yield from self._run(function, waiting, self._jobs, 2 * self._jobs)):
+            suspects = iter(lost)  # the process of one of them died, and the others ran or waited beside it
+            while dead := (yield from self._run(function, suspects, 1, 1)):
+                yield from (FailedUnit(unit, "the process that read it was killed, twice") for unit in dead)
 
     def _run(
-        self, function: Callable[[_U], _R], units: Sequence[_U], jobs: int
-    ) -> Iterator[tuple[_U, _R | BaseException]]:
-        context = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(min(jobs, max(1, len(units))), context, initializer=_follow_parent)
-        self._pools.append(pool)
+        self, function: Callable[[_U], _R], units: Iterator[_U], jobs: int, most: int
+    ) -> Generator[_R | FailedUnit[_U], None, list[_U]]:
+        """Run units, at most so many at a time, until there are no more or a process dies; return the units then lost."""
+        lost: list[_U] = []
+        running: dict[Future[_R], _U] = {}
+        pool: ProcessPoolExecutor | None = None
         try:
-            futures: dict[Future[_R], _U] = {pool.submit(function, unit): unit for unit in units}
-            for future in as_completed(futures):
-                error = future.exception()
-                yield futures.pop(future), future.result() if error is None else error
+            while True:
+                for unit in islice(units, 0 if lost else most - len(running)):
+                    pool = pool or self._start(jobs)
+                    try:
+                        running[pool.submit(function, unit)] = unit
+                    except BrokenProcessPool:
+                        lost.append(unit)
+                if not running:
+                    return lost
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    unit = running.pop(future)
+                    error = future.exception()
+                    if isinstance(error, BrokenProcessPool):
+                        lost.append(unit)
+                    else:
+                        yield _describe(unit, future.result() if error is None else error)
         finally:
-            _stop(pool)
-            self._pools.remove(pool)
+            if pool is not None:
+                _stop(pool)
+                self._pools.remove(pool)
+
+    def _start(self, jobs: int) -> ProcessPoolExecutor:
+        pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_follow_parent)
+        self._pools.append(pool)
+        return pool
 
     def close(self) -> None:
         for pool in self._pools:
@@ -111,12 +127,12 @@ def _follow_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
-    def wait() -> None:
+    def end_with_parent() -> None:
         if parent is not None:
             parent.join()
             os._exit(1)
 
-    threading.Thread(target=wait, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 class DaskEngine:
@@ -133,13 +149,14 @@ class DaskEngine:
         except (OSError, ValueError, TimeoutError) as error:
             raise ConfigError(f"no Dask scheduler answers at {url}: {error}") from error
 
-    def map(self, function: Callable[[_U], _R], units: Sequence[_U]) -> Iterator[_R | FailedUnit[_U]]:
+    def map(self, function: Callable[[_U], _R], units: Iterable[_U]) -> Iterator[_R | FailedUnit[_U]]:
         from distributed import as_completed as take_done
 
         next_done: Any = take_done
+        every = list(units)
         futures = {
             future.key: (future, unit)
-            for unit, future in zip(units, self._client.map(function, list(units), pure=False), strict=True)
+            for unit, future in zip(every, self._client.map(function, every, pure=False), strict=True)
         }
         for future in next_done([future for future, _unit in futures.values()], loop=self._client.loop):
             _future, unit = futures.pop(future.key)
