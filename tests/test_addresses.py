@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from databases import on_postgres
 from transcripts import claude_lines, write_jsonl
 from warmstart import config
 from warmstart.addresses import drop_passwords, find_passwords
@@ -130,7 +131,7 @@ def test_a_server_that_does_not_answer_shows_no_password(monkeypatch: pytest.Mon
         assert_hidden(run(*words).output)
 
 
-@pytest.mark.parametrize("database", ["postgres"], indirect=True)
+@on_postgres
 def test_sessions_that_saw_the_password_are_stored_without_it(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

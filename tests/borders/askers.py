@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,8 +31,9 @@ class Asking(NamedTuple):
     """One asker's situation: a place, and everything that it needs to ask from there."""
 
     ws: Warmstart
-    place: Place
     root: Path
+    place: Place
+    others: Sequence[Place] = PLACES  # those whose words, templates and sessions it tries to reach
 
     @property
     def scope(self) -> str:
@@ -44,13 +45,17 @@ class Asking(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """The names of everyone's templates."""
-        return [row.name for row, _template in self.ws.templates.find()]
+        """The names of the others' templates."""
+        return [row.name for row, _template in self.ws.templates.find() if self.belongs(row.name)]
+
+    def belongs(self, name: str) -> bool:
+        """Whether a template or session is one of the others'."""
+        return any(place.canary in name for place in self.others)
 
     @property
     def texts(self) -> list[str]:
         """Requests that try to reach every place: its words, its template's names, no words at all."""
-        return [TASK, "", "coding", "ops", *map(ask_for, PLACES), *self.names]
+        return [TASK, "", "coding", "ops", *map(ask_for, self.others), *self.names]
 
 
 class Asker(NamedTuple):
@@ -86,11 +91,11 @@ def ask_mcp(asking: Asking) -> Iterator[Any]:
 
 
 async def _use_mcp(door: McpDoor, asking: Asking) -> list[str]:
-    sessions = [row.id for row in asking.ws.sessions(limit=None)]
+    sessions = [row.id for row in asking.ws.sessions(limit=None) if asking.belongs(row.id)]
     calls: list[tuple[str, dict[str, Any]]] = [("templates_list", {}), ("insights", {}), ("learn", {})]
     calls += [("provision", {"task": text}) for text in asking.texts]
     calls += [("brief", {"task": text}) for text in asking.texts]
-    calls += [("advise", make_call(place)) for place in PLACES if place.project in ("", asking.place.project)]
+    calls += [("advise", make_call(place)) for place in asking.others if place.project in ("", asking.place.project)]
     calls += [("template_show", {"name": name}) for name in asking.names]
     calls += [("capture", {"session": session, "name": "kept"}) for session in (*sessions, sessions[0][:1])]
     calls += [("warm_session", {"action": "list"}), ("warm_session", {"action": "build", "name": "built"})]
@@ -144,6 +149,7 @@ def ask_the_plugin(asking: Asking) -> Iterator[Any]:
     if place.is_personal:  # the person at the keyboard may see the sessions of all projects
         for words in ("status", "templates", "why", f"why new-{PLACES[6].canary}-0", f"why new-{PLACES[0].canary}-0"):
             yield plugin.command.answer(words)
+    plugin.end_process()
 
 
 def ask_the_command_line(asking: Asking) -> Iterator[Any]:

@@ -19,6 +19,7 @@ from warmstart.doors.hermes.journal import Journal, UnseededSession, open_notes
 from warmstart.doors.hermes.opener import Opener
 from warmstart.doors.hermes.refusal import SeedRemoved
 from warmstart.doors.hermes.wire import FORMS, find_bad_calls, put_seed, read_opening
+from warmstart.errors import StoreError
 from warmstart.store import TrialStore
 
 
@@ -343,6 +344,17 @@ def test_a_fork_opens_its_own(home: Path) -> None:
     assert opener() is first
     opener._opened = (-1, first)
     assert opener() is not first
+
+
+def test_the_store_is_closed_when_hermes_ends(home: Path) -> None:
+    plugin = make_plugin()
+    send(plugin, make_request())
+    store = plugin._open().store
+    plugin.end_process()
+    with pytest.raises(StoreError, match="closed"):
+        store.list_sessions()
+    assert send(plugin, make_request(), session_id="later"), "a straggler opens it again"
+    plugin.end_process()
 
 
 def test_wire_forms(home: Path) -> None:

@@ -14,6 +14,7 @@ import psycopg
 import pytest
 from msgspec import structs
 
+from databases import on_postgres
 from postgres_server import Postgres
 from store.rows import make_calls, make_session
 from transcripts import claude_lines, write_jsonl
@@ -25,18 +26,11 @@ from warmstart.store import postgres as module
 from warmstart.store.postgres_dialect import fold, list_words, match_words, translate
 from warmstart.store.sqlite import MIGRATIONS
 
+pytestmark = on_postgres
+
 SQLITE_TYPES = {"BLOB": "bytea", "TEXT": "text", "INTEGER": "bigint", "REAL": "double precision"}
 ONLY_OURS = {"owner"}  # columns that PostgreSQL has for its roles
 DIFFERENT = {"session_words", "migrations"}  # tables that each database has in its own form
-
-
-@pytest.fixture
-def database(postgres: Postgres, sealed: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The stores of this module are in PostgreSQL."""
-    address = postgres.make_store()
-    monkeypatch.setenv("WARMSTART_STORE", address)
-    yield "postgres"
-    postgres.recycle_store(address)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from databases import on_postgres
 from doors.hooks.events import PROJECT
 from forks import run_forks, start_forker
 from places import SRC
@@ -25,16 +26,9 @@ from warmstart.store import Store, open_store
 from warmstart.store.postgres import PostgresStore
 from warmstart.store.postgres_address import Waits, read_server
 
+pytestmark = on_postgres
+
 SHORT = Waits(patience=0.4, silence=0.6, answer=0.4, spare=0.3)
-
-
-@pytest.fixture
-def database(postgres: Postgres, sealed: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The stores of this module are in PostgreSQL."""
-    address = postgres.make_store()
-    monkeypatch.setenv("WARMSTART_STORE", address)
-    yield "postgres"
-    postgres.recycle_store(address)
 
 
 @pytest.fixture

@@ -38,6 +38,13 @@ class Opener:
             opened = self._open(os.getpid())
         return opened[1]
 
+    def close(self) -> None:
+        """Close the store: the process ends. The one of a parent process is left to it."""
+        with self._lock:
+            opened, self._opened = self._opened, None
+        if opened is not None and opened[0] == os.getpid():
+            opened[1].close()
+
     def _open(self, pid: int) -> tuple[int, Warmstart]:
         with self._lock:
             if self._opened is None or self._opened[0] != pid:

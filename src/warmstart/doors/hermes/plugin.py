@@ -195,9 +195,10 @@ class Plugin:
         self._guard(self._closer.start_all, session_id or "")
 
     def end_process(self) -> None:
-        """Close trials when Hermes exits: not every exit reports the sessions' end before."""
+        """Close trials when Hermes exits, and the store: not every exit reports the sessions' end before."""
         self._guard(self._closer.start_all)
         self._guard(self._reviewer.end_process)
+        self._guard(self._open.close)
 
     def receive_message(self, event: Any = None, session_store: Any = None, **_facts: Any) -> None:
         """Remember the session of a chat message (`pre_gateway_dispatch`), which may be `/warm`."""
