@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 import warmstart
+from databases import on_both_databases
 from insight_sessions import FAIL, GOOD, MONDAY, call, session
 from notes.stored import RIGHT, WRONG, sessions
 from transcripts import teach
@@ -119,10 +120,17 @@ def check(ws) -> None:
 
 
 def count_parts(ws) -> int:
-    return len(ws.store._db.execute("SELECT 1 FROM merged_digests").fetchall())
+    return len(ws.store.ask("SELECT 1 FROM merged_digests"))
 
 
-def test_the_store_keeps_merged_counts_up_to_date(ws):
+def change(ws, statement, *values) -> None:
+    """Run a statement on the store as another program would."""
+    with ws.store.writing():
+        assert ws.store.ask(f"{statement} RETURNING 1", values)
+
+
+@on_both_databases
+def test_the_store_keeps_merged_counts_up_to_date(database, ws):
     teach(ws, *sessions(20, WRONG, RIGHT))
     check(ws)
     assert count_parts(ws) == 6 + 2, "six parts of three sessions, two of nine"
@@ -145,36 +153,40 @@ def test_filters_take_parts_only_where_all_sessions_are_wanted(ws):
     assert ws.insights(agent="nobody").sessions == 0
 
 
-def test_a_deleted_session_leaves_no_merged_counts(ws):
+@on_both_databases
+def test_a_deleted_session_leaves_no_merged_counts(database, ws):
     teach(ws, *sessions(9, WRONG, RIGHT))
     ws.insights()
     assert count_parts(ws)
     gone = ws.sessions()[0]
     ws.delete_session(gone.id)
-    held = b"".join(body for (body,) in ws.store._db.execute("SELECT body FROM merged_digests"))
+    held = b"".join(body for (body,) in ws.store.ask("SELECT body FROM merged_digests"))
     assert gone.key.encode() not in held and gone.id.encode() not in held
     assert ws.insights().sessions == 8
     check(ws)
 
 
-def test_damaged_parts_are_made_again(ws):
+@on_both_databases
+def test_damaged_parts_are_made_again(database, ws):
     teach(ws, *sessions(9, WRONG, RIGHT))
     before = ws.insights()
-    ws.store._db.execute("UPDATE merged_digests SET body = x'c1'")
+    change(ws, "UPDATE merged_digests SET body = ?", b"\xc1")
     assert ws.insights() == before
 
 
-def test_an_unreadable_session_is_counted(ws):
+@on_both_databases
+def test_an_unreadable_session_is_counted(database, ws):
     teach(ws, *sessions(3, WRONG, RIGHT))
-    ws.store._db.execute("UPDATE sessions SET usage = '{'")
+    change(ws, "UPDATE sessions SET usage = '{'")
     found = ws.insights()
     assert (found.unreadable, found.sessions) == (3, 0)
     assert ws.insights().unreadable == 3
     assert ws.learn().notes is not None
 
 
+@on_both_databases
 @pytest.mark.parametrize(
-    ("change", "left_out"),
+    ("statement", "left_out"),
     [
         ("UPDATE calls SET error_kind = 'of another version' WHERE error_kind IS NOT NULL", 0),
         ("UPDATE calls SET basis = 'of another version'", 0),
@@ -184,11 +196,10 @@ def test_an_unreadable_session_is_counted(ws):
         ("UPDATE spent SET basis = 'of another version'", 0),
     ],
 )
-def test_values_of_another_version_are_counted(ws, change, left_out):
+def test_values_of_another_version_are_counted(database, ws, statement, left_out):
     """A store may hold words that this version does not know: from an older or a newer one, or from a person."""
     teach(ws, *sessions(3, WRONG, RIGHT))
-    ws.store._db.execute(change)
-    assert ws.store._db.changes()
+    change(ws, statement)
     for _again in range(2):  # when digests are made, and when they are read
         found = ws.insights(show=1)
         assert (found.sessions, found.unreadable, found.calls) == (3, 0, 6)
@@ -199,21 +210,22 @@ def test_values_of_another_version_are_counted(ws, change, left_out):
     check(ws)
 
 
-def test_stored_counts_of_another_version_are_counted(ws):
+@on_both_databases
+def test_stored_counts_of_another_version_are_counted(database, ws):
     """Counts that were stored with an unknown kind of error keep it; counts that cannot be read are reported as such."""
     teach(ws, *sessions(3, WRONG, RIGHT))
     ws.insights()
-    (key, body), *_others = ws.store._db.execute("SELECT session_key, figures FROM digests").fetchall()
+    (key, body), *_others = ws.store.ask("SELECT session_key, figures FROM digests")
     kind = next(iter(decode_counts(body).errors.groups))[1]
     assert kind is not None
     made = body.replace(kind.encode(), b"x" * len(kind))
     assert made != body
-    ws.store._db.execute("UPDATE digests SET figures = ? WHERE session_key = ?", (made, key))
-    ws.store._db.execute("DELETE FROM merged_digests")
+    change(ws, "UPDATE digests SET figures = ? WHERE session_key = ?", made, key)
+    change(ws, "DELETE FROM merged_digests")
     found = ws.insights()
     assert (found.sessions, found.seen_once, found.unreadable) == (3, 1, 0)
-    ws.store._db.execute("UPDATE digests SET figures = x'c1' WHERE session_key = ?", (key,))
-    ws.store._db.execute("DELETE FROM merged_digests")
+    change(ws, "UPDATE digests SET figures = ? WHERE session_key = ?", b"\xc1", key)
+    change(ws, "DELETE FROM merged_digests")
     found = ws.insights()
     assert (found.sessions, found.unreadable) == (2, 1)
 

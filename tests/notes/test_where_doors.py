@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 import uuid
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +88,8 @@ class TestLibrary:
         assert [file.path for file in taught.where(ASKED, folder=tmp_path).files] == ["src/cart.py"]
 
     def test_a_damaged_digest_is_left_out(self, taught: Warmstart) -> None:
-        with closing(sqlite3.connect(taught.settings.home / "warmstart.db")) as database, database:
-            database.execute("UPDATE digests SET body = '{' || body")
+        with taught.store.writing():
+            assert taught.store.ask("UPDATE digests SET body = '{' || body RETURNING 1")
         assert taught.where(ASKED, project=SHOP).silent.endswith("run: warmstart learn")
 
 
