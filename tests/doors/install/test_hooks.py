@@ -162,6 +162,13 @@ class TestMerging:
         broken = command.replace(str(PROGRAM), "/nowhere/warmstart")
         assert subprocess.run(["sh", "-c", broken], capture_output=True, check=False).returncode == 0
 
+    @pytest.mark.parametrize("store", ["team.db", "sqlite:///team.db"])
+    def test_a_store_is_named_by_its_whole_path(self, file, tmp_path, monkeypatch, store):
+        monkeypatch.chdir(tmp_path)
+        run("--store", store, "hook", "install", "claude-code")
+        command = json.loads(file.read_text())["hooks"]["Stop"][0]["hooks"][0]["command"]
+        assert f"--store {tmp_path}/team.db " in command, "agents run hooks in any folder"
+
     def test_a_project(self, tmp_path, monkeypatch):
         project = tmp_path / "project"
         project.mkdir()

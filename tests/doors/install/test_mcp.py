@@ -200,6 +200,13 @@ def test_another_home_and_store_are_told_because_clients_hand_on_no_environment(
     assert servers(home / FILES["codex"], "codex")["warmstart"]["args"] == told
 
 
+@pytest.mark.parametrize("store", ["s.db", "sqlite:///s.db"])
+def test_a_store_is_named_by_its_whole_path(store, tmp_path, home, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(main, ["--store", store, "mcp", "install", "codex"]).exit_code == 0
+    assert str(tmp_path / "s.db") in servers(home / FILES["codex"], "codex")["warmstart"]["args"]
+
+
 def test_the_clients_own_variables_say_where_their_files_are(tmp_path, monkeypatch):
     for variable, client, name in (
         ("CLAUDE_CONFIG_DIR", "claude-code", ".claude.json"),

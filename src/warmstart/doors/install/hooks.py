@@ -11,7 +11,7 @@ from warmstart.config import Settings
 from warmstart.doors.hooks.agents import HookAgent
 from warmstart.doors.install.hook_settings import HookSettings
 from warmstart.doors.install.plugin_file import PluginFile
-from warmstart.doors.install.program import check_store, find_program, join_words
+from warmstart.doors.install.program import find_program, join_words, name_store
 
 ENDING_WITH_SHELL = '<&0 & trap "kill $!" TERM; wait $!; true'  # our program ends when its shell is ended
 
@@ -89,6 +89,6 @@ def make_words(agent: HookAgent, settings: Settings, store: str | None = None, *
     words = [*find_program(shared=shared), *name_command(agent).split()]
     home = None if settings.home == settings.user_home / ".warmstart" else settings.home.absolute()
     caller = "project" if shared else None  # the user's own hooks may run beside it: only one of them answers
-    for option, value in (("--home", home), ("--store", store and check_store(store)), ("--caller", caller)):
+    for option, value in (("--home", home), ("--store", store and name_store(store)), ("--caller", caller)):
         words += [option, str(value)] if value else []
     return words

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from warmstart import config
 from warmstart.config import Settings
-from warmstart.doors.install.program import check_store, find_program
+from warmstart.doors.install.program import find_program, name_store
 from warmstart.doors.settings_edit import json_text, toml_text, yaml_text
 from warmstart.doors.settings_edit.file import Editor, SettingsFile
 from warmstart.doors.settings_edit.json_text import Insertion
@@ -137,10 +137,7 @@ def _make_entry(client: Client, settings: Settings, project: Path | None) -> dic
     if settings.home != settings.user_home / ".warmstart":
         words += ["--home", str(settings.home.absolute())]
     if settings.store and settings.store != config.load(settings.home, environ={}).store:
-        words += [
-            "--store",
-            check_store(settings.store) if "://" in settings.store else str(Path(settings.store).absolute()),
-        ]
+        words += ["--store", name_store(settings.store)]
     return {**client.more, "command": words[0], "args": [*words[1:], "mcp"]}
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from warmstart.addresses import drop_passwords, find_passwords
 from warmstart.errors import ConfigError
+from warmstart.store import locate_store
 
 
 def find_program(*, shared: bool = False) -> list[str]:
@@ -33,15 +34,17 @@ def find_isolated_program() -> list[str]:
     return [sys.executable, "-EP" if is_users else "-I", "-m", "warmstart"]
 
 
-def check_store(address: str) -> str:
-    """Return the address or path of a store that other programs' files shall name. Raises ConfigError for a password in it."""
+def name_store(address: str) -> str:
+    """Return the address of a store, or its file's absolute path, as other programs' files shall name it: they start us in
+    any folder. Raises ConfigError for a password in it."""
     if find_passwords(address):
         raise ConfigError(
             "the address of the store holds a password, which is never written into other programs' files. Keep it in "
             "~/.pgpass (or a service file, PGPASSFILE or PGPASSWORD, if the agent has them), and leave it out here: "
             f"--store {drop_passwords(address)}"
         )
-    return address
+    path = locate_store(address)
+    return address if path is None else str(path)
 
 
 def join_words(words: Sequence[str]) -> str:
