@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,9 @@ from bundles.team import git
 from command_line import run, run_json
 from notes.stored import GONE, RIGHT, THERE, WRONG, sessions
 from places import SRC
+from postgres_server import start_postgres
 from transcripts import CART, teach, work_lines
-from warmstart.errors import Refused, StoreError
+from warmstart.errors import Refused, StoreError, StoreFull, StoreUnreachable
 from warmstart.model import Task
 from warmstart.store import open_store
 from warmstart.store.copying import CopyChoice, StoreCopy, list_tables
@@ -174,6 +176,49 @@ def test_kill_9_leaves_an_empty_store_or_a_whole_one(full, tmp_path):
             assert store.rows("count_rows")[0][0] in (0, 9)
         copy(full, target)
         assert read_all(target) == read_all(full)
+
+
+def test_a_full_disk_keeps_nothing_and_the_source_as_it_was(full, small_disk):
+    target, ballast = str(small_disk / "warmstart.db"), small_disk / "ballast"
+    open_store(target).close()
+    with pytest.raises(OSError, match="No space"):
+        ballast.write_bytes(bytes(3_000_000))
+    os.truncate(ballast, ballast.stat().st_size - 100_000)  # room for some tables
+    before = read_all(full)
+    with pytest.raises(StoreFull):
+        copy(full, target)
+    ballast.unlink()
+    with open_store(target) as store:
+        assert store.rows("count_rows")[0] == (0, 0, 0)
+    copy(full, target)
+    assert read_all(target) == read_all(full) == before
+
+
+@pytest.mark.slow
+def test_kill_9_of_the_server_in_the_middle_of_a_copy(full, tmp_path):
+    """In both directions: nothing is half there, the source is as it was, and the next copy is complete."""
+    with start_postgres() as server:
+        there, back = server.make_store(), str(tmp_path / "back.db")
+        before = read_all(full)
+        for source, target in ((full, there), (there, back)):
+            with open_store(source) as one, open_store(target) as other:
+                steps = count()
+
+                def kill(_done: int, _total: int, _table: str, steps=steps) -> None:
+                    if next(steps) == 6:
+                        server.kill()
+
+                with pytest.raises(StoreUnreachable):
+                    StoreCopy(one, other).run(kill)
+                assert next(steps) == 7, "nothing was copied after that"
+            server.switch_on()
+            with open_store(target) as other:
+                assert other.rows("count_rows")[0] == (0, 0, 0)
+            copied = copy(source, target)
+            assert not copied.already_there and not copied.limited
+        assert read_all(full) == before
+        assert read_all(back).keys() == before.keys()
+        assert [len(rows) for rows in read_all(back).values()] == [len(rows) for rows in before.values()]
 
 
 def test_the_command(full, tmp_path, postgres):

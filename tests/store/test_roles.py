@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -13,9 +14,10 @@ from msgspec import structs
 from postgres_server import Postgres
 from store.rows import make_calls, make_session
 from warmstart.doors.cli.main import main as run_cli
-from warmstart.errors import NotFound, StoreDenied
+from warmstart.errors import NotFound, Refused, StoreDenied
 from warmstart.model import Example
 from warmstart.store import ProjectStore, SourceRow, Store, TemplateRow, TemplateStore, TrialRow, TrialStore, open_store
+from warmstart.store.copying import StoreCopy
 from warmstart.store.notes import NoteRow, NoteStore
 from warmstart.store.roles import read_roles
 from warmstart.store.rows import ProjectNameRow
@@ -223,6 +225,26 @@ def test_two_members_may_have_one_folder(ann: Store, bob: Store) -> None:
             NoteStore(store).put(NoteRow("n", "/workspace", "", "path", "active", text, 1.0))
     assert [body for _note, body in NoteStore(ann).bodies()] == ["hers"]
     assert NoteStore(bob).bodies() == []
+
+
+def test_a_member_copies_what_she_sees_and_nothing_into_the_store(
+    ann: Store, bob: Store, server: str, tmp_path: Path
+) -> None:
+    """What she does not see may be there, so that the store only looks empty."""
+    put(bob, "private", project="/home/bob/diary", task="canary")
+    with open_store(tmp_path / "hers.db") as hers:
+        put(hers, "k1", project=SHOP)
+        for target in (ann, bob):
+            with pytest.raises(Refused, match="sees only a part"):
+                StoreCopy(hers, target).run()
+    assert (keys(ann), keys(bob)) == (set(), {"private"})
+    put(bob, "k2", project=SHOP)
+    put(ann, "k3", project=SECRET)
+    done = CliRunner().invoke(run_cli, ["store", "copy", server.format(role="ann"), str(tmp_path / "a.db")])
+    assert done.exit_code == 0 and "your role sees only a part" in done.output
+    with open_store(tmp_path / "a.db") as copied:
+        assert keys(copied) == {"k2", "k3"}
+    assert b"canary" not in (tmp_path / "a.db").read_bytes()
 
 
 def test_every_table_has_a_policy_or_is_open_on_purpose(server: str, database: str) -> None:

@@ -50,6 +50,7 @@ class CopiedStore(Struct, frozen=True, kw_only=True):
     left_out: int  # rows of other projects and of personal scopes
     changed_texts: int  # texts with NUL, which PostgreSQL cannot hold
     already_there: bool = False  # an earlier copy was complete
+    limited: bool = False  # row-level security hides a part of the source from this role
 
 
 class _Table(NamedTuple):
@@ -169,7 +170,12 @@ class StoreCopy:
         self._can_hold_nul = isinstance(target, SqliteStore)
 
     def run(self, progress: Progress | None = None) -> CopiedStore:
-        """Copy everything that was chosen. Raises Refused if the target holds something else."""
+        """Copy everything that was chosen. Raises Refused if the target holds something else, or may do so unseen."""
+        if self._target.is_limited():
+            raise Refused(
+                f"{self._target.place}: your role sees only a part of this store (row-level security), so nobody knows "
+                "whether it is empty; it was left untouched. Copy with the role that owns it"
+            )
         with self._source.reading():
             total = sum(self._count(self._source, table) for table in self._tables)
             with self._target.writing():
@@ -188,6 +194,7 @@ class StoreCopy:
             left_out=self._left_out,
             changed_texts=self._changed,
             already_there=not is_empty,
+            limited=self._source.is_limited(),
         )
 
     def _explain(self, sent: list[CopiedTable], found: list[CopiedTable], *, is_empty: bool) -> None:

@@ -120,6 +120,9 @@ class PostgresStore(PostgresConnection, Store):
         with self._asking():
             return self._first(translate(sql), values or None).fetchall()
 
+    def is_limited(self) -> bool:
+        return bool(self.ask("SELECT row_security_active('sessions')")[0][0])
+
     def put_rows(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         marks = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
         with self.part():

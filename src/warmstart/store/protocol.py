@@ -64,6 +64,9 @@ class Store(Protocol):
     def ask(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         """Execute a statement that has no name, with `?` for its values, and return its rows."""
 
+    def is_limited(self) -> bool:
+        """Return whether the database shows this role only some of the rows."""
+
     def put_rows(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Insert rows as they are, in a transaction that the caller has begun."""
 

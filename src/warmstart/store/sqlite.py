@@ -113,6 +113,9 @@ class SqliteStore(SqliteFile, Store):
         with self._asking():
             return self._fetch(self._db.execute(sql, values))
 
+    def is_limited(self) -> bool:
+        return False
+
     def put_rows(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         marks = ", ".join("?" * len(columns))
         with self.part():

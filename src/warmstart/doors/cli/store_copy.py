@@ -60,6 +60,8 @@ def copy_store(
     rows = format_count(sum(table.rows for table in copied.tables), "row")
     verb = "were there already, as in the source" if copied.already_there else "copied and verified"
     click.echo(f"{clean(copied.source)} -> {clean(copied.target)}: {rows} {verb}; {copied.left_out:,} left out")
+    if copied.limited:
+        click.echo("your role sees only a part of that store (row-level security); no more than that was copied")
     if copied.changed_texts:
         click.echo(
             f"{format_count(copied.changed_texts, 'row')} held NUL characters, which PostgreSQL cannot hold: now U+FFFD"
