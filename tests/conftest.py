@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
+import subprocess
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -120,6 +122,20 @@ def database(request: pytest.FixtureRequest, sealed: None, monkeypatch: pytest.M
     monkeypatch.setenv("WARMSTART_STORE", address)
     yield wanted
     server.recycle_store(address)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 2 MB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = shutil.which("mount") and subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "warmstart-test", disk], capture_output=True, check=False
+    )
+    if not mounted or mounted.returncode:
+        pytest.skip("cannot mount a small file system here")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
 
 
 @pytest.fixture

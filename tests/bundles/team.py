@@ -62,12 +62,12 @@ class Member:
             return ws.bundles.pull(str(address), **more)
 
 
-def make_team(folder: Path) -> tuple[Member, Member, Path]:
-    """Return a member with a note and a template to share, one without, who trusts them, and a repository."""
+def make_team(folder: Path, place: Path | None = None) -> tuple[Member, Member, Path]:
+    """Return a member with a note and a template to share, one without, who trusts them, and a repository at a place."""
     anna, ben = Member(folder, "anna"), Member(folder, "ben")
     anna.work(WRONG, RIGHT)
     ben.trust(anna)
-    return anna, ben, make_repository(folder / "team.git")
+    return anna, ben, make_repository((place or folder) / "team.git")
 
 
 def list_changes(result: Any) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from bundles.team import PROJECT, git, list_changes, list_files, make_team, rewrite
+from bundles.team import PROJECT, Member, git, list_changes, list_files, make_team, rewrite
 from places import SRC
 from warmstart.bundles.items import LARGEST
-from warmstart.errors import Refused, SourceError
+from warmstart.errors import Refused, SourceError, StoreFull
 
 
 @pytest.fixture
@@ -220,8 +221,8 @@ def test_kill_9_leaves_nothing_half_done(team, action):
         assert len(ws.notes.list()) == 2
 
 
-def test_a_full_disk_is_a_clear_error_and_the_branch_stays(team, monkeypatch):
-    anna, _ben, repository = team
+def test_a_full_disk_of_the_repository_is_a_clear_error_and_the_branch_stays(tmp_path, small_disk):
+    anna, _ben, repository = make_team(tmp_path, small_disk)
     anna.push(repository)
     before = git("rev-parse", "main", folder=repository)
     anna.work(
@@ -229,11 +230,42 @@ def test_a_full_disk_is_a_clear_error_and_the_branch_stays(team, monkeypatch):
         ("Bash", {"command": "npm run test"}, "ok"),
         first=5,
     )
-    monkeypatch.setattr("warmstart.bundles.git._MAX_PACK", 64)  # the same as a disk that is full: writes fail
-    with pytest.raises(Refused, match="git"):
+    ballast = fill_disk(small_disk)
+    with pytest.raises(Refused, match="No space left"):
         anna.push(repository)
     assert git("rev-parse", "main", folder=repository) == before
-    monkeypatch.undo()
+    ballast.unlink()
+    anna.push(repository)
+    assert git("rev-parse", "main", folder=repository) != before
+    git("fsck", "--strict", folder=repository)
+
+
+def test_a_full_disk_of_the_receiver_is_a_clear_error_and_the_next_pull_is_complete(tmp_path, small_disk):
+    anna, _ben, repository = make_team(tmp_path)
+    anna.push(repository)
+    cleo = Member(small_disk, "cleo")
+    cleo.trust(anna)
+    with cleo.open() as ws:
+        assert not ws.notes.list()  # there is a store
+    ballast = fill_disk(small_disk)
+    reasons, received = [], None
+    while received is None:  # with a little more room each time
+        try:
+            received = cleo.pull(repository)
+        except (Refused, StoreFull) as error:
+            reasons.append(type(error))
+            assert re.search(r"no space left", str(error), re.I), error
+            os.truncate(ballast, ballast.stat().st_size - 12_288)
+    assert {*reasons} == {Refused, StoreFull}, "git and the store ran out of space"
+    assert {change.split()[1] for change in list_changes(received)} == {"new"}, "no attempt left anything"
+    assert not list((cleo.home / "bundles").rglob("git-*"))
+
+
+def fill_disk(disk: Path) -> Path:
+    """Fill a disk with one file."""
+    with pytest.raises(OSError, match="No space"):
+        (disk / "ballast").write_bytes(bytes(3_000_000))
+    return disk / "ballast"
 
 
 def test_no_clock_decides(team, monkeypatch):

@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -181,20 +179,6 @@ except StoreFull as error:
 assert len(store.list_sessions(None)) == kept, (len(store.list_sessions(None)), kept)
 assert store.health()["integrity"] == "ok"
 """
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 2 MB."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = shutil.which("mount") and subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "warmstart-test", disk], capture_output=True, check=False
-    )
-    if not mounted or mounted.returncode:
-        pytest.skip("cannot mount a small file system here")
-    yield disk
-    subprocess.run(["umount", disk], check=True)
 
 
 def test_full_disk_undoes_the_transaction_and_the_store_goes_on(small_disk: Path) -> None:

@@ -23,6 +23,7 @@ from warmstart.projects.disk import build_environment
 
 _PATIENCE = 300.0  # seconds for one git command
 _MAX_PACK = 256 << 20  # bytes that a fetch may write
+_FULL = 1 << 20  # bytes that are free on a full disk, at most
 _MAX_LISTED = 8 << 20  # bytes of a listing
 _BASE, _NEW = "refs/warmstart/base", "refs/warmstart/new"
 _BRANCH = re.compile(r"(?!-)(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)))[\w./+-]{1,200}(?<![./])")
@@ -91,7 +92,11 @@ class GitRemote:
             raise Refused("git is not installed; use a folder for the bundle, or install git")
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._own = Path(tempfile.mkdtemp(prefix="git-", dir=self._folder))
-        self._run("init", "--quiet", "--bare", "--template=", str(self._own))
+        try:
+            self._run("init", "--quiet", "--bare", "--template=", str(self._own))
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -195,7 +200,10 @@ class GitRemote:
         with process, _bounded(process):
             output, errors = _talk(process, stdin, at_most)
         if process.returncode:
-            raise Refused(f"{self.shown}: git {command}: {_explain(errors, self.address, process.returncode)}")
+            reason = _explain(errors, self.address, process.returncode)
+            if shutil.disk_usage(self._folder).free < _FULL:  # of which git's own words say little
+                reason += f"; no space left in {self._folder}"
+            raise Refused(f"{self.shown}: git {command}: {reason}")
         return output
 
 
