@@ -38,7 +38,7 @@ def run_process(*words: object, code: int = 0) -> subprocess.CompletedProcess[st
     return done
 
 
-def start_python(code: str, *words: str) -> subprocess.Popen[str]:
+def start_python(code: str, *words: str, start_new_session: bool = False) -> subprocess.Popen[str]:
     """Start a Python program; its words are `sys.argv[1:]`."""
     return subprocess.Popen(
         [sys.executable, "-c", code, *words],
@@ -46,4 +46,5 @@ def start_python(code: str, *words: str) -> subprocess.Popen[str]:
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        start_new_session=start_new_session,
     )

@@ -6,18 +6,23 @@ import hashlib
 import io
 import os
 import shutil
+import signal
+import time
+from contextlib import suppress
 from pathlib import Path
+from typing import Any, ClassVar
 
+import fsspec
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 import warmstart
-from command_line import run, run_json
+from command_line import run, run_json, start_python
 from lake.making import fill, hash_files, write_sessions
 from notes.stored import RIGHT, WRONG, sessions
 from transcripts import write_jsonl
 from warmstart.engines import FailedUnit, InProcess, Processes
-from warmstart.errors import StoreError
-from warmstart.lake.files import NewerLake, name_folder, open_lake
+from warmstart.lake.files import NewerLake, name_folder
 from warmstart.lake.tables import SESSIONS
 from warmstart.usage.report import UsageQuery
 
@@ -167,24 +172,66 @@ def test_a_killed_process_costs_only_its_own_unit():
     assert "killed" in failed[3] and failed[4] == "ValueError: poison"
 
 
+DRIVE = """
+import sys
+from warmstart.doors.cli.main import main
+from warmstart.lake import units
+units.UNIT_FILES = 1
+main(["ingest", sys.argv[1], "--lake", sys.argv[2], "--jobs", "2"], prog_name="warmstart")
+"""
+
+
+def list_processes(session: int) -> list[int]:
+    """Return the living processes of a session."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _parent, _group, own = stat.read_text().rpartition(")")[2].split()[:4]
+            if int(own) == session and state not in "ZX":
+                found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_driver_that_is_ended_leaves_no_workers_and_a_lake_that_is_completed(ws, tmp_path, monkeypatch, how):
+    """Ctrl-C reaches the workers too; kill -9 the driver alone."""
+    folder, lake = write_sessions(tmp_path / "transcripts", 24, 0, *(WRONG, RIGHT) * 60), tmp_path / "lake"
+    driver = start_python(DRIVE, str(folder), str(lake), start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not hash_files(lake / "sessions") and time.monotonic() < deadline:
+        time.sleep(0.01)
+    (os.killpg if how == signal.SIGINT else os.kill)(driver.pid, how)
+    _output, errors = driver.communicate(timeout=30)
+    assert driver.returncode and "Traceback" not in errors, errors
+    while list_processes(driver.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not list_processes(driver.pid), "no worker outlives the driver"
+    made = len(hash_files(lake / "sessions"))
+    assert 0 < made < 24, "it was ended in the middle"
+    monkeypatch.setattr("warmstart.lake.units.UNIT_FILES", 1)
+    again = fill(ws, lake, folder)
+    assert (again.sessions, again.new, again.problems) == (24, 24 - made, [])
+    fill(ws, tmp_path / "whole", folder)
+    assert hash_files(lake) == hash_files(tmp_path / "whole")
+
+
 def test_a_poison_unit_is_reported_in_process():
     results = list(InProcess().map(double_or_die, [1, 4]))
     assert results[0] == 2 and isinstance(results[1], FailedUnit)
 
 
-def test_a_full_disk_is_an_error_and_leaves_nothing_unfinished(ws, folder, tmp_path, monkeypatch):
-    lake = open_lake(str(tmp_path / "lake"))
-
-    def fail(*_arguments):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(type(lake.files), "pipe_file", fail)
-    with pytest.raises(StoreError, match="No space left"):
-        lake.write("sessions", "p", "2026-11", b"body")
-    report = fill(ws, tmp_path / "lake", folder)
-    assert "No space left" in report.problems[0].reason
-    monkeypatch.undo()
-    assert fill(ws, tmp_path / "lake", folder).new == 5
+def test_a_full_disk_is_an_error_and_leaves_nothing_unfinished(ws, folder, small_disk):
+    ballast = small_disk / "ballast"
+    with pytest.raises(OSError, match="No space"):
+        ballast.write_bytes(bytes(3_000_000))
+    report = fill(ws, small_disk / "lake", folder)
+    assert report.new == 0 and "No space left" in report.problems[0].reason
+    assert not hash_files(small_disk / "lake")
+    ballast.unlink()
+    assert fill(ws, small_disk / "lake", folder).new == 5
+    fill(ws, small_disk / "other", folder)
+    assert hash_files(small_disk / "lake") == hash_files(small_disk / "other")
 
 
 def test_deleted_sessions_are_gone_and_stay_away(ws, folder, tmp_path):
@@ -214,6 +261,51 @@ def test_other_file_systems(ws, folder):
     lake = ws.lake("memory://lake")
     assert lake.insights().sessions == 5
     assert lake.compact().after == 1
+
+
+class Buckets(MemoryFileSystem):
+    """Buckets as s3fs has them: folders make a missing bucket, and errors are the library's own."""
+
+    protocol = "bucket"
+    store: ClassVar[dict[str, Any]] = {}
+    pseudo_dirs: ClassVar[list[str]] = [""]
+    error: ClassVar[Exception | None] = None
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return path.removeprefix("bucket://").strip("/")
+
+    def exists(self, path: str, **_more: Any) -> bool:
+        if self.error:
+            raise self.error
+        return any(f"{name}/".startswith(f"{path}/") for name in self.store)
+
+    def find(self, path: str, **_more: Any) -> list[str]:
+        return [name for name in self.store if name.startswith(f"{path}/")]
+
+    def makedirs(self, path: str, exist_ok: bool = False) -> None:
+        self.store[path.split("/")[0]] = b""
+
+    def pipe_file(self, path: str, value: bytes, **_more: Any) -> None:
+        if path.split("/")[0] not in self.store:
+            raise FileNotFoundError("The specified bucket does not exist")
+        self.store[path] = value
+
+    def cat_file(self, path: str, **_more: Any) -> bytes:
+        return self.store[path]
+
+
+def test_buckets(ws, folder, monkeypatch):
+    fsspec.register_implementation("bucket", Buckets, clobber=True)
+    report = fill(ws, "bucket://mistyped/lake", folder)
+    assert "does not exist" in report.problems[0].reason and not Buckets.store, "no bucket is made"
+    monkeypatch.setitem(Buckets.store, "team", b"")
+    assert fill(ws, "bucket://team/lake", folder).new == 5
+    assert ws.lake("bucket://team/lake").insights().sessions == 5
+    monkeypatch.setattr(Buckets, "error", RuntimeError("Unable to locate credentials"))
+    for words in (("insights", "--lake"), ("lake", "compact"), ("ingest", str(folder), "--lake")):
+        assert "RuntimeError: Unable to locate credentials" in run(*words, "bucket://team/lake", code=1).stderr
+    assert "names no folder or bucket" in run("insights", "--lake", "bucket://", code=2).stderr
 
 
 def test_secrets_do_not_reach_the_lake(ws, tmp_path):

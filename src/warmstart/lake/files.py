@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
@@ -48,8 +49,7 @@ class Lake(Struct):
         """Return the files of a table, sorted. Unfinished files have other names."""
         base = posixpath.join(self.root, table)
         found = []
-        self.files.invalidate_cache()
-        for path in self.files.find(base) if self.files.exists(base) else ():
+        for path in self._find(base):
             parts = path[len(base) :].strip("/").split("/")
             if len(parts) == 3 and (match := _NAME.fullmatch(parts[2])):
                 project, month = (part.partition("=")[2] for part in parts[:2])
@@ -62,23 +62,22 @@ class Lake(Struct):
         name = f"{made_of}-{digest}" if made_of else digest
         folder = posixpath.join(self.root, table, f"project={name_folder(project)}", f"month={month}")
         path = posixpath.join(folder, f"{name}.parquet")
-        try:
+        with self._asking("; nothing of this file was added"):
             if not self.files.exists(path):
-                self.files.makedirs(folder, exist_ok=True)
+                self._make_folder(folder)
                 if self._is_local:
                     part = f"{path}.{hashlib.blake2b(body[-64:], digest_size=4).hexdigest()}.part"
                     self.files.pipe_file(part, body)
                     self.files.mv(part, path)
                 else:
                     self.files.pipe_file(path, body)  # a bucket shows an object only when it is complete
-        except OSError as error:
-            raise StoreError(f"{self.url}: {error.strerror or error}; nothing of this file was added") from error
         return name
 
     def read(self, file: LakeFile) -> bytes | None:
         """Return the bytes of a file; None, and a problem, if they are not those that were written."""
         try:
-            body = self.files.cat_file(file.path)
+            with self._asking(may_be_gone=True):
+                body = self.files.cat_file(file.path)
         except FileNotFoundError:
             return None  # compacted by another process
         if hashlib.blake2b(body, digest_size=_HASH).hexdigest() != file.name.rpartition("-")[2]:
@@ -92,21 +91,42 @@ class Lake(Struct):
     def delete(self, files: Iterable[LakeFile]) -> None:
         """Delete files; those that are gone already are no error."""
         for file in files:
-            try:
+            with suppress(FileNotFoundError), self._asking(may_be_gone=True):
                 self.files.rm_file(file.path)
-            except FileNotFoundError:
-                continue
 
     def list_deleted(self) -> set[str]:
         """Return the keys of the sessions that a person deleted."""
-        base = posixpath.join(self.root, "deleted")
-        return {posixpath.basename(path) for path in self.files.find(base)} if self.files.exists(base) else set()
+        return {posixpath.basename(path) for path in self._find(posixpath.join(self.root, "deleted"))}
 
     def mark_deleted(self, key: str) -> None:
         """Remember that a session was deleted, so that no writer brings it back."""
         base = posixpath.join(self.root, "deleted")
-        self.files.makedirs(base, exist_ok=True)
-        self.files.pipe_file(posixpath.join(base, key), b"")
+        with self._asking():
+            self._make_folder(base)
+            self.files.pipe_file(posixpath.join(base, key), b"")
+
+    def _find(self, base: str) -> Sequence[str]:
+        with self._asking():
+            self.files.invalidate_cache()
+            return self.files.find(base) if self.files.exists(base) else ()
+
+    def _make_folder(self, path: str) -> None:
+        """Make a folder, except in a bucket: that has none, and a bucket that is missing would be made with them."""
+        if self._is_local or self.root.startswith("/"):
+            self.files.makedirs(path, exist_ok=True)
+
+    @contextmanager
+    def _asking(self, more: str = "", *, may_be_gone: bool = False) -> Iterator[None]:
+        """Raise StoreError for whatever a file system raises; FileNotFoundError if the file may be gone."""
+        try:
+            yield
+        except Exception as error:
+            if may_be_gone and isinstance(error, FileNotFoundError):
+                raise
+            reason = (
+                (error.strerror or str(error)) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+            )
+            raise StoreError(f"{self.url}: {reason}{more}") from error
 
     @property
     def _is_local(self) -> bool:
@@ -125,7 +145,10 @@ def open_lake(url: str) -> Lake:
         files, root = url_to_fs(url)
     except (ImportError, ValueError) as error:
         raise ConfigError(f"{url}: {error}") from error
-    return Lake(url, files, root.rstrip("/"))
+    lake = Lake(url, files, root.rstrip("/"))
+    if not lake.root:
+        raise ConfigError(f"{url}: names no folder or bucket; give one, such as s3://BUCKET/lake")
+    return lake
 
 
 def name_folder(project: str) -> str:
