@@ -49,8 +49,8 @@ class Asking(NamedTuple):
         return [row.name for row, _template in self.ws.templates.find() if self.belongs(row.name)]
 
     def belongs(self, name: str) -> bool:
-        """Whether a template or session is one of the others'."""
-        return any(place.canary in name for place in self.others)
+        """Whether a template or session is one of the others'; of all places, also whatever an asker has made."""
+        return self.others is PLACES or any(place.canary in name for place in self.others)
 
     @property
     def texts(self) -> list[str]:
