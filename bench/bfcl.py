@@ -1,6 +1,6 @@
 """Measure seeds on a benchmark that others wrote: BFCL v4, multi-turn, the first turns of its tasks with odd numbers.
 
-    python bench/bfcl.py --coverage [--json]
+    python bench/bfcl.py --coverage [--out DIR] [--json]
     python bench/bfcl.py [--gguf FILE] [--tasks N] [--arms A,B] [--out DIR] [--report] [--json]
 
 It needs BFCL's data, classes and checker (`pip install --no-deps bfcl-eval && pip install mpmath`), and for the second form
@@ -10,13 +10,15 @@ Nothing here looks at the requests of tasks with even numbers; they are history 
 
 **--coverage** needs no model: the share of the tools of a task's first turn that its seed shows at the default settings, and
 the share of tasks all of whose tools it shows. Beside it: two whole turns of the nearest requests by TF-IDF, the same among
-turns that the task's tools can do, as many of those as the budget holds, and two random ones.
+turns that the task's tools can do, as many of those as the budget holds, and two random ones. If a model's run in DIR has cold
+sessions, `own` is the seed out of these alone (those of the other folds): what a user gets whose agent had no better teacher.
 
-**With a model**, every task runs in four arms: `cold`; `warm`, the seed of `provision`; `nearest`, two whole turns by TF-IDF;
-`random`, up to four random turns. BFCL's own checker judges; see `bench/bfcl_run.py` for when a session ends. `--tasks N` plays
-the first N of a fixed shuffle, `--arms` some arms. A stopped run goes on in the same DIR, and `--report` prints what is there.
+**With a model**, every task runs in these arms: `cold`; `warm`, the seed of `provision`; `nearest`, two whole turns by TF-IDF;
+`random`, up to four random turns; and, if asked for by `--arms own` after `cold`, `own`: the seed out of the cold sessions.
+BFCL's own checker judges; see `bench/bfcl_run.py` for when a session ends. `--tasks N` plays the first N of a fixed shuffle,
+`--arms` some arms. A stopped run goes on in the same DIR, and `--report` prints what is there.
 
-JSON keys: `coverage`: `tasks`, `templates`, `waiting`, `ours`, `tfidf`, `tfidf_same_tools`, `tfidf_same_budget`, `random`
+JSON keys: `coverage`: `tasks`, `templates`, `waiting`, `ours`, `own`, `tfidf`, `tfidf_same_tools`, `tfidf_same_budget`, `random`
 {needed_tools, all_tools, examples, tokens}, `minus_tfidf` {mean, low, high}; the model's run: `model`, `tasks`, `solved`,
 `parroted` (sessions that ended with words out of their seed), `placeholders`, `invalid`, `calls` {arm: n}, `minus` {"arm - arm":
 {mean, low, high, tasks}, paired}, `ended` and `reasons` {arm: {why: n}}, `by_task` {number: {arm: how it went}}.
@@ -45,13 +47,14 @@ def main() -> None:
     parser.add_argument("--coverage", action="store_true")
     parser.add_argument("--gguf", type=Path)
     parser.add_argument("--tasks", type=int, default=100)
-    parser.add_argument("--arms", default=",".join(bfcl_run.ARMS))
+    parser.add_argument("--arms", default=",".join(bfcl_run.ARMS[:-1]))
     parser.add_argument("--out", type=Path, default=Path("bfcl-run"))
     parser.add_argument("--report", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.coverage:
-        coverage = bfcl_coverage.measure(load_tasks(), is_tested, approve=False)
+        played = bfcl_run.played(options.out, "cold")
+        coverage = bfcl_coverage.measure(load_tasks(), is_tested, approve=False, played=played)
         print(json.dumps(coverage)) if options.json else show_coverage(coverage)
         return
     if not options.report:
@@ -133,7 +136,7 @@ def show_coverage(coverage: dict[str, Any]) -> None:
     print(
         f"{coverage['tasks']} tasks; {coverage['templates']} templates in use, {coverage['waiting']} waiting (means of folds)"
     )
-    for way in bfcl_coverage.WAYS:
+    for way in (way for way in bfcl_coverage.WAYS if way in coverage):
         row = coverage[way]
         print(
             f"{way:17} needed tools {row['needed_tools']:.1%}, all of a task's {row['all_tools']:.1%}, {row['examples']} examples"

@@ -8,13 +8,13 @@ import random
 import statistics
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import warmstart
-from bfcl_data import BfclTask, BfclTurn, write_session
+from bfcl_data import BfclTask, BfclTurn, write_played_session, write_session
 from warmstart.dialects.compose import Composed, compose
 from warmstart.dialects.tokens import estimate
 from warmstart.model import Example, ExampleCall, Pick, Task
@@ -24,8 +24,11 @@ from warmstart.templates.search import search_words
 FOLDS = 5
 WHOLE_TURNS = 2  # of the baseline
 BUDGET = 1_500
-WAYS = ("ours", "tfidf", "tfidf_same_tools", "tfidf_same_budget", "random")
+WAYS = ("ours", "own", "tfidf", "tfidf_same_tools", "tfidf_same_budget", "random")
 _FILLING = 12  # turns that are offered to the composer, to fill the budget
+
+
+Played = Mapping[int, dict[str, Any]]  # the notes of a model's sessions, by task: see bfcl_run.py
 
 
 class Coverage(NamedTuple):
@@ -43,12 +46,12 @@ def fold_of(task: BfclTask) -> int:
 
 
 @contextmanager
-def open_history(history: Sequence[BfclTask], folder: Path, *, approve: bool) -> Iterator[Warmstart]:
-    """Ingest and learn the sessions of other tasks, as a user would; `approve`: and approve what waits for a person."""
+def open_history(sessions: Iterable[dict[str, Any]], folder: Path, *, approve: bool) -> Iterator[Warmstart]:
+    """Ingest and learn sessions of other tasks, as a user would; `approve`: and approve what waits for a person."""
     transcripts = folder / "transcripts"
     transcripts.mkdir(parents=True)
-    for task in history:
-        (transcripts / f"{task.number}.json").write_text(json.dumps(write_session(task)), encoding="utf-8")
+    for session in sessions:
+        (transcripts / f"{session['id']}.json").write_text(json.dumps(session), encoding="utf-8")
     with warmstart.open(folder / "home") as ws:
         ws.ingest(transcripts)
         ws.learn()
@@ -58,8 +61,20 @@ def open_history(history: Sequence[BfclTask], folder: Path, *, approve: bool) ->
         yield ws
 
 
-def measure(tasks: Sequence[BfclTask], tested: Callable[[BfclTask], bool], *, approve: bool) -> dict[str, Any]:
-    """Return the coverage of Warmstart's seeds and of the baselines over all folds."""
+def open_played(history: Sequence[BfclTask], played: Played, folder: Path) -> AbstractContextManager[Warmstart]:
+    """Ingest and learn what a model did by itself in other tasks, solved or not."""
+    own = [(task, played[task.number]) for task in history if task.number in played]
+    sessions = (write_played_session(task, note["calls"], note["words"]) for task, note in own)
+    return open_history(sessions, folder, approve=False)
+
+
+def measure(
+    tasks: Sequence[BfclTask], tested: Callable[[BfclTask], bool], *, approve: bool, played: Played | None = None
+) -> dict[str, Any]:
+    """Return the coverage of Warmstart's seeds and of the baselines over all folds.
+
+    `played`: a model's own sessions by task; `own` is what seeds out of these alone show.
+    """
     ways: dict[str, list[Coverage]] = {name: [] for name in WAYS}
     facts: Counter[str] = Counter()
     chance = random.Random(7)
@@ -69,7 +84,8 @@ def measure(tasks: Sequence[BfclTask], tested: Callable[[BfclTask], bool], *, ap
         rank = make_tfidf([turn.request for turn in turns])
         with (
             tempfile.TemporaryDirectory(prefix="warmstart-bench-") as folder,
-            open_history(history, Path(folder), approve=approve) as ws,
+            open_history(map(write_session, history), Path(folder) / "truth", approve=approve) as ws,
+            open_played(history, played or {}, Path(folder) / "own") as own,
         ):
             facts["templates"] += len(ws.templates.find("active"))
             facts["waiting"] += len(ws.templates.find("proposed"))
@@ -78,6 +94,8 @@ def measure(tasks: Sequence[BfclTask], tested: Callable[[BfclTask], bool], *, ap
                 if not first.tools:
                     continue
                 ways["ours"].append(look_at_seed(ws, task))
+                if played:
+                    ways["own"].append(look_at_seed(own, task))
                 ranked = [turns[at] for at in rank(first.request)]
                 ways["tfidf"].append(cover(first, ranked[:WHOLE_TURNS]))
                 usable = [turn for turn in ranked if turn.tools <= set(task.tools)]
@@ -88,7 +106,7 @@ def measure(tasks: Sequence[BfclTask], tested: Callable[[BfclTask], bool], *, ap
         "tasks": len(ways["ours"]),
         "templates": round(facts["templates"] / FOLDS, 1),
         "waiting": round(facts["waiting"] / FOLDS, 1),
-        **{name: summarise(rows) for name, rows in ways.items()},
+        **{name: summarise(rows) for name, rows in ways.items() if rows},
         "minus_tfidf": interval([a.share - b.share for a, b in zip(ways["ours"], ways["tfidf"], strict=True)]),
     }
 

@@ -10,6 +10,8 @@ import contextlib
 import io
 import json
 import sys
+import uuid
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -135,11 +137,24 @@ def _read_value(node: ast.expr) -> Any:
 
 def write_session(task: BfclTask) -> dict[str, Any]:
     """Return a task's ground truth as a transcript of chat messages. Nobody closes a turn with words there."""
+    return {"id": f"bfcl_{task.number}", "success": True, "messages": _write_turns(task.number, task.turns)}
+
+
+def write_played_session(task: BfclTask, calls: list[str], words: str) -> dict[str, Any]:
+    """Return a model's own session of a task's first turn as a transcript; nothing says whether it solved the task."""
+    made = tuple(read_call(call, {}) for call in calls)
+    results = tuple(execute(task.entry, calls, f"played{uuid.uuid4().hex}")) if calls else ()
+    messages = _write_turns(task.number, [BfclTurn(task.turns[0].request, made, results)])
+    closing = [{"role": "assistant", "content": words}] if words else []
+    return {"id": f"bfcl_{task.number}", "messages": [*messages, *closing]}
+
+
+def _write_turns(number: int, turns: Sequence[BfclTurn]) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
-    for turn in task.turns:
+    for turn in turns:
         messages.append({"role": "user", "content": turn.request})
         for call, result in zip(turn.calls, turn.results, strict=True):
-            name = f"call_{task.number}_{len(messages)}"
+            name = f"call_{number}_{len(messages)}"
             function = {"name": call.tool, "arguments": json.dumps(call.arguments)}
             messages.append(
                 {
@@ -149,4 +164,4 @@ def write_session(task: BfclTask) -> dict[str, Any]:
                 }
             )
             messages.append({"role": "tool", "tool_call_id": name, "content": result})
-    return {"id": f"bfcl_{task.number}", "success": True, "messages": messages}
+    return messages

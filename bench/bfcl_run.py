@@ -13,19 +13,19 @@ import random
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bfcl_coverage import FOLDS, WHOLE_TURNS, compose_turns, fold_of, make_tfidf, open_history
-from bfcl_data import BfclTask, execute
+from bfcl_coverage import FOLDS, WHOLE_TURNS, compose_turns, fold_of, make_tfidf, open_history, open_played
+from bfcl_data import BfclTask, execute, write_session
 from warmstart.dialects.compose import inject
 from warmstart.dialects.tokens import estimate
 from warmstart.endpoints.chat import LLM, write_body
 from warmstart.lab.models.tool_calls import make_harmless, read_arguments, write_turn
 from warmstart.model import Task
 
-ARMS = ("cold", "warm", "nearest", "random")
+ARMS = ("cold", "warm", "nearest", "random", "own")
 ANSWERS = 8  # maximum answers of a session
 ANSWER_TOKENS = 160
 SYSTEM = "You meet the user's request by calling tools, one after the other. When it is met, say so in a few words."
@@ -56,7 +56,7 @@ def run(tasks: Sequence[BfclTask], tested: Sequence[BfclTask], llm: LLM, folder:
     file = folder / "results.jsonl"
     done = {(note["task"], note["arm"]) for note in read_results(folder)}
     left = [task for task in tested if any((task.number, arm) not in done for arm in options.arms)]
-    seeds = make_seeds(tasks, left) if left else {}
+    seeds = make_seeds(tasks, left, played(folder, "cold")) if left else {}
     for place, task in enumerate(left, 1):
         for arm in options.arms:
             if (task.number, arm) in done:
@@ -74,10 +74,17 @@ def read_results(folder: Path) -> list[Note]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
 
 
-def make_seeds(tasks: Sequence[BfclTask], tested: Sequence[BfclTask]) -> dict[int, dict[str, Messages]]:
+def played(folder: Path, arm: str) -> dict[int, Note]:
+    """Return the results of one arm by task."""
+    return {note["task"]: note for note in read_results(folder) if note["arm"] == arm}
+
+
+def make_seeds(
+    tasks: Sequence[BfclTask], tested: Sequence[BfclTask], cold: Mapping[int, Note]
+) -> dict[int, dict[str, Messages]]:
     """Return the seed of each arm by task, each from the history of the other folds.
 
-    The baselines show recorded turns as they are, composed like any seed.
+    The baselines show recorded turns as they are, composed like any seed. `own` knows only the model's cold sessions.
     """
     seeds: dict[int, dict[str, Messages]] = {}
     for fold in range(FOLDS):
@@ -89,17 +96,19 @@ def make_seeds(tasks: Sequence[BfclTask], tested: Sequence[BfclTask]) -> dict[in
         rank = make_tfidf([turn.request for turn in turns])
         with (
             tempfile.TemporaryDirectory(prefix="warmstart-bench-") as home,
-            open_history(history, Path(home), approve=False) as ws,
+            open_history(map(write_session, history), Path(home) / "truth", approve=False) as ws,
+            open_played(history, cold, Path(home) / "own") as own_ws,
         ):
             for task in own:
                 request = task.turns[0].request
                 usable = [turn for turn in (turns[at] for at in rank(request)) if turn.tools <= set(task.tools)]
                 chance = random.Random(task.number)
-                warm = ws.provision(Task(text=request, tools=task.tools, examples=ws.settings.examples))
+                asked = Task(text=request, tools=task.tools, examples=ws.settings.examples)
                 seeds[task.number] = {
                     "cold": (),
-                    "warm": warm.messages,
+                    "warm": ws.provision(asked).messages,
                     "nearest": compose_turns(usable[:WHOLE_TURNS]).messages,
+                    "own": own_ws.provision(asked).messages,
                     "random": compose_turns(chance.sample(usable, min(4, len(usable)))).messages,
                 }
     return seeds
