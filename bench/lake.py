@@ -1,9 +1,9 @@
 """Cost of a lake against the number of sessions, and its answers against the store's.
 
-    python bench/lake.py [--sizes 1000,10000,100000] [--from-digests 1000000] [--jobs 2] [--json]
+    python bench/lake.py [--sizes 1000,10000,100000] [--calls 8] [--from-digests 1000000] [--jobs 2] [--json]
     python bench/lake.py --equal PATH... [--json]
 
-Every size is that many synthetic sessions of 8 calls each (10 projects, 12 months, 40 kinds of error), written as transcripts,
+Every size is that many synthetic sessions of `--calls` calls (10 projects, 12 months, 40 kinds of error), written as transcripts,
 read into a lake, counted and mined. `exponent` is the slope of log processor time over log sessions between the smallest and the
 largest size; 1 is linear. Processor time is that of this process and its children: other work on the machine does not count.
 Seconds of the clock are beside it. Insights, mining and usage are the cheapest of three. `--from-digests N` measures insights and
@@ -43,18 +43,18 @@ from warmstart.scopes import KEY_FILE
 from warmstart.usage.report import UsageQuery
 
 _IN_FILE = 1_000  # sessions of one transcript file
-_CALLS = 8
+CALLS = 8  # of a session
 _REPEATS = 3
 _MONTHS, _PROJECTS, _KINDS = 12, 10, 40
 _START = 1_770_000_000.0
 
 
-def make_session(number: int, random: random.Random) -> dict[str, Any]:
+def make_session(number: int, random: random.Random, calls: int = CALLS) -> dict[str, Any]:
     """Return a conversation in OpenAI's form."""
     project = f"/home/dev/project{number % _PROJECTS}"
     started = _START + random.randrange(_MONTHS) * 2_600_000 + number % 100_000
     messages: list[dict[str, Any]] = [{"role": "user", "content": f"change module {random.randrange(500)} of the shop"}]
-    for at in range(_CALLS):
+    for at in range(calls):
         failed = random.random() < 0.08
         kind = random.randrange(_KINDS)
         command = f"tool{kind} run --task{kind} src/file{random.randrange(300)}.py"
@@ -73,12 +73,13 @@ def make_session(number: int, random: random.Random) -> dict[str, Any]:
     return {"id": f"s{number:09}", "project": project, "created_at": started, "model": "m", "messages": messages}
 
 
-def write_transcripts(folder: Path, first: int, last: int, in_file: int = _IN_FILE) -> None:
+def write_transcripts(folder: Path, first: int, last: int, in_file: int = _IN_FILE, calls: int = CALLS) -> None:
     folder.mkdir(exist_ok=True, parents=True)
     for start in range(first, last, in_file):
         random_numbers = random.Random(start)
         lines = [
-            json.dumps(make_session(number, random_numbers)) for number in range(start, min(start + in_file, last))
+            json.dumps(make_session(number, random_numbers, calls))
+            for number in range(start, min(start + in_file, last))
         ]
         (folder / f"{start:09}.jsonl").write_text("\n".join(lines) + "\n")
 
@@ -191,13 +192,13 @@ def open_home(scratch: Path) -> Warmstart:
     return Warmstart(config.load(home, environ={"HOME": str(scratch)}), clock=lambda: 1_800_000_000.0)
 
 
-def measure(sizes: list[int], jobs: int, from_digests: int) -> dict[str, Any]:
-    found: dict[str, Any] = {"sizes": {}, "jobs": jobs, "load": os.getloadavg()[0]}
+def measure(sizes: list[int], jobs: int, from_digests: int, calls: int) -> dict[str, Any]:
+    found: dict[str, Any] = {"sizes": {}, "jobs": jobs, "calls": calls, "load": os.getloadavg()[0]}
     with tempfile.TemporaryDirectory(prefix="warmstart-bench-") as name:
         scratch = Path(name)
         for size in sizes:
             transcripts, url = scratch / f"t{size}", scratch / f"lake{size}"
-            write_transcripts(transcripts, 0, size)
+            write_transcripts(transcripts, 0, size, calls=calls)
             with open_home(scratch) as ws:
                 lake = ws.lake(str(url), jobs=jobs)
                 ingest, report = cost_of(partial(lake.ingest, [transcripts]))
@@ -279,6 +280,7 @@ def compare(paths: list[Path]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--sizes", default="1000,10000")
+    parser.add_argument("--calls", type=int, default=CALLS)
     parser.add_argument("--from-digests", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--equal", nargs="+", type=Path)
@@ -292,7 +294,7 @@ def main() -> None:
             else f"{found['sessions']} sessions; differences: {found['differ'] or 'none'}"
         )
         return
-    found = measure([int(size) for size in options.sizes.split(",")], options.jobs, options.from_digests)
+    found = measure([int(size) for size in options.sizes.split(",")], options.jobs, options.from_digests, options.calls)
     if options.json:
         print(json.dumps(found))
         return
