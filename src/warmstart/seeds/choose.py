@@ -24,6 +24,7 @@ from warmstart.templates.search import (
     complement,
     diversify,
 )
+from warmstart.templates.secret_stand_ins import lacks_secret
 
 _CATEGORIES = frozenset(("coding", "research", "ops", "general"))
 _BEST = 12  # templates considered for a task without words
@@ -353,11 +354,13 @@ def _name_calls(example: Example) -> tuple[tuple[str, str], ...]:
 
 
 def _explain_calls(example: Example, task: Task) -> str | None:
-    """Return why the session cannot make a call of an example, or None."""
+    """Return why the session cannot make the calls of an example, or None."""
     missing = next(
         (call.tool for call in example.calls if task.tools is not None and call.tool not in task.tools), None
     )
-    return f"the session has no tool {missing}" if missing else None
+    if missing:
+        return f"the session has no tool {missing}"
+    return "it uses a secret of its request, and this request names none" if lacks_secret(example, task.text) else None
 
 
 def may_show(row: FoundRow | TemplateRow, task: Task) -> bool:

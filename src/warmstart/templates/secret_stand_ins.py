@@ -16,6 +16,8 @@ from warmstart.model import Example, ExampleCall, Template
 from warmstart.templates.stand_ins import replace_in
 
 MARK = "{{SECRET:"
+_MADE_UP = "EXAMPLE-"
+_NAMED = re.compile(r"(?i)(?:token|pass(?:word|phrase|code|key)|secret|credential|\bkey|\bpin|access code)s?\b")
 _PLACEHOLDER = re.compile(r"\{\{SECRET:([a-z0-9-]{1,24})#([0-9]{1,9})\}\}")
 
 
@@ -43,6 +45,16 @@ def put_secret_stand_ins(example: Example) -> Example | None:
     )
 
 
+def lacks_secret(example: Example, request: str) -> bool:
+    """Return whether an example shows what to do with a secret that its request gave, and this request names none.
+
+    A model that is given no secret copies the made-up one.
+    """
+    given = [name for name in example.stand_ins if name.startswith(_MADE_UP) and name in example.intent]
+    kinds = (name.removeprefix(_MADE_UP).rpartition("-")[0].casefold() for name in given)
+    return bool(given) and not _NAMED.search(request) and not any(kind in request.casefold() for kind in kinds)
+
+
 def put_stand_ins_in(template: Template) -> Template:
     """Return a template whose examples show stand-ins where that is possible; the others stay, and are not shown."""
     return structs.replace(
@@ -51,7 +63,7 @@ def put_stand_ins_in(template: Template) -> Template:
 
 
 def _name(kind: str, number: str) -> str:
-    return f"EXAMPLE-{kind.upper()}-{number}"
+    return f"{_MADE_UP}{kind.upper()}-{number}"
 
 
 def _replace(text: str) -> str:
