@@ -24,8 +24,9 @@ from warmstart.store.notes import NoteStore
 
 PAGE = (HOWTO / "loops.md").read_text()
 TASK = "the order total test fails again, please fix it"
-COMMANDS = ("echo fine", "echo missing >&2; exit 3")  # the model's calls, in turn
-TURNS = len(COMMANDS) + 1
+SEEDED = ("echo fine", "echo missing >&2; exit 3", None)  # the model's calls, in turn, and the end of a session
+ADVISED = ("cat settings.yml",) * 3 + (None,)
+LEVELS = ("tell", "correct", "stop")
 ENDING = "all done"
 MARK = "Example from an earlier session"
 
@@ -47,16 +48,17 @@ SHARED = re.findall(r"as `loop\.py`:.*?```python\n(.*?)```", PAGE, re.S)[0]
 
 
 class Provider(BaseHTTPRequestHandler):
-    """A model that calls `bash` twice and then ends, again and again, in three protocols."""
+    """A model that calls `bash` or ends, as the script says, in three protocols."""
 
     asked: list[dict[str, Any]] = []  # noqa: RUF012
-    commands: tuple[str, ...] = COMMANDS
+    script = SEEDED * 2 + ADVISED * len(LEVELS)
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        number = len(self.asked) % (len(self.commands) + 1)
+        number = len(self.asked)
         self.asked.append(body)
-        arguments = {"command": self.commands[number]} if number < len(self.commands) else None
+        command = self.script[number]
+        arguments = {"command": command} if command else None
         speak = {"completions": say_chat, "responses": say_response, "messages": say_message}
         answer = speak[self.path.rsplit("/", 1)[1]](f"call_{number}", arguments) | {"model": body["model"]}
         data = json.dumps(answer).encode()
@@ -106,7 +108,7 @@ def say_message(call: str, arguments: dict[str, Any] | None) -> dict[str, Any]:
 
 @pytest.fixture
 def provider() -> Iterator[str]:
-    Provider.asked, Provider.commands = [], COMMANDS
+    Provider.asked = []
     with serving(Provider) as address:
         yield f"http://{address}"
 
@@ -154,26 +156,6 @@ def sent(request: dict[str, Any]) -> list[dict[str, Any]]:
     return list(request["input"] if "input" in request else request["messages"])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("heading", EXAMPLES)
-def test_the_example_starts_cold_without_templates_and_warm_with_them(heading, provider, learned, tmp_path):
-    session, dialect = EXAMPLES[heading]
-    shutil.copytree(learned, tmp_path / "warm")
-    run_example(heading, tmp_path, provider, tmp_path / "cold", tmp_path / "warm")
-    requests = [sent(body) for body in Provider.asked]
-    assert len(requests) == 2 * TURNS
-    assert [message["content"] for message in requests[0] if message["role"] != "system"] == [TASK]
-    with warmstart.open(tmp_path / "warm") as ws:
-        seed = ws.provision(warmstart.Task(session=session, dialect="text" if heading == "Pydantic AI" else dialect))
-        trial = TrialStore(ws.store).trial(session)
-        assert seed and trial and trial.arm == "warm" and trial.transcript
-        measures = ws.experiments.measures(trial)
-    for messages in requests[TURNS:]:
-        assert warmstart.lint(messages, dialect) == []
-        check_place(messages, seed)
-    assert (measures.all_errors, measures.all_calls, measures.turns) == (1, 2, 3), "the seed's own calls do not count"
-
-
 def make_knowing(home: Path, folder: Path, level: str) -> None:
     """Make a home that knows: `settings.yml` is not in this folder, `settings.yaml` is."""
     wrong = ("Bash", {"command": "cat settings.yml"}, "Exit code 1\ncat: settings.yml: No such file or directory")
@@ -188,24 +170,54 @@ def make_knowing(home: Path, folder: Path, level: str) -> None:
         ws.learn()
 
 
+@pytest.fixture(scope="module")
+def knowing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder to work in, and beside it a home that knows about it for each level; to be copied."""
+    root = tmp_path_factory.mktemp("knowing")
+    (root / "work").mkdir()
+    (root / "work" / "settings.yaml").write_text("a: b\n")
+    for level in LEVELS:
+        make_knowing(root / level, root / "work", level)
+    return root
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("heading", EXAMPLES)
-def test_the_example_tells_corrects_and_stops(heading, provider, tmp_path):
+def test_the_example(heading: str, provider: str, learned: Path, knowing: Path, tmp_path: Path) -> None:
+    """In five homes: it starts cold without templates and warm with them, and a wrong call is told, corrected, stopped."""
+    shutil.copytree(learned, tmp_path / "warm")
+    for level in LEVELS:
+        shutil.copytree(knowing / level, tmp_path / level)
+    run_example(heading, knowing / "work", provider, *(tmp_path / name for name in ("cold", "warm", *LEVELS)))
+    assert len(Provider.asked) == len(Provider.script)
+    seeded, advised = Provider.asked[: 2 * len(SEEDED)], Provider.asked[2 * len(SEEDED) :]
+    check_seeds(heading, [sent(body) for body in seeded], tmp_path / "warm")
+    check_advice(EXAMPLES[heading][0], advised, tmp_path)
+
+
+def check_seeds(heading: str, requests: list[list[dict[str, Any]]], home: Path) -> None:
+    session, dialect = EXAMPLES[heading]
+    assert [message["content"] for message in requests[0] if message["role"] != "system"] == [TASK]
+    with warmstart.open(home) as ws:
+        seed = ws.provision(warmstart.Task(session=session, dialect="text" if heading == "Pydantic AI" else dialect))
+        trial = TrialStore(ws.store).trial(session)
+        assert seed and trial and trial.arm == "warm" and trial.transcript
+        measures = ws.experiments.measures(trial)
+    for messages in requests[len(SEEDED) :]:
+        assert warmstart.lint(messages, dialect) == []
+        check_place(messages, seed)
+    assert (measures.all_errors, measures.all_calls, measures.turns) == (1, 2, 3), "the seed's own calls do not count"
+
+
+def check_advice(session: str, asked: list[dict[str, Any]], homes: Path) -> None:
     """The same wrong call three times, once per level: told before it and after it, corrected, and stopped once."""
-    (tmp_path / "settings.yaml").write_text("a: b\n")
-    levels = ("tell", "correct", "stop")
-    for level in levels:
-        make_knowing(tmp_path / level, tmp_path, level)
-    Provider.commands = ("cat settings.yml",) * 3
-    run_example(heading, tmp_path, provider, *(tmp_path / level for level in levels))
-    told, corrected, stopped = (read_results(sent(Provider.asked[last])) for last in (3, 7, 11))
-    assert "`settings.yml`, use `settings.yaml`" in json.dumps(Provider.asked[0]), "the brief"
+    told, corrected, stopped = (read_results(sent(asked[last])) for last in (3, 7, 11))
+    assert "`settings.yml`, use `settings.yaml`" in json.dumps(asked[0]), "the brief"
     assert [result.count("[warmstart] ") for result in told] == [1, 1, 0] and "No such file" in told[0]
     assert corrected[0].startswith("a: b") and "[warmstart] corrected the call" in corrected[0]
     assert stopped[0].startswith("[warmstart] stopped: ") and all("No such file" in result for result in stopped[1:])
-    session = EXAMPLES[heading][0]
-    for level, errors in zip(levels, (3, 2, 2), strict=True):
-        with warmstart.open(tmp_path / level) as ws:
+    for level, errors in zip(LEVELS, (3, 2, 2), strict=True):
+        with warmstart.open(homes / level) as ws:
             trial = TrialStore(ws.store).trial(session)
             assert trial is not None and ws.experiments.measures(trial).all_errors == errors
             ws.learn()
