@@ -26,7 +26,8 @@ print(*(path.relative_to(folder) for path in folder.rglob("*") if path.is_file()
 
 def run(*words: object, cwd: Path) -> str:
     """Run a program that knows nothing of this clone; skip the test where it misses the package index."""
-    environ = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    ours = ("PYTHONPATH", "VIRTUAL_ENV", "SSL_CERT_FILE")
+    environ = {name: value for name, value in os.environ.items() if name not in ours}
     done = subprocess.run([*map(str, words)], cwd=cwd, env=environ, capture_output=True, text=True)
     if done.returncode and "No matching distribution" in done.stderr:
         pytest.skip(f"the package index cannot be reached: {done.stderr.strip().splitlines()[-1]}")
@@ -46,14 +47,21 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def venv(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a venv with the wheel and what it depends on, from the package index."""
     folder = tmp_path_factory.mktemp("fresh") / "venv"
-    run(sys.executable, "-m", "venv", folder, cwd=built)
+    run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=built)
     install(folder, built / f"warmstart-{VERSION}-py3-none-any.whl")
     return folder
 
 
 def install(venv: Path, *words: object) -> None:
     options = ("--quiet", "--disable-pip-version-check", "--no-compile")
-    run(venv / "bin" / "python", "-m", "pip", "install", *options, *words, cwd=venv)
+    pip = (
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        venv / "bin" / "python",
+    )  # a pip of its own takes seconds to install
+    run(*pip, "install", *options, *words, cwd=venv)
 
 
 def smoke(venv: Path, folder: Path) -> None:
