@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import socket
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from places import CORPUS, NO_CORPUS
+from places import AUTHORITY, CORPUS, NO_CORPUS
 from postgres_server import Postgres, start_postgres
 from skips import find_unexpected, is_strict
 from warmstart.config import PLACES
@@ -33,39 +34,65 @@ THEIRS = (
 )
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
-LONGEST_FIRST = (  # test files that take the most seconds: a worker that starts one last keeps the other one waiting
-    "tests/doors/pages/ui/test_ui.py",
+LONGEST_FIRST = (  # test files that take the most seconds: a worker that starts one last keeps the others waiting
+    "tests/agents/test_claude_code.py",
     "tests/agents/test_plugins.py",
+    "tests/agents/test_codex.py",
+    "tests/doors/pages/confirm/test_approving.py",
+    "tests/hermes/test_command_line.py",
     "tests/doors/pages/ui/test_ui.py",
+    "tests/hermes/test_jobs.py",
     "tests/loops/test_loops.py",
-    "tests/formats/test_bad_input.py",
-    "tests/lab/run/test_lab.py",
+    "tests/doors/mcp/test_server.py",
     "tests/test_build.py",
-    "tests/doors/pages/test_insights.py",
-    "tests/agents/test_claude_code.py",
-    "tests/agents/test_codex.py",
-    "tests/doors/pages/test_lab.py",
-    "tests/agents/test_claude_code.py",
-    "tests/agents/test_codex.py",
+    "tests/hermes/test_library.py",
+    "tests/hermes/test_guard.py",
+    "tests/hermes/test_scopes.py",
+    "tests/lab/run/test_lab.py",
+    "tests/trials/test_effect_loop.py",
+    "tests/doors/cli/test_lab.py",
+    "tests/test_team.py",
+    "tests/formats/test_bad_input.py",
+    "tests/agents/test_guard.py",
+    "tests/hermes/test_review.py",
+    "tests/hermes/test_advice.py",
+    "tests/doors/pages/confirm/test_login.py",
+    "tests/doors/pages/confirm/test_passkeys.py",
     "tests/doors/guard/test_guard.py",
     "tests/borders/test_borders.py",
-    "tests/confirm/test_client.py",
+    "tests/confirm/test_schema.py",
+    "tests/seeds/test_prompts.py",
+    "tests/doors/pages/confirm/test_hostile.py",
+    "tests/doors/pages/confirm/test_live.py",
+    "tests/store/test_faults.py",
+    "tests/store/test_server_faults.py",
+    "tests/doors/mcp/test_confirmation.py",
+    "tests/doors/pages/confirm/test_looks.py",
+    "tests/doors/cli/test_confirm.py",
+    "tests/doors/pages/confirm/test_installed.py",
+    "tests/doors/pages/confirm/test_reading.py",
+    "tests/confirm/test_redteam_flood.py",
+    "tests/confirm/test_postgres.py",
+    "tests/doors/hooks/test_loop.py",
+    "tests/doors/cli/test_insights.py",
+    "tests/bundles/test_leaks.py",
+    "tests/doors/cli/test_effect.py",
+    "tests/confirm/test_stress.py",
+    "tests/doors/pages/test_insights.py",
+    "tests/doors/pages/test_lab.py",
     "tests/lab/sandbox/test_workshop.py",
     "tests/lab/sandbox/test_processes.py",
+    "tests/confirm/test_client.py",
     "tests/confirm/test_browser.py",
     "tests/test_declared_imports.py",
     "tests/templates/test_bundles.py",
     "tests/templates/test_library.py",
     "tests/doors/hooks/test_run.py",
     "tests/seeds/test_provision.py",
-    "tests/doors/cli/test_confirm.py",
+    "tests/trials/test_trials.py",
+    "tests/confirm/test_policies.py",
     "tests/confirm/test_proof.py",
     "tests/confirm/test_first_start.py",
-    "tests/trials/test_trials.py",
-    "tests/doors/cli/test_effect.py",
-    "tests/doors/cli/test_insights.py",
-    "tests/store/test_faults.py",
-    "tests/confirm/test_policies.py",
 )
 
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -73,6 +100,9 @@ settings.register_profile("quick", settings.get_profile("busy"), max_examples=25
 settings.load_profile(
     "quick" if os.environ.get("WARMSTART_QUICK") else "busy"
 )  # on a busy machine every example is slow
+
+
+gc.disable()  # until the tests are collected: what they import stays, and looking for garbage in it takes a fifth longer
 
 
 @pytest.fixture(autouse=True)
@@ -86,6 +116,7 @@ def sealed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("WARMSTART_HOME", str(home / ".warmstart"))
     monkeypatch.setenv("WARMSTART_HOLDOUT", "0")  # one session in ten would be cold: see test_trials
+    monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
     connect = socket.socket.connect
 
     def loopback_only(self: socket.socket, address: Any) -> None:
@@ -154,6 +185,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
     places = {name: place for place, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
+
+
+def pytest_collection_finish() -> None:
+    """Leave the hundreds of thousands of objects that were collected out of every later search for garbage."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

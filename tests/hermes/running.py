@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -16,6 +17,7 @@ import pytest
 
 import warmstart
 from hermes.scripted_server import Answer, Call, Request, ScriptedServer, rounds_since_user
+from places import AUTHORITY
 from warmstart import Warmstart, config
 from warmstart.dialects.compose import EXAMPLE_MARK
 from warmstart.model import Measures
@@ -48,7 +50,8 @@ class Hermes:
         self.work = root / "work"
         self.warm_home = root / "warmstart"
         self.environ = {
-            "PATH": os.environ["PATH"],
+            "PATH": f"{sys.base_prefix}/bin{os.pathsep}{os.environ['PATH']}",  # Hermes runs python3, which may be a slow shim
+            "SSL_CERT_FILE": str(AUTHORITY),
             "HOME": str(root),
             "HERMES_HOME": str(self.home),
             "HERMES_DISABLE_LAZY_INSTALLS": "1",
