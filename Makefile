@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# One worker more than there are cores: many tests wait for other processes.
-WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1 )))
+# Two workers more than there are cores: many tests wait for other processes.
+WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 2 )))
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Compiled modules are kept: else every worker and every process that a test starts compiles them again.
@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .PHONY: demo check fast test again lint lab lab-test agents agent-programs all-agent-programs clean
 
 $(VENV)/.core: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) -e .
 	@touch $@
 
