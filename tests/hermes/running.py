@@ -100,19 +100,18 @@ class Hermes:
     def wait_closed(self, session: str, *, calls: int, errors: int, judged: int) -> Measures:
         """Wait until the processes that Hermes left behind have closed the trial with these counts."""
         deadline = time.monotonic() + _ENDLESS / 5
-        measures = None
-        while time.monotonic() < deadline:
-            measures = self.measures(session)
-            if measures and (measures.all_calls, measures.all_errors, measures.all_judged) == (calls, errors, judged):
-                return measures
-            time.sleep(0.1)
+        measures, wanted = None, (calls, errors, judged)
+        with self.open() as ws:
+            while time.monotonic() < deadline:
+                measures = _measure(ws, session)
+                if measures and wanted == (measures.all_calls, measures.all_errors, measures.all_judged):
+                    return measures
+                time.sleep(0.1)
         raise AssertionError(f"the trial of {session} was not closed as expected, but with {measures}")
 
     def measures(self, session: str) -> Measures | None:
         with self.open() as ws:
-            trial = TrialStore(ws.store).trial(session)
-            assert trial is not None, f"no trial for {session}"
-            return ws.experiments.measures(trial)
+            return _measure(ws, session)
 
     def notes(self) -> list[dict[str, Any]]:
         path = self.warm_home / "hermes" / "not-seeded.jsonl"
@@ -122,6 +121,12 @@ class Hermes:
         uri = f"{(self.home / 'state.db').as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True)) as database:
             return database.execute(query, values).fetchall()
+
+
+def _measure(ws: Warmstart, session: str) -> Measures | None:
+    trial = TrialStore(ws.store).trial(session)
+    assert trial is not None, f"no trial for {session}"
+    return ws.experiments.measures(trial)
 
 
 def answer_in_turn(*answers: Answer) -> Callable[[dict[str, Any]], Answer]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,10 @@ def read_job(hermes: Hermes) -> dict[str, Any]:
     return job
 
 
-def run_job(hermes: Hermes, job: str) -> None:
-    hermes.run("cron", "run", job)
+def run_job(hermes: Hermes) -> None:
+    """Let the job be due, as `hermes cron run` does in a second start of Hermes, and run what is due."""
+    job = read_job(hermes) | {"next_run_at": datetime.now(UTC).isoformat()}
+    (hermes.home / "cron" / "jobs.json").write_text(json.dumps({"jobs": [job]}))
     hermes.run("cron", "tick")
 
 
@@ -50,7 +53,7 @@ def check(hermes: Hermes, *options: str, **environ: str) -> tuple[int, dict[str,
 @variant
 def test_a_small_model_by_setting_is_accepted_found_and_fails(hermes: Hermes, server: ScriptedServer) -> None:
     configure(hermes, "small", providers=LISTED)
-    job = create_job(hermes)
+    create_job(hermes)
     code, told = check(hermes)
     (found,) = told["jobs"]
     assert code == 1 and (found["verdict"], found["window"], found["window_from"]) == (
@@ -59,7 +62,7 @@ def test_a_small_model_by_setting_is_accepted_found_and_fails(hermes: Hermes, se
         "custom_providers",
     )
     assert found["next_run"] == read_job(hermes)["next_run_at"]
-    run_job(hermes, job)
+    run_job(hermes)
     assert "32,768" in read_job(hermes)["last_error"] and "64,000" in read_job(hermes)["last_error"]
     assert server.asked() == []
 
@@ -127,29 +130,29 @@ def test_a_window_set_by_hand_is_what_hermes_goes_by(
 ) -> None:
     server.models = [{"id": "small", "object": "model", "max_model_len": 32_768}]
     configure(hermes, "small", f", context_length: {tokens}")
-    job = create_job(hermes)
+    create_job(hermes)
     assert check(hermes, "--ask-endpoint")[0] == code
-    run_job(hermes, job)
+    run_job(hermes)
     assert bool(read_job(hermes)["last_error"]) == bool(code)
 
 
 @variant
 def test_the_default_goes_before_the_variable(hermes: Hermes, server: ScriptedServer) -> None:
-    job = create_job(hermes)
+    create_job(hermes)
     hermes.environ["HERMES_MODEL"] = "gpt-4"
     code, told = check(hermes)
     assert (code, told["jobs"][0]["model"]) == (0, "scripted")
-    run_job(hermes, job)
+    run_job(hermes)
     assert {request.body["model"] for request in server.asked()} == {"scripted"}
 
 
 @variant
 def test_a_changed_default_is_found_before_hermes_skips_the_job(hermes: Hermes, server: ScriptedServer) -> None:
-    job = create_job(hermes)
+    create_job(hermes)
     configure(hermes, "another", ", context_length: 200000")
     code, told = check(hermes)
     assert code == 1 and "was scripted when the job was made" in told["jobs"][0]["reason"]
-    run_job(hermes, job)
+    run_job(hermes)
     assert "drifted" in read_job(hermes)["last_error"] and server.asked() == []
 
 
@@ -165,7 +168,7 @@ def test_runs_are_told_what_they_run_on_and_start_with_what_earlier_runs_showed(
         Answer("There is 1 open order."),
     )
     job = create_job(hermes)
-    run_job(hermes, job)
+    run_job(hermes)
     first = server.asked()
     assert len(first) == 3 and all(seed_of(request) for request in first)
     said = [message["content"] for message in first[0].body["messages"] if message["role"] == "user"][-1]
@@ -174,7 +177,7 @@ def test_runs_are_told_what_they_run_on_and_start_with_what_earlier_runs_showed(
     assert trial.session.startswith(f"cron_{job}_") and json.loads(trial.task)["project"] == f"job:{job}"
     hermes.wait_closed(trial.session, calls=2, errors=0, judged=2)
 
-    run_job(hermes, job)
+    run_job(hermes)
     second = hermes.trials()[-1]
     hermes.wait_closed(second.session, calls=2, errors=0, judged=2)
     assert json.loads(second.task) == json.loads(trial.task), "both count under the job"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import shutil
 import signal
 import subprocess
 import urllib.error
@@ -39,12 +41,20 @@ INITIALIZE = {
 }
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """The folder the server is started in; the home has something to start from."""
-    with warmstart.open() as ws:
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home that has something to start from; to be copied."""
+    home = tmp_path_factory.mktemp("learned") / "home"
+    with warmstart.open(home) as ws:
         ws.ingest(SAMPLES)
         ws.learn()
+    return home
+
+
+@pytest.fixture
+def project(learned: Path, tmp_path: Path) -> Path:
+    """The folder the server is started in; the home has learned."""
+    shutil.copytree(learned, os.environ["WARMSTART_HOME"])
     folder = tmp_path / "project"
     folder.mkdir()
     return folder
