@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 
 from places import AUTHORITY, CORPUS, NO_CORPUS
 from postgres_server import Postgres, start_postgres
+from schemas import copy_schemas
 from skips import find_unexpected, is_strict
 from warmstart.config import PLACES
 
@@ -102,6 +103,7 @@ settings.load_profile(
 )  # on a busy machine every example is slow
 
 
+copy_schemas()
 gc.disable()  # until the tests are collected: what they import stays, and looking for garbage in it takes a fifth longer
 
 
