@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Two workers more than there are cores: many tests wait for other processes.
 WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 2 )))
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+ALONE := $(BIN)/python -m pytest $(if $(BASETEMP),--basetemp=$(BASETEMP))
+PYTEST := $(ALONE) -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Compiled modules are kept: else every worker and every process that a test starts compiles them again.
 export PYTHONDONTWRITEBYTECODE :=
@@ -39,7 +40,7 @@ test: $(VENV)/.dev  ## every test
 	$(PYTEST)
 
 again: $(VENV)/.dev  ## the tests that failed in the last run, one after the other; without any it fails
-	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
+	$(ALONE) --last-failed --last-failed-no-failures none
 
 lab: $(VENV)/.lab  ## a small real model, cold against warm, offline
 	@$(BIN)/warmstart lab run
