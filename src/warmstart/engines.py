@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from warmstart.errors import ConfigError
+from warmstart.errors import ConfigError, WarmstartError
 
 _PATIENCE = 10  # seconds to wait for a scheduler
 _U = TypeVar("_U")
@@ -26,6 +26,7 @@ class FailedUnit(Struct, Generic[_U]):
 
     unit: _U
     reason: str
+    kind: str = ""  # name of the exception
 
 
 class Engine(Protocol):
@@ -46,7 +47,7 @@ class InProcess:
             try:
                 yield function(unit)
             except Exception as error:  # noqa: BLE001 - the edge of a unit: one that fails must not stop the others
-                yield FailedUnit(unit, f"{type(error).__name__}: {error}")
+                yield _describe(unit, error)
 
     def close(self) -> None:
         return None
@@ -109,7 +110,10 @@ class Processes:
 
 
 def _describe(unit: _U, result: _R | BaseException) -> _R | FailedUnit[_U]:
-    return FailedUnit(unit, f"{type(result).__name__}: {result}") if isinstance(result, BaseException) else result
+    if not isinstance(result, BaseException):
+        return result
+    kind = type(result).__name__
+    return FailedUnit(unit, str(result) if isinstance(result, WarmstartError) else f"{kind}: {result}", kind)
 
 
 def _stop(pool: ProcessPoolExecutor) -> None:

@@ -363,7 +363,8 @@ class Warmstart:
         """Mine a lake's sessions for templates and notes of this store. What was learned of other sessions stays."""
         merged = lake.count_notes(progress=progress)
         learned = self.templates.learn(history=lake.sessions(), progress=progress)
-        return structs.replace(learned, notes=self.notes.learn(merged=merged))
+        notes = self.notes.learn(merged=merged)
+        return structs.replace(learned, notes=notes, unread_files=len(lake.lake.problems))
 
     def capture(
         self,

@@ -27,3 +27,10 @@ def test_the_questions_have_answers(lake: Path, query: str) -> None:
     duckdb = pytest.importorskip("duckdb")
     rows = duckdb.sql(query.replace("LAKE", str(lake))).fetchall()
     assert rows and len(QUERIES) >= 6
+
+
+def test_tables_join_by_project(lake: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    tables = (f"'{lake}/{table}/*/*/*.parquet'" for table in ("sessions", "digests"))
+    query = "SELECT count(*), min(project) FROM {} AS s JOIN {} AS d USING (project, key)".format(*tables)
+    assert duckdb.sql(query).fetchall() == [(3, "/home/dev/shop")]

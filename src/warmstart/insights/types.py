@@ -142,6 +142,7 @@ class Insights(Struct, frozen=True, kw_only=True):
 
     sessions: int = 0
     unreadable: int = 0  # sessions whose record cannot be read
+    unread_files: int = 0  # of a lake: left out because they are damaged, incomplete or could not be written
     first: float | None = None  # start of the earliest session, seconds since the epoch
     last: float | None = None  # start of the latest
     calls: int = 0

@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 from urllib.parse import quote
 
 from msgspec import Struct, field
 
-from warmstart.errors import ConfigError, StoreError, WarmstartError
+from warmstart.errors import ConfigError, NotFound, StoreError, WarmstartError
 from warmstart.model import Problem
 
 VERSION = 1  # of the tables; files of a newer version are refused, older ones are read with defaults
@@ -25,6 +26,7 @@ TableName = Literal["sessions", "calls", "digests"]
 _NAME = re.compile(r"(?P<name>(?:[0-9a-f]{32}-)?[0-9a-f]{32})\.parquet")
 _LONG = 150  # characters of a folder's name
 _HASH = 16  # bytes
+DAMAGED = "the file is damaged and was left out; delete it, and ingest its transcripts again"
 
 
 class LakeFile(NamedTuple):
@@ -43,7 +45,23 @@ class Lake(Struct):
     url: str
     files: Any  # fsspec.AbstractFileSystem
     root: str
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)  # files that were left out, each once
+    mended: list[Problem] = field(default_factory=list)  # damaged files that were made again
+
+    def check_exists(self) -> None:
+        """Raise an error unless there is a lake: to a reader, a misspelt address would look like an empty one."""
+        folders = (posixpath.join(self.root, name) for name in (*get_args(TableName), "deleted"))
+        with self._asking():
+            is_there, is_lake = self.files.exists(self.root), any(map(self.files.exists, folders))
+        if not is_lake:
+            found = "this is no lake" if is_there else "there is no such lake"
+            raise NotFound(f"{self.url}: {found}; fill one: warmstart ingest PATH --lake {self.url}")
+
+    def report(self, problems: Iterable[Problem]) -> None:
+        """Remember files that were left out, each once."""
+        for problem in problems:
+            if all(problem.path != known.path for known in self.problems):
+                self.problems.append(problem)
 
     def list_files(self, table: TableName) -> Sequence[LakeFile]:
         """Return the files of a table, sorted. Unfinished files have other names."""
@@ -56,22 +74,33 @@ class Lake(Struct):
                 found.append(LakeFile(table, project, month, match["name"], path))
         return sorted(found)
 
-    def write(self, table: TableName, project: str, month: str, body: bytes, made_of: str = "") -> str:
-        """Write a file unless it is there, and return its name. It appears under its name only when it is complete."""
-        digest = hashlib.blake2b(body, digest_size=_HASH).hexdigest()
+    def write(self, table: TableName, folder: str, month: str, body: bytes, made_of: str = "") -> LakeFile:
+        """Write a file unless it is there and whole. It appears under its name only when it is complete.
+
+        `folder`: of the project, as `name_folder` names it.
+        """
+        digest = _hash(body)
         name = f"{made_of}-{digest}" if made_of else digest
-        folder = posixpath.join(self.root, table, f"project={name_folder(project)}", f"month={month}")
-        path = posixpath.join(folder, f"{name}.parquet")
-        with self._asking("; nothing of this file was added"):
-            if not self.files.exists(path):
-                self._make_folder(folder)
-                if self._is_local:
-                    part = f"{path}.{hashlib.blake2b(body[-64:], digest_size=4).hexdigest()}.part"
-                    self.files.pipe_file(part, body)
-                    self.files.mv(part, path)
-                else:
-                    self.files.pipe_file(path, body)  # a bucket shows an object only when it is complete
-        return name
+        place = posixpath.join(self.root, table, f"project={folder}", f"month={month}")
+        file = LakeFile(table, folder, month, name, posixpath.join(place, f"{name}.parquet"))
+        with self._asking():
+            if not (self.files.exists(file.path) and _hash(self.files.cat_file(file.path)) == digest):
+                self._make_folder(place)
+                self._put(file.path, body)
+        return file
+
+    def _put(self, path: str, body: bytes) -> None:
+        if not self._is_local:
+            self.files.pipe_file(path, body)  # a bucket shows an object only when it is complete
+            return
+        part = f"{path}.{secrets.token_hex(4)}.part"
+        try:
+            self.files.pipe_file(part, body)
+            self.files.mv(part, path)
+        except OSError:
+            with suppress(OSError):
+                self.files.rm_file(part)
+            raise
 
     def read(self, file: LakeFile) -> bytes | None:
         """Return the bytes of a file; None, and a problem, if they are not those that were written."""
@@ -79,11 +108,15 @@ class Lake(Struct):
             with self._asking(may_be_gone=True):
                 body = self.files.cat_file(file.path)
         except FileNotFoundError:
-            return None  # compacted by another process
-        if hashlib.blake2b(body, digest_size=_HASH).hexdigest() != file.name.rpartition("-")[2]:
-            self.problems.append(
-                Problem(file.path, "the file is damaged or was not written to its end; it was left out")
-            )
+            self.report([Problem(file.path, "the file was removed while the lake was read; run the command again")])
+            return None
+        except StoreError as error:
+            if not self._is_local:  # the bucket does not answer, whichever the file
+                raise
+            self.report([Problem(file.path, f"the file was left out: {error.__cause__}")])
+            return None
+        if _hash(body) != file.name.rpartition("-")[2]:
+            self.report([Problem(file.path, DAMAGED)])
             return None
         assert isinstance(body, bytes)
         return body
@@ -116,7 +149,7 @@ class Lake(Struct):
             self.files.makedirs(path, exist_ok=True)
 
     @contextmanager
-    def _asking(self, more: str = "", *, may_be_gone: bool = False) -> Iterator[None]:
+    def _asking(self, *, may_be_gone: bool = False) -> Iterator[None]:
         """Raise StoreError for whatever a file system raises; FileNotFoundError if the file may be gone."""
         try:
             yield
@@ -126,12 +159,16 @@ class Lake(Struct):
             reason = (
                 (error.strerror or str(error)) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
             )
-            raise StoreError(f"{self.url}: {reason}{more}") from error
+            raise StoreError(f"{self.url}: {reason}") from error
 
     @property
     def _is_local(self) -> bool:
         protocol = self.files.protocol
         return "file" in ((protocol,) if isinstance(protocol, str) else protocol)
+
+
+def _hash(body: bytes) -> str:
+    return hashlib.blake2b(body, digest_size=_HASH).hexdigest()
 
 
 def open_lake(url: str) -> Lake:

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import structs
 
 from warmstart.config import Settings
 from warmstart.engines import Engine, FailedUnit, InProcess
 from warmstart.insights.errors import NoteFinder
 from warmstart.insights.types import Insights
-from warmstart.lake.files import LakeFile, open_lake
+from warmstart.lake.files import open_lake
 from warmstart.lake.history import LakeHistory
-from warmstart.lake.tables import read_records, read_table
-from warmstart.lake.units import ReadingUnit, UnitReport, list_sources, read_unit, split_sources, write_records
+from warmstart.lake.tables import read_sessions
+from warmstart.lake.units import ReadingUnit, UnitReport, list_sources, read_unit, split_sources
+from warmstart.lake.upkeep import Compacted, DeletedRows, FoundSession, compact, delete_session, find_session
 from warmstart.model import PastSession, Problem
 from warmstart.notes.counts import NoteCounts
+from warmstart.plurals import format_count
 from warmstart.ports import Progress
 from warmstart.store.usage import to_spent
 from warmstart.usage.amounts import day_of
 from warmstart.usage.prices import PriceList
 from warmstart.usage.report import Account, Groups, UsageQuery, UsageReport
-
-
-class Compacted(Struct, kw_only=True):
-    """The result of one compaction."""
-
-    before: int = 0  # files
-    after: int = 0
-    dropped: int = 0  # older versions, copies and deleted sessions
-    problems: list[Problem] = []
 
 
 class LakeLibrary:
@@ -50,7 +43,10 @@ class LakeLibrary:
         """
         report = UnitReport()
         sources = list_sources(paths, report.skip, report.problems)
-        known, deleted = tuple(self.lake.list_files("sessions")), frozenset(self.lake.list_deleted())
+        self.lake.problems, self.lake.mended = [], []
+        with_calls = {file.name.partition("-")[0] for file in self.lake.list_files("calls")}
+        known = tuple(file for file in self.lake.list_files("sessions") if file.name in with_calls)
+        deleted = frozenset(self.lake.list_deleted())
         units = [
             ReadingUnit(
                 lake=self.lake.url,
@@ -65,16 +61,25 @@ class LakeLibrary:
             for share in split_sources(sources)
         ]
         done = 0
+        refused = ""
         for result in self._engine.map(read_unit, units):
             if isinstance(result, FailedUnit):
                 done += len(result.unit.sources)
-                report.add(self._read_one_by_one(result))
+                if result.kind == "StoreError":
+                    refused = result.reason.removeprefix(f"{self.lake.url}: ")
+                    report.unwritten += len(result.unit.sources)
+                else:
+                    report.add(self._read_one_by_one(result))
             else:
                 report.add(result)
                 done += len(units[0].sources) if units else 0
             if progress:
                 progress(min(done, len(sources)), len(sources), "transcripts")
-        report.problems += self.history().digest(progress).problems
+        if refused:
+            left_out = f"not all sessions of {format_count(report.unwritten, 'transcript')} were written"
+            self.lake.report([Problem(self.lake.url, f"{refused}; {left_out}; mend that, and run the command again")])
+        report.unwritten += self.history().digest(progress)
+        report.problems += self.lake.problems
         report.problems.sort(key=lambda problem: (problem.path, problem.line or 0))
         return report
 
@@ -82,6 +87,11 @@ class LakeLibrary:
         """Report the transcripts of a unit that could not be done; the others of the run are not affected."""
         names = [source.name for source in failed.unit.sources]
         return UnitReport(problems=[Problem(name, f"not read: {failed.reason}") for name in names])
+
+    def _begin(self) -> None:
+        """Forget what earlier questions left out, and make sure that there is a lake."""
+        self.lake.problems, self.lake.mended = [], []
+        self.lake.check_exists()
 
     def close(self) -> None:
         """Stop the engine's workers."""
@@ -103,7 +113,8 @@ class LakeLibrary:
     ) -> Insights:
         """Return repeated errors, error rates and costs of the lake's sessions."""
         history = self._digested(progress)
-        return history.count_insights(agent, project, since, progress).freeze(top, find_note=find_note)
+        found = history.count_insights(agent, project, since, progress).freeze(top, find_note=find_note)
+        return structs.replace(found, unread_files=len(self.lake.problems))
 
     def count_notes(
         self, project: str | None = None, progress: Progress | None = None
@@ -117,17 +128,19 @@ class LakeLibrary:
 
     def usage(self, query: UsageQuery) -> UsageReport:
         """Report tokens and costs of the lake's sessions."""
+        self._begin()
         prices = PriceList(self._settings.prices)
         groups = Groups(query, prices.cost)
         for account in self._list_accounts():
             groups.take(account)
-        return groups.report(f"{prices.table.source}, {prices.table.date}")
+        report = groups.report(f"{prices.table.source}, {prices.table.date}")
+        return structs.replace(report, unread_files=len(self.lake.problems))
 
     def _list_accounts(self) -> Iterator[Account]:
         history = self.history()
         for number, file in enumerate(history.files):
             left_out = history.losers.get(number, ())
-            for record in read_records(self.lake, file, None):
+            for record in read_sessions(self.lake, file) or ():
                 row = record.session
                 if row.key in left_out:
                     continue
@@ -137,67 +150,25 @@ class LakeLibrary:
                 yield Account(row.id, row.agent, row.model or "", project, day, spent)
 
     def _digested(self, progress: Progress | None) -> LakeHistory:
+        self._begin()
         history = self.history()
-        self.lake.problems += history.digest(progress).problems
+        history.digest(progress)
         return history
 
     def compact(self, progress: Progress | None = None) -> Compacted:
-        """Rewrite each project's month as one file, without older versions, copies and deleted sessions."""
-        history = self.history()
-        losers = history.losers
-        report = Compacted(before=len(history.files))
-        folders: dict[tuple[str, str], list[tuple[int, LakeFile]]] = {}
-        for number, file in enumerate(history.files):
-            folders.setdefault((file.project, file.month), []).append((number, file))
-        for done, ((_project, month), members) in enumerate(sorted(folders.items())):
-            if progress:
-                progress(done, len(folders), month)
-            if len(members) > 1 or any(number in losers for number, _file in members):
-                self._rewrite(history, members, report, lambda number: losers.get(number, set()))
-        after = self.history()
-        after.digest(progress)
-        wanted = {file.name for file, _unit in after.list_digests() if file is not None}
-        known = {file.name for file in after.files}
-        self.lake.delete(file for file in self.lake.list_files("digests") if file.name not in wanted)
-        self.lake.delete(file for file in self.lake.list_files("calls") if file.name.partition("-")[0] not in known)
-        report.after = len(after.files)
-        report.problems = self.lake.problems
-        return report
+        """Rewrite each project's month as one file, without older versions, copies and deleted sessions.
 
-    def delete(self, key: str) -> int:
-        """Delete a session: its rows now, from every file that holds it, and for good. Returns the number of files."""
-        self.lake.mark_deleted(key)
-        history = self.history()
-        report = Compacted()
-        holders = [
-            (number, file)
-            for number, file in enumerate(history.files)
-            if (table := read_table(self.lake, file, ("key",))) is not None and key in table["key"].to_pylist()
-        ]
-        for number, file in holders:
-            self._rewrite(history, [(number, file)], report, lambda _number: {key})
-        return len(holders)
+        A project's month with files that cannot be read is left alone.
+        """
+        self._begin()
+        return compact(self.lake, self.history, progress)
 
-    def _rewrite(
-        self,
-        history: LakeHistory,
-        members: list[tuple[int, LakeFile]],
-        report: Compacted,
-        find_left_out: Callable[[int], set[str]],
-    ) -> None:
-        """Write the rows of some files as one, then delete these files. A crash in between leaves copies, which count once."""
-        records = []
-        for number, file in members:
-            left_out = find_left_out(number)
-            for record in read_records(self.lake, file, history.calls_of(file)):
-                if record.session.key in left_out:
-                    report.dropped += 1
-                else:
-                    records.append(record)
-        project = next((r.session.remote or r.session.folder or "" for r in records), "")
-        name = write_records(self.lake, project, members[0][1].month, records) if records else ""
-        old = [file for _number, file in members if file.name != name]
-        calls = [call for file in old if (call := history.calls_of(file)) is not None]
-        listed = list(history.list_digests())
-        digests = [digest for number, file in members if file in old and (digest := listed[number][0]) is not None]
-        self.lake.delete([*old, *calls, *digests])
+    def find_session(self, name: str) -> FoundSession:
+        """Find a session of the lake by its key or the agent's id, or by a unique prefix of either."""
+        self._begin()
+        return find_session(self.lake, name)
+
+    def delete(self, session: str | FoundSession) -> DeletedRows:
+        """Delete a session: its rows now, from every file that holds it, and for good."""
+        found = self.find_session(session) if isinstance(session, str) else session
+        return delete_session(self.lake, self.history(), found.key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar, get_args, get_type_hints
 
@@ -91,9 +91,14 @@ def _sort_record(record: Record) -> tuple[str, str]:
 
 def _write(rows: Sequence[dict[str, Any]], schema: Any) -> bytes:
     columns = [pa.array([_mend(row[name]) for row in rows], type=schema.field(name).type) for name in schema.names]
+    return encode_table(pa.Table.from_arrays(columns, schema=schema))
+
+
+def encode_table(table: Any) -> bytes:
+    """Return a table as Parquet."""
     buffer = io.BytesIO()
     pq.write_table(
-        pa.Table.from_arrays(columns, schema=schema),
+        table,
         buffer,
         compression="zstd",
         compression_level=3,
@@ -130,20 +135,30 @@ def read_table(lake: Lake, file: LakeFile, columns: Sequence[str] | None = None)
     return table.select(wanted)
 
 
-def read_records(lake: Lake, sessions: LakeFile, calls: LakeFile | None) -> Iterable[Record]:
-    """Yield the sessions of a file with their calls, which are in the file of the same unit."""
+def read_sessions(lake: Lake, sessions: LakeFile) -> list[Record] | None:
+    """Return the sessions of a file without their calls; None if it cannot be used."""
     table = read_table(lake, sessions)
-    if table is None:
-        return
+    return None if table is None else list(_make_records(table, {}))
+
+
+def read_records(lake: Lake, sessions: LakeFile, calls: LakeFile) -> list[Record] | None:
+    """Return the sessions of a file with their calls, which are in the file of the same unit; None without either."""
+    table = read_table(lake, sessions)
+    rows = read_table(lake, calls) if table is not None else None
+    if rows is None:
+        return None
     by_session: dict[str, list[CallRow]] = {}
-    if calls is not None and (rows := read_table(lake, calls)) is not None:
-        for facts in rows.to_pylist():
-            by_session.setdefault(facts["session_key"], []).append(_make_row(CallRow, facts))
+    for facts in rows.to_pylist():
+        by_session.setdefault(facts["session_key"], []).append(_make_row(CallRow, facts))
+    return list(_make_records(table, by_session))
+
+
+def _make_records(table: Any, calls: Mapping[str, Sequence[CallRow]]) -> Iterator[Record]:
     for facts in table.to_pylist():
         spent = msgspec.json.decode(facts.pop("spent") or "[]", type=list[dict[str, Any]])
         facts.pop("opening")
         row = _make_row(SessionRow, facts | {"first_seen": 0.0, "updated": 0.0})
-        yield Record(row, tuple(by_session.get(row.key, ())), tuple(SpentRow(**part) for part in spent))
+        yield Record(row, tuple(calls.get(row.key, ())), tuple(SpentRow(**part) for part in spent))
 
 
 def _make_row(kind: type[_R], facts: dict[str, Any]) -> _R:

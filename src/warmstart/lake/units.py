@@ -22,7 +22,7 @@ from warmstart.ingest.records import Record, Recorder
 from warmstart.ingest.skips import Skip
 from warmstart.ingest.sources import expand_source, find_places, find_sources
 from warmstart.insights.gather import InsightCounts, encode_counts
-from warmstart.lake.files import Lake, LakeFile, open_lake
+from warmstart.lake.files import Lake, LakeFile, name_folder, open_lake
 from warmstart.lake.tables import (
     DigestRow,
     encode_calls,
@@ -58,7 +58,9 @@ class ReadingUnit(Struct, frozen=True, kw_only=True):
     home: str  # with the key of scopes
     tools: Mapping[str, str]
     personal: bool = False  # write sessions of other scopes than the machine's own user, too
-    known: tuple[LakeFile, ...] = ()  # files with sessions that were in the lake before the run
+    known: tuple[
+        LakeFile, ...
+    ] = ()  # files with sessions that were in the lake before the run, together with their calls
     deleted: frozenset[str] = frozenset()  # keys of sessions that a person deleted
 
 
@@ -72,12 +74,13 @@ class UnitReport(Struct, kw_only=True):
     errors: int = 0
     personal: int = 0  # sessions left out because they belong to a scope
     forgotten: int = 0  # sessions left out because a person deleted them
+    unwritten: int = 0  # transcripts whose sessions, and files whose digests, could not be written
     problems: list[Problem] = field(default_factory=list)
     skips: list[SkippedFiles] = field(default_factory=list)
 
     def add(self, other: UnitReport) -> None:
         """Add the report of another unit."""
-        for name in ("sessions", "new", "messages", "calls", "errors", "personal", "forgotten"):
+        for name in ("sessions", "new", "messages", "calls", "errors", "personal", "forgotten", "unwritten"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.problems += other.problems
         for skip in other.skips:
@@ -148,7 +151,7 @@ def read_unit(unit: ReadingUnit) -> UnitReport:
     report.problems = [structs.replace(one, path=recorder.name(one.path)) for one in report.problems]
     report.skips = [structs.replace(one, example=recorder.name(one.example)) for one in report.skips]
     for (project, month), records in sorted(groups.items()):
-        report.new += _write(lake, unit.known, project, month, list(records.values()))
+        report.new += _write(lake, unit.known, name_folder(project), month, list(records.values()))
     return report
 
 
@@ -174,27 +177,25 @@ def _count(report: UnitReport, record: Record) -> None:
     report.errors += record.session.errors
 
 
-def _write(lake: Lake, known: Iterable[LakeFile], project: str, month: str, records: Sequence[Record]) -> int:
+def _write(lake: Lake, known: Iterable[LakeFile], folder: str, month: str, records: Sequence[Record]) -> int:
     """Write the records that are not in the lake, and return their number. The file with the sessions comes last."""
-    from warmstart.lake.files import name_folder
-
     there: set[tuple[str, str]] = set()
     for file in known:
-        if (file.project, file.month) == (name_folder(project), month):
+        if (file.project, file.month) == (folder, month):
             table = read_table(lake, file, ("key", "digest"))
             there |= {(row["key"], row["digest"]) for row in table.to_pylist()} if table is not None else set()
     fresh = [record for record in records if (record.session.key, record.session.digest) not in there]
     if fresh:
-        write_records(lake, project, month, fresh)
+        write_records(lake, folder, month, fresh)
     return len(fresh)
 
 
-def write_records(lake: Lake, project: str, month: str, records: Sequence[Record]) -> str:
-    """Write sessions and their calls, and return the name of the file with the sessions."""
+def write_records(lake: Lake, folder: str, month: str, records: Sequence[Record]) -> LakeFile:
+    """Write sessions and their calls, and return the file with the sessions."""
     sessions = encode_sessions(records)
     name = hashlib.blake2b(sessions, digest_size=16).hexdigest()
-    lake.write("calls", project, month, encode_calls(records), name)
-    return lake.write("sessions", project, month, sessions)
+    lake.write("calls", folder, month, encode_calls(records), name)
+    return lake.write("sessions", folder, month, sessions)
 
 
 class DigestingUnit(Struct, frozen=True, kw_only=True):
@@ -202,11 +203,19 @@ class DigestingUnit(Struct, frozen=True, kw_only=True):
 
     lake: str
     sessions: LakeFile
-    calls: LakeFile | None
+    calls: LakeFile
     made_of: str  # names the digests
     places: Mapping[str, tuple[str, str | None]]  # folder -> project and root
     roots: Mapping[str, Sequence[str]]  # project -> folders in which it was worked on
     forks: Mapping[str, Sequence[tuple[LakeFile, str]]] = {}  # session -> the earlier ones that it may be a fork of
+
+
+class DigestedFile(Struct, kw_only=True):
+    """What came of the digests of a file of sessions."""
+
+    sessions: LakeFile
+    digests: LakeFile | None = None  # None: the sessions or calls that they are made of cannot be read
+    problems: list[Problem] = field(default_factory=list)
 
 
 def name_digests(sessions: LakeFile, places: Mapping[str, tuple[str, str | None]]) -> str:
@@ -215,11 +224,11 @@ def name_digests(sessions: LakeFile, places: Mapping[str, tuple[str, str | None]
     return hashlib.blake2b(facts, digest_size=16).hexdigest()
 
 
-def digest_unit(unit: DigestingUnit) -> UnitReport:
-    """Make and write the digests of a file of sessions."""
+def digest_unit(unit: DigestingUnit) -> DigestedFile:
+    """Make and write the digests of a file of sessions, unless calls that they are made of cannot be read."""
     lake = open_lake(unit.lake)
     rows = []
-    for record in read_records(lake, unit.sessions, unit.calls):
+    for record in read_records(lake, unit.sessions, unit.calls) or ():
         row = place_row(record, unit.places)
         past = decode_session(row.session, row.calls)
         if past is None:
@@ -242,10 +251,10 @@ def digest_unit(unit: DigestingUnit) -> UnitReport:
                 figures=encode_counts(counts),
             )
         )
-    report = UnitReport(sessions=len(rows), problems=lake.problems)
-    if rows:
-        lake.write("digests", unit.sessions.project, unit.sessions.month, encode_digests(rows), unit.made_of)
-    return report
+    if lake.problems:
+        return DigestedFile(sessions=unit.sessions, problems=lake.problems)
+    made = lake.write("digests", unit.sessions.project, unit.sessions.month, encode_digests(rows), unit.made_of)
+    return DigestedFile(sessions=unit.sessions, digests=made)
 
 
 def place_row(record: Record, places: Mapping[str, tuple[str, str | None]]) -> Record:

@@ -56,6 +56,7 @@ class Learned(Struct, frozen=True, kw_only=True):
     templates: tuple[LearnedTemplate, ...]
     refusals: tuple[RefusedSession, ...] = ()  # one session of each reason, with its numbers
     notes: LearnedNotes | None = None  # notes learned beside the templates
+    unread_files: int = 0  # of a lake: left out because they are damaged or incomplete
 
 
 class Imported(Struct, frozen=True, kw_only=True):

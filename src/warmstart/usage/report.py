@@ -73,6 +73,7 @@ class UsageReport(Struct, frozen=True, kw_only=True):
     undated: int  # sessions left out of a period because their day is unknown
     unpriced: tuple[str, ...]  # models that need a price and have none
     prices: str  # source and date of the prices
+    unread_files: int = 0  # of a lake: left out because they are damaged
 
 
 class UsageQuery(Struct, frozen=True, kw_only=True):

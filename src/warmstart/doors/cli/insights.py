@@ -24,6 +24,7 @@ from warmstart.doors.render.insights import (
     tokens_of,
     what_failed,
 )
+from warmstart.doors.render.lake import describe_unread, name_left_out
 from warmstart.doors.render.terminal import clean, format_time, print_json, print_table, progress_bar
 from warmstart.errors import Refused
 from warmstart.insights.advice import percent
@@ -56,13 +57,14 @@ def insights(
     """Show repeated errors and their fixes, error rates, errors along the session, and costs."""
     if lake is not None and show is not None:
         raise click.UsageError("--show reads the store; ask the lake's calls with DuckDB instead")
+    library = ws.lake(lake) if lake is not None else None
     with progress_bar("reading sessions") as progress:
-        if lake is not None:
-            gathered = ws.insights_of(
-                ws.lake(lake), top=top, agent=agent, project=project, since=since, progress=progress
-            )
+        if library is not None:
+            gathered = ws.insights_of(library, top=top, agent=agent, project=project, since=since, progress=progress)
         else:
             gathered = ws.insights(top=top, agent=agent, project=project, since=since, show=show, progress=progress)
+    if library is not None:
+        name_left_out(library, as_json=as_json)
     if show is not None:
         _show_row(gathered, show, as_json=as_json)
         return
@@ -73,7 +75,7 @@ def insights(
     if as_json:
         print_json(describe_insights(gathered))
     elif not gathered.sessions:
-        _show_empty(gathered, filtered=any(given is not None for given in (agent, project, since)))
+        _show_empty(gathered, lake, filtered=any(given is not None for given in (agent, project, since)))
     else:
         _show_insights(gathered)
     if page is not None:
@@ -113,11 +115,15 @@ def _describe_filters(agent: str | None, project: str | None, since: float | Non
     return ", ".join(parts)
 
 
-def _show_empty(insights: Insights, *, filtered: bool) -> None:
-    if insights.unreadable:
+def _show_empty(insights: Insights, lake: str | None, *, filtered: bool) -> None:
+    if insights.unread_files:
+        click.echo(f"no session could be counted. {describe_unread(insights.unread_files)}")
+    elif insights.unreadable:
         click.echo(
             f"{format_count(insights.unreadable, 'session')} cannot be read from the store; run: warmstart doctor"
         )
+    elif lake is not None:
+        click.echo("no session of the lake matches the filters" if filtered else "the lake holds no sessions")
     elif filtered:
         click.echo("no remembered session matches the filters; see: warmstart sessions list")
     else:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from warmstart.doors.cli.main import json_option
+from warmstart.doors.render.lake import name_left_out
 from warmstart.doors.render.terminal import clean, print_json, progress_bar
 from warmstart.pipeline import Warmstart
 from warmstart.plurals import format_count
@@ -20,32 +23,56 @@ def lake() -> None:
 @json_option
 @click.pass_obj
 def compact_lake(ws: Warmstart, url: str, as_json: bool) -> None:
-    """Rewrite each project's month as one file, without older versions and copies of sessions."""
+    """Rewrite each project's month as one file, without older versions and copies of sessions.
+
+    A project's month with files that cannot be read is left alone; the files are named, and the exit code is 1.
+    """
+    library = ws.lake(url)
     with progress_bar("compacting") as report_progress:
-        report = ws.lake(url).compact(report_progress)
+        report = library.compact(report_progress)
     if as_json:
         print_json(report)
-        return
-    click.echo(
-        f"{format_count(report.before, 'file')} of sessions became {report.after}; "
-        f"{format_count(report.dropped, 'row')} dropped: older versions, copies, deleted sessions"
-    )
-    for problem in report.problems:
-        click.echo(f"{clean(problem.path)}: {clean(problem.reason)}", err=True)
+    else:
+        click.echo(
+            f"{format_count(report.before, 'file')} of sessions became {report.after}; "
+            f"{format_count(report.dropped, 'row')} dropped: older versions, copies, deleted sessions"
+        )
+        if report.left_alone:
+            months = format_count(report.left_alone, "month of a project", "months of projects")
+            click.echo(f"left alone, because files cannot be read: {months}")
+        name_left_out(library)
+    if report.problems:
+        sys.exit(1)
 
 
 @lake.command("delete")
 @click.argument("url", metavar="DIR_OR_URL")
-@click.argument("key")
+@click.argument("session")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 @click.pass_obj
-def delete_from_lake(ws: Warmstart, url: str, key: str, yes: bool, as_json: bool) -> None:
-    """Delete a session, given by its key, from every file of a lake; it is not written again."""
+def delete_from_lake(ws: Warmstart, url: str, session: str, yes: bool, as_json: bool) -> None:
+    """Delete a session from every file of a lake; it is not written again.
+
+    SESSION is an id as `sessions list` shows it, the agent's id, the key, or a unique beginning of either.
+    """
+    library = ws.lake(url)
+    found = library.find_session(session)
     if not yes:
-        click.confirm(f"Delete session {clean(key)} from the lake?", abort=True, err=True)
-    files = ws.lake(url).delete(key)
+        name = f"{found.key} ({found.agent} {found.id})" if found.id else found.key
+        click.confirm(f"Delete session {clean(name)} from the lake?", abort=True, err=True)
+    deleted = library.delete(found)
     if as_json:
-        print_json({"key": key, "files": files})
+        print_json(deleted)
     else:
-        click.echo(f"deleted from {format_count(files, 'file')}" if files else "no file held it; it will not be added")
+        parts = [
+            f"{format_count(rows, 'row')} of {table} ({format_count(deleted.files[table], 'file')})"
+            for table, rows in deleted.rows.items()
+        ]
+        was_gone = not any(deleted.rows.values())
+        click.echo("it was deleted before" if was_gone else f"deleted {clean(found.key)}: {', '.join(parts)}")
+        if deleted.problems:
+            click.echo(f"{format_count(len(deleted.problems), 'file')} cannot be read and may still hold it")
+            name_left_out(library)
+    if deleted.problems:
+        sys.exit(1)

@@ -236,11 +236,9 @@ def _fill_lake(ws: Warmstart, lake: LakeLibrary, paths: tuple[str, ...], *, pers
         if report.personal:
             click.echo(f"left out: {format_count(report.personal, 'session')} of other scopes; --personal writes them")
         if report.forgotten:
-            click.echo(
-                f"not written again: {format_count(report.forgotten, 'session')} that were deleted from the lake"
-            )
+            click.echo(f"not written again, because deleted from the lake: {format_count(report.forgotten, 'session')}")
         for skip in report.skips:
             click.echo(f"skipped {format_count(skip.files, 'file')}: {skip.reason}, such as {clean(skip.example)}")
         _print_problems(report.problems, Recorder(ws.settings.secrets), as_json=False)
-    if report.problems and not report.sessions:
+    if report.unwritten or (report.problems and not report.sessions):
         sys.exit(1)

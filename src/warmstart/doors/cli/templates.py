@@ -22,6 +22,7 @@ from warmstart.doors.cli.options import (
 )
 from warmstart.doors.cli.template_build import build_template
 from warmstart.doors.render.as_json import describe_template, summarise_template
+from warmstart.doors.render.lake import describe_unread, name_left_out
 from warmstart.doors.render.terminal import (
     clean,
     coloured,
@@ -86,10 +87,11 @@ def learn(
     if lake is not None and any((agent, source, project, since, verdict, min_calls, max_error_rate, skip_ended)):
         raise click.UsageError("--lake learns from all sessions of the lake; give no filters with it")
     limits = LearnLimits(min_calls=min_calls, max_error_rate=max_error_rate, skip_end_reasons=skip_ended or None)
+    library = ws.lake(lake) if lake is not None else None
     with progress_bar("learning") as report:
         learned = (
-            ws.learn_from(ws.lake(lake), progress=report)
-            if lake is not None
+            ws.learn_from(library, progress=report)
+            if library is not None
             else ws.learn(
                 agent=agent,
                 since=since,
@@ -100,6 +102,8 @@ def learn(
                 progress=report,
             )
         )
+    if library is not None:
+        name_left_out(library, as_json=as_json)
     if as_json:
         print_json(learned)
         return
@@ -108,7 +112,11 @@ def learn(
         click.echo(f"  {count:>5}  {clean(reason)}{_give_example(reason, count, learned.refusals)}")
     _show_learned(learned.templates)
     _report_notes(ws, learned.notes)
-    if not learned.considered:
+    if learned.unread_files:
+        click.echo(describe_unread(learned.unread_files))
+    if not learned.considered and library is not None:
+        click.echo("no session of the lake could be used")
+    elif not learned.considered:
         stored = ws.count_sessions()
         none = f"none of the {stored} sessions matches the filters; see: warmstart sessions list"
         click.echo(none if stored else "no sessions stored yet; run: warmstart ingest")

@@ -90,17 +90,22 @@ def usage(
     ws = ctx.find_object(Warmstart)
     assert ws is not None
     if lake is not None:
+        from warmstart.doors.render.lake import name_left_out
         from warmstart.usage.report import UsageQuery
 
+        library = ws.lake(lake)
         query = UsageQuery(by=by, since=day_of(since) or None, until=until, agent=agent, project=project)
-        report = ws.lake(lake).usage(query)
+        report = library.usage(query)
+        name_left_out(library, as_json=as_json)
     else:
         report = ws.usage.report(by, since=day_of(since) or None, until=until, agent=agent, project=project)
     if as_json:
         from warmstart.doors.render.terminal import print_json
 
         print_json(report)
-    elif not report.totals.sessions and lake is None and ws.count_sessions():
+    elif not report.totals.sessions and lake is not None:
+        click.echo(". ".join(["no session of the lake was counted", *list_remarks(report, 0)]))
+    elif not report.totals.sessions and ws.count_sessions():
         click.echo("no session with usage matches the filters; see: warmstart usage")
     else:
         show_usage(report, limit)
@@ -192,6 +197,10 @@ def list_remarks(report: UsageReport, more: int) -> list[str]:
         notes.append(f"no price for: {few}{more_models}; set one under [prices] in config.toml")
     if report.undated:
         notes.append(f"{report.undated} sessions are left out because their day is unknown")
+    if report.unread_files:
+        from warmstart.doors.render.lake import describe_unread
+
+        notes.append(describe_unread(report.unread_files))
     return notes
 
 

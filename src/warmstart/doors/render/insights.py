@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from warmstart.doors.render.lake import describe_unread
 from warmstart.doors.render.terminal import clean
 from warmstart.excerpt import first
 from warmstart.insights.advice import percent
@@ -135,6 +136,8 @@ def remarks_of(found: Insights) -> list[str]:
         remarks.append(
             f"{format_count(found.unreadable, 'session')} could not be read from the store and were left out."
         )
+    if found.unread_files:
+        remarks.append(f"{describe_unread(found.unread_files)}.")
     if found.along.without_turns:
         remarks.append(
             f"Windows leave out {format_count(found.along.without_turns, 'session')} without known turns; "
