@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -158,17 +159,19 @@ def database(request: pytest.FixtureRequest, sealed: None, monkeypatch: pytest.M
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 2 MB."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
+def small_disk() -> Iterator[Path]:
+    """A file system of 2 MB. Its folder is not pytest's: the database server, another user, must be able to reach it."""
+    disk = Path(tempfile.mkdtemp(prefix="warmstart-disk-"))
+    disk.chmod(0o755)
     mounted = shutil.which("mount") and subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=2m", "warmstart-test", disk], capture_output=True, check=False
     )
     if not mounted or mounted.returncode:
+        disk.rmdir()
         pytest.skip("cannot mount a small file system here")
     yield disk
     subprocess.run(["umount", disk], check=True)
+    disk.rmdir()
 
 
 @pytest.fixture

@@ -69,6 +69,15 @@ class Postgres:
         self.run(f"CREATE DATABASE {name} {settings}")
         return self.url.replace("/postgres?", f"/{name}?")
 
+    def add_disk(self, disk: Path) -> str:
+        """Let the server use another disk, and return the name of that tablespace."""
+        folder, owner = disk / "tables", self._running.pgdata.stat()
+        folder.mkdir(mode=0o700)
+        os.chown(folder, owner.st_uid, owner.st_gid)
+        name = f"disk{next(_numbers)}"
+        self.run(f"CREATE TABLESPACE {name} LOCATION '{folder}'")
+        return name
+
     def run(self, statement: str) -> None:
         import psycopg
 

@@ -10,6 +10,7 @@ import time
 from itertools import count
 from pathlib import Path
 
+import psycopg
 import pytest
 
 import warmstart
@@ -192,6 +193,25 @@ def test_a_full_disk_keeps_nothing_and_the_source_as_it_was(full, small_disk):
         assert store.rows("count_rows")[0] == (0, 0, 0)
     copy(full, target)
     assert read_all(target) == read_all(full) == before
+
+
+def test_a_full_disk_of_the_server_keeps_nothing(full, small_disk, postgres):
+    """Calls have a disk of their own there, so that only that one is full."""
+    target, ballast = postgres.make_store(), small_disk / "ballast"
+    name = postgres.add_disk(small_disk)
+    change = "ALTER TABLE warmstart.calls SET TABLESPACE {}"
+    with psycopg.connect(target, autocommit=True) as db:
+        db.execute(change.format(name))
+        with pytest.raises(OSError, match="No space"):
+            ballast.write_bytes(bytes(3_000_000))
+        with pytest.raises(StoreFull, match="nothing of this change was kept"):
+            copy(full, target)
+        ballast.unlink()
+        assert db.execute("SELECT count(*) FROM warmstart.sessions").fetchone() == (0,)
+        assert not copy(full, target).already_there
+        db.execute(change.format("pg_default"))
+        db.execute(f"DROP TABLESPACE {name}")
+    postgres.recycle_store(target)
 
 
 @pytest.mark.slow
